@@ -1,0 +1,49 @@
+"""Finds what the project ships: trained weights and examples.
+
+In a checkout they lie in `assets/`; a wheel installs the same folder as `atelier_assets/` beside the packages.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_BESIDE = Path(__file__).resolve().parents[1]
+
+
+def assets_dir() -> Path:
+    """Folder that holds `models/` and `examples/`.
+
+    Raises:
+        FileNotFoundError: if neither a checkout nor an installed wheel carries it.
+    """
+    for name in ("assets", "atelier_assets"):
+        folder = _BESIDE / name
+        # A foreign folder that happens to be called `assets` has no models in it.
+        if (folder / "models").is_dir():
+            return folder
+    raise FileNotFoundError(
+        f"No shipped models were found beside {_BESIDE}; install the project's wheel or work from its checkout."
+    )
+
+
+def list_models() -> list[str]:
+    """Names of the shipped models: every folder in `models/` that holds a `config.json`, sorted."""
+    return sorted(config.parent.name for config in (assets_dir() / "models").glob("*/config.json"))
+
+
+def model_dir(name: str) -> Path:
+    """Folder of the shipped model `name`: `config.json`, `model.safetensors`, `CARD.md` and its tokenizer if it has one.
+
+    Raises:
+        FileNotFoundError: with the known names, if no such model is shipped.
+    """
+    known = list_models()
+    # Only listed names are joined to a path, so a name can never point outside the folder.
+    if name not in known:
+        raise FileNotFoundError(f"There is no shipped model {name!r}; the shipped models are: {', '.join(known) or 'none'}.")
+    return assets_dir() / "models" / name
+
+
+def examples_dir() -> Path:
+    """Folder of the drawn and public-domain example pictures that may be shipped."""
+    return assets_dir() / "examples"
