@@ -1,0 +1,131 @@
+"""Checkpoints that are whole or absent: written beside, flushed to disk, then renamed."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from training.recipe import Task
+
+PREFIX = "step-"
+
+
+def step_of(folder: Path) -> int:
+    """Update number in a checkpoint folder's name."""
+    return int(folder.name[len(PREFIX):])
+
+
+def list_checkpoints(checkpoints: Path) -> list[Path]:
+    """Whole checkpoints, oldest first. Half-written ones have another name and are never listed."""
+    if not checkpoints.is_dir():
+        return []
+    return sorted((f for f in checkpoints.iterdir() if f.name.startswith(PREFIX) and (f / "state.json").is_file()),
+                  key=step_of)
+
+
+def latest_checkpoint(checkpoints: Path) -> Path | None:
+    """The newest whole checkpoint, or None."""
+    found = list_checkpoints(Path(checkpoints))
+    return found[-1] if found else None
+
+
+def save_checkpoint(checkpoints: Path, step: int, task: Task, generator_states: dict[str, Tensor],
+                    extra: dict[str, Any]) -> Path:
+    """Writes everything that is needed to continue after update `step`; returns its folder.
+
+    Raises OSError when the disk is full; nothing half-written remains under a checkpoint's name.
+    """
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    target, part = checkpoints / f"{PREFIX}{step:08d}", checkpoints / f".part-{step:08d}"
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        part.mkdir()
+        models = {f"{name}/{key}": value.detach().cpu().contiguous().clone()
+                  for name, module in task.modules.items() for key, value in module.state_dict().items()}
+        save_file(models, part / "model.safetensors")
+        tensors, groups = {}, {}
+        for name, optimizer in task.optimizers.items():
+            state = optimizer.state_dict()
+            groups[name] = state["param_groups"]
+            for index, values in state["state"].items():
+                for key, value in values.items():
+                    tensors[f"{name}/{index}/{key}"] = torch.as_tensor(value).detach().cpu().contiguous().clone()
+        tensors.update({f"generator/{name}": value for name, value in generator_states.items()})
+        save_file(tensors, part / "optimizer.safetensors")
+        (part / "state.json").write_text(json.dumps({"step": step, "param_groups": groups, **extra}, indent=1),
+                                         encoding="utf-8")
+        for file in part.iterdir():
+            _flush(file)
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(part, target)
+        _flush(checkpoints)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return target
+
+
+def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Restores modules and optimizers of `task`; returns state.json and the random generators' states."""
+    state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    models = load_file(folder / "model.safetensors")
+    for name, module in task.modules.items():
+        module.load_state_dict({k[len(name) + 1:]: v for k, v in models.items() if k.startswith(name + "/")})
+    tensors = load_file(folder / "optimizer.safetensors")
+    for name, optimizer in task.optimizers.items():
+        values: dict[int, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            if key.startswith(name + "/"):
+                _, index, field = key.split("/")
+                values.setdefault(int(index), {})[field] = value
+        optimizer.load_state_dict({"state": values, "param_groups": state["param_groups"][name]})
+    generators = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.startswith("generator/")}
+    return state, generators
+
+
+def prune(checkpoints: Path, keep_last: int, best: int | None) -> None:
+    """Deletes all but the newest `keep_last` checkpoints and the one of update `best`."""
+    for folder in list_checkpoints(checkpoints)[:-keep_last]:
+        if step_of(folder) != best:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def module_state(checkpoint: Path, module: str = "model") -> dict[str, Tensor]:
+    """One module's state_dict out of a checkpoint folder."""
+    models = load_file(Path(checkpoint) / "model.safetensors")
+    state = {k[len(module) + 1:]: v for k, v in models.items() if k.startswith(module + "/")}
+    if not state:
+        raise ValueError(f"The checkpoint '{Path(checkpoint).name}' holds no module named '{module}'.")
+    return state
+
+
+def average_checkpoints(run: Path | str, n: int, module: str = "model") -> dict[str, Tensor]:
+    """Mean of the last `n` checkpoints' weights (section 6.1 of Attention Is All You Need: 5 for base, 20 for big).
+
+    Raises ValueError when the run has fewer than `n` checkpoints.
+    """
+    found = list_checkpoints(Path(run) / "checkpoints")[-n:]
+    if len(found) < n:
+        raise ValueError(f"The run has {len(found)} checkpoints, so the last {n} cannot be averaged.")
+    mean: dict[str, Tensor] = {}
+    for folder in found:
+        for name, value in module_state(folder, module).items():
+            if value.is_floating_point():
+                mean[name] = mean.get(name, 0) + value.double() / n
+            else:
+                mean[name] = value
+    return {name: value.float() if value.is_floating_point() else value for name, value in mean.items()}
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

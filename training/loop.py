@@ -1,0 +1,303 @@
+"""The one training loop. It owns time, files and devices; a Task owns the tensors.
+
+    take the lock; resume from the newest checkpoint
+    for every update:
+        learning rate(step) -> micro-batches(step) -> backward, clip, optimizer step -> check for NaN
+        now and then: log, evaluate, sample, checkpoint
+        asked to stop: save and return
+"""
+from __future__ import annotations
+
+import errno
+import math
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from training.checkpoint import latest_checkpoint, load_checkpoint, prune, save_checkpoint
+from training.recipe import Recipe, Task
+from training.run import Run
+
+
+class TrainingFailed(RuntimeError):
+    """The run cannot go on; the message says why in one sentence. The last good checkpoint is kept."""
+
+
+class Trainer:
+    """What a Task may ask of the loop during an update: backward, optimizer step, sums over processes."""
+
+    def __init__(self, accelerator: Any, task: Task, recipe: Recipe):
+        self.accelerator, self.task, self.recipe = accelerator, task, recipe
+        self.world, self.rank, self.device = accelerator.num_processes, accelerator.process_index, accelerator.device
+        self.gradient_norms: dict[str, float] = {}
+
+    def autocast(self):
+        """Context in which networks run in the recipe's precision."""
+        return self.accelerator.autocast()
+
+    def backward(self, loss: Tensor) -> None:
+        self.accelerator.backward(loss)
+
+    def step(self, name: str) -> None:
+        """Clips (or only measures) the gradient of one optimizer, makes its step, and clears the gradient."""
+        optimizer = self.task.optimizers[name]
+        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        limit = self.recipe.clip or math.inf
+        self.gradient_norms[name] = torch.nn.utils.clip_grad_norm_(parameters, limit)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    def total(self, value: float) -> float:
+        """Sum of a number over all processes."""
+        if self.world == 1:
+            return value
+        return float(self.accelerator.reduce(torch.tensor(float(value), device=self.device, dtype=torch.float64)))
+
+
+def fit(task: Task, recipe: Recipe, folder: Path | str, resume: bool = False, quiet: bool = False) -> str:
+    """Trains `task` to `recipe.steps` updates in the run folder; returns 'finished' or 'stopped'.
+
+    SIGTERM, SIGINT or a file `STOP` in the folder end it after the current update, with a checkpoint.
+    With `resume` it goes on from the newest whole checkpoint; the updates are then the same, bit for bit, as
+    without the interruption (same machine, torch version and number of threads).
+
+    Raises RuntimeError when another process trains in this folder, ValueError when the folder already holds a run and
+    `resume` is False, TrainingFailed on a loss that is not finite and on a full disk.
+    """
+    from accelerate import Accelerator
+    from accelerate.utils import DistributedDataParallelKwargs
+
+    recipe.check()
+    if recipe.threads:
+        torch.set_num_threads(recipe.threads)
+    cpu = not torch.cuda.is_available()
+    accelerator = Accelerator(cpu=cpu, mixed_precision=recipe.precision,
+                              kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)])
+    main = accelerator.is_main_process
+    run = Run(folder)
+    if main:
+        run.acquire()
+    try:
+        last = latest_checkpoint(run.checkpoints)
+        if not resume and (last or (run.events_file.exists() and any(run.events()))):
+            raise ValueError(f"'{run.folder.name}' already holds a run; add --resume to go on, or choose another folder.")
+        torch.manual_seed(recipe.seed + accelerator.process_index)
+        start, best = 0, None
+        if last:
+            state, generators = load_checkpoint(last, task)
+            start, best = state["step"], state.get("best")
+            _restore_generators(generators, accelerator.process_index)
+        if main:
+            run.write_recipe(recipe, type(task).__name__)
+            run.rewind(start)
+            run.stop_file.unlink(missing_ok=True)
+            run.log("start", step=start, steps=recipe.steps, device=str(accelerator.device), processes=accelerator.num_processes,
+                    threads=torch.get_num_threads(), torch=torch.__version__, process=os.getpid(),
+                    parameters={k: sum(p.numel() for p in m.parameters()) for k, m in task.modules.items()})
+        return _loop(task, recipe, run, accelerator, start, best, quiet)
+    except TrainingFailed as error:
+        if main:
+            _log_quietly(run, "failed", reason=str(error))
+        raise
+    except Exception as error:
+        if main and not isinstance(error, ValueError):
+            _log_quietly(run, "failed", reason=f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        run.release()
+
+
+def _loop(task, recipe, run, accelerator, start, best, quiet) -> str:
+    main = accelerator.is_main_process
+    trainer = Trainer(accelerator, task, recipe)
+    task.wrapped = {}
+    for name, module in task.modules.items():
+        module.to(accelerator.device)
+        if any(p.requires_grad for p in module.parameters()):
+            module = accelerator.prepare_model(module)
+            module = torch.compile(module) if recipe.compile else module
+        task.wrapped[name] = module
+    for optimizer in task.optimizers.values():  # a checkpoint's state was loaded on the CPU
+        for values in optimizer.state.values():
+            for key, value in values.items():
+                if torch.is_tensor(value) and key != "step":
+                    values[key] = value.to(accelerator.device)
+
+    stop = threading.Event()
+    restore = _on_signals(stop)
+    clock, items, since = time.perf_counter(), 0, {}
+    logged = start
+    began, last_save = time.perf_counter(), start
+    try:
+        _train_mode(task, True)
+        for step in range(start + 1, recipe.steps + 1):
+            rates = task.learning_rates(step)
+            for name, rate in rates.items():
+                for group in task.optimizers[name].param_groups:
+                    group["lr"] = rate
+            batches = []
+            for micro in range(recipe.accumulate):
+                batch = _to_device(task.batch(step, micro, trainer.rank, trainer.world), accelerator.device)
+                items += task.count(batch)
+                batches.append(batch)
+            terms = task.update(batches, trainer)
+            for name, value in terms.items():
+                if not math.isfinite(value):
+                    raise TrainingFailed(f"The loss term '{name}' became {value} at update {step}; the run stopped and "
+                                         "its last checkpoint is good. Lower the learning rate and resume.")
+                since[name] = since.get(name, 0.0) + value
+            if main and (step - logged >= recipe.log_every or step == recipe.steps):
+                now = time.perf_counter()
+                n, elapsed = step - logged, now - clock
+                norms = {k: float(v) for k, v in trainer.gradient_norms.items()}
+                means = {k: v / n for k, v in since.items()}
+                run.log("log", step=step, losses=means, learning_rates=rates, gradient_norms=norms,
+                        items_per_second=items * trainer.world / elapsed, seconds_per_step=elapsed / n,
+                        seconds_left=(recipe.steps - step) * (now - began) / (step - start), memory_mb=_memory_mb())
+                if not quiet:
+                    shown = "  ".join(f"{k} {v:.4f}" for k, v in means.items())
+                    print(f"step {step}/{recipe.steps}  {shown}  {elapsed / n:.3f} s/step", flush=True)
+                clock, items, since, logged = now, 0, {}, step
+            if run.stop_file.exists() or stop.is_set():
+                stop.set()
+            ending = _any(stop.is_set(), trainer)
+            final = step == recipe.steps
+            figures = None
+            if recipe.evaluate_every and (step % recipe.evaluate_every == 0 or final):
+                figures = _evaluate(task, recipe, run, main, step, quiet)
+                clock = time.perf_counter()
+                if task.best and figures and task.best[0] in figures:
+                    better = max if task.best[1] == "max" else min
+                    value = figures[task.best[0]]
+                    if best is None or (better(value, best["value"]) == value and value != best["value"]):
+                        best = {"step": step, "value": value}
+            chosen = best is not None and best["step"] == step
+            if step % recipe.save_every == 0 or final or ending or chosen:
+                _save(task, recipe, run, accelerator, step, best)
+                last_save = step
+                clock = time.perf_counter()
+            if ending and not final:
+                if main:
+                    run.log("stopped", step=step)
+                    run.stop_file.unlink(missing_ok=True)
+                return "stopped"
+        if last_save < recipe.steps and start < recipe.steps:
+            _save(task, recipe, run, accelerator, recipe.steps, best)
+        if main:
+            run.log("finished", step=max(start, recipe.steps))
+        return "finished"
+    finally:
+        restore()
+
+
+def _evaluate(task, recipe, run, main, step, quiet):
+    """Runs in evaluation mode and leaves the random generator as it was, so evaluating changes no later update."""
+    if not main:
+        return None
+    state = torch.get_rng_state()
+    _train_mode(task, False)
+    try:
+        with torch.no_grad():
+            figures = task.evaluate()
+            folder = run.samples(step)
+            folder.mkdir(parents=True, exist_ok=True)
+            task.sample(folder, step)
+    finally:
+        _train_mode(task, True)
+        torch.set_rng_state(state)
+    run.log("evaluation", step=step, figures=figures)
+    if not quiet and figures:
+        print(f"step {step}  " + "  ".join(f"{k} {v:.4f}" for k, v in figures.items()), flush=True)
+    return figures
+
+
+def _save(task, recipe, run, accelerator, step, best) -> None:
+    accelerator.wait_for_everyone()
+    generators = _generators(accelerator)
+    if not accelerator.is_main_process:
+        return
+    try:
+        folder = save_checkpoint(run.checkpoints, step, task, generators, {"best": best})
+    except OSError as error:
+        reason = "The disk is full" if error.errno == errno.ENOSPC else f"The disk refused the write ({error.strerror})"
+        raise TrainingFailed(f"{reason}, so the checkpoint of update {step} was not written; the one before it is "
+                             "good. Make room and resume.") from error
+    prune(run.checkpoints, recipe.keep_last, best and best["step"])
+    run.log("checkpoint", step=step, folder=folder.name)
+
+
+def _generators(accelerator) -> dict[str, Tensor]:
+    """The state of torch's generators of every process: dropout after a resume is the dropout of the whole run."""
+    own = {"cpu": torch.get_rng_state()}
+    if accelerator.device.type == "cuda":
+        own["cuda"] = torch.cuda.get_rng_state(accelerator.device)
+    if accelerator.num_processes == 1:
+        return {f"{k}-0": v for k, v in own.items()}
+    gathered = {}
+    for key, value in own.items():
+        rows = accelerator.gather(value.to(accelerator.device)[None])
+        gathered.update({f"{key}-{rank}": row.cpu() for rank, row in enumerate(rows)})
+    return gathered
+
+
+def _restore_generators(states: dict[str, Tensor], rank: int) -> None:
+    if f"cpu-{rank}" in states:
+        torch.set_rng_state(states[f"cpu-{rank}"])
+    if f"cuda-{rank}" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states[f"cuda-{rank}"])
+
+
+def _any(flag: bool, trainer: Trainer) -> bool:
+    return flag if trainer.world == 1 else trainer.total(float(flag)) > 0
+
+
+def _train_mode(task: Task, on: bool) -> None:
+    for module in task.modules.values():
+        module.train(on and any(p.requires_grad for p in module.parameters()))
+
+
+def _to_device(batch: Any, device: torch.device) -> Any:
+    if device.type == "cpu":
+        return batch
+    if hasattr(batch, "to"):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {k: _to_device(v, device) for k, v in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(_to_device(v, device) for v in batch)
+    return batch
+
+
+def _memory_mb() -> float:
+    """Largest resident memory of this process so far, in MB; on CUDA the largest allocation."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**20
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _on_signals(stop: threading.Event):
+    """SIGTERM and SIGINT ask for a stop. Returns a function that puts the old handlers back."""
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+    old = {s: signal.signal(s, lambda *_: stop.set()) for s in (signal.SIGTERM, signal.SIGINT)}
+
+    def restore():
+        for number, handler in old.items():
+            signal.signal(number, handler)
+    return restore
+
+
+def _log_quietly(run: Run, event: str, **fields: Any) -> None:
+    try:
+        run.log(event, **fields)
+    except OSError:  # the disk is full: the caller's exception says so
+        pass

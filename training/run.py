@@ -1,0 +1,147 @@
+"""A run is a folder: recipe, event log, checkpoints, samples, and a lock that says whether somebody works on it.
+
+    RUN/recipe.json                 the whole recipe and which task it belongs to
+    RUN/events.jsonl                one JSON object a line: start, log, evaluation, checkpoint, and how it ended
+    RUN/checkpoints/step-00000500/  model.safetensors, optimizer.safetensors, state.json
+    RUN/samples/step-00000500/      pictures or texts of fixed inputs
+    RUN/lock                        held (flock) by the process that trains; it names the process
+    RUN/STOP                        asks that process to finish the step, save and end
+"""
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+from training.recipe import Recipe
+
+ENDINGS = ("finished", "stopped", "failed")
+
+
+class Run:
+    """One run folder. Reading is free for everybody; writing needs the lock (`with run.locked():`)."""
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+        self._lock = None
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def events_file(self) -> Path:
+        return self.folder / "events.jsonl"
+
+    @property
+    def stop_file(self) -> Path:
+        return self.folder / "STOP"
+
+    def samples(self, step: int) -> Path:
+        return self.folder / "samples" / f"step-{step:08d}"
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def acquire(self) -> None:
+        """Takes the lock for this process.
+
+        Raises RuntimeError when another process trains in this folder.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = open(self.folder / "lock", "a+", encoding="utf-8")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            handle.seek(0)
+            owner = handle.read().strip() or "unknown"
+            handle.close()
+            raise RuntimeError(f"Another process (number {owner}) is training in '{self.folder.name}'; "
+                               "stop it first or choose another run folder.") from None
+        handle.truncate(0)
+        handle.write(f"{os.getpid()}\n")
+        handle.flush()
+        self._lock = handle
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()  # closing drops the flock, as does the end of the process
+            self._lock = None
+
+    def write_recipe(self, recipe: Recipe, task: str) -> None:
+        """Writes recipe.json: the task's name and every field."""
+        text = json.dumps({"task": task, **dataclasses.asdict(recipe)}, indent=1) + "\n"
+        temporary = self.folder / "recipe.json.part"
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, self.folder / "recipe.json")
+
+    def log(self, event: str, **fields: Any) -> None:
+        """Appends one line to the event log. Numbers that are not finite become strings, as JSON has none."""
+        record = {"event": event, "time": round(time.time(), 3), **fields}
+        line = json.dumps(_plain(record), ensure_ascii=False, allow_nan=False) + "\n"
+        with open(self.events_file, "a", encoding="utf-8") as file:
+            file.write(line)
+
+    def rewind(self, step: int) -> None:
+        """Drops what the log says of updates after `step`: a resumed run writes those lines again."""
+        if not self.events_file.exists():
+            return
+        kept = [e for e in self.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
+        temporary = self.events_file.with_suffix(".part")
+        temporary.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept), encoding="utf-8")
+        os.replace(temporary, self.events_file)
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def recipe(self) -> dict[str, Any]:
+        """The fields of recipe.json; ValueError when the folder is not a run."""
+        try:
+            return json.loads((self.folder / "recipe.json").read_text(encoding="utf-8"))
+        except (OSError, json.JSONDecodeError):
+            raise ValueError(f"'{self.folder.name}' is not a run folder: recipe.json is missing or damaged.") from None
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The event log, oldest first. A half-written last line (a killed process) is left out."""
+        if not self.events_file.exists():
+            return
+        with open(self.events_file, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                try:
+                    yield json.loads(line)
+                except json.JSONDecodeError:
+                    continue
+
+    def is_running(self) -> bool:
+        """True while a process holds the lock."""
+        try:
+            with open(self.folder / "lock", encoding="utf-8") as handle:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    def status(self) -> str:
+        """'running', 'finished', 'stopped', 'failed', 'interrupted' (the process is gone without a word) or 'new'."""
+        if self.is_running():
+            return "running"
+        last = None
+        for last in self.events():
+            pass
+        if last is None:
+            return "new"
+        return last["event"] if last["event"] in ENDINGS else "interrupted"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value

@@ -1,0 +1,1 @@
+"""VITON-HD: high-resolution virtual try-on, stage by stage."""
