@@ -1,0 +1,85 @@
+"""The three label maps of VITON-HD, their names and colours, and the tables between them.
+
+A parse carries the 20 labels of LIP. The segmentation generator works with 13 classes (section 3.2), the ALIAS generator
+with 7 (section 3.4). Left and right are the person's own: in a frontal picture the left arm is at the right.
+"""
+
+import numpy as np
+
+LIP = (
+    "background", "hat", "hair", "glove", "sunglasses", "upper-clothes", "dress", "coat", "socks", "pants",
+    "neck", "scarf", "skirt", "face", "left arm", "right arm", "left leg", "right leg", "left shoe", "right shoe",
+)
+
+# Parse label -> label of the mirrored picture.
+FLIP_LIP = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14, 17, 16, 19, 18], np.uint8)
+
+SEGMENTATION = (
+    "background", "hair", "face", "upper", "bottom", "left arm", "right arm", "left leg", "right leg",
+    "left shoe", "right shoe", "socks", "noise",
+)
+
+# LIP label -> class of the segmentation generator. The neck is background: its extent depends on the garment.
+SEGMENTATION_FROM_LIP = np.array([0, 1, 1, 12, 2, 3, 3, 3, 11, 4, 0, 12, 4, 2, 5, 6, 7, 8, 9, 10], np.uint8)
+
+FLIP_SEGMENTATION = np.array([0, 1, 2, 3, 4, 6, 5, 8, 7, 10, 9, 11, 12], np.uint8)
+
+ALIAS = ("background", "paste", "upper", "hair", "left arm", "right arm", "noise")
+
+# Class of the segmentation generator -> class of the ALIAS generator. "paste" is what the person keeps unchanged.
+ALIAS_FROM_SEGMENTATION = np.array([0, 3, 1, 2, 1, 4, 5, 1, 1, 1, 1, 1, 6], np.uint8)
+
+FLIP_ALIAS = np.array([0, 1, 2, 3, 5, 4, 6], np.uint8)
+
+# The palette of the published image-parse files.
+LIP_COLOURS = np.array([
+    (0, 0, 0), (128, 0, 0), (254, 0, 0), (0, 85, 0), (169, 0, 51), (254, 85, 0), (0, 0, 85), (0, 119, 220),
+    (85, 85, 0), (0, 85, 85), (85, 51, 0), (52, 86, 128), (0, 128, 0), (0, 0, 254), (51, 169, 220), (0, 254, 254),
+    (85, 254, 169), (169, 254, 85), (254, 254, 0), (254, 169, 0),
+], np.uint8)
+
+# Every class takes the colour of its most typical LIP label, so that the maps can be compared at sight.
+SEGMENTATION_COLOURS = LIP_COLOURS[[0, 2, 13, 5, 9, 14, 15, 16, 17, 18, 19, 8, 3]]
+ALIAS_COLOURS = LIP_COLOURS[[0, 13, 5, 2, 14, 15, 3]]
+
+UPPER_LIP = (5, 6, 7)
+ARMS_LIP = (14, 15)
+NECK_LIP = 10
+HEAD_LIP = (4, 13)
+LOWER_LIP = (9, 12, 16, 17, 18, 19)
+
+
+def _look_up(label_map: np.ndarray, table: np.ndarray, what: str) -> np.ndarray:
+    label_map = np.asarray(label_map)
+    if label_map.dtype.kind not in "ui":
+        raise ValueError(f"A label map holds integers, this one holds {label_map.dtype}; pass the labels, not colours.")
+    if label_map.size and (label_map.max() >= len(table) or (label_map.dtype.kind == "i" and label_map.min() < 0)):
+        raise ValueError(
+            f"{what} knows labels 0 to {len(table) - 1}, this map holds {label_map.min()} to {label_map.max()}."
+        )
+    return table[label_map]
+
+
+def colour(label_map: np.ndarray, palette: np.ndarray = LIP_COLOURS) -> np.ndarray:
+    """Paint a label map.
+
+    label_map: (H, W) integers; palette: (n, 3) uint8, one colour per label. Returns (H, W, 3) uint8 RGB.
+    Raises ValueError for a label that the palette does not hold.
+    """
+    return _look_up(label_map, np.asarray(palette, np.uint8), "The palette")
+
+
+def lip_to_13(parse: np.ndarray) -> np.ndarray:
+    """LIP labels 0-19 (any shape, integers) -> the segmentation generator's 13 classes, uint8 of the same shape."""
+    return _look_up(parse, SEGMENTATION_FROM_LIP, "The 20-label parse")
+
+
+def thirteen_to_7(segmentation: np.ndarray) -> np.ndarray:
+    """The segmentation generator's 13 classes (any shape, integers) -> ALIAS's 7 classes, uint8 of the same shape."""
+    return _look_up(segmentation, ALIAS_FROM_SEGMENTATION, "The 13-class segmentation")
+
+
+def one_hot(label_map: np.ndarray, n: int) -> np.ndarray:
+    """(H, W) integers 0 to n - 1 -> (n, H, W) float32, 1 where the pixel has the channel's label and 0 elsewhere."""
+    label_map = _look_up(label_map, np.arange(n), "one_hot")
+    return (label_map == np.arange(n)[:, None, None]).astype(np.float32)
