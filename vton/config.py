@@ -1,0 +1,85 @@
+"""Sizes of the try-on networks. `paper` has the published widths, `lite` the same code made narrow."""
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+NETWORK_SIZE = (256, 192)  # (H, W) at which the segmentation generator and the matching module work (section 4.1)
+
+
+@dataclass(frozen=True)
+class ParserConfig:
+    """The human parser (not part of the paper, which takes a ready parse)."""
+
+    labels: int = 20  # LIP
+    joints: int = 25  # BODY_25
+    widths: tuple[int, ...] = (32, 64, 128, 192, 256)  # channels at strides 2, 4, 8, 16, 32
+    size: tuple[int, int] = (384, 288)  # (H, W) of the picture that it looks at in the try-on pipeline
+
+
+@dataclass(frozen=True)
+class SegmentationConfig:
+    """Segmentation generator G_S (Fig. 10)."""
+
+    width: int = 64  # channels of the first block; the deeper ones double
+    classes: int = 13
+    inputs: int = 21  # cloth mask 1, cloth 3, S_a 13, P 3, noise 1
+    dropout: float = 0.5
+
+
+@dataclass(frozen=True)
+class MatchingConfig:
+    """Geometric matching module (Fig. 11)."""
+
+    width: int = 64  # channels of the first convolution
+    grid: int = 5  # control points along one side (Fig. 13 compares 5, 10 and 20)
+    person_inputs: int = 7  # S_c 1, P 3, I_a 3
+    cloth_inputs: int = 3
+
+
+@dataclass(frozen=True)
+class AliasConfig:
+    """ALIAS generator (Fig. 12)."""
+
+    width: int = 64  # base filters; the widest block has 16 times as many
+    hidden: int = 128  # channels of the convolution on the label map inside each normalisation
+    injected: int = 16  # channels of the resized input that each block is given
+    inputs: int = 9  # I_a 3, P 3, W(c, theta) 3
+    levels: int = 8  # residual blocks; the first works at H / 2**(levels - 1)
+    masked: int = 5  # the first so many blocks standardise the misaligned region apart (A.2)
+    classes: int = 7
+
+    def channels(self) -> tuple[int, ...]:
+        """Output channels of each residual block: 1024, 1024, 1024, 512, ..., 32 at the published width."""
+        top = [16, 16, 16] + [16 // 2**i for i in range(1, self.levels - 3)] + [0.5]
+        return tuple(max(1, int(self.width * factor)) for factor in top)
+
+
+@dataclass(frozen=True)
+class TryOnConfig:
+    """All networks of one set of weights."""
+
+    name: str = "paper"
+    parser: ParserConfig = field(default_factory=ParserConfig)
+    segmentation: SegmentationConfig = field(default_factory=SegmentationConfig)
+    matching: MatchingConfig = field(default_factory=MatchingConfig)
+    alias: AliasConfig = field(default_factory=AliasConfig)
+
+
+PAPER = TryOnConfig()
+LITE = TryOnConfig(
+    name="lite",
+    segmentation=SegmentationConfig(width=20),
+    matching=MatchingConfig(width=24),
+    alias=AliasConfig(width=16, hidden=32, injected=8, levels=7, masked=4),
+)
+
+
+def from_dict(kind: type, values: dict[str, Any]):
+    """A config dataclass out of a JSON object; ValueError names an unknown field."""
+    known = {f.name for f in dataclasses.fields(kind)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ValueError(f"Unknown field '{unknown[0]}' in the config of {kind.__name__}; known are: {', '.join(sorted(known))}.")
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})

@@ -1,0 +1,235 @@
+"""Training photos in one packed file, and what is drawn from it.
+
+    people:    photographs with parse, joints, person mask, carried mask and a suggested 3:4 frame
+    garments:  product photos with masks
+
+A pack holds the encoded pictures, so it is small and quick to read: `python -m vton.data --people DIR --garments DIR
+--out FILE`. The layout of DIR is the one of the VITON-HD data set, with `person-mask/` and `carried/` beside it.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from vton import pose
+
+
+@dataclass
+class Person:
+    """One photograph: image (H,W,3) uint8 RGB, parse (H,W) uint8 LIP, person_mask (H,W) float32 in [0, 1], carried
+    (H,W) bool (True = bag or the like, out of every loss), keypoints (25,3) and frame (x0,y0,x1,y1) in its pixels."""
+
+    name: str
+    image: np.ndarray
+    parse: np.ndarray
+    person_mask: np.ndarray
+    carried: np.ndarray
+    keypoints: np.ndarray
+    frame: np.ndarray
+
+
+@dataclass
+class Product:
+    """One garment: cloth (H,W,3) uint8 RGB on white, mask (H,W) uint8 0/255, category as in its file name."""
+
+    name: str
+    cloth: np.ndarray
+    mask: np.ndarray
+    category: str
+
+
+class Pack:
+    """Reads a packed file. Everything is decoded on demand; `people(split)` and `garments(split)` give indices."""
+
+    def __init__(self, file: Path | str):
+        file = Path(file)
+        if not file.is_file():
+            raise FileNotFoundError(f"There is no packed file '{file.name}'; make one with python -m vton.data.")
+        try:
+            with np.load(file, allow_pickle=False) as data:
+                self._data = {key: data[key] for key in data.files}
+            self.names = [str(n) for n in self._data["names"]]
+            self.products = [str(n) for n in self._data["products"]]
+        except (ValueError, KeyError, OSError) as error:
+            raise ValueError(f"'{file.name}' is not a packed training file ({error}).") from None
+
+    def people(self, split: str) -> list[int]:
+        """Indices of the people of 'train' or 'val'."""
+        return [i for i, s in enumerate(self._data["split"]) if str(s) == split]
+
+    def garments(self, split: str) -> list[int]:
+        """Indices of the garments of 'train' or 'val'; every tenth garment is for validation."""
+        return [i for i in range(len(self.products)) if (i % 10 == 0) == (split == "val")]
+
+    def _bytes(self, kind: str, index: int) -> np.ndarray:
+        ends = self._data[f"{kind}_ends"]
+        return self._data[kind][int(ends[index - 1]) if index else 0:int(ends[index])]
+
+    def person(self, index: int) -> Person:
+        def decode(kind, flag):
+            return cv2.imdecode(self._bytes(kind, index), flag)
+        return Person(
+            self.names[index], decode("image", cv2.IMREAD_COLOR)[..., ::-1], decode("parse", cv2.IMREAD_UNCHANGED),
+            decode("person_mask", cv2.IMREAD_UNCHANGED).astype(np.float32) / 255,
+            decode("carried", cv2.IMREAD_UNCHANGED) > 127, self._data["keypoints"][index].copy(),
+            self._data["frame"][index].copy())
+
+    def product(self, index: int) -> Product:
+        name = self.products[index]
+        return Product(name, cv2.imdecode(self._bytes("cloth", index), cv2.IMREAD_COLOR)[..., ::-1],
+                       cv2.imdecode(self._bytes("cloth_mask", index), cv2.IMREAD_UNCHANGED), name.split("_")[0])
+
+
+def read_label_png(file: Path) -> np.ndarray:
+    """A palette or grey PNG's indices, (H, W) uint8, without colour conversion."""
+    from PIL import Image
+    with Image.open(file) as picture:
+        return np.asarray(picture if picture.mode in ("P", "L", "1") else picture.convert("L")).astype(np.uint8)
+
+
+def pack(people: Path, garments: Path | None, out: Path, height: int = 432, garment_height: int = 256) -> dict[str, int]:
+    """Writes the packed file and returns how many people and garments it holds, and what was skipped.
+
+    Args:
+        people: folder with image/, image-parse/, openpose-json/, person-mask/, carried/, viton_crop.tsv, train.txt, val.txt.
+        garments: folder with cloth/ and cloth-mask/, or None.
+        height: height of the packed photographs in pixels.
+    """
+    arrays: dict[str, list] = {k: [] for k in ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")}
+    names, splits, keypoints, frames, products, skipped = [], [], [], [], [], []
+    boxes = {row.split("\t")[0]: [float(v) for v in row.split("\t")[1:5]]
+             for row in (people / "viton_crop.tsv").read_text().splitlines()[1:]}
+    for split in ("train", "val"):
+        for name in (people / f"{split}.txt").read_text().split():
+            try:
+                image = cv2.imread(str(people / "image" / f"{name}.jpg"))
+                if image is None:
+                    raise ValueError("the picture cannot be read")
+                parse = read_label_png(people / "image-parse" / f"{name}.png")
+                mask = read_label_png(people / "person-mask" / f"{name}.png")
+                carried = read_label_png(people / "carried" / f"{name}.png")
+                points = pose.load_openpose_json(people / "openpose-json" / f"{name}_keypoints.json")
+                if parse.shape != image.shape[:2]:
+                    raise ValueError(f"picture {image.shape[:2]} and parse {parse.shape} differ in size")
+                if parse.max() > 19:
+                    raise ValueError(f"the parse holds label {parse.max()}, the largest known is 19")
+            except (ValueError, OSError) as error:
+                skipped.append(f"{name}: {error}")
+                continue
+            scale = height / image.shape[0]
+            size = (round(image.shape[1] * scale), height)
+            points[:, :2] *= (size[0] / image.shape[1], scale)
+            names.append(name), splits.append(split), keypoints.append(points)
+            frames.append(np.array(boxes[name]) * scale)
+            arrays["image"].append(_encode(".jpg", cv2.resize(image, size, interpolation=cv2.INTER_AREA), 85))
+            arrays["parse"].append(_encode(".png", cv2.resize(parse, size, interpolation=cv2.INTER_NEAREST)))
+            arrays["person_mask"].append(_encode(".png", cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST)))
+            carried = (carried > 0).astype(np.uint8) * 255
+            arrays["carried"].append(_encode(".png", cv2.resize(carried, size, interpolation=cv2.INTER_NEAREST)))
+    for file in sorted((garments / "cloth").glob("*.jpg")) if garments else []:
+        mask_file = next((garments / "cloth-mask").glob(f"{file.stem}.*"), None)
+        cloth, mask = cv2.imread(str(file)), mask_file and cv2.imread(str(mask_file), cv2.IMREAD_GRAYSCALE)
+        if cloth is None or mask is None or cloth.shape[:2] != mask.shape:
+            skipped.append(f"{file.name}: picture or mask cannot be read, or they differ in size")
+            continue
+        size = (garment_height * 3 // 4, garment_height)
+        products.append(file.stem)
+        arrays["cloth"].append(_encode(".jpg", cv2.resize(cloth, size, interpolation=cv2.INTER_AREA), 85))
+        arrays["cloth_mask"].append(_encode(".png", cv2.resize(mask, size, interpolation=cv2.INTER_AREA)))
+    stored = {"names": np.array(names), "split": np.array(splits), "products": np.array(products, dtype=str),
+              "keypoints": np.array(keypoints, np.float32), "frame": np.array(frames, np.float32)}
+    for kind, blobs in arrays.items():
+        stored[kind] = np.concatenate(blobs) if blobs else np.zeros(0, np.uint8)
+        stored[f"{kind}_ends"] = np.cumsum([len(b) for b in blobs], dtype=np.int64)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(out, **stored)
+    return {"people": len(names), "garments": len(products), "skipped": skipped}
+
+
+def _encode(kind: str, picture: np.ndarray, quality: int | None = None) -> np.ndarray:
+    ok, blob = cv2.imencode(kind, picture, [cv2.IMWRITE_JPEG_QUALITY, quality] if quality else [])
+    if not ok:
+        raise ValueError(f"A picture of shape {picture.shape} could not be encoded as {kind}.")
+    return blob.reshape(-1)
+
+
+# -- geometry and appearance of a training picture -----------------------------------------------------------------
+
+
+def affine(box: np.ndarray, size: tuple[int, int], angle: float = 0.0, mirror: bool = False) -> np.ndarray:
+    """(2, 3) matrix from source pixels to a picture of `size` (H, W) that shows `box` (x0, y0, x1, y1).
+
+    angle: rotation about the box's centre in degrees; mirror: left and right exchanged.
+    """
+    height, width = size
+    x0, y0, x1, y1 = box
+    centre = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+    radians = np.deg2rad(angle)
+    rotation = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
+    linear = np.diag([(-1 if mirror else 1) * width / (x1 - x0), height / (y1 - y0)]) @ rotation
+    return np.concatenate([linear, (np.array([width / 2, height / 2]) - linear @ centre)[:, None]], 1)
+
+
+def move_points(keypoints: np.ndarray, matrix: np.ndarray, mirror: bool = False) -> np.ndarray:
+    """(25, 3) keypoints through an affine matrix; with `mirror` the left joints become the right ones."""
+    moved = keypoints.copy()
+    moved[:, :2] = keypoints[:, :2] @ matrix[:, :2].T + matrix[:, 2]
+    moved[~pose.present(keypoints)] = 0
+    return moved[pose.FLIP] if mirror else moved
+
+
+def warp_picture(picture: np.ndarray, matrix: np.ndarray, size: tuple[int, int], nearest: bool = False, fill=0) -> np.ndarray:
+    """`picture` through an affine matrix onto `size` (H, W)."""
+    return cv2.warpAffine(picture, matrix.astype(np.float64), size[::-1], flags=cv2.INTER_NEAREST if nearest else cv2.INTER_AREA,
+                          borderMode=cv2.BORDER_CONSTANT, borderValue=fill)
+
+
+def change_colours(image: np.ndarray, rng: np.random.Generator, strength: float = 1.0) -> np.ndarray:
+    """Random exposure, contrast, saturation, tint and gamma; (H, W, 3) uint8 in and out."""
+    x = image.astype(np.float32) / 255
+    x = x ** np.exp(rng.normal(0, 0.18 * strength))
+    grey = x.mean(2, keepdims=True)
+    x = grey + (x - grey) * np.exp(rng.normal(0, 0.25 * strength))
+    x = (x - 0.5) * np.exp(rng.normal(0, 0.15 * strength)) + 0.5 + rng.normal(0, 0.05 * strength)
+    x = x * np.exp(rng.normal(0, 0.06 * strength, 3)).astype(np.float32)
+    return (np.clip(x, 0, 1) * 255).astype(np.uint8)
+
+
+def degrade(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Sometimes a blur, a coarser grid, noise or JPEG blocks, as phone pictures have them."""
+    if rng.random() < 0.25:
+        image = cv2.GaussianBlur(image, (0, 0), rng.uniform(0.3, 1.4))
+    if rng.random() < 0.15:
+        image = np.clip(image + rng.normal(0, rng.uniform(2, 10), image.shape), 0, 255).astype(np.uint8)
+    if rng.random() < 0.25:
+        blob = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 80))])[1]
+        image = cv2.imdecode(blob, cv2.IMREAD_COLOR)
+    return image
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--people", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--garments", type=Path, metavar="DIR")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--height", type=int, default=432, help="height of the packed photographs")
+    parser.add_argument("--garment-height", type=int, default=256)
+    options = parser.parse_args(argv)
+    try:
+        report = pack(options.people, options.garments, options.out, options.height, options.garment_height)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for line in report["skipped"]:
+        print(f"skipped {line}", file=sys.stderr)
+    print(f"{report['people']} people, {report['garments']} garments, {options.out.stat().st_size / 2**20:.1f} MiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""The human parser: photo, joints and person mask in, 20 LIP labels out.
+
+The paper takes the parse from another network [7]. This one is small because it is told where the joints and the
+person are: those come as extra channels, so that it can learn from under a thousand labelled photos.
+"""
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vton.config import ParserConfig
+
+STRIDE = 32  # pictures are padded to a multiple of this
+
+
+class Residual(nn.Module):
+    """x + conv-BN-ReLU-conv-BN(x), then ReLU (He et al. 2016)."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU(),
+            nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(x + self.body(x))
+
+
+def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU())
+
+
+class Parser(nn.Module):
+    """A U-Net of residual blocks over strides 2 to 32.
+
+    forward(image (B,3,H,W) in [-1, 1], joints (B,25,H,W) in [0, 1], person (B,1,H,W) in [0, 1]) -> logits
+    (B,20,H,W); H and W are multiples of 32.
+    """
+
+    def __init__(self, config: ParserConfig = ParserConfig()):
+        super().__init__()
+        self.config = config
+        widths = config.widths
+        self.down = nn.ModuleList()
+        previous = 3 + config.joints + 1
+        for level, width in enumerate(widths):
+            blocks = 1 if level == 0 else 2
+            self.down.append(nn.Sequential(_convolution(previous, width, stride=2), *[Residual(width) for _ in range(blocks)]))
+            previous = width
+        self.up = nn.ModuleList()
+        for width in reversed(widths[:-1]):
+            self.up.append(nn.Sequential(_convolution(previous + width, width), Residual(width)))
+            previous = width
+        self.head = nn.Conv2d(previous, config.labels, 3, padding=1)
+
+    def features(self, image: Tensor, joints: Tensor, person: Tensor) -> list[Tensor]:
+        """Encoder activations at strides 2, 4, 8, 16 and 32; also serve as a perceptual space."""
+        x, features = torch.cat((image, joints, person), 1), []
+        for block in self.down:
+            x = block(x)
+            features.append(x)
+        return features
+
+    def forward(self, image: Tensor, joints: Tensor, person: Tensor) -> Tensor:
+        *skips, x = self.features(image, joints, person)
+        for block, skip in zip(self.up, reversed(skips)):
+            x = F.interpolate(x, scale_factor=2, mode="nearest")
+            x = block(torch.cat((x, skip), 1))
+        return F.interpolate(self.head(x).float(), scale_factor=2, mode="bilinear", align_corners=False)
+
+
+def joint_maps(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Gaussian bumps at the joints.
+
+    Args:
+        keypoints: (25, 3) x, y in pixels of a picture of `size`, confidence; (0, 0) or confidence 0 means missing.
+        size: (H, W).
+
+    Returns:
+        (25, H, W) float32 in [0, 1]; the standard deviation is 1/48 of the height; missing joints are all zero.
+    """
+    height, width = size
+    sigma = height / 48
+    xs = np.exp(-0.5 * ((np.arange(width, dtype=np.float32)[None] + 0.5 - keypoints[:, :1]) / sigma) ** 2)
+    ys = np.exp(-0.5 * ((np.arange(height, dtype=np.float32)[None] + 0.5 - keypoints[:, 1:2]) / sigma) ** 2)
+    present = (keypoints[:, 2] > 0) & (np.abs(keypoints[:, :2]).sum(1) > 0)
+    return (ys[:, :, None] * xs[:, None, :] * present[:, None, None]).astype(np.float32)
+
+
+def to_tensors(image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+    """Network inputs of one picture.
+
+    Args:
+        image: (H, W, 3) uint8. keypoints: (25, 3) in its pixels. person_mask: (H, W) float32 in [0, 1].
+
+    Returns:
+        image (1,3,H,W) in [-1, 1], joints (1,25,H,W), person (1,1,H,W).
+    """
+    picture = torch.from_numpy(image.astype(np.float32) / 127.5 - 1).permute(2, 0, 1)[None]
+    joints = torch.from_numpy(joint_maps(keypoints, image.shape[:2]))[None]
+    return picture, joints, torch.from_numpy(np.ascontiguousarray(person_mask, dtype=np.float32))[None, None]
+
+
+@torch.inference_mode()
+def label_probabilities(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray,
+                        height: int | None = None, mirror: bool = True) -> np.ndarray:
+    """Probability of each label, at the picture's own size.
+
+    Args:
+        image: (H, W, 3) uint8 of any size. keypoints: (25, 3) in its pixels. person_mask: (H, W) in [0, 1].
+        height: height in pixels to which the picture is resized for the network; default: the config's.
+        mirror: average with the answer on the mirrored picture, left and right exchanged.
+
+    Returns:
+        (20, H, W) float32; sums to 1 over the labels.
+    """
+    from vton.labels import FLIP_LIP
+    from vton.pose import FLIP
+
+    full_h, full_w = image.shape[:2]
+    scale = (height or parser.config.size[0]) / full_h
+    h, w = max(1, round(full_h * scale)), max(1, round(full_w * scale))
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    small, mask = cv2.resize(image, (w, h), interpolation=how), cv2.resize(person_mask.astype(np.float32), (w, h), interpolation=how)
+    points = keypoints.astype(np.float32).copy()
+    points[:, :2] *= (w / full_w, h / full_h)
+    pad_h, pad_w = -h % STRIDE, -w % STRIDE
+    small = cv2.copyMakeBorder(small, 0, pad_h, 0, pad_w, cv2.BORDER_REPLICATE)
+    mask = cv2.copyMakeBorder(mask, 0, pad_h, 0, pad_w, cv2.BORDER_CONSTANT, value=0)
+    device = next(parser.parameters()).device
+    views = [to_tensors(small, points, mask)]
+    if mirror:
+        flipped = points[FLIP].copy()
+        flipped[:, 0] = np.where(np.abs(flipped[:, :2]).sum(1) > 0, small.shape[1] - flipped[:, 0], 0)
+        views.append(to_tensors(small[:, ::-1], flipped, mask[:, ::-1]))
+    inputs = [torch.cat(parts).to(device) for parts in zip(*views)]
+    probabilities = parser(*inputs).softmax(1)
+    if mirror:
+        back = probabilities[1].flip(-1)[torch.from_numpy(FLIP_LIP.astype(np.int64))]
+        probabilities = (probabilities[0] + back)[None] / 2
+    probabilities = probabilities[:1, :, :h, :w]
+    return F.interpolate(probabilities, (full_h, full_w), mode="bilinear", align_corners=False)[0].cpu().numpy()
+
+
+def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, **options) -> np.ndarray:
+    """LIP labels (H, W) uint8 of a picture; arguments as for `label_probabilities`."""
+    return label_probabilities(parser, image, keypoints, person_mask, **options).argmax(0).astype(np.uint8)

@@ -1,0 +1,1 @@
+"""One training recipe per network: parser, segmentation, matching, alias."""
