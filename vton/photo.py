@@ -13,10 +13,8 @@ import cv2
 import numpy as np
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
-from vton.pose import present
-
 # Formats that Pillow decodes by itself; others (EPS) would start foreign programs.
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF")
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF")
 LONGEST = 4096
 SHORTEST = 64
 MAX_BYTES = 80_000_000
@@ -64,7 +62,7 @@ def _open(source) -> Image.Image:
             return Image.open(stream, formats=FORMATS)
     except Image.DecompressionBombError:
         raise InputError(_too_large(None)) from None
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, TypeError):
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, TypeError, KeyError):
         raise InputError("This file is not a picture that can be read; choose a JPEG, PNG or WebP file.") from None
 
 
@@ -160,6 +158,15 @@ def load_image(source, alpha: bool = False, longest: int = LONGEST) -> np.ndarra
         opacity = array[..., 3:].astype(np.uint16)
         array = ((array[..., :3] * opacity + 255 * (255 - opacity) + 127) // 255).astype(np.uint8)
     return array
+
+
+def present(keypoints: np.ndarray) -> np.ndarray:
+    """(25, 3) x, y, confidence -> (25,) bool, True where the joint was found: finite, confident, not at (0, 0)."""
+    keypoints = np.asarray(keypoints)
+    if keypoints.shape != (25, 3):
+        raise ValueError(f"Keypoints are 25 rows of x, y, confidence (BODY_25), not {keypoints.shape}.")
+    with np.errstate(invalid="ignore"):
+        return np.isfinite(keypoints).all(1) & (keypoints[:, 2] > 0) & (keypoints[:, :2] != 0).any(1)
 
 
 @dataclass(frozen=True)

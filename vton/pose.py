@@ -1,9 +1,17 @@
 """The person's pose: BODY_25 keypoints from MediaPipe Pose, and the drawn skeleton P (VITON-HD, section 3.1)."""
 
+import contextlib
 import json
+import os
+import sys
+import threading
+from dataclasses import dataclass
 from pathlib import Path
 
+import cv2
 import numpy as np
+
+from vton.photo import InputError, present
 
 # OpenPose's BODY_25 limbs in the order in which OpenPose draws them; a limb has the colour of its second joint.
 LIMBS = (
@@ -25,15 +33,6 @@ JOINTS = (
 )
 # Keypoint -> keypoint of the mirrored picture.
 FLIP = np.array([0, 1, 5, 6, 7, 2, 3, 4, 8, 12, 13, 14, 9, 10, 11, 16, 15, 18, 17, 22, 23, 24, 19, 20, 21])
-
-
-def present(keypoints: np.ndarray) -> np.ndarray:
-    """(25, 3) x, y, confidence -> (25,) bool, True where the joint was found: finite, confident, not at (0, 0)."""
-    keypoints = np.asarray(keypoints)
-    if keypoints.shape != (25, 3):
-        raise ValueError(f"Keypoints are 25 rows of x, y, confidence (BODY_25), not {keypoints.shape}.")
-    with np.errstate(invalid="ignore"):
-        return np.isfinite(keypoints).all(1) & (keypoints[:, 2] > 0) & (keypoints[:, :2] != 0).any(1)
 
 
 def _blend_ellipse(canvas, centre, axis, half_length, half_width, colour):
@@ -100,3 +99,202 @@ def load_openpose_json(path) -> np.ndarray:
     if values.shape != (75,):
         raise ValueError(f"{path.name} holds {values.size // 3} body joints, but BODY_25 has 25.")
     return values.reshape(25, 3)
+
+
+# BODY_25 joint -> MediaPipe landmark. Neck and mid hip are middles, small toes have no counterpart.
+_LANDMARK = {
+    0: 0, 2: 12, 3: 14, 4: 16, 5: 11, 6: 13, 7: 15, 9: 24, 10: 26, 11: 28, 12: 23, 13: 25, 14: 27, 15: 5, 16: 2,
+    17: 8, 18: 7, 19: 31, 21: 29, 22: 32, 24: 30,
+}
+_MIDDLES = {1: (2, 5), 8: (9, 12)}
+# A joint is lost with its parent; parents come first.
+_PARENTS = ((3, 2), (4, 3), (6, 5), (7, 6), (10, 9), (11, 10), (22, 11), (24, 11), (13, 12), (14, 13), (19, 14), (21, 14))
+_HEAD = (0, 15, 16, 17, 18)
+MIN_VISIBILITY = 0.5
+WORKING_SIZE = 1024
+
+NOBODY = "No person was found; use a photo that shows one person from the front, from head to hips."
+
+
+@dataclass(frozen=True)
+class Pose:
+    """keypoints: (25, 3) float32 x, y, confidence in pixels of the photo, missing joints are 0, 0, 0;
+    person_mask: (H, W) float32, 0 to 1, 1 is person; others: how many more people were seen (0 or 1)."""
+
+    keypoints: np.ndarray
+    person_mask: np.ndarray
+    others: int = 0
+
+
+_lock = threading.Lock()
+_estimator = None
+
+
+@contextlib.contextmanager
+def _silent_stderr():
+    """MediaPipe's C++ part logs to descriptor 2, where Python's sys.stderr cannot stop it."""
+    try:
+        sys.stderr.flush()
+        saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except (OSError, AttributeError, ValueError):  # no stderr at all
+        yield
+        return
+    try:
+        os.dup2(null, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
+def _estimate(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """MediaPipe on one picture. Returns (33, 3) float64 x, y in 0 to 1 and visibility, and the (H, W) mask; or None."""
+    global _estimator
+    # One instance serves all: two threads inside one instance raise, and an instance takes a second to build.
+    with _lock, _silent_stderr():
+        if _estimator is None:
+            from mediapipe.python.solutions.pose import Pose as MediaPipePose
+
+            # model_complexity 1 is the model that the wheel carries; 0 and 2 would be downloaded.
+            _estimator = MediaPipePose(static_image_mode=True, model_complexity=1, enable_segmentation=True)
+        answer = _estimator.process(np.ascontiguousarray(photo))
+    if answer.pose_landmarks is None or answer.segmentation_mask is None:
+        return None
+    landmarks = np.array([(p.x, p.y, p.visibility) for p in answer.pose_landmarks.landmark])
+    return landmarks, np.array(answer.segmentation_mask, np.float32).clip(0, 1)
+
+
+_MIRRORED = np.array([0, 4, 5, 6, 1, 2, 3, 8, 7, 10, 9] + [i + 1 if i % 2 else i - 1 for i in range(11, 33)])
+
+
+def _estimate_both(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The photo and its mirror image: landmarks that agree are averaged, others take the more visible answer."""
+    plain, mirrored = _estimate(photo), _estimate(photo[:, ::-1])
+    if plain is None or mirrored is None:
+        return plain if mirrored is None else (_unmirror(mirrored[0]), mirrored[1][:, ::-1])
+    a, b = plain[0], _unmirror(mirrored[0])
+    hw = np.array(photo.shape[1::-1])
+    trunk = np.linalg.norm((a[[11, 12], :2].mean(0) - a[[23, 24], :2].mean(0)) * hw)
+    apart = np.linalg.norm((a[:, :2] - b[:, :2]) * hw, axis=1)
+    best = np.where((a[:, 2] >= b[:, 2])[:, None], a, b)
+    best[:, 2] *= 0.8
+    merged = np.where((apart <= 0.15 * trunk)[:, None], (a + b) / 2, best)
+    return merged, (plain[1] + mirrored[1][:, ::-1]) / 2
+
+
+def _unmirror(landmarks: np.ndarray) -> np.ndarray:
+    landmarks = landmarks[_MIRRORED].copy()
+    landmarks[:, 0] = 1 - landmarks[:, 0]
+    return landmarks
+
+
+def _to_body_25(landmarks: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """(33, 3) landmarks, (H, W) mask -> (25, 3) keypoints in pixels of the mask; doubtful joints become 0, 0, 0."""
+    H, W = mask.shape
+    keypoints = np.zeros((25, 3))
+    for joint, landmark in _LANDMARK.items():
+        keypoints[joint] = landmarks[landmark] * (W, H, 1)
+    for joint, (a, b) in _MIDDLES.items():
+        keypoints[joint, :2] = (keypoints[a, :2] + keypoints[b, :2]) / 2
+        keypoints[joint, 2] = min(keypoints[a, 2], keypoints[b, 2])
+    trunk = np.linalg.norm(keypoints[1, :2] - keypoints[8, :2])
+    outside = cv2.distanceTransform((mask < 0.5).astype(np.uint8), cv2.DIST_L2, 5)
+    for joint, (x, y, visibility) in enumerate(keypoints):
+        inside = 0 <= x < W and 0 <= y < H
+        if visibility < MIN_VISIBILITY or not inside or outside[int(y), int(x)] > max(0.1 * trunk, 0.01 * H):
+            keypoints[joint] = 0
+    for joint, parent in _PARENTS:
+        if not keypoints[parent].any():
+            keypoints[joint] = 0
+    return keypoints.astype(np.float32)
+
+
+def _plausible(keypoints: np.ndarray, mask: np.ndarray) -> bool:
+    """A person has both shoulders and a silhouette that is more than a speck."""
+    found = present(keypoints)
+    return bool(found[2] and found[5] and (mask > 0.5).mean() > 0.002)
+
+
+def _find_one(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    answer = _estimate_both(photo)
+    if answer is None:
+        return None
+    keypoints = _to_body_25(*answer)
+    return (keypoints, answer[1]) if _plausible(keypoints, answer[1]) else None
+
+
+def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Cover the box around a silhouette with the colour of its surroundings; a silhouette's shape would be found again."""
+    rows, columns = np.flatnonzero((mask > 0.3).any(1)), np.flatnonzero((mask > 0.3).any(0))
+    margin = max(4, len(columns) // 20)
+    box = (slice(max(0, rows[0] - margin), rows[-1] + margin), slice(max(0, columns[0] - margin), columns[-1] + margin))
+    rest = np.ones(photo.shape[:2], bool)
+    rest[box] = False
+    covered = photo.copy()
+    covered[box] = np.median(photo[rest], axis=0) if rest.any() else 128
+    return covered
+
+
+def detect(photo: np.ndarray) -> Pose:
+    """Find the person in a photograph.
+
+    photo: (H, W, 3) uint8 RGB, upright. Returns a Pose in pixels of the photo. Of several people the one with the largest
+    silhouette is taken, and `others` is 1.
+    Raises InputError when nobody is found. Left and right are the person's own.
+    """
+    photo = np.asarray(photo)
+    if photo.ndim != 3 or photo.shape[2] != 3 or photo.dtype != np.uint8:
+        raise ValueError("The photo is an (H, W, 3) uint8 RGB picture.")
+    H, W = photo.shape[:2]
+    ratio = min(1.0, WORKING_SIZE / max(H, W))
+    size = (max(1, round(W * ratio)), max(1, round(H * ratio)))
+    small = cv2.resize(photo, size, interpolation=cv2.INTER_AREA) if ratio < 1 else photo
+
+    first = _find_one(small)
+    if first is None:
+        raise InputError(NOBODY)
+    # MediaPipe reports one person; with that one painted over it reports the next.
+    second = _find_one(_paint_over(small, first[1]))
+    others = 0
+    if second is not None:
+        areas = [float((mask > 0.5).sum()) for _, mask in (first, second)]
+        shared = float(((first[1] > 0.5) & (second[1] > 0.5)).sum())
+        if shared < 0.2 * min(areas) and areas[1] > 0.15 * areas[0]:
+            others = 1
+            first = second if areas[1] > areas[0] else first
+    keypoints, mask = first
+    keypoints = keypoints.copy()
+    keypoints[:, :2] *= (W / small.shape[1], H / small.shape[0])
+    return Pose(keypoints, cv2.resize(mask, (W, H), interpolation=cv2.INTER_LINEAR), others)
+
+
+def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
+    """What makes a photo unsuited: sentences for the visitor, none when all is well.
+
+    pose: in pixels of the photo; hw: the photo's (H, W).
+    """
+    k, found = pose.keypoints, present(pose.keypoints)
+    notes = []
+    if pose.others:
+        notes.append("Several people are in the photo; the largest one is dressed.")
+    shoulders = float(np.linalg.norm(k[2, :2] - k[5, :2])) if found[2] and found[5] else 0.0
+    trunk = float(np.linalg.norm(k[8, :2] - k[1, :2])) if found[8] and found[1] else 0.0
+    if shoulders and k[2, 0] > k[5, 0]:
+        notes.append("The person seems to be seen from behind; a photo from the front gives a better result.")
+    elif trunk and shoulders < 0.35 * trunk:
+        notes.append("The person stands sideways; a photo from the front gives a better result.")
+    if not found[8]:
+        notes.append("The hips are not in the photo, so the garment's lower edge is a guess; show the person down to the thighs.")
+    else:
+        knees = [(k[hip], k[knee]) for hip, knee in ((9, 10), (12, 13)) if found[hip] and found[knee]]
+        if knees and max(float(knee[1] - hip[1]) for hip, knee in knees) < 0.45 * trunk:
+            notes.append("The person seems to sit; a standing person gives a better result.")
+    for side, shoulder, elbow, wrist in (("right", 2, 3, 4), ("left", 5, 6, 7)):
+        if found[shoulder] and not found[elbow]:
+            notes.append(f"The {side} arm is hidden or cut off; the sleeve there is a guess.")
+        elif found[shoulder] and not found[wrist]:
+            notes.append(f"The {side} forearm is hidden or cut off; the sleeve there is a guess.")
+    if shoulders and shoulders < 0.06 * min(hw):
+        notes.append("The person is small in the photo; come closer for a sharper result.")
+    return notes
