@@ -1,0 +1,162 @@
+"""Scaled dot-product and multi-head attention (section 3.2 of "Attention Is All You Need").
+
+Axes, everywhere in this package: B sentences, h heads, T queries (target side), S keys (source side).
+Every mask here is boolean, and True means: this query may look at this key.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.config import TransformerConfig
+
+
+def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """softmax(Q K^T / sqrt(d_k)), the weights of equation 1, before any dropout.
+
+    query (..., T, d_k), key (..., S, d_k), mask broadcastable to (..., T, S), True = may be looked at.
+    Returns (..., T, S) in query's dtype: each row sums to 1, or is all zeros where the mask allows no key.
+    """
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    # The softmax runs in fp32, so that half precision can neither overflow nor lose the small weights.
+    scores = scores.float()
+    if mask is None:
+        return scores.softmax(-1).to(query.dtype)
+    # The lowest finite number, not -inf: a row without any key would otherwise be 0/0.
+    weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
+    return weights.masked_fill(~mask, 0.0).to(query.dtype)
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Equation 1, with its weights.
+
+    query (..., T, d_k), key (..., S, d_k), value (..., S, d_v); mask as in `attention_weights`, True = may be looked at.
+    Returns the weighted sum (..., T, d_v) and the weights (..., T, S) as they were before dropout.
+    """
+    weights = attention_weights(query, key, mask)
+    return F.dropout(weights, dropout) @ value, weights
+
+
+def fused_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
+    """Equation 1 by torch's fused kernels: the same output as `scaled_dot_product_attention`, no weights."""
+    if query.dtype == torch.bfloat16 and query.device.type == "cpu":
+        # The CPU kernel's backward pass is seven times slower in bf16 than in fp32.
+        with torch.autocast("cpu", enabled=False):
+            return fused_attention(query.float(), key.float(), value.float(), mask, dropout).bfloat16()
+    context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+    if mask is not None:
+        # Kernels differ in what they return for a row without any key; here it is zero on each of them.
+        context = context.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+    return context
+
+
+def causal_mask(length: int, device: torch.device | str | None = None, neighbourhood: int = 0) -> Tensor:
+    """(1, 1, T, T) mask of the decoder's self-attention; True = may be looked at: j <= i, and |i - j| <= r/2 if r > 0."""
+    mask = torch.ones(length, length, dtype=torch.bool, device=device).tril()
+    if neighbourhood:
+        mask &= neighbourhood_mask(length, neighbourhood, device)[0, 0]
+    return mask[None, None]
+
+
+def neighbourhood_mask(length: int, neighbourhood: int, device: torch.device | str | None = None) -> Tensor:
+    """(1, 1, T, T) mask of restricted self-attention (section 4); True = may be looked at: |i - j| <= r/2.
+
+    neighbourhood: r, the number of positions around (and besides) the query's own.
+    """
+    position = torch.arange(length, device=device)
+    return ((position[:, None] - position[None, :]).abs() <= neighbourhood // 2)[None, None]
+
+
+def key_mask(tokens: Tensor, pad: int) -> Tensor:
+    """tokens (B, S) ids -> (B, 1, 1, S) mask for any query; True = may be looked at: the token is no padding."""
+    return (tokens != pad)[:, None, None, :]
+
+
+@dataclass
+class KeyValue:
+    """Keys and values that a decoder keeps between two tokens: key (B, h, S, d_k), value (B, h, S, d_v)."""
+
+    key: Tensor
+    value: Tensor
+
+    def append(self, key: Tensor, value: Tensor) -> KeyValue:
+        """A cache that is longer by `key` and `value` (B, h, T, .)."""
+        return KeyValue(torch.cat((self.key, key), 2), torch.cat((self.value, value), 2))
+
+    def select(self, rows: Tensor) -> KeyValue:
+        """The cache of the chosen rows; rows (B',) are indices into the first axis."""
+        return KeyValue(self.key.index_select(0, rows), self.value.index_select(0, rows))
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention (section 3.2.2): h attentions in parallel, concatenated, and projected by W^O.
+
+    W^Q, W^K and W^V lie below each other in `qkv.weight`, so that self-attention needs one product for the three.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.heads, self.d_k, self.d_v = config.heads, config.key_width, config.value_width
+        self.dropout = config.attention_dropout
+        self.widths = (self.heads * self.d_k, self.heads * self.d_k, self.heads * self.d_v)
+        self.qkv = nn.Linear(config.d_model, sum(self.widths), bias=config.attention_bias)
+        self.output = nn.Linear(self.heads * self.d_v, config.d_model, bias=config.attention_bias)
+        for matrix in (*self.qkv.weight.split(self.widths), self.output.weight):
+            nn.init.xavier_uniform_(matrix)  # each of the four matrices by its own size
+        if config.attention_bias:
+            nn.init.zeros_(self.qkv.bias)
+            nn.init.zeros_(self.output.bias)
+
+    def split(self, x: Tensor) -> Tensor:
+        """(B, T, h * d) -> (B, h, T, d)."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values (B, h, T, d) of one sequence x (B, T, d_model)."""
+        query, key, value = self.qkv(x).split(self.widths, dim=-1)
+        return self.split(query), self.split(key), self.split(value)
+
+    def project_query(self, x: Tensor) -> Tensor:
+        """Queries (B, h, T, d_k) of x (B, T, d_model)."""
+        width = self.widths[0]
+        bias = None if self.qkv.bias is None else self.qkv.bias[:width]
+        return self.split(F.linear(x, self.qkv.weight[:width], bias))
+
+    def project_memory(self, memory: Tensor) -> KeyValue:
+        """Keys and values (B, h, S, d) of memory (B, S, d_model)."""
+        width = self.widths[0]
+        bias = None if self.qkv.bias is None else self.qkv.bias[width:]
+        key, value = F.linear(memory, self.qkv.weight[width:], bias).split(self.widths[1:], dim=-1)
+        return KeyValue(self.split(key), self.split(value))
+
+    def attend(
+        self,
+        query: Tensor,
+        kept: KeyValue,
+        mask: Tensor | None = None,
+        need_weights: bool = False,
+        gate: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """query (B, h, T, d_k) over the keys and values of `kept`, concatenated and projected.
+
+        mask: broadcastable to (B, h, T, S), True = may be looked at. gate: broadcastable to (B, h), multiplies each
+        head's output (0 removes the head). Returns (B, T, d_model) and, if asked for, the weights (B, h, T, S).
+        """
+        dropout = self.dropout if self.training else 0.0
+        weights = None
+        if need_weights:
+            context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
+        else:
+            context = fused_attention(query, kept.key, kept.value, mask, dropout)
+        if gate is not None:
+            context = context * gate[..., None, None]
+        return self.output(context.transpose(1, 2).flatten(2)), weights

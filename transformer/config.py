@@ -1,0 +1,122 @@
+"""Sizes of a Transformer: one dataclass, and every row of Table 3 by its name."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+POSITIONS = ("sinusoidal", "learned", "sinusoidal-halves")
+ACTIVATIONS = ("relu", "silu")
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """What has to be known to build a `Transformer`; the defaults are the paper's base model (Table 3).
+
+    Raises `ValueError` with one sentence when a field, or two together, make no sense.
+    """
+
+    vocab_size: int = 37000
+    encoder_layers: int = 6  # N of the encoder
+    decoder_layers: int = 6  # N of the decoder
+    d_model: int = 512
+    d_ff: int = 2048
+    heads: int = 8  # h
+    d_k: int = 0  # width of one head's queries and keys; 0 means d_model / h (section 3.2.2)
+    d_v: int = 0  # width of one head's values; 0 means d_model / h
+    dropout: float = 0.1  # P_drop: sub-layer outputs, and embeddings plus positions (section 5.4)
+    attention_dropout: float = 0.0  # on the attention weights; the paper has none
+    label_smoothing: float = 0.1  # epsilon_ls (section 5.4)
+    positions: str = "sinusoidal"  # "sinusoidal" (3.5), "learned" (row E), "sinusoidal-halves" (Marian: sines, then cosines)
+    neighbourhood: int = 0  # r of restricted self-attention (section 4); 0 = every position
+    activation: str = "relu"  # equation 2; Marian models use "silu"
+    attention_bias: bool = False  # the paper's W^Q, W^K, W^V, W^O are plain matrices
+    output_bias: bool = False  # a bias on the logits (Marian)
+    max_length: int = 512  # longest sequence in tokens, either side
+    pad: int = 0  # ids of the special tokens
+    unk: int = 1
+    bos: int = 2  # the decoder's first input
+    eos: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "d_model", "d_ff", "heads", "max_length"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} has to be at least 1, got {getattr(self, name)}.")
+        for name in ("encoder_layers", "decoder_layers", "d_k", "d_v", "neighbourhood"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} cannot be negative, got {getattr(self, name)}.")
+        if self.d_model % self.heads and not (self.d_k and self.d_v):
+            raise ValueError(
+                f"d_model {self.d_model} does not divide into {self.heads} heads; give d_k and d_v, or other heads."
+            )
+        for name in ("dropout", "attention_dropout", "label_smoothing"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ValueError(f"{name} has to be in [0, 1), got {getattr(self, name)}.")
+        if self.positions not in POSITIONS:
+            raise ValueError(f"positions has to be one of {', '.join(POSITIONS)}; got {self.positions!r}.")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation has to be one of {', '.join(ACTIVATIONS)}; got {self.activation!r}.")
+        if self.positions != "learned" and self.d_model % 2:
+            raise ValueError(f"sinusoidal positions need an even d_model, got {self.d_model}.")
+        if max(self.pad, self.unk, self.bos, self.eos) >= self.vocab_size:
+            raise ValueError(f"the special tokens' ids do not fit into a vocabulary of {self.vocab_size}.")
+
+    @property
+    def key_width(self) -> int:
+        """d_k of one head."""
+        return self.d_k or self.d_model // self.heads
+
+    @property
+    def value_width(self) -> int:
+        """d_v of one head."""
+        return self.d_v or self.d_model // self.heads
+
+    def to_dict(self) -> dict:
+        """Plain values for a JSON file; `from_dict` reads them back."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> TransformerConfig:
+        """The inverse of `to_dict`. Raises `ValueError` for an unknown field."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ValueError(f"unknown fields in the Transformer's configuration: {', '.join(unknown)}.")
+        return cls(**values)
+
+
+# Each row changes only what Table 3 prints in it; everything else is base. The figure is the printed size in millions.
+PRESETS: dict[str, dict] = {
+    "tiny": dict(encoder_layers=4, decoder_layers=4, d_model=128, d_ff=256, heads=4, dropout=0.3),
+    "small": dict(encoder_layers=6, decoder_layers=6, d_model=256, d_ff=1024, heads=4, dropout=0.2),
+    "base": {},  # 65
+    "A-h1": dict(heads=1, d_k=512, d_v=512),
+    "A-h4": dict(heads=4, d_k=128, d_v=128),
+    "A-h16": dict(heads=16, d_k=32, d_v=32),
+    "A-h32": dict(heads=32, d_k=16, d_v=16),
+    "B-dk16": dict(d_k=16),  # 58
+    "B-dk32": dict(d_k=32),  # 60
+    "C-n2": dict(encoder_layers=2, decoder_layers=2),  # 36
+    "C-n4": dict(encoder_layers=4, decoder_layers=4),  # 50
+    "C-n8": dict(encoder_layers=8, decoder_layers=8),  # 80
+    "C-d256": dict(d_model=256, d_k=32, d_v=32),  # 28
+    "C-d1024": dict(d_model=1024, d_k=128, d_v=128),  # 168
+    "C-ff1024": dict(d_ff=1024),  # 53
+    "C-ff4096": dict(d_ff=4096),  # 90
+    "D-drop0.0": dict(dropout=0.0),
+    "D-drop0.2": dict(dropout=0.2),
+    "D-ls0.0": dict(label_smoothing=0.0),
+    "D-ls0.2": dict(label_smoothing=0.2),
+    "E": dict(positions="learned"),
+    "big": dict(d_model=1024, d_ff=4096, heads=16, dropout=0.3),  # 213
+}
+
+
+def preset(name: str, **changes) -> TransformerConfig:
+    """The configuration of a row of Table 3 ("base", "B-dk16", ... "big") or of the project's "tiny" and "small".
+
+    Raises `ValueError` with the known names for any other name.
+    """
+    if name not in PRESETS:
+        raise ValueError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}.")
+    return TransformerConfig(**{**PRESETS[name], **changes})

@@ -1,0 +1,134 @@
+"""Parallel text from TSV and CSV files, and batches of about equally long sentences."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Sequence
+
+import torch
+from torch import Tensor
+
+from transformer.attention import causal_mask, key_mask
+from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, normalise
+
+SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
+
+
+def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str, str]]:
+    """Normalised (source, target) pairs from two named columns of a .tsv or .csv file, gzipped or not.
+
+    TSV is read without quoting, as corpora are written; CSV with the usual quotation marks. Rows with an empty side are
+    left out. Raises `FileNotFoundError`, or `ValueError` naming what is wrong with the file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    if not path.name.endswith(SUFFIXES):
+        raise ValueError(f"{path.name} has none of the endings {', '.join(SUFFIXES)}.")
+    tabs = ".tsv" in path.suffixes[-2:]
+    open_text = gzip.open if path.suffix == ".gz" else open
+    options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {"delimiter": ","}
+    pairs = []
+    try:
+        with open_text(path, "rt", encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, **options)
+            names = rows.fieldnames or []
+            for column in (source, target):
+                if column not in names:
+                    raise ValueError(f"{path.name} has no column {column!r}; its columns are {', '.join(names) or 'none'}.")
+            for row in rows:
+                pair = normalise(row[source] or ""), normalise(row[target] or "")
+                if all(pair):
+                    pairs.append(pair)
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error) as error:
+        raise ValueError(f"{path.name} cannot be read as a UTF-8 table ({error}).") from None
+    if not pairs:
+        raise ValueError(f"{path.name} holds no pair with text in both {source!r} and {target!r}.")
+    return pairs
+
+
+def find_split(data: str | Path, split: str) -> Path | None:
+    """The file of a split ("train", "val") in a folder, or None. Raises `FileNotFoundError` if the folder is missing."""
+    folder = Path(data)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder}.")
+    return next((folder / f"{split}{suffix}" for suffix in SUFFIXES if (folder / f"{split}{suffix}").is_file()), None)
+
+
+@dataclass
+class Batch:
+    """Sentences side by side. The target's shift and all masks are made here, once, by `collate`."""
+
+    src: Tensor  # (B, S) ids, each row ends with eos, then padding
+    tgt: Tensor  # (B, T) ids, what the decoder reads: bos, then the target
+    labels: Tensor  # (N,) ids, what it has to say at the N real positions: the target, then eos
+    positions: Tensor  # (N,) indices of those positions in the flattened (B * T)
+    src_mask: Tensor  # (B, 1, 1, S), True = may be looked at: no padding
+    tgt_mask: Tensor  # (1, 1, T, T), True = may be looked at: itself and what is before; padding comes last, unseen
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return Batch(**{name: value.to(device) for name, value in vars(self).items()})
+
+
+def pad_rows(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Ids of different lengths -> (B, longest) int64, padded at the end."""
+    longest = max(len(row) for row in rows)
+    return torch.tensor([list(row) + [PAD] * (longest - len(row)) for row in rows], dtype=torch.long)
+
+
+def collate(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], neighbourhood: int = 0) -> Batch:
+    """(source ids, target ids), both without special tokens -> `Batch`."""
+    src = pad_rows([[*source, EOS] for source, _ in pairs])
+    tgt = pad_rows([[BOS, *target] for _, target in pairs])
+    labels = pad_rows([[*target, EOS] for _, target in pairs]).flatten()
+    positions = (labels != PAD).nonzero()[:, 0]
+    masks = key_mask(src, PAD), causal_mask(tgt.shape[1], neighbourhood=neighbourhood)
+    return Batch(src, tgt, labels[positions], positions, *masks)
+
+
+class ParallelData:
+    """Encoded pairs, dealt out in batches of about equal size whose order is a function of (seed, epoch)."""
+
+    def __init__(
+        self, pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, max_length: int, prefix: Sequence[int] = ()
+    ) -> None:
+        """pairs: normalised text; max_length: longest side in tokens with eos; prefix: ids before each source.
+
+        Longer pairs are left out; `skipped` counts them. Raises `ValueError` if nothing is left.
+        """
+        ids = [([*prefix, *tokenizer.encode(source)], tokenizer.encode(target)) for source, target in pairs]
+        self.pairs = [pair for pair in ids if max(len(pair[0]), len(pair[1])) < max_length]
+        self.skipped = len(ids) - len(self.pairs)
+        if not self.pairs:
+            raise ValueError(f"Every pair is longer than {max_length} tokens.")
+
+    def batches(self, tokens: int, seed: int, epoch: int) -> list[list[int]]:
+        """Indices of each batch of one epoch; a batch has at most `tokens` tokens a side, padding included.
+
+        Neighbours in length share a batch, so little padding is computed; which of the equally long ones meet, and the
+        order of the batches, change with the epoch.
+        """
+        generator = random.Random(f"{seed}/{epoch}")
+        order = list(range(len(self.pairs)))
+        generator.shuffle(order)
+        order.sort(key=lambda i: (len(self.pairs[i][1]), len(self.pairs[i][0])))  # stable: ties stay shuffled
+        batches, batch, longest = [], [], 0
+        for index in order:
+            longest_now = max(longest, len(self.pairs[index][0]) + 1, len(self.pairs[index][1]) + 1)
+            if batch and longest_now * (len(batch) + 1) > tokens:
+                batches.append(batch)
+                batch, longest_now = [], max(len(self.pairs[index][0]), len(self.pairs[index][1])) + 1
+            batch.append(index)
+            longest = longest_now
+        batches.append(batch)
+        generator.shuffle(batches)
+        return batches
+
+    def collate(self, indices: Sequence[int], neighbourhood: int = 0) -> Batch:
+        """The batch of these pairs."""
+        return collate([self.pairs[i] for i in indices], neighbourhood)

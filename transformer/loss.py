@@ -1,0 +1,86 @@
+"""Cross-entropy with label smoothing (section 5.4), without ever storing the smoothed targets."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+CHUNK_ELEMENTS = 1 << 20  # logits of one chunk: 4 MB in fp32, which stays in a CPU's cache
+
+
+def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    """Cross-entropy against (1 - e) * one_hot(target) + e / V, per token (section 5.4).
+
+    logits (N, V), targets (N,) ids, smoothing e in [0, 1). Returns (N,) in nats, at least the smoothed target's entropy.
+    """
+    log_probs = logits.float().log_softmax(-1)
+    own = log_probs.gather(-1, targets[:, None])[:, 0]
+    return -(1.0 - smoothing) * own - smoothing * log_probs.mean(-1)
+
+
+class _ProjectedLoss(torch.autograd.Function):
+    """The logits of a chunk, its loss and its gradient, while the chunk is still in the cache.
+
+    Storing the logits of a whole batch (tokens times vocabulary) would cost more time than the product itself.
+    """
+
+    @staticmethod
+    def forward(ctx, hidden, weight, bias, targets, smoothing):  # noqa: ANN001, ANN205
+        vocab = weight.shape[0]
+        rows = max(1, CHUNK_ELEMENTS // vocab) if hidden.device.type == "cpu" else 4096
+        need = any(ctx.needs_input_grad[:3])
+        # Inside autocast the products run in its dtype; sums stay in fp32.
+        device = hidden.device.type
+        low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+        hidden_low, weight_low = hidden.to(low), weight.to(low)
+        grad_hidden = torch.empty_like(hidden) if need else None
+        grad_weight = torch.zeros_like(weight) if need else None
+        grad_bias = torch.zeros_like(bias) if need and bias is not None else None
+        smoothed = hidden.new_zeros((), dtype=torch.float32)
+        plain = hidden.new_zeros((), dtype=torch.float32)
+        with torch.autocast(device, enabled=False):
+            for start in range(0, hidden.shape[0], rows):
+                part, wanted = hidden_low[start : start + rows], targets[start : start + rows, None]
+                logits = (part @ weight_low.T).float()
+                if bias is not None:
+                    logits += bias
+                mean = logits.mean(-1)
+                own = logits.gather(-1, wanted)[:, 0]
+                top = logits.amax(-1, keepdim=True)
+                probs = logits.sub_(top).exp_()  # logits are gone from here on
+                total = probs.sum(-1, keepdim=True)
+                log_z = (total.log() + top)[:, 0]
+                smoothed += (log_z - (1.0 - smoothing) * own - smoothing * mean).sum()
+                plain += (log_z - own).sum()
+                if need:
+                    # d loss / d logits = p - smoothed target
+                    probs.div_(total).sub_(smoothing / vocab)
+                    probs.scatter_add_(-1, wanted, probs.new_full((1, 1), smoothing - 1.0).expand_as(wanted))
+                    if grad_bias is not None:
+                        grad_bias += probs.sum(0)
+                    grad = probs.to(low)
+                    grad_hidden[start : start + rows] = grad @ weight_low
+                    if low == weight.dtype:
+                        grad_weight.addmm_(grad.T, part)
+                    else:
+                        grad_weight += grad.T @ part
+        ctx.save_for_backward(grad_hidden, grad_weight, grad_bias)
+        ctx.mark_non_differentiable(plain)
+        return smoothed, plain
+
+    @staticmethod
+    def backward(ctx, grad, _):  # noqa: ANN001, ANN205
+        grad_hidden, grad_weight, grad_bias = ctx.saved_tensors
+        grad_bias = None if grad_bias is None else grad_bias * grad
+        return grad_hidden * grad, grad_weight * grad, grad_bias, None, None
+
+
+def projected_cross_entropy(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The smoothed loss of hidden @ weight^T + bias, summed over the tokens, and the plain one for perplexity.
+
+    hidden (N, d_model), weight (V, d_model), bias (V,) or None, targets (N,). Returns two scalars in nats: the sum of
+    `smoothed_cross_entropy` (differentiable), and the sum of -log p(target) (only to be looked at).
+    """
+    return _ProjectedLoss.apply(hidden, weight, bias, targets, smoothing)

@@ -1,0 +1,285 @@
+"""The Transformer of "Attention Is All You Need": positions, sub-layers, encoder, decoder (Figure 1).
+
+Post-norm, as published: LayerNorm(x + Dropout(Sublayer(x))), and no norm after the last layer.
+Axes: B sentences, S source tokens, T target tokens, h heads, L layers, K hypotheses of a beam, V words.
+Parameter names are the file format of every saved checkpoint: renaming one makes old weights unreadable.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.attention import KeyValue, MultiHeadAttention, neighbourhood_mask
+from transformer.config import TransformerConfig
+
+
+def sinusoids(length: int, d_model: int, halves: bool = False) -> Tensor:
+    """Positional encodings of section 3.5, (length, d_model) fp32: sine in the even dimensions, cosine in the odd ones.
+
+    halves: all sines first, then all cosines, as Marian lays them out.
+    """
+    position = torch.arange(length, dtype=torch.float64)[:, None]
+    angle = position / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    if halves:
+        return torch.cat((angle.sin(), angle.cos()), 1).float()
+    return torch.stack((angle.sin(), angle.cos()), 2).flatten(1).float()
+
+
+def dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    """Zeroes each element with probability p and divides the others by 1 - p (section 5.4).
+
+    On a CPU, torch draws one random number per element, which takes a tenth of a training step; here four elements share
+    the 64 bits of one draw, which makes p a multiple of 1/65536.
+    """
+    if not training or p == 0.0 or x.device.type != "cpu":
+        return F.dropout(x, p, training)
+    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    dropped = round(p * 65536)
+    keep = (draws.view(torch.int16)[: x.numel()] >= dropped - 32768).view(x.shape)
+    return x * keep.to(x.dtype).mul_(65536 / (65536 - dropped))
+
+
+@dataclass
+class AttentionWeights:
+    """Weights of every head after the softmax and before dropout; rows are queries, columns keys, rows sum to 1."""
+
+    encoder: list[Tensor]  # per layer (B, h, S, S): source looks at source
+    decoder: list[Tensor]  # per layer (B, h, T, T): target looks at earlier target
+    cross: list[Tensor]  # per layer (B, h, T, S): target looks at source
+
+
+@dataclass
+class Gates:
+    """A factor for every head's output, 1 as it is and 0 removed; each broadcastable to (L, B, h), or None."""
+
+    encoder: Tensor | None = None
+    decoder: Tensor | None = None
+    cross: Tensor | None = None
+
+    def at(self, kind: str, layer: int) -> Tensor | None:
+        """The (B, h) factors of one layer."""
+        gate = getattr(self, kind)
+        return None if gate is None else gate[layer]
+
+
+@dataclass
+class Memory:
+    """What the decoder needs of the source, computed once a sentence: each layer's keys and values, and the mask."""
+
+    layers: list[KeyValue]  # L x (B, h, S, .)
+    mask: Tensor  # (B, 1, 1, S), True = may be looked at
+
+    def select(self, rows: Tensor) -> Memory:
+        """The memory of the chosen sentences; rows (B',) index the first axis."""
+        return Memory([layer.select(rows) for layer in self.layers], self.mask.index_select(0, rows))
+
+
+class FeedForward(nn.Module):
+    """Equation 2: max(0, x W1 + b1) W2 + b2, at each position separately."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.d_model, config.d_ff)
+        self.outer = nn.Linear(config.d_ff, config.d_model)
+        self.activation = F.relu if config.activation == "relu" else F.silu
+        for layer in (self.inner, self.outer):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, T, d_model) -> the same shape."""
+        return self.outer(self.activation(self.inner(x)))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, each with residual connection and norm (section 3.1)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(config)
+        self.attention_norm = nn.LayerNorm(config.d_model)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_norm = nn.LayerNorm(config.d_model)
+        self.dropout = config.dropout
+
+    def drop(self, x: Tensor) -> Tensor:
+        return dropout(x, self.dropout, self.training)
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None, need_weights: bool = False, gate: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """x (B, S, d_model), mask (B, 1, 1 or S, S) with True = may be looked at -> x and, on request, (B, h, S, S)."""
+        query, key, value = self.attention.project(x)
+        out, weights = self.attention.attend(query, KeyValue(key, value), mask, need_weights, gate)
+        x = self.attention_norm(x + self.drop(out))
+        return self.feed_forward_norm(x + self.drop(self.feed_forward(x))), weights
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention over the memory, feed-forward (section 3.1)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(config)
+        self.attention_norm = nn.LayerNorm(config.d_model)
+        self.cross_attention = MultiHeadAttention(config)
+        self.cross_attention_norm = nn.LayerNorm(config.d_model)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_norm = nn.LayerNorm(config.d_model)
+        self.dropout = config.dropout
+
+    def drop(self, x: Tensor) -> Tensor:
+        return dropout(x, self.dropout, self.training)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        memory: KeyValue,
+        memory_mask: Tensor | None,
+        need_weights: bool = False,
+        gate: Tensor | None = None,
+        cross_gate: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """x (B, T, d_model) of a whole target; masks with True = may be looked at.
+
+        Returns x and, on request, the weights of self-attention (B, h, T, T) and over the memory (B, h, T, S).
+        """
+        query, key, value = self.attention.project(x)
+        out, weights = self.attention.attend(query, KeyValue(key, value), mask, need_weights, gate)
+        x = self.attention_norm(x + self.drop(out))
+        query = self.cross_attention.project_query(x)
+        out, cross = self.cross_attention.attend(query, memory, memory_mask, need_weights, cross_gate)
+        x = self.cross_attention_norm(x + self.drop(out))
+        return self.feed_forward_norm(x + self.drop(self.feed_forward(x))), weights, cross
+
+    def step(
+        self, x: Tensor, cache: KeyValue | None, mask: Tensor | None, memory: KeyValue, memory_mask: Tensor | None
+    ) -> tuple[Tensor, KeyValue]:
+        """One more token of K hypotheses a sentence: x (B, K, d_model), cache (B * K, h, t, .) of the tokens before.
+
+        mask: (1, 1, 1, t + 1), which of the tokens so far may be looked at, or None for all. The hypotheses of a
+        sentence are the queries of one attention over their common memory, so the memory is never copied per beam.
+        """
+        sentences, beams, width = x.shape
+        query, key, value = self.attention.project(x.reshape(sentences * beams, 1, width))
+        cache = KeyValue(key, value) if cache is None else cache.append(key, value)
+        out, _ = self.attention.attend(query, cache, mask)
+        x = self.attention_norm(x + out.reshape(sentences, beams, width))
+        out, _ = self.cross_attention.attend(self.cross_attention.project_query(x), memory, memory_mask)
+        x = self.cross_attention_norm(x + out)
+        return self.feed_forward_norm(x + self.feed_forward(x)), cache
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder with one embedding matrix for source, target and output (section 3.4).
+
+    The paper shares "the same weight matrix between the two embedding layers and the pre-softmax linear
+    transformation" and multiplies it by sqrt(d_model) "in the embedding layers": only there, not before the softmax.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+        nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
+        if config.positions == "learned":  # row (E)
+            self.positions = nn.Parameter(torch.randn(config.max_length, config.d_model) * config.d_model**-0.5)
+        else:
+            table = sinusoids(config.max_length, config.d_model, halves=config.positions == "sinusoidal-halves")
+            self.register_buffer("positions", table, persistent=False)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.output_bias = nn.Parameter(torch.zeros(config.vocab_size)) if config.output_bias else None
+
+    def embed(self, tokens: Tensor, start: int = 0) -> Tensor:
+        """tokens (B, T) ids at positions start, start + 1, ... -> (B, T, d_model), dropout applied (section 5.4).
+
+        Raises `ValueError` if the sequence is longer than the configuration's max_length.
+        """
+        end = start + tokens.shape[1]
+        if end > self.config.max_length:
+            raise ValueError(f"a sequence of {end} tokens is longer than this model's {self.config.max_length}.")
+        x = self.embedding(tokens) * math.sqrt(self.config.d_model) + self.positions[start:end]
+        return dropout(x, self.config.dropout, self.training)
+
+    def encode(
+        self, src: Tensor, src_mask: Tensor, need_weights: bool = False, gates: Gates | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding).
+
+        Returns the encoder's output (B, S, d_model) and, on request, each layer's weights (B, h, S, S).
+        """
+        mask = src_mask
+        if self.config.neighbourhood:
+            mask = mask & neighbourhood_mask(src.shape[1], self.config.neighbourhood, src.device)
+        x, kept = self.embed(src), []
+        for index, layer in enumerate(self.encoder):
+            x, weights = layer(x, mask, need_weights, gates.at("encoder", index) if gates else None)
+            kept.append(weights)
+        return x, kept if need_weights else []
+
+    def remember(self, encoded: Tensor, src_mask: Tensor) -> Memory:
+        """Each decoder layer's keys and values of the encoder's output (B, S, d_model)."""
+        return Memory([layer.cross_attention.project_memory(encoded) for layer in self.decoder], src_mask)
+
+    def decode(
+        self, tgt: Tensor, tgt_mask: Tensor, memory: Memory, need_weights: bool = False, gates: Gates | None = None
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        """Teacher forcing: tgt (B, T) ids that begin with bos, tgt_mask (1, 1, T, T) with True = may be looked at.
+
+        Returns the decoder's output (B, T, d_model), which `project` turns into logits, and, on request, the weights
+        of self-attention (B, h, T, T) and over the memory (B, h, T, S), layer by layer.
+        """
+        x, own, cross = self.embed(tgt), [], []
+        for index, layer in enumerate(self.decoder):
+            gate = (gates.at("decoder", index), gates.at("cross", index)) if gates else (None, None)
+            x, weights, cross_weights = layer(x, tgt_mask, memory.layers[index], memory.mask, need_weights, *gate)
+            own.append(weights)
+            cross.append(cross_weights)
+        return (x, own, cross) if need_weights else (x, [], [])
+
+    def step(
+        self, tokens: Tensor, position: int, memory: Memory, cache: list[KeyValue] | None
+    ) -> tuple[Tensor, list[KeyValue]]:
+        """The next token's logits from the last one: tokens (B, K) ids, all at the same position (from 0).
+
+        cache: of the tokens before, per layer (B * K, h, position, .), None at position 0. Returns logits (B, K, V) and
+        the longer cache.
+        """
+        sentences, beams = tokens.shape
+        x = self.embed(tokens.reshape(-1, 1), position).reshape(sentences, beams, -1)
+        mask = None
+        if self.config.neighbourhood:
+            mask = neighbourhood_mask(position + 1, self.config.neighbourhood, tokens.device)[:, :, -1:]
+        kept = []
+        for index, layer in enumerate(self.decoder):
+            before = cache[index] if cache else None
+            x, now = layer.step(x, before, mask, memory.layers[index], memory.mask)
+            kept.append(now)
+        return self.project(x), kept
+
+    def project(self, x: Tensor) -> Tensor:
+        """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""
+        return F.linear(x, self.embedding.weight, self.output_bias)
+
+    def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, project: bool = True) -> Tensor:
+        """Logits (B, T, V) of each next token; project=False leaves the decoder's output (B, T, d_model).
+
+        src (B, S) and tgt (B, T) ids; src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T), True = may be looked at.
+        """
+        encoded, _ = self.encode(src, src_mask)
+        x, _, _ = self.decode(tgt, tgt_mask, self.remember(encoded, src_mask))
+        return self.project(x) if project else x
+
+    @torch.no_grad()
+    def attend(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor) -> AttentionWeights:
+        """All attention weights of one teacher-forced pass; arguments as in `forward`."""
+        encoded, encoder = self.encode(src, src_mask, need_weights=True)
+        _, decoder, cross = self.decode(tgt, tgt_mask, self.remember(encoded, src_mask), need_weights=True)
+        return AttentionWeights(encoder, decoder, cross)

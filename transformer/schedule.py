@@ -1,0 +1,13 @@
+"""The learning rate of section 5.3 as a pure function of the step."""
+
+from __future__ import annotations
+
+
+def learning_rate(step: int, d_model: int, warmup: int, scale: float = 1.0) -> float:
+    """Equation 3: d_model^-0.5 * min(step^-0.5, step * warmup^-1.5), times `scale` (1 in the paper).
+
+    step: number of the update, from 1. Raises `ValueError` for a step or a warm-up below 1.
+    """
+    if step < 1 or warmup < 1:
+        raise ValueError(f"the learning rate is defined for step >= 1 and warmup >= 1, got {step} and {warmup}.")
+    return scale * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)

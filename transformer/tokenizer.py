@@ -1,0 +1,112 @@
+"""One SentencePiece vocabulary for all languages, and the one place where text is normalised."""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from pathlib import Path
+from typing import Iterable
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+SPACE = "\u2581"  # SentencePiece's mark for the blank before a word
+_BLANKS = re.compile(r"\s+")
+# Zero-width and direction marks, soft hyphen, byte-order mark; not U+200D, which joins emoji.
+_INVISIBLE = re.compile("[\u00ad\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+
+
+def normalise(text: str) -> str:
+    """NFC, the typographic apostrophe as ', blanks of every kind as one space, no outer or invisible characters.
+
+    Corpora and visitors' text go through this one function, so a model meets what it was trained on.
+    """
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text)).replace("\u2019", "'")
+    # Control characters other than blanks carry no text; they come from copied documents.
+    text = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+    return _BLANKS.sub(" ", text).strip()
+
+
+def language_token(language: str) -> str:
+    """The token that asks a model with several target languages for one of them, put before the source."""
+    return f"<2{language}>"
+
+
+class Tokenizer:
+    """Text to word pieces and back. Ids 0-3 are pad, unk, bos and eos."""
+
+    def __init__(self, model: bytes) -> None:
+        """model: a serialised SentencePiece model. Raises `ValueError` if it is none, or has other special ids."""
+        import sentencepiece
+
+        try:
+            self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
+            self._pieces.get_piece_size()
+        except (RuntimeError, OSError, TypeError):
+            raise ValueError("The tokenizer file is damaged or no SentencePiece model; copy it again.") from None
+        special = (self._pieces.pad_id(), self._pieces.unk_id(), self._pieces.bos_id(), self._pieces.eos_id())
+        if special != (PAD, UNK, BOS, EOS):
+            raise ValueError(f"The tokenizer's special tokens have the ids {special}; this program needs (0, 1, 2, 3).")
+        self.model = model
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int, languages: Iterable[str] = ()) -> Tokenizer:
+        """Learns one joint vocabulary of `vocab_size` pieces, with a `language_token` for each of `languages`.
+
+        texts: normalised sentences. The result depends on the texts and sizes alone. Raises `ValueError` if the texts
+        hold fewer different pieces than that.
+        """
+        import sentencepiece
+
+        out = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(texts),
+                model_writer=out,
+                vocab_size=vocab_size,
+                model_type="unigram",
+                character_coverage=1.0,
+                normalization_rule_name="identity",  # `normalise` has done it
+                user_defined_symbols=[language_token(name) for name in languages],
+                pad_id=PAD,
+                unk_id=UNK,
+                bos_id=BOS,
+                eos_id=EOS,
+                num_threads=1,  # the order of sums, and with it the result, stays the same
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            limit = re.search(r"value <= (\d+)", str(error))
+            hint = f"at most {limit[1]}" if limit else "fewer"
+            raise ValueError(f"These texts are too small for {vocab_size} word pieces; choose {hint}.") from None
+        return cls(out.getvalue())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tokenizer:
+        """Reads what `save` wrote. Raises `ValueError` with one sentence if the file is missing or damaged."""
+        path = Path(path)
+        if not path.is_file():
+            raise ValueError(f"There is no tokenizer {path.name} in {path.parent.name}; the model folder is not complete.")
+        return cls(path.read_bytes())
+
+    def save(self, path: str | Path) -> None:
+        """Writes the SentencePiece model to `path`."""
+        Path(path).write_bytes(self.model)
+
+    def __len__(self) -> int:
+        return self._pieces.get_piece_size()
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a normalised sentence, without bos and eos; unknown characters become unk."""
+        return self._pieces.encode(text)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The sentence of some ids; special tokens leave no trace."""
+        return self._pieces.decode([int(i) for i in ids if int(i) not in (PAD, BOS, EOS)])
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The written form of each id, for example '\u2581bicycle' or '</s>'."""
+        return [self._pieces.id_to_piece(int(i)) for i in ids]
+
+    def id(self, piece: str) -> int:
+        """The id of one piece, unk's if there is none."""
+        return self._pieces.piece_to_id(piece)
