@@ -1,0 +1,266 @@
+"""Cut a garment out of its picture, lay it on the data set's canvas, and tell its kind of sleeve.
+
+The published pairs show garments on (246, 246, 246), centred; every picture that leaves this file does the same.
+"""
+
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from vton.photo import InputError
+
+BACKGROUND = 246
+LONGEST = 2048
+WORKING_SIZE = 640  # longer side on which masks are computed
+GRABCUT_WIDTH = 192
+CANVAS_WIDTH, CANVAS_HEIGHT = 0.88, 0.92  # share of the 3:4 canvas that a garment fills at most
+
+_ADVICE = "lay the garment flat on a plain background of another colour and take the picture from above"
+
+
+@dataclass(frozen=True)
+class Garment:
+    """cloth: (H, W, 3) uint8 RGB on 246; mask: (H, W) uint8, 255 = garment, 0 = background;
+    method: how it was cut out, "alpha", "uniform" or "grabcut"."""
+
+    cloth: np.ndarray
+    mask: np.ndarray
+    method: str
+
+
+def _ellipse(radius: float) -> np.ndarray:
+    side = 2 * max(1, round(radius)) + 1
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+
+
+def _border(hw: tuple[int, int], share: float) -> np.ndarray:
+    """(H, W) bool, True on a frame whose thickness is `share` of the shorter side."""
+    ring = np.ones(hw, bool)
+    t = max(2, round(share * min(hw)))
+    ring[t:-t, t:-t] = False
+    return ring
+
+
+def _background_distance(lab: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """Distance of every pixel to a smooth background fitted to the picture's border.
+
+    lab: (H, W, 3) float32 CIELAB. Returns distance (H, W), the border's noise, and the share of the border that fits.
+    The background is a plane in x and y per channel, fitted robustly, because the garment may touch the border.
+    """
+    H, W = lab.shape[:2]
+    y, x = np.mgrid[0:H, 0:W].astype(np.float32)
+    terms = np.stack([np.ones_like(x), x / W - 0.5, y / H - 0.5], -1)
+    ring = _border((H, W), 0.025)
+    A, b = terms[ring], lab[ring]
+    fits = np.linalg.norm(b - np.median(b, 0), axis=1) < 20
+    plane = np.zeros((3, 3), np.float32)
+    for _ in range(4):
+        if fits.sum() < 30:
+            return np.full((H, W), 255, np.float32), 255.0, 0.0
+        plane = np.linalg.lstsq(A[fits], b[fits], rcond=None)[0].astype(np.float32)
+        error = np.linalg.norm(b - A @ plane, axis=1)
+        fits = error < max(4.0, 3 * float(np.median(error[fits])))
+    distance = np.linalg.norm(lab - terms @ plane, axis=2)
+    return distance, float(np.percentile(error[fits], 90)), float(fits.mean())
+
+
+def _fill_holes(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
+    """Fill enclosed background, except wide holes that have the background's own colour (between sleeve and body)."""
+    mask = mask.copy()
+    count, parts, stats, _ = cv2.connectedComponentsWithStats((~mask).astype(np.uint8), connectivity=4)
+    H, W = mask.shape
+    for i in range(1, count):
+        x, y, w, h, area = stats[i]
+        if x == 0 or y == 0 or x + w == W or y + h == H:
+            continue
+        window = (slice(y, y + h), slice(x, x + w))
+        hole = parts[window] == i
+        depth = cv2.distanceTransform(np.pad(hole, 1).astype(np.uint8), cv2.DIST_L2, 3).max()
+        colour = np.median(distance[window][hole]) if distance is not None else 0
+        if not (area > 0.002 * H * W and depth > 0.006 * max(H, W) and colour <= tolerance):
+            mask[window] |= hole
+    return mask
+
+
+def _keep_large(mask: np.ndarray) -> np.ndarray:
+    """Remove specks: pieces smaller than a tenth of the largest."""
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    if count < 2:
+        return mask
+    areas = stats[1:, cv2.CC_STAT_AREA]
+    return np.isin(parts, 1 + np.flatnonzero(areas >= 0.1 * areas.max()))
+
+
+def _clean(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
+    size = max(mask.shape)
+    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, _ellipse(0.004 * size)) > 0
+    mask = _keep_large(mask)
+    mask = _fill_holes(mask, distance, tolerance)
+    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _ellipse(0.0025 * size)) > 0
+    return _keep_large(mask)
+
+
+def _by_uniform_background(image: np.ndarray) -> np.ndarray | None:
+    """(H, W, 3) uint8 -> (H, W) bool, or None when the border is not of one smooth colour."""
+    lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
+    lab = cv2.GaussianBlur(lab, (3, 3), 0)
+    distance, noise, share = _background_distance(lab)
+    if share < 0.75 or noise > 4:
+        return None
+    tolerance = float(np.clip(2.5 * noise, 1.6, 9))
+    near = (distance < tolerance).astype(np.uint8)
+    # Background is what is near the border's colour and hangs together with the border.
+    _, parts = cv2.connectedComponents(near, connectivity=4)
+    ring = _border(near.shape, 0.005)
+    outside = np.isin(parts, np.setdiff1d(np.unique(parts[ring]), 0))
+    return _clean(~outside, distance, tolerance)
+
+
+def _guided(guide: np.ndarray, mask: np.ndarray, radius: int, eps: float) -> np.ndarray:
+    """Guided filter (He, Sun and Tang 2010, eq. 5 and 6) of a mask by a grey guide; float32 (H, W), 0 to 1."""
+    def mean(v):
+        return cv2.blur(v, (2 * radius + 1, 2 * radius + 1))
+
+    mean_i, mean_p = mean(guide), mean(mask)
+    a = (mean(guide * mask) - mean_i * mean_p) / (mean(guide * guide) - mean_i**2 + eps)
+    return mean(a) * guide + mean(mean_p - a * mean_i)
+
+
+def _by_grabcut(image: np.ndarray) -> np.ndarray:
+    """(H, W, 3) uint8 -> (H, W) bool: GrabCut on a small copy, the outline then drawn to the picture's edges."""
+    H, W = image.shape[:2]
+    w = min(W, GRABCUT_WIDTH)
+    h = max(8, round(H * w / W))
+    small = cv2.resize(image, (w, h), interpolation=cv2.INTER_AREA)
+    lab = cv2.cvtColor(small.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
+    distance, noise, share = _background_distance(cv2.GaussianBlur(lab, (5, 5), 0))
+    y, x = np.mgrid[0:h, 0:w]
+    centred = ((x / w - 0.5) / 0.36) ** 2 + ((y / h - 0.5) / 0.40) ** 2 < 1
+    labels = np.where(centred, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
+    if share > 0.4:
+        labels[distance > max(18, 3 * noise)] = cv2.GC_PR_FGD
+        labels[distance < max(3, 1.2 * noise)] = cv2.GC_PR_BGD
+    labels[_border((h, w), 0.02)] = cv2.GC_BGD
+    if not np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD)).any():
+        return np.zeros((H, W), bool)
+    cv2.setRNGSeed(0)  # GrabCut's colour models start from random clusters
+    cv2.grabCut(cv2.cvtColor(small, cv2.COLOR_RGB2BGR), labels, None, np.zeros((1, 65)), np.zeros((1, 65)), 5,
+                cv2.GC_INIT_WITH_MASK)
+    mask = _keep_large((labels == cv2.GC_FGD) | (labels == cv2.GC_PR_FGD)).astype(np.float32)
+    mask = cv2.resize(mask, (W, H), interpolation=cv2.INTER_LINEAR)
+    guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
+    refined = _guided(guide, mask, max(2, round(1.2 * W / w)), 1e-4)
+    # Far from the outline the filter has no say: a print's edges are not the garment's.
+    band = (mask > 0.02) & (mask < 0.98)
+    return _clean(np.where(band, refined, mask) > 0.5, None, 0)
+
+
+def _looks_like_trousers(mask: np.ndarray) -> bool:
+    """Two legs: from somewhere above the middle down to the hem, rows are cut in two halves and no sleeve stands out."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    box = mask[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1]
+    h, w = box.shape
+    if h < 1.15 * w:
+        return False
+    legs = 0
+    for row in box[int(0.45 * h):int(0.95 * h)]:
+        edges = np.diff(np.concatenate([[0], row.astype(np.int8), [0]]))
+        starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+        runs = [(a, b) for a, b in zip(starts, ends) if b - a > 0.12 * w]
+        if len(runs) == 2:
+            gap = (runs[0][1] + runs[1][0]) / 2 / w
+            widths = sorted(b - a for a, b in runs)
+            legs += 0.35 < gap < 0.65 and widths[0] > 0.6 * widths[1]
+    return legs > 0.85 * (int(0.95 * h) - int(0.45 * h))
+
+
+def cut_out(image: np.ndarray) -> Garment:
+    """Separate a garment from its background.
+
+    image: (H, W, 3) uint8 RGB or (H, W, 4) RGBA. Transparency is trusted where there is some; a border of one colour,
+    also one that changes smoothly, gives the background; everything else goes through GrabCut.
+    Returns a Garment of the picture's size, at most 2048 on its longer side.
+    Raises InputError when nothing, next to nothing or the whole picture would be cut out, and for trousers.
+    """
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:
+        raise ValueError("The garment's picture is (H, W, 3) or (H, W, 4) uint8.")
+    H, W = image.shape[:2]
+    ratio = min(1.0, LONGEST / max(H, W))
+    if ratio < 1:
+        H, W = round(H * ratio), round(W * ratio)
+        image = cv2.resize(image, (W, H), interpolation=cv2.INTER_AREA)
+    rgb = np.ascontiguousarray(image[..., :3])
+
+    mask, method = None, "alpha"
+    if image.shape[2] == 4:
+        opaque = image[..., 3] > 127
+        if 0.02 < opaque.mean() < 0.985:
+            mask = _keep_large(opaque)
+        else:
+            alpha = image[..., 3:].astype(np.uint16)
+            rgb = ((rgb * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
+    if mask is None:
+        scale = min(1.0, WORKING_SIZE / max(H, W))
+        size = (max(8, round(W * scale)), max(8, round(H * scale)))
+        small = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA) if scale < 1 else rgb
+        mask, method = _by_uniform_background(small), "uniform"
+        if mask is None or mask.mean() < 0.02 or (mask & _border(mask.shape, 0.01)).sum() > 0.5 * _border(
+                mask.shape, 0.01).sum():
+            mask, method = _by_grabcut(small), "grabcut"
+        _complain(mask)
+        if scale < 1:
+            mask = cv2.GaussianBlur(cv2.resize(mask.astype(np.float32), (W, H), interpolation=cv2.INTER_LINEAR),
+                                    (0, 0), 0.5 / scale) > 0.5
+        # One pixel less, so that no rim of the old background travels along.
+        mask = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    _complain(mask)
+    return with_mask(rgb, mask, method)
+
+
+def _complain(mask: np.ndarray) -> None:
+    covered = mask.mean()
+    ring = _border(mask.shape, 0.01)
+    if covered < 0.02:
+        raise InputError(f"No garment was found in this picture; {_ADVICE}.")
+    if covered > 0.93 or (mask & ring).sum() > 0.6 * ring.sum():
+        raise InputError(f"The garment cannot be told from its background; {_ADVICE}.")
+    if _looks_like_trousers(mask):
+        raise InputError("This looks like a pair of trousers; use an upper garment such as a shirt, a sweater or a jacket.")
+
+
+def with_mask(image: np.ndarray, mask: np.ndarray, method: str = "alpha") -> Garment:
+    """A Garment from a picture (H, W, 3) uint8 and a mask (H, W), bool or uint8 with garment above 127."""
+    mask = mask if mask.dtype == bool else mask > 127
+    if mask.shape != image.shape[:2]:
+        raise ValueError(f"Picture and mask differ in size: {image.shape[:2]} and {mask.shape}.")
+    cloth = np.where(mask[..., None], image[..., :3], np.uint8(BACKGROUND))
+    return Garment(cloth, mask.astype(np.uint8) * 255, method)
+
+
+def place(garment: Garment, size: tuple[int, int]) -> Garment:
+    """Scale and centre a garment on a canvas of `size` = (H, W), 3:4, on 246.
+
+    It fills 88 % of the canvas's width or 92 % of its height, whichever comes first, as the training garments do.
+    """
+    H, W = size
+    rows, columns = np.flatnonzero(garment.mask.any(1)), np.flatnonzero(garment.mask.any(0))
+    if not len(rows):
+        raise InputError(f"The garment's mask is empty; {_ADVICE}, or paint the mask.")
+    box = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    h, w = rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0]
+    scale = min(CANVAS_WIDTH * W / w, CANVAS_HEIGHT * H / h)
+    new_w, new_h = max(1, min(W, round(w * scale))), max(1, min(H, round(h * scale)))
+    flag = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    # Colours are scaled with the mask as weight, so that the background does not bleed into the outline.
+    weight = garment.mask[box].astype(np.float32) / 255
+    colours = cv2.resize(garment.cloth[box].astype(np.float32) * weight[..., None], (new_w, new_h), interpolation=flag)
+    weight = cv2.resize(weight, (new_w, new_h), interpolation=flag)
+    inside = weight > 0.5
+    cloth = np.full((H, W, 3), BACKGROUND, np.uint8)
+    mask = np.zeros((H, W), np.uint8)
+    y, x = (H - new_h) // 2, (W - new_w) // 2
+    cloth[y:y + new_h, x:x + new_w][inside] = (colours[inside] / weight[inside][:, None]).clip(0, 255) + 0.5
+    mask[y:y + new_h, x:x + new_w][inside] = 255
+    return replace(garment, cloth=cloth, mask=mask)
