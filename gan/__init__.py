@@ -1,0 +1,1 @@
+"""Generative adversarial nets: the objectives that the try-on networks are trained with."""
