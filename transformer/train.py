@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +25,7 @@ from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
 from transformer.schedule import learning_rate
 from transformer.tokenizer import Tokenizer
-
-FORMAT = "atelier-transformer-1"
+from transformer.translator import FORMAT, Translator
 
 
 @dataclass
@@ -166,18 +164,16 @@ class TranslationTask(Task):
 
     def sample(self, folder: Path, step: int) -> None:
         """Translations of the first validation sentences."""
-        from transformer.translator import Translator
-
-        translator = self.translator(Translator)
+        translator = self.translator()
         lines = []
         for source, reference in self.val_text:
             found = translator.translate(source, self.recipe.source, self.recipe.target, beam=1)
             lines += [f"source      {source}", f"reference   {reference}", f"translation {found.text}", ""]
         (folder / "translations.txt").write_text("\n".join(lines), encoding="utf-8")
 
-    def translator(self, translator_class):  # noqa: ANN001, ANN201
+    def translator(self) -> Translator:
         """A Translator of the weights as they are now."""
-        return translator_class(self.modules["model"], self.tokenizer, [(self.recipe.source, self.recipe.target)])
+        return Translator(self.modules["model"], self.tokenizer, [(self.recipe.source, self.recipe.target)])
 
     def export(self, folder: Path) -> None:
         """config.json, model.safetensors (fp16), tokenizer.model."""

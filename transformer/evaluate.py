@@ -1,0 +1,135 @@
+"""Scores a model: BLEU, chrF and perplexity per word piece.
+
+    python -m transformer.evaluate --model multi30k-en-de --data test.tsv.gz
+
+Two BLEU figures that must not be mixed up: `bleu` is sacreBLEU on cased, untokenised text with its signature;
+`bleu_lower_moses` is on lower-cased text tokenised by Moses' rules (sacremoses), as papers on Multi30k report it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from dataclasses import dataclass
+
+import torch
+
+from transformer.data import Batch, ParallelData, read_parallel
+from transformer.loss import projected_cross_entropy
+from transformer.translator import Translator
+
+
+@dataclass
+class Scores:
+    """Figures of one test set; BLEU and chrF from 0 to 100."""
+
+    sentences: int
+    bleu: float
+    bleu_signature: str
+    chrf: float
+    chrf_signature: str
+    bleu_lower_moses: float | None  # None without sacremoses
+    perplexity: float  # of the references, per word piece
+    seconds_per_sentence: float
+
+
+def text_scores(outputs: list[str], references: list[str], language: str) -> dict:
+    """sacreBLEU and chrF with their signatures, and lower-cased Moses-tokenised BLEU where sacremoses is installed.
+
+    language: of the text, for the Moses tokenizer.
+    """
+    from sacrebleu.metrics import BLEU, CHRF
+
+    bleu, chrf = BLEU(), CHRF()
+    scores = {
+        "bleu": bleu.corpus_score(outputs, [references]).score,
+        "bleu_signature": str(bleu.get_signature()),
+        "chrf": chrf.corpus_score(outputs, [references]).score,
+        "chrf_signature": str(chrf.get_signature()),
+        "bleu_lower_moses": None,
+    }
+    try:
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+    except ImportError:
+        return scores
+    tokenizer, punctuation = MosesTokenizer(lang=language), MosesPunctNormalizer(lang=language)
+
+    def prepare(text: str) -> str:
+        # As Multi30k's own task 1 files were made: lower case, normalised punctuation, Moses tokens.
+        return tokenizer.tokenize(punctuation.normalize(text.lower()), escape=False, return_str=True)
+
+    tokenised = BLEU(tokenize="none", force=True)
+    moses = tokenised.corpus_score([prepare(o) for o in outputs], [[prepare(r) for r in references]])
+    return {**scores, "bleu_lower_moses": moses.score}
+
+
+@torch.inference_mode()
+def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096) -> float:
+    """exp of the mean negative log-probability of the references' word pieces, eos included (Table 3's measure)."""
+    from transformer.tokenizer import language_token
+
+    prefix = [translator.tokenizer.id(language_token(target))] if translator.language_tokens else []
+    model = translator.model.eval()
+    data = ParallelData(pairs, translator.tokenizer, model.config.max_length, prefix)
+    total, count = 0.0, 0
+    for indices in data.batches(tokens, 0, 0):
+        batch: Batch = data.collate(indices, model.config.neighbourhood).to(translator.device)
+        hidden = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
+        hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
+        _, plain = projected_cross_entropy(hidden, model.embedding.weight, model.output_bias, batch.labels, 0.0)
+        total += float(plain)
+        count += batch.labels.numel()
+    return math.exp(total / count)
+
+
+def evaluate(
+    translator: Translator, pairs: list[tuple[str, str]], source: str, target: str, beam: int = 4, alpha: float = 0.6
+) -> tuple[Scores, list[str]]:
+    """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs."""
+    start = time.perf_counter()
+    # Each line is one segment of the test set: it is translated whole, as references are.
+    found = translator.translate_sentences([s for s, _ in pairs], source, target, beam, alpha, 1, None, False)
+    seconds = (time.perf_counter() - start) / len(pairs)
+    outputs = [sentence.hypotheses[0].text for sentence in found]
+    scores = text_scores(outputs, [reference for _, reference in pairs], target)
+    ppl = perplexity(translator, pairs, target)
+    return Scores(sentences=len(pairs), perplexity=ppl, seconds_per_sentence=seconds, **scores), outputs
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line; prints one JSON object for each file."""
+    options = argparse.ArgumentParser(
+        prog="python -m transformer.evaluate", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        description="Score a model on parallel text: one column a language, named in the first line.",
+    )
+    options.add_argument("--model", default="multi30k-en-de", help="name of a shipped model, or a folder")
+    options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
+    options.add_argument("--source", default=None, help="source language and column; the model's first pair if not given")
+    options.add_argument("--target", default=None, help="target language and column")
+    options.add_argument("--beam", type=int, default=4)
+    options.add_argument("--alpha", type=float, default=0.6, help="length penalty")
+    options.add_argument("--limit", type=int, default=0, help="only the first so many pairs; 0 = all")
+    options.add_argument("--device", default="auto")
+    options.add_argument("--output", default=None, help="write the translations there, one a line (last file)")
+    given = options.parse_args(argv)
+    try:
+        translator = Translator.from_pretrained(given.model, given.device)
+        source, target = translator.check_pair(given.source, given.target)
+        for path in given.data:
+            pairs = read_parallel(path, source, target)[: given.limit or None]
+            scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha)
+            print(json.dumps({"data": str(path), "beam": given.beam, "alpha": given.alpha, **vars(scores)}), flush=True)
+            if given.output:
+                with open(given.output, "w", encoding="utf-8") as file:
+                    file.writelines(f"{line}\n" for line in outputs)
+    except (ValueError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""Greedy and beam search over whatever can say the log-probabilities of a next token.
+
+Axes: B sentences, K hypotheses of a beam, V words. A hypothesis's log-probability is the sum over its tokens, eos included;
+its score divides that by the length penalty of Wu et al. (2016), equation 14.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, Sequence
+
+import torch
+from torch import Tensor
+
+from transformer.attention import KeyValue
+from transformer.model import Memory, Transformer
+
+
+class NextToken(Protocol):
+    """What a search needs of a model; it keeps the state of B sentences with K hypotheses each."""
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """tokens (B, K), the last token of each hypothesis -> logits (B, K, V) of the next one."""
+
+    def choose(self, parents: Tensor) -> None:
+        """Makes hypothesis k of sentence b go on from hypothesis parents[b, k]; parents (B, K')."""
+
+    def keep(self, sentences: Tensor) -> None:
+        """Forgets all sentences but these; sentences (B',) are indices into the present ones."""
+
+
+class TransformerDecoder:
+    """The decoder of a Transformer with its key/value cache, as a `NextToken`."""
+
+    def __init__(self, model: Transformer, src: Tensor, src_mask: Tensor) -> None:
+        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding)."""
+        self.model = model
+        encoded, _ = model.encode(src, src_mask)
+        self.memory: Memory = model.remember(encoded, src_mask)
+        self.cache: list[KeyValue] | None = None
+        self.beams, self.position = 1, 0
+
+    def step(self, tokens: Tensor) -> Tensor:
+        self.beams = tokens.shape[1]
+        logits, self.cache = self.model.step(tokens, self.position, self.memory, self.cache)
+        self.position += 1
+        return logits
+
+    def choose(self, parents: Tensor) -> None:
+        sentences, beams = parents.shape
+        rows = (parents + torch.arange(sentences, device=parents.device)[:, None] * self.beams).flatten()
+        same = beams == self.beams and torch.equal(rows, torch.arange(rows.numel(), device=rows.device))
+        self.beams = beams
+        if not same:  # most steps go on as they are, and then nothing is copied
+            self.cache = [layer.select(rows) for layer in self.cache]
+
+    def keep(self, sentences: Tensor) -> None:
+        rows = (sentences[:, None] * self.beams + torch.arange(self.beams, device=sentences.device)).flatten()
+        self.cache = [layer.select(rows) for layer in self.cache]
+        self.memory = self.memory.select(sentences)
+
+
+@dataclass
+class Candidate:
+    """One output of a search."""
+
+    ids: list[int]  # without bos and eos
+    logprob: float  # sum of the tokens' log-probabilities, eos included
+    score: float  # logprob / length penalty
+    finished: bool  # ended by eos; otherwise by the length limit
+
+
+@dataclass
+class TraceStep:
+    """One step of one sentence's search: which hypotheses went on, and which ended."""
+
+    tokens: list[int]  # the token that each surviving hypothesis took, best first
+    parents: list[int]  # index of the hypothesis of the step before that it went on from
+    logprobs: list[float]  # sums so far
+    finished: list[Candidate] = field(default_factory=list)  # hypotheses that took eos in this step
+    candidates: list[tuple[int, int, float]] = field(default_factory=list)  # the best 2K: (parent, token, sum)
+
+
+@dataclass
+class SearchResult:
+    """The outputs for one sentence, best first, and the trace if it was asked for."""
+
+    candidates: list[Candidate]
+    trace: list[TraceStep] | None = None
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """((5 + |Y|) / 6) ^ alpha (Wu et al. 2016, equation 14); length |Y| counts eos."""
+    return ((5.0 + length) / 6.0) ** alpha
+
+
+def beam_search(
+    decoder: NextToken,
+    limits: Sequence[int],
+    bos: int,
+    eos: int,
+    beam: int = 4,
+    alpha: float = 0.6,
+    forbidden: Sequence[int] = (),
+    min_length: int = 0,
+    trace: bool = False,
+    device: torch.device | str = "cpu",
+) -> list[SearchResult]:
+    """Beam search over B sentences at once; beam 1 is greedy search.
+
+    limits: for each sentence, the most tokens an output may have, without eos. forbidden: ids that are never chosen.
+    min_length: eos is not chosen before so many tokens. Of the 2K best continuations, those that end with eos among the
+    first K are frozen: they leave the beam with their score and change no more; the best K others go on. A sentence is
+    done when K hypotheses are frozen and the best living one, were it to end now, is no better than the worst of them.
+
+    Raises `ValueError` if the model's output is not a number.
+    """
+    if beam < 1:
+        raise ValueError(f"the beam has to be at least 1, got {beam}.")
+    total = len(limits)
+    frozen: list[list[Candidate]] = [[] for _ in range(total)]
+    traces: list[list[TraceStep]] = [[] for _ in range(total)]
+    alive = list(range(total))  # numbers of the sentences that are still searched; row r of each tensor is alive[r]
+    tokens = torch.full((total, 1), bos, dtype=torch.long, device=device)
+    sums = torch.zeros(total, 1, device=device)
+    ids: list[list[list[int]]] = [[[]] for _ in range(total)]  # of the living hypotheses, by row
+    length = 0
+    while alive:
+        length += 1
+        logits = decoder.step(tokens).float()
+        for token in forbidden:
+            logits[..., token] = -torch.inf
+        if length <= min_length:
+            logits[..., eos] = -torch.inf
+        # The 2K best of a sentence are among the 2K best of each hypothesis: no need to normalise all V of them.
+        wide = min(2 * beam, logits.shape[-1])
+        best, words = logits.topk(wide, -1)
+        continued = sums[..., None] + best - logits.logsumexp(-1, keepdim=True)
+        chosen, where = continued.flatten(1).topk(min(2 * beam, continued[0].numel()), -1)
+        rows = chosen.tolist()
+        row_parents = (where // wide).tolist()
+        row_words = words.flatten(1).gather(1, where).tolist()
+        keep, next_tokens, next_parents, next_sums, next_ids = [], [], [], [], []
+        for row, sentence in enumerate(alive):
+            values, parents, taken = rows[row], row_parents[row], row_words[row]
+            if values[0] != values[0]:
+                raise ValueError("the model's output is not a number; its weights are damaged.")
+            ended = [
+                Candidate(ids[row][parents[i]], values[i], values[i] / length_penalty(length, alpha), True)
+                for i in range(min(beam, len(values)))
+                if taken[i] == eos and values[i] > -torch.inf
+            ]
+            going = [i for i in range(len(values)) if taken[i] != eos and values[i] > -torch.inf][:beam]
+            frozen[sentence] = sorted(frozen[sentence] + ended, key=lambda c: -c.score)[:beam]
+            if trace:
+                traces[sentence].append(
+                    TraceStep(
+                        [taken[i] for i in going], [parents[i] for i in going], [values[i] for i in going], ended,
+                        list(zip(parents, taken, values)),
+                    )
+                )
+            own_ids = [ids[row][parents[i]] + [taken[i]] for i in going]
+            best_score = values[going[0]] / length_penalty(length, alpha) if going else -torch.inf
+            done = not going or (len(frozen[sentence]) >= beam and best_score <= frozen[sentence][-1].score)
+            if not done and length >= limits[sentence]:
+                cut = [
+                    Candidate(own, values[i], values[i] / length_penalty(length, alpha), False)
+                    for own, i in zip(own_ids, going)
+                ]
+                frozen[sentence] = sorted(frozen[sentence] + cut, key=lambda c: -c.score)[:beam]
+                done = True
+            if done:
+                continue
+            # A table with few words may offer fewer than K ways on; a copy that can never win fills the beam.
+            spare = beam - len(going)
+            keep.append(row)
+            next_tokens.append([taken[i] for i in going] + [taken[going[0]]] * spare)
+            next_parents.append([parents[i] for i in going] + [parents[going[0]]] * spare)
+            next_sums.append([values[i] for i in going] + [-torch.inf] * spare)
+            next_ids.append(own_ids + [own_ids[0]] * spare)
+        if keep and len(keep) < len(alive):
+            decoder.keep(torch.tensor(keep, device=device))
+        alive = [alive[row] for row in keep]
+        if alive:
+            decoder.choose(torch.tensor(next_parents, device=device))
+            tokens = torch.tensor(next_tokens, device=device)
+            sums = torch.tensor(next_sums, device=device)
+            ids = next_ids
+    return [SearchResult(frozen[i], traces[i] if trace else None) for i in range(total)]
+
+
+def greedy_search(
+    decoder: NextToken, limits: Sequence[int], bos: int, eos: int, forbidden: Sequence[int] = (),
+    device: torch.device | str = "cpu",
+) -> list[SearchResult]:
+    """The most probable token at each step, until eos or the limit: what `beam_search` gives for a beam of one."""
+    total = len(limits)
+    out: list[list[int]] = [[] for _ in range(total)]
+    sums = [0.0] * total
+    ended = [False] * total
+    tokens = torch.full((total, 1), bos, dtype=torch.long, device=device)
+    for step in range(max(limits, default=0)):
+        logits = decoder.step(tokens).float()
+        for token in forbidden:
+            logits[..., token] = -torch.inf
+        values, words = logits.log_softmax(-1).max(-1)
+        for row in range(total):
+            if ended[row] or step >= limits[row]:
+                continue
+            sums[row] += float(values[row, 0])
+            if int(words[row, 0]) == eos:
+                ended[row] = True
+            else:
+                out[row].append(int(words[row, 0]))
+        if all(ended[row] or len(out[row]) >= limits[row] for row in range(total)):
+            break
+        tokens = words
+    return [SearchResult([Candidate(o, s, s, e)]) for o, s, e in zip(out, sums, ended)]

@@ -1,0 +1,58 @@
+"""Translates from the command line: `python -m transformer.translate "A man is riding a bicycle."` prints the translation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+DEFAULT_MODEL, DEFAULT_SOURCE, DEFAULT_TARGET = "multi30k-en-de", "en", "de"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    options = argparse.ArgumentParser(
+        prog="python -m transformer.translate",
+        description="Translate text; without options from English to German. Without TEXT, standard input is translated.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    options.add_argument("text", nargs="*", metavar="TEXT", help="text to translate; several are translated in one batch")
+    options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
+    options.add_argument("--source", default=None, help="source language; the model's first pair if not given")
+    options.add_argument("--target", default=None, help="target language; the model's first pair if not given")
+    options.add_argument("--beam", type=int, default=4, help="hypotheses kept at each step; 1 is greedy search")
+    options.add_argument("--alpha", type=float, default=0.6, help="length penalty of Wu et al. (2016)")
+    options.add_argument("--n-best", type=int, default=1, help="translations printed, best first, with their scores if several")
+    options.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints translations alone on standard output; mistakes are one sentence on standard error and status 2."""
+    options = parser().parse_args(argv)
+    from transformer.translator import Translator
+
+    source, target = options.source, options.target
+    if options.model == DEFAULT_MODEL:
+        source, target = source or DEFAULT_SOURCE, target or DEFAULT_TARGET
+    texts = options.text or [sys.stdin.read()]
+    try:
+        translator = Translator.from_pretrained(options.model, options.device)
+        results = translator.translate(
+            texts, source, target, beam=options.beam, alpha=options.alpha, n_best=options.n_best
+        )
+    except (ValueError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for result in results:
+        if options.n_best == 1:
+            print(result.text)
+        else:
+            for hypothesis in result.hypotheses:
+                print(f"{hypothesis.score:.4f}\t{hypothesis.text}")
+        for note in result.notes:
+            print(note, file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
