@@ -264,3 +264,49 @@ def place(garment: Garment, size: tuple[int, int]) -> Garment:
     cloth[y:y + new_h, x:x + new_w][inside] = (colours[inside] / weight[inside][:, None]).clip(0, 255) + 0.5
     mask[y:y + new_h, x:x + new_w][inside] = 255
     return replace(garment, cloth=cloth, mask=mask)
+
+
+def _outline_profile(mask: np.ndarray, bands: int = 16) -> tuple[np.ndarray, np.ndarray, float]:
+    """The garment's half width in 16 bands from top to bottom.
+
+    Returns extent (16,), half width over height; filled (16,), share of each band between its outer edges that is cloth
+    (below 1 where a gap parts sleeve and body); and width over height of the garment's box.
+    """
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    box = mask[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1] > 0
+    scale = 256 / max(box.shape)
+    size = (max(bands, round(box.shape[1] * scale)), max(bands, round(box.shape[0] * scale)))
+    box = cv2.resize(box.astype(np.uint8), size, interpolation=cv2.INTER_AREA) > 0
+    h, w = box.shape
+    width = np.where(box.any(1), w - box[:, ::-1].argmax(1) - box.argmax(1), 1)
+    extent, filled = np.zeros(bands), np.zeros(bands)
+    for i in range(bands):
+        band = slice(i * h // bands, (i + 1) * h // bands)
+        extent[i] = np.median(width[band]) / 2 / h
+        filled[i] = box[band].sum() / max(1, width[band].sum())
+    return extent, filled, w / h
+
+
+def sleeves(mask: np.ndarray) -> str:
+    """Estimate the kind of sleeve from a garment's outline: "none", "short" (to the elbow) or "long".
+
+    mask: (H, W), garment above 0, upright and seen from the front. A rule on the outline's width from top to bottom:
+    short sleeves reach their full width near the top and leave a narrower trunk below; long sleeves lie beside the trunk
+    far down, or slope outwards all the way; without sleeves the outline is slim and straight.
+    """
+    mask = np.asarray(mask)
+    if not mask.any():
+        raise InputError(f"The garment's mask is empty; {_ADVICE}, or paint the mask.")
+    extent, filled, aspect = _outline_profile(mask > 0)
+    relative = extent / extent.max()
+    tip = np.flatnonzero(relative >= 0.92).max() / len(extent)  # how far down the full width is kept
+    lower = float(np.median(relative[10:14]))
+    if filled[10:14].min() < 0.95:
+        return "long"
+    if aspect < 0.76 and lower > 0.78 and extent.max() < 0.40 and filled[10:14].min() > 0.97:
+        return "none"
+    if tip < 0.5 and lower < 0.88:
+        return "short"
+    if relative[3] > 0.85 and relative[8:15].min() < 0.95:
+        return "short"
+    return "long"
