@@ -1,0 +1,49 @@
+"""The About tab: which models are loaded, their cards, licences and limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gradio as gr
+
+from training import assets
+
+INTRODUCTION = """## What you are looking at
+
+Atelier runs two networks whose insides are worth seeing. **Translate** runs a Transformer after *Attention Is All You
+Need* (Vaswani et al., 2017). **Try on** runs VITON-HD (Choi et al., 2021), stage by stage. Both are written from the
+papers, and the weights below were trained by this project's own recipes. Nothing on this page asks another host.
+
+**Licences.** The code is MIT. The weights were trained on research data and are for research and teaching only, not
+for commercial use; each card names its data.
+
+**Limits.** The translator was trained on short descriptions of pictures; other text comes out poorly. Try on knows
+upper garments on one person seen from the front; the networks are small so that they run on a laptop, and a result
+shows how the method works, not how a garment fits.
+
+**Your data.** Text and photos stay on the machine that serves this page. Uploads and results are deleted after an hour.
+"""
+
+
+def cards() -> list[tuple[str, str, float]]:
+    """Name, card text (Markdown) and size of the weights in MB of every shipped model."""
+    found = []
+    try:
+        names = assets.list_models()
+    except FileNotFoundError:
+        return found
+    for name in names:
+        folder: Path = assets.model_dir(name)
+        card = folder / "CARD.md"
+        text = card.read_text(encoding="utf-8") if card.is_file() else "This model has no card."
+        megabytes = sum(file.stat().st_size for file in folder.glob("*.safetensors")) / 1e6
+        found.append((name, text, megabytes))
+    return found
+
+
+def layout() -> None:
+    """Build the tab inside the current Blocks; it has no events."""
+    gr.Markdown(INTRODUCTION, elem_classes="prose-card")
+    for name, text, megabytes in cards():
+        with gr.Accordion(f"{name} · {megabytes:.1f} MB", open=False):
+            gr.Markdown(text)

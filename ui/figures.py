@@ -1,0 +1,103 @@
+"""What the page draws, as values: the numbers come from the libraries, the browser paints them.
+
+Nothing here draws on a shared canvas, so two visitors never meet in one picture. Text leaves this module either as
+data, which the browser's side inserts as text, or escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from typing import Sequence
+
+import numpy as np
+
+
+def _base64(array: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+
+
+def heat_map(
+    weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], title: str, row_axis: str, column_axis: str
+) -> dict:
+    """One attention map for `static/heat_map.js`.
+
+    weights: (R, C) in [0, 1], rows are queries and columns are keys; rows, columns: R and C token labels, raw text;
+    title and the names of the two axes. Returns a JSON value; `weights` travels as little-endian float32 in base64, so
+    the numbers shown on hover are the library's own.
+
+    Raises ValueError if labels and weights do not fit each other.
+    """
+    weights = np.asarray(weights, dtype="<f4")
+    if weights.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"A map of {len(rows)} queries and {len(columns)} keys needs weights of that shape, got {weights.shape}."
+        )
+    return {
+        "weights": _base64(weights),
+        "rows": [str(token) for token in rows],
+        "columns": [str(token) for token in columns],
+        "title": title,
+        "rowAxis": row_axis,
+        "columnAxis": column_axis,
+    }
+
+
+def thumbnails(maps: np.ndarray) -> dict:
+    """All maps of one kind of attention for `static/thumbnails.js`.
+
+    maps: (L, h, R, C) in [0, 1]. Returns a JSON value; the maps travel as one byte a weight (error at most 1/510), in
+    the order layer, head, row, column.
+    """
+    maps = np.asarray(maps)
+    if maps.ndim != 4:
+        raise ValueError(f"Thumbnails need maps of shape (layers, heads, queries, keys), got {maps.shape}.")
+    return {
+        "bytes": _base64(np.rint(np.clip(maps, 0, 1) * 255).astype(np.uint8)),
+        "layers": maps.shape[0],
+        "heads": maps.shape[1],
+        "rows": maps.shape[2],
+        "columns": maps.shape[3],
+    }
+
+
+def legend(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) -> str:
+    """HTML of the classes that occur in a label map, with colour, name and share of the picture, largest first.
+
+    label_map: (H, W) integers; names: n class names; palette: (n, 3) uint8.
+    """
+    counts = np.bincount(np.asarray(label_map).ravel(), minlength=len(names))
+    entries = []
+    for label in np.argsort(-counts, kind="stable"):
+        if counts[label] == 0:
+            continue
+        red, green, blue = (int(value) for value in palette[label])
+        share = 100 * counts[label] / counts.sum()
+        entries.append(
+            f'<li><span class="swatch" style="background: rgb({red}, {green}, {blue})"></span>'
+            f"{escape(names[label])} <small>{share:.1f} %</small></li>"
+        )
+    return f'<ul class="legend">{"".join(entries)}</ul>'
+
+
+def stage_list(
+    stages: Sequence[str], current: int | None, seconds: dict[str, float], stopped: str = ""
+) -> str:
+    """HTML of the numbered stages of a run.
+
+    stages: names in order; current: index of the stage at work, None before and after a run; seconds: time of each
+    stage that is done; stopped: "failed" or "cancelled" marks the current stage.
+    """
+    items = []
+    for index, name in enumerate(stages):
+        if index == current:
+            state = stopped or "running"
+        else:
+            state = "done" if name in seconds else "waiting"
+        time = f"{seconds[name]:.2f} s" if name in seconds else {"running": "…", "waiting": ""}.get(state, state)
+        aria = ' aria-current="step"' if state == "running" else ""
+        items.append(
+            f'<li class="stage {escape(state)}"{aria}><span class="stage-name">{escape(name)}</span>'
+            f'<span class="stage-time">{escape(time)}</span></li>'
+        )
+    return f'<ol class="stages">{"".join(items)}</ol>'

@@ -1,0 +1,47 @@
+"""The whole page: a heading and one tab per half of the workshop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from ui import about, theme, translate, tryon
+from ui.services import Services
+
+DELETE_AFTER_SECONDS = 3600
+MAX_UPLOAD = "25mb"
+HEADING = """<header class="masthead"><span class="wordmark">Atelier</span>
+<span class="tagline">Two networks to use and to look inside</span></header>"""
+
+
+def build(services: Services) -> gr.Blocks:
+    """The page on top of `services`. Builds only; nothing is loaded or started."""
+    with gr.Blocks(title="Atelier", delete_cache=(600, DELETE_AFTER_SECONDS), analytics_enabled=False) as page:
+        gr.HTML(HEADING, elem_id="masthead")
+        with gr.Tabs():
+            with gr.Tab("Translate", id="translate"):
+                translate_tab = translate.layout(services)
+            with gr.Tab("Try on", id="try-on"):
+                tryon_tab = tryon.layout(services)
+            with gr.Tab("About the models", id="about"):
+                about.layout()
+        translate.events(translate_tab, services)
+        tryon.events(tryon_tab, services)
+    return page.queue(max_size=32)
+
+
+def launch_options() -> dict[str, Any]:
+    """Keyword arguments of `launch` that belong to the page, not to where it runs."""
+    return {
+        "theme": theme.theme(),
+        "css": theme.css(),
+        "max_file_size": MAX_UPLOAD,
+        "enable_monitoring": False,
+        # Photographs would otherwise stay in the visitor's browser, a bad surprise on a shared machine.
+        "run_history": False,
+        "footer_links": ["api", "settings"],
+        "strict_cors": True,
+        "show_error": False,
+        "pwa": False,
+    }

@@ -1,0 +1,159 @@
+// One attention map: rows are queries, columns are keys. Every token enters the page as text, never as markup.
+const SVG = 'http://www.w3.org/2000/svg';
+const node = (name, attributes, text) => {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+const clip = (token) => (token.length > 18 ? token.slice(0, 17) + '…' : token);
+const measure = document.createElement('canvas').getContext('2d');
+
+function decode(value) {
+  const bytes = Uint8Array.from(atob(value.weights), (letter) => letter.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
+}
+
+function draw() {
+  const host = element.querySelector('.heat');
+  if (!host) return;
+  host.replaceChildren();
+  const value = props.value;
+  if (!value || !value.rows) return;
+  const weights = decode(value), R = value.rows.length, C = value.columns.length;
+
+  const title = document.createElement('div');
+  title.className = 'heat-title';
+  title.textContent = value.title;
+  host.append(title);
+
+  // Sizes: as large as the width allows, never so small that a cell cannot be pointed at.
+  measure.font = '13px "IBM Plex Sans", sans-serif';
+  const widest = (tokens) => Math.max(...tokens.map((token) => measure.measureText(clip(token)).width), 10);
+  const left = Math.ceil(widest(value.rows)) + 34;
+  const room = Math.max((host.clientWidth || 600) - left - 6, 120);
+  const cell = Math.max(7, Math.min(44, Math.floor(room / C), Math.floor(640 / R)));
+  const font = Math.max(7, Math.min(13, cell * 0.85));
+  const top = Math.ceil(widest(value.columns) * font / 13 * 0.87) + 36;
+  const right = Math.ceil(widest(value.columns.slice(-2)) * 0.5);
+  const width = left + C * cell + right + 4, height = top + R * cell + 4;
+
+  const svg = node('svg', {
+    width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', tabindex: 0,
+    'aria-label': `${value.title}. ${value.rowAxis} by ${value.columnAxis}. Arrow keys read out single weights.`,
+  });
+  svg.append(node('text', { x: left, y: 14, class: 'heat-axis' }, `${value.columnAxis} →`));
+  svg.append(node('text', {
+    x: 0, y: 0, class: 'heat-axis', 'text-anchor': 'end', transform: `translate(14 ${top}) rotate(-90)`,
+  }, `← ${value.rowAxis}`));
+  value.columns.forEach((token, c) => {
+    const label = node('text', {
+      class: 'heat-label', 'data-column': c, 'font-size': font,
+      transform: `translate(${left + (c + 0.5) * cell + font * 0.25} ${top - 6}) rotate(-60)`,
+    }, clip(token));
+    label.append(node('title', {}, token));
+    svg.append(label);
+  });
+  value.rows.forEach((token, r) => {
+    const label = node('text', {
+      class: 'heat-label', 'data-row': r, 'font-size': font, 'text-anchor': 'end',
+      x: left - 7, y: top + (r + 0.5) * cell + font * 0.34,
+    }, clip(token));
+    label.append(node('title', {}, token));
+    svg.append(label);
+  });
+
+  const canvas = document.createElement('canvas');
+  canvas.width = C;
+  canvas.height = R;
+  const context = canvas.getContext('2d'), image = context.createImageData(C, R);
+  for (let i = 0; i < R * C; i += 1) {
+    const [red, green, blue] = colour(weights[i]);
+    image.data.set([red, green, blue, 255], 4 * i);
+  }
+  context.putImageData(image, 0, 0);
+  const picture = node('image', {
+    x: left, y: top, width: C * cell, height: R * cell, preserveAspectRatio: 'none',
+    style: 'image-rendering: pixelated',
+  });
+  picture.setAttribute('href', canvas.toDataURL());
+  svg.append(picture);
+  if (cell >= 12) {
+    let lines = '';
+    for (let c = 1; c < C; c += 1) lines += `M${left + c * cell} ${top}v${R * cell}`;
+    for (let r = 1; r < R; r += 1) lines += `M${left} ${top + r * cell}h${C * cell}`;
+    svg.append(node('path', { d: lines, class: 'heat-lines' }));
+  }
+  if (cell >= 30) {
+    for (let i = 0; i < R * C; i += 1) {
+      if (weights[i] < 0.005) continue;
+      const strong = weights[i] > 0.45;
+      svg.append(node('text', {
+        x: left + (i % C + 0.5) * cell, y: top + (Math.floor(i / C) + 0.5) * cell + 3.5,
+        'text-anchor': 'middle', class: strong ? 'heat-number strong' : 'heat-number',
+      }, weights[i].toFixed(2).replace(/^0/, '')));
+    }
+  }
+  svg.append(node('rect', { x: left, y: top, width: C * cell, height: R * cell, class: 'heat-frame' }));
+  const cursor = node('rect', { width: cell, height: cell, class: 'heat-cursor', visibility: 'hidden' });
+  svg.append(cursor);
+
+  const scroll = document.createElement('div');
+  scroll.className = 'heat-scroll';
+  scroll.append(svg);
+  host.append(scroll);
+
+  const foot = document.createElement('div');
+  foot.className = 'heat-foot';
+  const readout = document.createElement('div');
+  readout.className = 'heat-readout';
+  readout.setAttribute('aria-live', 'polite');
+  const hint = 'Point at a cell to read its weight.';
+  readout.textContent = hint;
+  const scale = document.createElement('div');
+  scale.className = 'heat-scale';
+  const bar = document.createElement('span');
+  bar.className = 'heat-bar';
+  bar.style.background = `linear-gradient(to right, ${[0, .25, .5, .75, 1].map((w) => `rgb(${colour(w)})`).join(', ')})`;
+  scale.append('0', bar, '1');
+  foot.append(readout, scale);
+  host.append(foot);
+
+  let at = null;
+  function show(r, c) {
+    at = [r, c];
+    cursor.setAttribute('x', left + c * cell);
+    cursor.setAttribute('y', top + r * cell);
+    cursor.setAttribute('visibility', 'visible');
+    svg.querySelectorAll('.heat-label.lit').forEach((label) => label.classList.remove('lit'));
+    svg.querySelector(`[data-row="${r}"]`).classList.add('lit');
+    svg.querySelector(`[data-column="${c}"]`).classList.add('lit');
+    readout.replaceChildren();
+    const query = document.createElement('b'), key = document.createElement('b'), weight = document.createElement('span');
+    query.textContent = value.rows[r];
+    key.textContent = value.columns[c];
+    weight.className = 'heat-weight';
+    weight.textContent = weights[r * C + c].toFixed(4);
+    readout.append(query, ' attends to ', key, ' with ', weight);
+  }
+  svg.addEventListener('pointermove', (event) => {
+    const box = svg.getBoundingClientRect();
+    const c = Math.floor((event.clientX - box.left - left) / cell), r = Math.floor((event.clientY - box.top - top) / cell);
+    if (r >= 0 && r < R && c >= 0 && c < C) show(r, c);
+  });
+  svg.addEventListener('keydown', (event) => {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const [r, c] = at || [0, 0];
+    show(Math.min(Math.max(r + (at ? move[0] : 0), 0), R - 1), Math.min(Math.max(c + (at ? move[1] : 0), 0), C - 1));
+  });
+}
+
+watch('value', draw);
+let drawnWidth = 0;
+new ResizeObserver(() => {
+  if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; draw(); }
+}).observe(element);
+new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+draw();

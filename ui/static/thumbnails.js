@@ -1,0 +1,64 @@
+// All layers x heads of one kind of attention as small pictures; a click picks one.
+function mark() {
+  const [layer, head] = props.selected || [-1, -1];
+  element.querySelectorAll('.thumb').forEach((thumb) => {
+    const here = Number(thumb.dataset.layer) === layer && (head < 0 || Number(thumb.dataset.head) === head);
+    thumb.classList.toggle('chosen', here);
+    thumb.setAttribute('aria-pressed', here);
+  });
+}
+
+function draw() {
+  const host = element.querySelector('.thumbs');
+  if (!host) return;
+  host.replaceChildren();
+  const value = props.value;
+  if (!value || !value.layers) return;
+  const bytes = atob(value.bytes), size = value.rows * value.columns;
+  host.style.setProperty('--heads', value.heads);
+  const corner = document.createElement('span');
+  host.append(corner);
+  for (let head = 0; head < value.heads; head += 1) {
+    const name = document.createElement('span');
+    name.className = 'thumb-axis';
+    name.textContent = `head ${head + 1}`;
+    host.append(name);
+  }
+  for (let layer = 0; layer < value.layers; layer += 1) {
+    const name = document.createElement('span');
+    name.className = 'thumb-axis thumb-layer';
+    name.textContent = `layer ${layer + 1}`;
+    host.append(name);
+    for (let head = 0; head < value.heads; head += 1) {
+      const canvas = document.createElement('canvas');
+      canvas.width = value.columns;
+      canvas.height = value.rows;
+      const context = canvas.getContext('2d'), image = context.createImageData(value.columns, value.rows);
+      const start = (layer * value.heads + head) * size;
+      for (let i = 0; i < size; i += 1) {
+        const [red, green, blue] = colour(bytes.charCodeAt(start + i) / 255);
+        image.data[4 * i] = red;
+        image.data[4 * i + 1] = green;
+        image.data[4 * i + 2] = blue;
+        image.data[4 * i + 3] = 255;
+      }
+      context.putImageData(image, 0, 0);
+      const thumb = document.createElement('button');
+      thumb.type = 'button';
+      thumb.className = 'thumb';
+      thumb.dataset.layer = layer;
+      thumb.dataset.head = head;
+      thumb.setAttribute('aria-label', `Layer ${layer + 1}, head ${head + 1}`);
+      thumb.title = `Layer ${layer + 1}, head ${head + 1}`;
+      thumb.append(canvas);
+      thumb.addEventListener('click', () => trigger('pick', { layer, head }));
+      host.append(thumb);
+    }
+  }
+  mark();
+}
+
+watch('value', draw);
+watch('selected', mark);
+new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+draw();

@@ -1,0 +1,100 @@
+"""How the page looks: paper and ink, one warm accent, the fonts that Gradio carries itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gradio.themes import Base
+from gradio.themes.utils import colors, fonts, sizes
+
+STATIC = Path(__file__).parent / "static"
+
+_CLAY = colors.Color(
+    name="clay", c50="#fdf5ef", c100="#fae6d8", c200="#f3c9ae", c300="#e9a681", c400="#dc8158", c500="#c8623a",
+    c600="#b04e2a", c700="#8f3e23", c800="#6f3220", c900="#54281c", c950="#2e140d",
+)
+_PAPER = colors.Color(
+    name="paper", c50="#fbf8f3", c100="#f4efe7", c200="#e6dfd3", c300="#d2c8b9", c400="#a99d8c", c500="#7d7264",
+    c600="#5d5449", c700="#453e36", c800="#2b2621", c900="#1f1b18", c950="#161311",
+)
+
+
+def theme() -> Base:
+    """The page's theme; every font file is served by the page itself.
+
+    Many of the fonts that Gradio carries hold no Latin letters; IBM Plex in these weights does.
+    """
+    made = Base(
+        primary_hue=_CLAY,
+        secondary_hue=_CLAY,
+        neutral_hue=_PAPER,
+        radius_size=sizes.radius_md,
+        spacing_size=sizes.spacing_md,
+        text_size=sizes.text_md,
+        font=(fonts.LocalFont("IBM Plex Sans", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif"),
+        font_mono=(fonts.LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace"),
+    )
+    return made.set(
+        body_background_fill="*neutral_50",
+        body_background_fill_dark="*neutral_950",
+        body_text_color="*neutral_900",
+        body_text_color_dark="*neutral_100",
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_400",
+        background_fill_primary="white",
+        background_fill_primary_dark="*neutral_900",
+        background_fill_secondary="*neutral_50",
+        background_fill_secondary_dark="*neutral_950",
+        block_background_fill="white",
+        block_background_fill_dark="*neutral_900",
+        block_border_color="*neutral_200",
+        block_border_color_dark="*neutral_800",
+        block_border_width="1px",
+        block_shadow="none",
+        block_label_background_fill="*neutral_100",
+        block_label_background_fill_dark="*neutral_800",
+        block_label_border_width="0px",
+        block_label_border_width_dark="0px",
+        block_label_text_color="*neutral_600",
+        block_label_text_color_dark="*neutral_400",
+        block_label_text_weight="600",
+        block_title_text_weight="600",
+        block_title_text_color="*neutral_600",
+        block_title_text_color_dark="*neutral_400",
+        border_color_primary="*neutral_200",
+        border_color_primary_dark="*neutral_800",
+        input_background_fill="*neutral_50",
+        input_background_fill_dark="*neutral_950",
+        input_border_color="*neutral_300",
+        input_border_color_dark="*neutral_700",
+        input_border_color_focus="*primary_500",
+        input_border_color_focus_dark="*primary_400",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+        button_primary_background_fill_dark="*primary_600",
+        button_primary_background_fill_hover_dark="*primary_500",
+        button_primary_text_color="white",
+        button_primary_text_color_dark="white",
+        button_secondary_background_fill="*neutral_100",
+        button_secondary_background_fill_hover="*neutral_200",
+        button_secondary_background_fill_dark="*neutral_800",
+        button_secondary_background_fill_hover_dark="*neutral_700",
+        button_large_text_weight="600",
+        link_text_color="*primary_700",
+        link_text_color_dark="*primary_300",
+        slider_color="*primary_600",
+        checkbox_label_background_fill_selected="*primary_100",
+        checkbox_label_background_fill_selected_dark="*primary_900",
+        checkbox_background_color_selected="*primary_600",
+        checkbox_background_color_selected_dark="*primary_500",
+    )
+
+
+def css() -> str:
+    """The page's own style sheet."""
+    return (STATIC / "page.css").read_text(encoding="utf-8")
+
+
+def script(name: str) -> str:
+    """Text of one of the page's own drawing scripts in `static/`, with the colours that they share."""
+    return "\n".join((STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", name))

@@ -1,0 +1,332 @@
+"""The Translate tab: text in, translation out, and every attention map behind it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from html import escape
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from ui import figures, messages, theme
+from ui.services import Services
+
+LANGUAGES = {"en": "English", "de": "German", "fr": "French", "cs": "Czech", "es": "Spanish", "ko": "Korean"}
+EXAMPLES = [
+    "A man is riding a bicycle.",
+    "Two young girls are playing soccer in the park.",
+    "A black dog is running through the snow.",
+    "A woman in a red dress is reading a book on a bench.",
+    "Several people are standing in front of a large building.",
+]
+KINDS = ("cross", "encoder", "decoder")
+KIND_LABELS = [("Cross: target looks at source", "cross"), ("Encoder: source looks at source", "encoder"),
+               ("Decoder: target looks at target", "decoder")]
+MEAN = -1  # the choice "mean over heads"
+MAX_CHARACTERS = 5000
+STATE_SECONDS = 3600
+
+
+@dataclass
+class Shown:
+    """What one visitor has on the page: the translated lines, and the attention of the line that is looked at."""
+
+    lines: list[Any] = field(default_factory=list)
+    line: int = 0
+    hypothesis: int = 0
+    attention: Any = None
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def split_lines(text: str) -> tuple[list[str], list[int]]:
+    """The lines of a text that hold something to translate, and the place of each among all lines.
+
+    Raises ValueError for an empty text and for one that is too long for the page.
+    """
+    if not text or not text.strip():
+        raise ValueError("There is nothing to translate yet; enter a sentence.")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"The text has {len(text):,} characters and this page takes {MAX_CHARACTERS:,} at once; shorten it."
+        )
+    filled = [(line.strip(), place) for place, line in enumerate(text.splitlines()) if line.strip()]
+    return [line for line, _ in filled], [place for _, place in filled]
+
+
+def translate_lines(
+    services: Services, text: str, pair: str, beam: int, alpha: float, n_best: int
+) -> tuple[str, list[Any]]:
+    """Translate a text line by line, keeping its line breaks. Returns the text and one Translation a filled line."""
+    lines, places = split_lines(text)
+    source, target = pair.split("-")
+    translated = services.translator().translate(
+        lines, source=source, target=target, beam=int(beam), alpha=float(alpha), n_best=min(int(n_best), int(beam))
+    )
+    whole = [""] * (places[-1] + 1)
+    for place, translation in zip(places, translated):
+        whole[place] = translation.text
+    return "\n".join(whole), translated
+
+
+def select_map(attention: Any, kind: str, layer: int, head: int) -> tuple[np.ndarray, list[str], list[str]]:
+    """One map with the labels of its rows (queries) and columns (keys).
+
+    kind: "cross", "encoder" or "decoder"; layer and head from 0; head MEAN is the mean over heads.
+    Returns weights (R, C), R row tokens, C column tokens.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"There is no attention of kind {kind!r}; choose one of {', '.join(KINDS)}.")
+    maps = getattr(attention, kind)
+    if not 0 <= layer < maps.shape[0] or not MEAN <= head < maps.shape[1]:
+        raise ValueError(f"This model has layers 1 to {maps.shape[0]} and heads 1 to {maps.shape[1]}.")
+    weights = maps[layer].mean(axis=0) if head == MEAN else maps[layer, head]
+    rows = attention.source_tokens if kind == "encoder" else attention.target_tokens
+    columns = attention.target_tokens if kind == "decoder" else attention.source_tokens
+    return weights, list(rows), list(columns)
+
+
+def draw_map(attention: Any, kind: str, layer: int, head: int) -> dict:
+    """The large heat map of one choice, ready for the page."""
+    weights, rows, columns = select_map(attention, kind, layer, head)
+    who = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "target")}[kind]
+    name = "mean over heads" if head == MEAN else f"head {head + 1}"
+    title = f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
+    return figures.heat_map(weights, rows, columns, title, f"queries: {who[0]}", f"keys: {who[1]}")
+
+
+def hypothesis_rows(translation: Any) -> list[list[Any]]:
+    """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, tokens."""
+    return [
+        [rank, hypothesis.text, round(float(hypothesis.score), 4), round(float(hypothesis.logprob), 4),
+         len(hypothesis.tokens)]
+        for rank, hypothesis in enumerate(translation.hypotheses, start=1)
+    ]
+
+
+def pair_label(source: str, target: str) -> str:
+    return f"{LANGUAGES.get(source, source)} → {LANGUAGES.get(target, target)}"
+
+
+# -- layout ---------------------------------------------------------------------------------------------------------
+
+
+def layout(services: Services) -> SimpleNamespace:
+    """Build the tab inside the current Blocks and return its components by name."""
+    tab = SimpleNamespace()
+    tab.shown = gr.State(Shown(), time_to_live=STATE_SECONDS)
+    with gr.Row(equal_height=True, elem_classes="translator"):
+        with gr.Column(min_width=300):
+            tab.source = gr.Textbox(
+                label="Text", lines=5, max_lines=12, placeholder="A man is riding a bicycle.",
+                elem_id="source-text", max_length=20_000,
+            )
+        with gr.Column(min_width=300):
+            tab.target = gr.Textbox(
+                label="Translation", lines=5, max_lines=12, interactive=False, buttons=["copy"], elem_id="target-text"
+            )
+    with gr.Row(elem_classes="actions"):
+        tab.pair = gr.Dropdown(
+            [("English → German", "en-de")], value="en-de", label="Languages", scale=1, min_width=180, container=False,
+            elem_id="pair",
+        )
+        tab.run = gr.Button("Translate", variant="primary", scale=1, min_width=160, elem_id="translate-button")
+        tab.status = gr.HTML(elem_id="translate-status", scale=4, min_width=220)
+    with gr.Accordion("Search settings", open=False, elem_id="search-settings"):
+        with gr.Row():
+            tab.beam = gr.Slider(1, 10, value=4, step=1, label="Beam size", info="1 is greedy search.")
+            tab.alpha = gr.Slider(
+                0, 2, value=0.6, step=0.1, label="Length penalty α",
+                info="0 favours short translations; the paper uses 0.6.",
+            )
+            tab.n_best = gr.Slider(
+                1, 10, value=4, step=1, label="Translations to show", info="At most as many as the beam is wide."
+            )
+    gr.Examples(EXAMPLES, tab.source, label="Examples", elem_id="translate-examples")
+
+    with gr.Column(visible=False, elem_id="attention") as tab.results:
+        tab.table = gr.Dataframe(
+            headers=["#", "translation", "score", "log p", "tokens"],
+            datatype=["number", "str", "number", "number", "number"],
+            label="Best hypotheses. Select one to see its attention.",
+            interactive=False, wrap=True, column_widths=["8%", "50%", "14%", "14%", "14%"], elem_id="n-best",
+        )
+        gr.Markdown(
+            "## Who looks at whom\nEach row is a query and shares a weight of 1 among the keys. "
+            "Cross-attention ties the words being written to the words being read; the two self-attentions "
+            "stay inside one sentence.",
+            elem_classes="section",
+        )
+        tab.line = gr.Dropdown([("1", 0)], value=0, label="Line", visible=False, elem_id="line")
+        with gr.Row(elem_classes="attention-controls"):
+            tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
+            tab.layer = gr.Dropdown([("1", 0)], value=0, label="Layer", scale=1, min_width=110, elem_id="layer")
+            tab.head = gr.Dropdown(
+                [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
+            )
+        with gr.Row(elem_classes="attention-views"):
+            with gr.Column(scale=3, min_width=320):
+                tab.map = gr.HTML(
+                    None, html_template='<div class="heat"></div>', js_on_load=theme.script("heat_map.js"),
+                    elem_id="heat-map", elem_classes="card",
+                )
+            with gr.Column(scale=2, min_width=300):
+                tab.thumbs = gr.HTML(
+                    None, html_template='<div class="thumbs"></div>', js_on_load=theme.script("thumbnails.js"),
+                    selected=[0, MEAN], elem_id="thumbnails", elem_classes="card",
+                )
+                gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
+    return tab
+
+
+# -- events ---------------------------------------------------------------------------------------------------------
+
+
+def events(tab: SimpleNamespace, services: Services) -> None:
+    """Wire the tab built by `layout`, and publish `/translate` and `/attend`."""
+
+    def translate_page(text, pair, beam, alpha, n_best):
+        try:
+            start = time.perf_counter()
+            whole, lines = translate_lines(services, text, pair, beam, alpha, n_best)
+            seconds = time.perf_counter() - start
+        except Exception as error:  # every error becomes a sentence; what was entered stays
+            return "", messages.alert(messages.sentence(error)), Shown(), gr.Column(visible=False), [], gr.Dropdown()
+        tokens = sum(len(line.tokens) for line in lines)
+        note = f"{seconds:.2f} s · {tokens} tokens · {tokens / max(seconds, 1e-9):.0f} tokens/s"
+        choices = [(f"{place + 1}: {line.source_text[:60]}", place) for place, line in enumerate(lines)]
+        return (
+            whole, messages.status(note), Shown(lines=lines), gr.Column(visible=True), hypothesis_rows(lines[0]),
+            gr.Dropdown(choices, value=0, visible=len(lines) > 1),
+        )
+
+    def attend_page(shown, kind, layer, head):
+        """Recompute the attention of the line that is shown and draw it."""
+        if not shown.lines:
+            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip()
+        try:
+            attention = services.translator().attend(shown.lines[shown.line], hypothesis=shown.hypothesis)
+        except Exception as error:
+            raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
+        layers, heads = attention.cross.shape[:2]
+        layer, head = min(layer, layers - 1), min(head, heads - 1)
+        return (
+            replace(shown, attention=attention),
+            gr.Dropdown([(str(n + 1), n) for n in range(layers)], value=layer),
+            gr.Dropdown([("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)], value=head),
+            draw_map(attention, kind, layer, head),
+            gr.HTML(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head]),
+        )
+
+    def choose_kind(shown, kind, layer, head):
+        if shown.attention is None:
+            return gr.skip(), gr.skip()
+        return draw_map(shown.attention, kind, layer, head), figures.thumbnails(getattr(shown.attention, kind))
+
+    def choose_map(shown, kind, layer, head):
+        if shown.attention is None:
+            return gr.skip(), gr.skip()
+        return draw_map(shown.attention, kind, layer, head), gr.HTML(selected=[layer, head])
+
+    def pick(event: gr.EventData):
+        return int(event.layer), int(event.head)
+
+    def choose_hypothesis(shown, event: gr.SelectData):
+        if not shown.lines:
+            return shown
+        return replace(shown, hypothesis=min(int(event.index[0]), len(shown.lines[shown.line].hypotheses) - 1))
+
+    def choose_line(shown, line):
+        if not shown.lines:
+            return shown, []
+        return replace(shown, line=int(line), hypothesis=0), hypothesis_rows(shown.lines[int(line)])
+
+    look = [tab.shown, tab.kind, tab.layer, tab.head]
+    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs]
+    quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+    device = {"concurrency_id": "device", "api_visibility": "private"}
+
+    gr.on(
+        [tab.run.click, tab.source.submit], translate_page, [tab.source, tab.pair, tab.beam, tab.alpha, tab.n_best],
+        [tab.target, tab.status, tab.shown, tab.results, tab.table, tab.line],
+        api_name="translate_page", show_progress_on=tab.target, **device,
+    ).success(attend_page, look, drawn, api_name="attend_page", show_progress="hidden", **device)
+
+    tab.kind.input(choose_kind, look, [tab.map, tab.thumbs], api_name="choose_kind", **quiet)
+    gr.on(
+        [tab.layer.change, tab.head.change], choose_map, look, [tab.map, tab.thumbs], api_name="choose_map",
+        trigger_mode="always_last", **quiet,
+    )
+    tab.thumbs.pick(pick, None, [tab.layer, tab.head], api_name="pick_map", **quiet)
+    tab.table.select(choose_hypothesis, tab.shown, tab.shown, api_name="choose_hypothesis", **quiet).success(
+        attend_page, look, drawn, api_name="attend_hypothesis", show_progress="hidden", **device
+    )
+    tab.line.input(choose_line, [tab.shown, tab.line], [tab.shown, tab.table], api_name="choose_line", **quiet).success(
+        attend_page, look, drawn, api_name="attend_line", show_progress="hidden", **device
+    )
+
+    def translate(
+        text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, n_best: int = 1
+    ) -> dict[str, Any]:
+        """Translate a text with the page's Transformer.
+
+        Args:
+            text: the text, one or more lines
+            pair: source and target language, for example en-de
+            beam: beam size, 1 is greedy search
+            alpha: length penalty, 0 to 2
+            n_best: hypotheses to return for each line, at most the beam size
+
+        Returns:
+            text: the translation; lines: for every line its source and target tokens and its hypotheses with scores
+        """
+        try:
+            whole, lines = translate_lines(services, text, pair, beam, alpha, n_best)
+        except Exception as error:
+            raise gr.Error(messages.sentence(error), print_exception=False) from error
+        return {
+            "text": whole,
+            "lines": [
+                {
+                    "source": line.source_text,
+                    "source_tokens": list(line.source_tokens),
+                    "hypotheses": [
+                        {"text": h.text, "tokens": list(h.tokens), "score": float(h.score), "logprob": float(h.logprob)}
+                        for h in line.hypotheses
+                    ],
+                }
+                for line in lines
+            ],
+        }
+
+    def attend(
+        text: str, pair: str = "en-de", kind: str = "cross", layer: int = 1, head: int = 0, beam: int = 4
+    ) -> dict[str, Any]:
+        """Translate one line and return one of its attention maps.
+
+        Args:
+            text: one line of text
+            pair: source and target language, for example en-de
+            kind: cross, encoder or decoder
+            layer: layer, from 1
+            head: head, from 1; 0 is the mean over heads
+            beam: beam size, 1 is greedy search
+
+        Returns:
+            translation: the text; rows: query tokens; columns: key tokens; weights: one list of weights a row, each
+            row sums to 1
+        """
+        try:
+            _, lines = translate_lines(services, text, pair, beam, 0.6, 1)
+            attention = services.translator().attend(lines[0])
+            weights, rows, columns = select_map(attention, kind, int(layer) - 1, int(head) - 1)
+        except Exception as error:
+            raise gr.Error(messages.sentence(error), print_exception=False) from error
+        return {"translation": lines[0].text, "rows": rows, "columns": columns, "weights": weights.tolist()}
+
+    gr.api(translate, api_name="translate", concurrency_id="device")
+    gr.api(attend, api_name="attend", concurrency_id="device")

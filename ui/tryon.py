@@ -1,0 +1,350 @@
+"""The Try on tab: two photographs in, the person in that garment out, and every map in between."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import tempfile
+import zipfile
+from html import escape
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import gradio as gr
+import numpy as np
+from PIL import Image
+
+from training import assets
+from ui import figures, messages
+from ui.services import Progress, Services
+from vton import labels
+
+STAGES = (
+    "photo", "pose", "parse", "garment", "agnostic", "segmentation", "warp", "misalignment", "synthesis", "composite"
+)
+SIZES = [("256 × 192, quick", "256x192"), ("512 × 384", "512x384"), ("1024 × 768, slow", "1024x768")]
+DEFAULT_SIZE = "512x384"
+MAX_SEED = 2**31 - 1
+STATE_SECONDS = 3600
+
+
+class Map(NamedTuple):
+    """How one picture of a result is presented."""
+
+    title: str
+    symbol: str  # HTML, the paper's symbol
+    about: str
+
+
+# In the order of Figure 3 of the VITON-HD paper; the keys are those of TryOnResult.pictures() and the file names.
+MAPS = {
+    "pose": Map("Pose", "P", "The joints found in the photo, drawn as a skeleton: where shoulders, elbows and hips are."),
+    "parse": Map("Parse", "S", "The human parser gives every pixel of the person one of 20 labels."),
+    "garment": Map("Garment", "c", "The garment cut out of its photo and laid on the light grey of the training data."),
+    "garment_mask": Map("Garment mask", "c<sub>m</sub>", "White where the garment is."),
+    "agnostic": Map("Agnostic image", "I<sub>a</sub>", "The person with the old garment and the arms painted grey, so that nothing "
+                    "of its shape is left to copy."),
+    "agnostic_map": Map("Agnostic map", "S<sub>a</sub>", "The parse with the same regions removed."),
+    "segmentation": Map("Predicted segmentation", "Ŝ", "Where cloth, arms and body will be in the new garment, "
+                        "predicted from the agnostic map, the pose and the garment."),
+    "warped_cloth": Map("Warped garment", "W(c, θ)", "The garment bent into place by a thin-plate spline with 5 × 5 "
+                        "control points."),
+    "warped_mask": Map("Warped mask", "W(c<sub>m</sub>, θ)", "The garment mask after the same warp."),
+    "misalignment": Map("Misalignment", "M<sub>misalign</sub>", "Predicted cloth that the warped garment does not cover; here the "
+                        "generator has to invent cloth."),
+    "synthesis": Map("Synthesis", "Î", "What the ALIAS generator paints from all of the above."),
+    "result": Map("Result", "", "The synthesis put back into the photograph; every pixel outside the edited "
+                  "region is the photo's own."),
+}
+# Label maps: field of the result that holds the labels, their names and colours.
+LEGENDS = {
+    "parse": ("parse", labels.LIP, labels.LIP_COLOURS),
+    "agnostic_map": ("parse_agnostic", labels.LIP, labels.LIP_COLOURS),
+    "segmentation": ("segmentation", labels.SEGMENTATION, labels.SEGMENTATION_COLOURS),
+}
+
+
+class Photograph(gr.Image):
+    """A picture that is handed over as the visitor's untouched file.
+
+    Decoding it is left to `vton.photo.load_image`, the one place that orients, bounds and refuses pictures with a
+    sentence; Gradio's own decoding drops alpha and answers a broken file with a general error.
+    """
+
+    is_template = True
+
+    def preprocess(self, payload):
+        if payload is None or payload.path is None:
+            return super().preprocess(payload)
+        return payload.path
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def check_inputs(person: str | None, garment: str | None, size: str, seed: float | None) -> dict[str, Any]:
+    """The options of `TryOn.run` from what the page holds.
+
+    Raises ValueError with the sentence for what is missing or out of range.
+    """
+    if not person and not garment:
+        raise ValueError("Add a photo of a person and a photo of a garment first.")
+    if not person:
+        raise ValueError("Add a photo of a person first.")
+    if not garment:
+        raise ValueError("Add a photo of a garment first.")
+    if size not in {value for _, value in SIZES}:
+        raise ValueError(f"Choose one of these sizes: {', '.join(value for _, value in SIZES)}.")
+    if seed is None or not 0 <= seed <= MAX_SEED or int(seed) != seed:
+        raise ValueError(f"The seed is a whole number from 0 to {MAX_SEED}.")
+    height, width = (int(side) for side in size.split("x"))
+    return {"size": (height, width), "seed": int(seed)}
+
+
+def png(picture: np.ndarray) -> bytes:
+    """PNG file of a (H, W) or (H, W, 3) uint8 picture, exact."""
+    buffer = io.BytesIO()
+    # Fast compression: a phone photo at full size would take seconds with the default.
+    Image.fromarray(np.ascontiguousarray(picture)).save(buffer, "PNG", compress_level=2)
+    return buffer.getvalue()
+
+
+def write_pictures(result: Any, folder: Path) -> dict[str, str]:
+    """Write every picture of a result and the photo itself as NAME.png. Returns the path of each name."""
+    paths = {}
+    for name, picture in {"photo": result.photo, **result.pictures()}.items():
+        paths[name] = str(folder / f"{name}.png")
+        Path(paths[name]).write_bytes(png(picture))
+    return paths
+
+
+def arrays(result: Any) -> dict[str, np.ndarray]:
+    """Every array field of a result by name."""
+    fields = [f.name for f in dataclasses.fields(result)] if dataclasses.is_dataclass(result) else list(vars(result))
+    return {name: getattr(result, name) for name in fields if isinstance(getattr(result, name), np.ndarray)}
+
+
+def settings(result: Any, options: dict[str, Any], model: str) -> dict[str, Any]:
+    """What one needs to repeat a result, and how long it took, as a JSON value."""
+    return {
+        "model": model,
+        "size": list(options["size"]),
+        "seed": options["seed"],
+        "fit": options["fit"],
+        "seconds": {stage: round(float(value), 4) for stage, value in result.seconds.items()},
+        "notes": list(result.notes),
+    }
+
+
+def write_zip(paths: dict[str, str], result: Any, record: dict[str, Any], target: Path) -> str:
+    """One zip with every PNG, all arrays (arrays.npz, no pickles) and settings.json. Returns its path."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays(result))
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # PNG and npz are compressed already
+        for name, path in paths.items():
+            archive.write(path, f"{name}.png")
+        archive.writestr("arrays.npz", buffer.getvalue())
+        archive.writestr("settings.json", json.dumps(record, indent=2) + "\n")
+    return str(target)
+
+
+def legends(result: Any) -> list[str]:
+    """HTML legend of every label map, in the order of LEGENDS."""
+    return [figures.legend(getattr(result, name), names, colours) for name, names, colours in LEGENDS.values()]
+
+
+def summary(result: Any, options: dict[str, Any]) -> str:
+    """One line about a finished result, plain text."""
+    height, width = options["size"]
+    total = sum(result.seconds.values())
+    cloth = int((result.warped_mask > 0).sum() + (result.misalignment > 0).sum())
+    share = 100 * int((result.misalignment > 0).sum()) / max(cloth, 1)
+    return f"Done in {total:.1f} s at {height} × {width}, seed {options['seed']}; {share:.1f} % of the cloth is misaligned."
+
+
+def example_pairs() -> list[list[str]]:
+    """Shipped examples as [person, garment] paths: the n-th person with the n-th garment, garments repeated if fewer."""
+    try:
+        folder = assets.examples_dir()
+    except FileNotFoundError:
+        return []
+    people = sorted(str(path) for path in folder.glob("person*.[pj][np]g"))
+    garments = sorted(str(path) for path in folder.glob("garment*.[pj][np]g"))
+    return [[person, garments[i % len(garments)]] for i, person in enumerate(people)] if garments else []
+
+
+# -- layout ---------------------------------------------------------------------------------------------------------
+
+
+def layout(services: Services) -> SimpleNamespace:
+    """Build the tab inside the current Blocks and return its components by name."""
+    tab = SimpleNamespace()
+    tab.result = gr.State(None, time_to_live=STATE_SECONDS)
+    with gr.Row(elem_classes="tryon-top"):
+        with gr.Column(scale=5, min_width=300):
+            with gr.Row():
+                tab.person = Photograph(
+                    label="Person", type="filepath", image_mode=None, format="png", height=340, min_width=150,
+                    sources=["upload", "webcam", "clipboard"], elem_id="person", alt_text="Photo of the person",
+                    placeholder="One person from the front,\nhead to hips in view",
+                )
+                tab.garment = Photograph(
+                    label="Garment", type="filepath", image_mode=None, format="png", height=340, min_width=150,
+                    sources=["upload", "webcam", "clipboard"], elem_id="garment", alt_text="Photo of the garment",
+                    placeholder="One upper garment,\nlaid flat on a plain ground",
+                )
+            with gr.Row(elem_classes="tryon-settings"):
+                tab.size = gr.Dropdown(SIZES, value=DEFAULT_SIZE, label="Size", min_width=150, elem_id="size")
+                tab.seed = gr.Number(0, label="Seed", precision=0, min_width=90, elem_id="seed")
+                tab.fit = gr.Checkbox(
+                    True, label="Fit the warp", min_width=230, elem_id="fit",
+                    info="A few gradient steps on the control points; off shows the published behaviour.",
+                )
+            with gr.Row():
+                tab.run = gr.Button("Try it on", variant="primary", elem_id="tryon-button", min_width=140, scale=2)
+                tab.cancel = gr.Button("Cancel", visible=False, elem_id="cancel-button", min_width=100, scale=1)
+        with gr.Column(scale=4, min_width=300):
+            tab.stages = gr.HTML(figures.stage_list(STAGES, None, {}), elem_id="stages", elem_classes="card")
+            tab.status = gr.HTML(elem_id="tryon-status")
+    pairs = example_pairs()
+    if pairs:
+        gr.Examples(pairs, [tab.person, tab.garment], label="Examples", elem_id="tryon-examples")
+    gr.Markdown(
+        "Photos are used for your own request only and are deleted from this machine after an hour.",
+        elem_classes="hint",
+    )
+    with gr.Column(visible=False, elem_id="tryon-results") as tab.results:
+        with gr.Row(elem_classes="tryon-result"):
+            tab.slider = gr.ImageSlider(
+                label="Before and after", format="png", type="filepath", max_height=620, elem_id="before-after",
+                interactive=False, scale=3, min_width=300,
+            )
+            with gr.Column(scale=2, min_width=280):
+                tab.summary = gr.HTML(elem_id="tryon-summary")
+                tab.notes = gr.HTML(elem_id="tryon-notes")
+                tab.download = gr.DownloadButton("Download everything (zip)", elem_id="download-zip")
+                gr.Markdown(
+                    "The zip holds every picture as PNG, all arrays as npz and the settings as JSON.",
+                    elem_classes="hint",
+                )
+        gr.Markdown(
+            "## Every step on the way\nIn the order of Figure 3 of the paper. Each picture can be enlarged and "
+            "downloaded; PNG keeps every label exact.",
+            elem_classes="section",
+        )
+        tab.maps, tab.legends = {}, {}
+        with gr.Row(elem_classes="maps"):
+            for number, (name, shown) in enumerate(MAPS.items(), start=1):
+                with gr.Column(min_width=150, elem_classes="map card"):
+                    gr.HTML(
+                        f'<div class="map-title"><span class="map-number">{number}</span> {escape(shown.title)} '
+                        f'<span class="symbol">{shown.symbol}</span></div>'
+                    )
+                    tab.maps[name] = gr.Image(
+                        label=shown.title, show_label=False, format="png", type="filepath", interactive=False,
+                        buttons=["download", "fullscreen"], alt_text=f"{shown.title}. {shown.about}",
+                        elem_id=f"map-{name}", container=False,
+                    )
+                    gr.HTML(f'<p class="map-about">{escape(shown.about)}</p>')
+                    if name in LEGENDS:
+                        tab.legends[name] = gr.HTML(elem_id=f"legend-{name}")
+    # What the API's /try_on gives back; the page itself shows the same through the components above.
+    tab.api_files = gr.File(visible=False, file_count="multiple")
+    tab.api_record = gr.JSON(visible=False)
+    tab.api_run = gr.Button(visible=False)
+    return tab
+
+
+# -- events ---------------------------------------------------------------------------------------------------------
+
+
+def events(tab: SimpleNamespace, services: Services) -> None:
+    """Wire the tab built by `layout`, and publish `/try_on`."""
+    outputs = [
+        tab.result, tab.stages, tab.status, tab.run, tab.cancel, tab.results, tab.slider, tab.summary, tab.notes,
+        tab.download, *tab.maps.values(), *tab.legends.values(),
+    ]
+    inputs = [tab.person, tab.garment, tab.size, tab.seed, tab.fit]
+    buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
+    buttons_busy = (gr.update(interactive=False), gr.update(visible=True))
+    unchanged = [gr.skip() for _ in outputs[6:]]
+
+    def try_on_page(person, garment, size, seed, fit):
+        current, seconds = None, {}
+        try:
+            options = {**check_inputs(person, garment, size, seed), "fit": bool(fit)}
+            yield (
+                None, figures.stage_list(STAGES, None, {}), messages.status("Starting …"), *buttons_busy,
+                gr.Column(visible=False), *unchanged,
+            )
+            for report in services.stream_tryon(person, garment, **options):
+                if not isinstance(report, Progress):
+                    result = report
+                    break
+                current, seconds = report.stage, report.seconds
+                waiting = current < 0
+                yield (
+                    None, figures.stage_list(STAGES, None if waiting else current, seconds),
+                    messages.status("Getting the networks ready …" if waiting else f"Working on: {STAGES[current]}"),
+                    *buttons_busy, gr.skip(), *unchanged,
+                )
+            with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+                paths = write_pictures(result, Path(folder))
+                record = settings(result, options, services.tryon_model)
+                archive = write_zip(paths, result, record, Path(folder) / "try-on.zip")
+                # Gradio has copied the files into its own cache when this generator is asked for more.
+                yield (
+                    result, figures.stage_list(STAGES, None, result.seconds), "", *buttons_idle,
+                    gr.Column(visible=True), (paths["photo"], paths["result"]),
+                    messages.status(summary(result, options)), messages.notes(result.notes), archive,
+                    *[paths[name] for name in MAPS], *legends(result),
+                )
+        except Exception as error:  # every error becomes a sentence; what was entered stays
+            yield (
+                None, figures.stage_list(STAGES, current, seconds, "failed"), messages.alert(messages.sentence(error)),
+                *buttons_idle, gr.Column(visible=False), *unchanged,
+            )
+
+    def cancel_page():
+        return (
+            figures.stage_list(STAGES, None, {}),
+            messages.status("Cancelled. Your photos are still here; change what you like and try again."), *buttons_idle,
+        )
+
+    def try_on(person, garment, size, seed, fit):
+        """Put a garment on a person.
+
+        Args:
+            person: photo of one person from the front
+            garment: photo of one upper garment
+            size: 256x192, 512x384 or 1024x768
+            seed: seed of the noise, a whole number
+            fit: fit the warp's control points to the predicted cloth region
+
+        Returns:
+            every map as a PNG file named by its stage and one zip with arrays, and the settings with time per stage
+        """
+        try:
+            options = {**check_inputs(person, garment, size, seed), "fit": bool(fit)}
+            *_, result = services.stream_tryon(person, garment, **options)
+            with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+                paths = write_pictures(result, Path(folder))
+                record = settings(result, options, services.tryon_model)
+                archive = write_zip(paths, result, record, Path(folder) / "try-on.zip")
+                yield [*(paths[name] for name in MAPS), archive], record
+        except Exception as error:
+            raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
+
+    run = tab.run.click(
+        try_on_page, inputs, outputs, api_name="try_on_page", concurrency_id="device", show_progress="hidden",
+        api_visibility="private",
+    )
+    tab.cancel.click(
+        cancel_page, None, [tab.stages, tab.status, tab.run, tab.cancel], cancels=[run], api_name="cancel_try_on",
+        queue=False, api_visibility="private",
+    )
+    tab.api_run.click(
+        try_on, inputs, [tab.api_files, tab.api_record], api_name="try_on", concurrency_id="device",
+    )
