@@ -1,0 +1,141 @@
+"""Attention against torch.nn.MultiheadAttention, against plain loops, and on its edges."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from transformer.attention import (
+    KeyValue,
+    MultiHeadAttention,
+    attention_weights,
+    causal_mask,
+    fused_attention,
+    key_mask,
+    neighbourhood_mask,
+    scaled_dot_product_attention,
+)
+from transformer.config import TransformerConfig
+
+TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
+
+
+def equation_1(query, key, value, mask):
+    """softmax(Q K^T / sqrt(d_k)) V in plain loops; rows without a key stay zero."""
+    out = torch.zeros(query.shape[0], value.shape[1])
+    for i in range(query.shape[0]):
+        seen = [j for j in range(key.shape[0]) if mask[i, j]]
+        scores = [sum(float(a * b) for a, b in zip(query[i], key[j])) / math.sqrt(query.shape[1]) for j in seen]
+        total = sum(math.exp(s) for s in scores)
+        for j, score in zip(seen, scores):
+            out[i] += math.exp(score) / total * value[j]
+    return out
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_equation_1_on_both_paths(dtype):
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 4), torch.randn(5, 4), torch.randn(5, 6)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], dtype=torch.bool)
+    expected = equation_1(query, key, value, mask)
+    parts = [x.to(dtype)[None, None] for x in (query, key, value)]
+    out, weights = scaled_dot_product_attention(*parts, mask)
+    fused = fused_attention(*parts, mask)
+    for found in (out, fused):
+        assert found.dtype == dtype
+        torch.testing.assert_close(found[0, 0].float(), expected, atol=TOLERANCE[dtype], rtol=0)
+    sums = weights[0, 0].float().sum(-1)
+    torch.testing.assert_close(sums, torch.tensor([1.0, 1.0, 0.0]), atol=TOLERANCE[dtype], rtol=0)
+    assert not weights[0, 0][~mask].any()  # what may not be looked at has no weight at all
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_row_without_any_key_is_zero_and_has_a_finite_gradient(dtype):
+    query = torch.randn(1, 2, 3, 4).to(dtype).requires_grad_()
+    mask = torch.zeros(1, 1, 1, 5, dtype=torch.bool)
+    key, value = torch.randn(1, 2, 5, 4).to(dtype), torch.randn(1, 2, 5, 4).to(dtype)
+    for out in (scaled_dot_product_attention(query, key, value, mask)[0], fused_attention(query, key, value, mask)):
+        assert out.abs().max() == 0
+        (gradient,) = torch.autograd.grad(out.sum(), query)
+        assert gradient.isfinite().all()
+
+
+def test_large_scores_do_not_overflow_in_half_precision():
+    query = torch.full((1, 1, 1, 64), 30.0, dtype=torch.float16)
+    key = torch.cat((query, -query), 2)
+    weights = attention_weights(query, key, torch.tensor([[True, True]]))
+    assert weights.tolist() == [[[[1.0, 0.0]]]]
+
+
+@pytest.fixture
+def pair():
+    """Our attention and torch's with the same weights."""
+    torch.manual_seed(1)
+    config = TransformerConfig(vocab_size=10, d_model=24, heads=3, attention_bias=True, dropout=0.0)
+    ours, theirs = MultiHeadAttention(config), nn.MultiheadAttention(24, 3, batch_first=True)
+    nn.init.normal_(theirs.in_proj_bias)
+    nn.init.normal_(theirs.out_proj.bias)
+    with torch.no_grad():
+        ours.qkv.weight.copy_(theirs.in_proj_weight)
+        ours.qkv.bias.copy_(theirs.in_proj_bias)
+        ours.output.weight.copy_(theirs.out_proj.weight)
+        ours.output.bias.copy_(theirs.out_proj.bias)
+    return ours.eval(), theirs.eval()
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_agrees_with_torch_over_a_padded_memory(pair, need_weights):
+    ours, theirs = pair
+    x, memory = torch.randn(2, 4, 24), torch.randn(2, 6, 24)
+    tokens = torch.tensor([[5, 5, 5, 5, 5, 5], [5, 5, 5, 0, 0, 0]])
+    mask = key_mask(tokens, pad=0)
+    expected, expected_weights = theirs(
+        x, memory, memory, key_padding_mask=tokens == 0, average_attn_weights=False, need_weights=True
+    )
+    out, weights = ours.attend(ours.project_query(x), ours.project_memory(memory), mask, need_weights)
+    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)
+    if need_weights:
+        torch.testing.assert_close(weights, expected_weights, atol=1e-6, rtol=1e-5)
+    else:
+        assert weights is None
+
+
+def test_agrees_with_torch_on_causal_self_attention(pair):
+    ours, theirs = pair
+    x = torch.randn(2, 5, 24)
+    expected, _ = theirs(x, x, x, attn_mask=~causal_mask(5)[0, 0])
+    query, key, value = ours.project(x)
+    out, _ = ours.attend(query, KeyValue(key, value), causal_mask(5))
+    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_gate_removes_a_head(pair):
+    ours, _ = pair
+    x = torch.randn(2, 5, 24)
+    query, key, value = ours.project(x)
+    gate = torch.tensor([[1.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
+    plain, _ = ours.attend(query, KeyValue(key, value))
+    gated, _ = ours.attend(query, KeyValue(key, value), gate=gate)
+    torch.testing.assert_close(gated[0], plain[0])
+    head = (attention_weights(query, key) @ value)[1, 1]
+    by_hand = plain[1] - head @ ours.output.weight[:, 8:16].T  # d_v = 8: the second head's columns of W^O
+    torch.testing.assert_close(gated[1], by_hand, atol=1e-5, rtol=1e-5)
+
+
+def test_masks_say_what_may_be_looked_at():
+    assert causal_mask(3)[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    near = neighbourhood_mask(4, 2)[0, 0].int().tolist()
+    assert near == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
+    both = causal_mask(4, neighbourhood=2)[0, 0].int().tolist()
+    assert both == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+    assert key_mask(torch.tensor([[7, 8, 0]]), 0).tolist() == [[[[True, True, False]]]]
+
+
+def test_cache_grows_and_selects_without_changing_itself():
+    cache = KeyValue(torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 6))
+    before = cache.key.clone()
+    longer = cache.append(torch.randn(2, 3, 1, 5), torch.randn(2, 3, 1, 6))
+    assert longer.key.shape == (2, 3, 5, 5) and longer.value.shape == (2, 3, 5, 6)
+    assert torch.equal(longer.select(torch.tensor([1, 1])).key[0], longer.key[1])
+    assert torch.equal(cache.key, before)
