@@ -191,11 +191,10 @@ def warp_picture(picture: np.ndarray, matrix: np.ndarray, size: tuple[int, int],
 
 def change_colours(image: np.ndarray, rng: np.random.Generator, strength: float = 1.0) -> np.ndarray:
     """Random exposure, contrast, saturation, tint and gamma; (H, W, 3) uint8 in and out."""
-    x = image.astype(np.float32) / 255
-    x = x ** np.exp(rng.normal(0, 0.18 * strength))
+    x = ((np.arange(256, dtype=np.float32) / 255) ** np.float32(np.exp(rng.normal(0, 0.18 * strength))))[image]
     grey = x.mean(2, keepdims=True)
-    x = grey + (x - grey) * np.exp(rng.normal(0, 0.25 * strength))
-    x = (x - 0.5) * np.exp(rng.normal(0, 0.15 * strength)) + 0.5 + rng.normal(0, 0.05 * strength)
+    x = grey + (x - grey) * np.float32(np.exp(rng.normal(0, 0.25 * strength)))
+    x = (x - 0.5) * np.float32(np.exp(rng.normal(0, 0.15 * strength))) + np.float32(0.5 + rng.normal(0, 0.05 * strength))
     x = x * np.exp(rng.normal(0, 0.06 * strength, 3)).astype(np.float32)
     return (np.clip(x, 0, 1) * 255).astype(np.uint8)
 

@@ -100,7 +100,7 @@ def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
                 value = value.astype(np.int64)
             elif value.dtype == bool:
                 value = value.astype(np.float32)
-            rows.append(torch.from_numpy(np.ascontiguousarray(value)))
+            rows.append(torch.as_tensor(np.array(value)))
         out[key] = torch.stack(rows)
     return out
 
