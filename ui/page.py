@@ -26,7 +26,7 @@ def build(services: Services) -> gr.Blocks:
                 tryon_tab = tryon.layout(services)
             with gr.Tab("About the models", id="about"):
                 about.layout()
-        translate.events(translate_tab, services)
+        translate.events(translate_tab, services, page)
         tryon.events(tryon_tab, services)
     return page.queue(max_size=32)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,10 +31,10 @@ STATE_SECONDS = 3600
 
 @dataclass
 class Shown:
-    """What one visitor has on the page: the translated lines, and the attention of the line that is looked at."""
+    """What one visitor has on the page: a Translation, and the Attention of the sentence that is looked at."""
 
-    lines: list[Any] = field(default_factory=list)
-    line: int = 0
+    translation: Any = None
+    sentence: int = 0
     hypothesis: int = 0
     attention: Any = None
 
@@ -43,10 +42,10 @@ class Shown:
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
 
 
-def split_lines(text: str) -> tuple[list[str], list[int]]:
-    """The lines of a text that hold something to translate, and the place of each among all lines.
+def translate_text(services: Services, text: str, pair: str, beam: int, alpha: float, n_best: int) -> Any:
+    """Translate a text of the page. pair: "en-de"; returns a Translation with at most `beam` hypotheses.
 
-    Raises ValueError for an empty text and for one that is too long for the page.
+    Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
     """
     if not text or not text.strip():
         raise ValueError("There is nothing to translate yet; enter a sentence.")
@@ -54,23 +53,10 @@ def split_lines(text: str) -> tuple[list[str], list[int]]:
         raise ValueError(
             f"The text has {len(text):,} characters and this page takes {MAX_CHARACTERS:,} at once; shorten it."
         )
-    filled = [(line.strip(), place) for place, line in enumerate(text.splitlines()) if line.strip()]
-    return [line for line, _ in filled], [place for _, place in filled]
-
-
-def translate_lines(
-    services: Services, text: str, pair: str, beam: int, alpha: float, n_best: int
-) -> tuple[str, list[Any]]:
-    """Translate a text line by line, keeping its line breaks. Returns the text and one Translation a filled line."""
-    lines, places = split_lines(text)
-    source, target = pair.split("-")
-    translated = services.translator().translate(
-        lines, source=source, target=target, beam=int(beam), alpha=float(alpha), n_best=min(int(n_best), int(beam))
+    source, _, target = pair.partition("-")
+    return services.translator().translate(
+        text, source=source, target=target, beam=int(beam), alpha=float(alpha), n_best=min(int(n_best), int(beam))
     )
-    whole = [""] * (places[-1] + 1)
-    for place, translation in zip(places, translated):
-        whole[place] = translation.text
-    return "\n".join(whole), translated
 
 
 def select_map(attention: Any, kind: str, layer: int, head: int) -> tuple[np.ndarray, list[str], list[str]]:
@@ -85,30 +71,36 @@ def select_map(attention: Any, kind: str, layer: int, head: int) -> tuple[np.nda
     if not 0 <= layer < maps.shape[0] or not MEAN <= head < maps.shape[1]:
         raise ValueError(f"This model has layers 1 to {maps.shape[0]} and heads 1 to {maps.shape[1]}.")
     weights = maps[layer].mean(axis=0) if head == MEAN else maps[layer, head]
+    # A decoder row is labelled with the token that is chosen there, and its keys are the tokens read so far.
     rows = attention.source_tokens if kind == "encoder" else attention.target_tokens
-    columns = attention.target_tokens if kind == "decoder" else attention.source_tokens
+    columns = attention.decoder_tokens if kind == "decoder" else attention.source_tokens
     return weights, list(rows), list(columns)
 
 
 def draw_map(attention: Any, kind: str, layer: int, head: int) -> dict:
     """The large heat map of one choice, ready for the page."""
     weights, rows, columns = select_map(attention, kind, layer, head)
-    who = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "target")}[kind]
+    queries, keys = {
+        "cross": ("target token being chosen", "source"),
+        "encoder": ("source", "source"),
+        "decoder": ("target token being chosen", "target read so far"),
+    }[kind]
     name = "mean over heads" if head == MEAN else f"head {head + 1}"
     title = f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
-    return figures.heat_map(weights, rows, columns, title, f"queries: {who[0]}", f"keys: {who[1]}")
+    return figures.heat_map(weights, rows, columns, title, f"queries: {queries}", f"keys: {keys}")
 
 
-def hypothesis_rows(translation: Any) -> list[list[Any]]:
+def hypothesis_rows(sentence: Any) -> list[list[Any]]:
     """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, tokens."""
     return [
         [rank, hypothesis.text, round(float(hypothesis.score), 4), round(float(hypothesis.logprob), 4),
          len(hypothesis.tokens)]
-        for rank, hypothesis in enumerate(translation.hypotheses, start=1)
+        for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
     ]
 
 
 def pair_label(source: str, target: str) -> str:
+    """How a language pair is written in the choice of languages."""
     return f"{LANGUAGES.get(source, source)} → {LANGUAGES.get(target, target)}"
 
 
@@ -122,7 +114,7 @@ def layout(services: Services) -> SimpleNamespace:
     with gr.Row(equal_height=True, elem_classes="translator"):
         with gr.Column(min_width=300):
             tab.source = gr.Textbox(
-                label="Text", lines=5, max_lines=12, placeholder="A man is riding a bicycle.",
+                label="Text", lines=5, max_lines=12, placeholder="A man is riding a bicycle.\n\nShift + Enter translates.",
                 elem_id="source-text", max_length=20_000,
             )
         with gr.Column(min_width=300):
@@ -149,6 +141,7 @@ def layout(services: Services) -> SimpleNamespace:
     gr.Examples(EXAMPLES, tab.source, label="Examples", elem_id="translate-examples")
 
     with gr.Column(visible=False, elem_id="attention") as tab.results:
+        tab.sentence = gr.Dropdown([("1", 0)], value=0, label="Sentence", visible=False, elem_id="sentence")
         tab.table = gr.Dataframe(
             headers=["#", "translation", "score", "log p", "tokens"],
             datatype=["number", "str", "number", "number", "number"],
@@ -161,14 +154,14 @@ def layout(services: Services) -> SimpleNamespace:
             "stay inside one sentence.",
             elem_classes="section",
         )
-        tab.line = gr.Dropdown([("1", 0)], value=0, label="Line", visible=False, elem_id="line")
+        tab.attention_note = gr.HTML(elem_id="attention-note")
         with gr.Row(elem_classes="attention-controls"):
             tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
             tab.layer = gr.Dropdown([("1", 0)], value=0, label="Layer", scale=1, min_width=110, elem_id="layer")
             tab.head = gr.Dropdown(
                 [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
             )
-        with gr.Row(elem_classes="attention-views"):
+        with gr.Row(elem_classes="attention-views") as tab.views:
             with gr.Column(scale=3, min_width=320):
                 tab.map = gr.HTML(
                     None, html_template='<div class="heat"></div>', js_on_load=theme.script("heat_map.js"),
@@ -186,40 +179,46 @@ def layout(services: Services) -> SimpleNamespace:
 # -- events ---------------------------------------------------------------------------------------------------------
 
 
-def events(tab: SimpleNamespace, services: Services) -> None:
-    """Wire the tab built by `layout`, and publish `/translate` and `/attend`."""
+def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
+    """Wire the tab built by `layout` on `page`, and publish `/translate` and `/attend`."""
 
     def translate_page(text, pair, beam, alpha, n_best):
         try:
             start = time.perf_counter()
-            whole, lines = translate_lines(services, text, pair, beam, alpha, n_best)
+            translation = translate_text(services, text, pair, beam, alpha, n_best)
             seconds = time.perf_counter() - start
         except Exception as error:  # every error becomes a sentence; what was entered stays
-            return "", messages.alert(messages.sentence(error)), Shown(), gr.Column(visible=False), [], gr.Dropdown()
-        tokens = sum(len(line.tokens) for line in lines)
+            return "", messages.alert(messages.sentence(error)), Shown(), gr.update(visible=False), [], gr.skip()
+        tokens = len(translation.tokens)
         note = f"{seconds:.2f} s · {tokens} tokens · {tokens / max(seconds, 1e-9):.0f} tokens/s"
-        choices = [(f"{place + 1}: {line.source_text[:60]}", place) for place, line in enumerate(lines)]
+        sentences = translation.sentences
+        choices = [(f"{number + 1}: {sentence.source_text[:80]}", number) for number, sentence in enumerate(sentences)]
         return (
-            whole, messages.status(note), Shown(lines=lines), gr.Column(visible=True), hypothesis_rows(lines[0]),
-            gr.Dropdown(choices, value=0, visible=len(lines) > 1),
+            translation.text, messages.status(note) + messages.notes(translation.notes), Shown(translation),
+            gr.update(visible=True), hypothesis_rows(sentences[0]),
+            gr.update(choices=choices, value=0, visible=len(sentences) > 1),
         )
 
     def attend_page(shown, kind, layer, head):
-        """Recompute the attention of the line that is shown and draw it."""
-        if not shown.lines:
-            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip()
+        """Recompute the attention of the sentence that is shown and draw it."""
+        if shown.translation is None:
+            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip(), "", gr.skip()
         try:
-            attention = services.translator().attend(shown.lines[shown.line], hypothesis=shown.hypothesis)
+            attention = services.translator().attend(
+                shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
+            )
         except Exception as error:
-            raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
+            note = messages.alert(messages.sentence(error))
+            return replace(shown, attention=None), gr.skip(), gr.skip(), None, None, note, gr.update(visible=False)
         layers, heads = attention.cross.shape[:2]
         layer, head = min(layer, layers - 1), min(head, heads - 1)
         return (
             replace(shown, attention=attention),
-            gr.Dropdown([(str(n + 1), n) for n in range(layers)], value=layer),
-            gr.Dropdown([("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)], value=head),
+            gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
+            gr.update(choices=[("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)], value=head),
             draw_map(attention, kind, layer, head),
-            gr.HTML(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head]),
+            gr.update(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head]),
+            "", gr.update(visible=True),
         )
 
     def choose_kind(shown, kind, layer, head):
@@ -230,29 +229,39 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     def choose_map(shown, kind, layer, head):
         if shown.attention is None:
             return gr.skip(), gr.skip()
-        return draw_map(shown.attention, kind, layer, head), gr.HTML(selected=[layer, head])
+        return draw_map(shown.attention, kind, layer, head), gr.update(selected=[layer, head])
 
     def pick(event: gr.EventData):
         return int(event.layer), int(event.head)
 
     def choose_hypothesis(shown, event: gr.SelectData):
-        if not shown.lines:
-            return shown
-        return replace(shown, hypothesis=min(int(event.index[0]), len(shown.lines[shown.line].hypotheses) - 1))
+        return replace(shown, hypothesis=int(event.index[0]))
 
-    def choose_line(shown, line):
-        if not shown.lines:
+    def choose_sentence(shown, sentence):
+        if shown.translation is None:
             return shown, []
-        return replace(shown, line=int(line), hypothesis=0), hypothesis_rows(shown.lines[int(line)])
+        return (
+            replace(shown, sentence=int(sentence), hypothesis=0),
+            hypothesis_rows(shown.translation.sentences[int(sentence)]),
+        )
+
+    def offer_pairs():
+        """The language pairs of the model; asking for them also gets the model ready before the first sentence."""
+        try:
+            choices = [(pair_label(*pair), "-".join(pair)) for pair in services.pairs()]
+        except Exception as error:
+            return gr.skip(), messages.alert(messages.sentence(error))
+        return gr.update(choices=choices, value=choices[0][1]), ""
 
     look = [tab.shown, tab.kind, tab.layer, tab.head]
-    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs]
+    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs, tab.attention_note, tab.views]
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
 
+    page.load(offer_pairs, None, [tab.pair, tab.status], api_name="pairs", show_progress="hidden", **device)
     gr.on(
         [tab.run.click, tab.source.submit], translate_page, [tab.source, tab.pair, tab.beam, tab.alpha, tab.n_best],
-        [tab.target, tab.status, tab.shown, tab.results, tab.table, tab.line],
+        [tab.target, tab.status, tab.shown, tab.results, tab.table, tab.sentence],
         api_name="translate_page", show_progress_on=tab.target, **device,
     ).success(attend_page, look, drawn, api_name="attend_page", show_progress="hidden", **device)
 
@@ -265,9 +274,9 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     tab.table.select(choose_hypothesis, tab.shown, tab.shown, api_name="choose_hypothesis", **quiet).success(
         attend_page, look, drawn, api_name="attend_hypothesis", show_progress="hidden", **device
     )
-    tab.line.input(choose_line, [tab.shown, tab.line], [tab.shown, tab.table], api_name="choose_line", **quiet).success(
-        attend_page, look, drawn, api_name="attend_line", show_progress="hidden", **device
-    )
+    tab.sentence.input(
+        choose_sentence, [tab.shown, tab.sentence], [tab.shown, tab.table], api_name="choose_sentence", **quiet
+    ).success(attend_page, look, drawn, api_name="attend_sentence", show_progress="hidden", **device)
 
     def translate(
         text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, n_best: int = 1
@@ -275,41 +284,40 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         """Translate a text with the page's Transformer.
 
         Args:
-            text: the text, one or more lines
+            text: the text; line breaks are kept
             pair: source and target language, for example en-de
             beam: beam size, 1 is greedy search
             alpha: length penalty, 0 to 2
-            n_best: hypotheses to return for each line, at most the beam size
+            n_best: hypotheses to return for each sentence, at most the beam size
 
         Returns:
-            text: the translation; lines: for every line its source and target tokens and its hypotheses with scores
+            text: the translation; sentences: for every sentence its tokens and its hypotheses with scores
         """
         try:
-            whole, lines = translate_lines(services, text, pair, beam, alpha, n_best)
+            translation = translate_text(services, text, pair, beam, alpha, n_best)
         except Exception as error:
             raise gr.Error(messages.sentence(error), print_exception=False) from error
         return {
-            "text": whole,
-            "lines": [
+            "text": translation.text,
+            "sentences": [
                 {
-                    "source": line.source_text,
-                    "source_tokens": list(line.source_tokens),
+                    "source": sentence.source_text,
                     "hypotheses": [
                         {"text": h.text, "tokens": list(h.tokens), "score": float(h.score), "logprob": float(h.logprob)}
-                        for h in line.hypotheses
+                        for h in sentence.hypotheses
                     ],
                 }
-                for line in lines
+                for sentence in translation.sentences
             ],
         }
 
     def attend(
         text: str, pair: str = "en-de", kind: str = "cross", layer: int = 1, head: int = 0, beam: int = 4
     ) -> dict[str, Any]:
-        """Translate one line and return one of its attention maps.
+        """Translate one sentence and return one of its attention maps.
 
         Args:
-            text: one line of text
+            text: one sentence; of a longer text the first is taken
             pair: source and target language, for example en-de
             kind: cross, encoder or decoder
             layer: layer, from 1
@@ -321,12 +329,12 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             row sums to 1
         """
         try:
-            _, lines = translate_lines(services, text, pair, beam, 0.6, 1)
-            attention = services.translator().attend(lines[0])
+            translation = translate_text(services, text, pair, beam, 0.6, 1)
+            attention = services.translator().attend(translation)
             weights, rows, columns = select_map(attention, kind, int(layer) - 1, int(head) - 1)
         except Exception as error:
             raise gr.Error(messages.sentence(error), print_exception=False) from error
-        return {"translation": lines[0].text, "rows": rows, "columns": columns, "weights": weights.tolist()}
+        return {"translation": translation.sentences[0].hypotheses[0].text, "rows": rows, "columns": columns, "weights": weights.tolist()}
 
     gr.api(translate, api_name="translate", concurrency_id="device")
     gr.api(attend, api_name="attend", concurrency_id="device")

@@ -251,8 +251,8 @@ def layout(services: Services) -> SimpleNamespace:
                     if name in LEGENDS:
                         tab.legends[name] = gr.HTML(elem_id=f"legend-{name}")
     # What the API's /try_on gives back; the page itself shows the same through the components above.
-    tab.api_files = gr.File(visible=False, file_count="multiple")
-    tab.api_record = gr.JSON(visible=False)
+    tab.api_files = gr.File(visible=False, file_count="multiple", label="Every map as PNG, and the zip")
+    tab.api_record = gr.JSON(visible=False, label="Settings, seconds per stage and notes")
     tab.api_run = gr.Button(visible=False)
     return tab
 

@@ -1,0 +1,169 @@
+"""The Translate tab as a visitor uses it."""
+
+import pytest
+from gradio_client import Client
+
+SENTENCE = "A man is riding a bicycle."
+
+
+def translate(page, text=SENTENCE):
+    page.fill("#source-text textarea", text)
+    page.click("#translate-button")
+
+
+def shown_map(page, title):
+    """Wait for the large map of that title and return it."""
+    page.locator("#heat-map .heat-title", has_text=title).wait_for()
+    return page.locator("#heat-map svg")
+
+
+def labels(page, axis):
+    return page.locator(f"#heat-map .heat-label[data-{axis}]").evaluate_all(
+        "nodes => nodes.map(node => node.querySelector('title').textContent)"
+    )
+
+
+def choose(page, dropdown, option):
+    page.click(f"#{dropdown} input")
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_text_in_translation_and_every_attention_map_out(visit, site):
+    page = visit()
+    translate(page)
+    shown_map(page, "Cross attention, layer 1, mean over heads")
+    translation = page.input_value("#target-text textarea")
+    assert translation.strip() and translation != SENTENCE
+    assert "tokens/s" in page.inner_text("#translate-status")
+    assert page.locator("#n-best tbody tr").count() >= 4
+
+    api = Client(site, verbose=False)
+    answer = api.predict(SENTENCE, "en-de", 4, 0.6, 4, api_name="/translate")
+    assert answer["text"] == translation
+    thumbs = page.locator(".thumb")
+    layers, heads = 4, 4
+    assert thumbs.count() == layers * heads
+
+    # A click on a thumbnail opens that head; what is read off the map is what the library says.
+    page.click('.thumb[data-layer="2"][data-head="1"]')
+    svg = shown_map(page, "Cross attention, layer 3, head 2")
+    truth = api.predict(SENTENCE, "en-de", "cross", 3, 2, 4, api_name="/attend")
+    assert labels(page, "row") == truth["rows"] and labels(page, "column") == truth["columns"]
+    assert truth["columns"][-1] == "</s>" and truth["rows"][-1] == "</s>"
+    svg.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):  # the first key enters the map at its first cell
+        page.keyboard.press(key)
+    assert page.inner_text("#heat-map .heat-weight") == f"{truth['weights'][1][1]:.4f}"
+    readout = page.inner_text("#heat-map .heat-readout")
+    assert truth["rows"][1] in readout and truth["columns"][1] in readout
+    assert "chosen" in page.get_attribute('.thumb[data-layer="2"][data-head="1"]', "class")
+
+    # Encoder and decoder: the other two sentences on the axes.
+    page.get_by_label("Encoder: source looks at source").check()
+    shown_map(page, "Encoder attention, layer 3, head 2")
+    assert labels(page, "row") == labels(page, "column") == truth["columns"]
+    page.get_by_label("Decoder: target looks at target").check()
+    shown_map(page, "Decoder attention, layer 3, head 2")
+    assert labels(page, "row") == truth["rows"] and labels(page, "column") == ["<s>", *truth["rows"][:-1]]
+
+    choose(page, "layer", "1")
+    choose(page, "head", "4")
+    shown_map(page, "Decoder attention, layer 1, head 4")
+    choose(page, "head", "Mean over heads")
+    shown_map(page, "Decoder attention, layer 1, mean over heads")
+
+
+def test_another_hypothesis_shows_its_own_attention(visit, site):
+    page = visit()
+    translate(page)
+    shown_map(page, "Cross attention")
+    answer = Client(site, verbose=False).predict(SENTENCE, "en-de", 4, 0.6, 4, api_name="/translate")
+    third = answer["sentences"][0]["hypotheses"][2]
+    page.locator("#n-best tbody tr").nth(2).locator("td").nth(1).click()
+    page.wait_for_function(
+        "tokens => JSON.stringify([...document.querySelectorAll('#heat-map .heat-label[data-row] title')]"
+        ".map(node => node.textContent).slice(0, -1)) === JSON.stringify(tokens)",
+        arg=third["tokens"],
+    )
+
+
+def test_several_sentences_keep_their_lines_and_each_has_its_attention(visit):
+    page = visit()
+    translate(page, "A dog runs.\n\nTwo girls are playing soccer.")
+    shown_map(page, "Cross attention")
+    lines = page.input_value("#target-text textarea").split("\n")
+    assert len(lines) == 3 and lines[1] == "" and lines[0] and lines[2]
+    first = labels(page, "column")
+    page.click("#sentence input")
+    page.get_by_role("option").nth(1).click()
+    page.wait_for_function(
+        "count => document.querySelectorAll('#heat-map .heat-label[data-column]').length !== count", arg=len(first)
+    )
+    assert any("girls" in token for token in labels(page, "column"))
+
+
+def test_settings_reach_the_search(visit):
+    page = visit()
+    page.get_by_text("Search settings").click()
+    page.get_by_label("number input for Beam size").fill("1")
+    page.get_by_label("number input for Beam size").press("Tab")
+    translate(page)
+    shown_map(page, "Cross attention")
+    assert page.locator("#n-best tbody tr").count() == 1
+
+
+def test_an_example_fills_the_text(visit):
+    page = visit()
+    page.get_by_role("button", name="Two young girls are playing soccer in the park.").click()
+    page.wait_for_function("document.querySelector('#source-text textarea').value.startsWith('Two young girls')")
+
+
+MARKUP = 'A man <img src=x onerror=alert(1)> <b id=planted>rides</b>.'
+
+
+def test_markup_typed_as_text_is_text_everywhere(visit):
+    page = visit()
+    translate(page, MARKUP)
+    shown_map(page, "Cross attention")
+    for kind in ("Encoder: source looks at source", "Decoder: target looks at target"):
+        page.get_by_label(kind).check()
+        page.wait_for_timeout(500)
+    assert page.locator("#planted").count() == 0
+    assert page.locator("main img[src='x']").count() == 0
+    assert page.input_value("#source-text textarea") == MARKUP
+
+
+@pytest.mark.parametrize(
+    "text, words", [("", "enter a sentence"), ("   \n ", "enter a sentence"), ("word " * 2000, "10,000 characters"), ("一二三四五六七", "script")]
+)
+def test_bad_text_gets_one_sentence_and_stays(visit, text, words):
+    page = visit()
+    translate(page, text)
+    alert = page.locator("#translate-status [role=alert]")
+    alert.wait_for()
+    sentence = alert.inner_text()
+    assert words in sentence and "Traceback" not in sentence and "\n" not in sentence
+    assert page.input_value("#source-text textarea") == text
+    # The page is alive: a good sentence is translated right after.
+    translate(page)
+    shown_map(page, "Cross attention")
+    assert page.locator("#translate-status [role=alert]").count() == 0
+
+
+def test_emoji_alone_come_back_and_the_page_says_that_no_attention_was_paid(visit):
+    page = visit()
+    translate(page, "🙂🚲")
+    page.wait_for_function("document.querySelector('#target-text textarea').value.includes('🚲')")
+    page.locator("#attention-note [role=alert]").wait_for()
+    assert page.locator("#heat-map").count() == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_fits_a_phone(visit, dark):
+    page = visit(width=390, height=800, dark=dark)
+    translate(page, "A woman in a red dress is reading a book on a bench.")
+    shown_map(page, "Cross attention")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.body.classList.contains('dark')") is dark
+    box = page.locator("#heat-map .heat-scroll").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390

@@ -1,0 +1,50 @@
+import base64
+
+import numpy as np
+import pytest
+
+from ui import figures
+
+
+def test_heat_map_carries_the_exact_weights_and_raw_labels():
+    weights = np.random.default_rng(0).random((2, 3), dtype=np.float32)
+    value = figures.heat_map(weights, ["<s>", "▁ein"], ["▁a", "<img src=x>", "</s>"], "Title", "queries", "keys")
+    sent = np.frombuffer(base64.b64decode(value["weights"]), "<f4").reshape(2, 3)
+    np.testing.assert_array_equal(sent, weights)
+    # Labels are data here; the browser's side sets them as text.
+    assert value["columns"] == ["▁a", "<img src=x>", "</s>"] and value["rows"] == ["<s>", "▁ein"]
+
+
+def test_heat_map_refuses_swapped_labels():
+    with pytest.raises(ValueError, match="2 queries and 3 keys"):
+        figures.heat_map(np.zeros((3, 2)), ["a", "b"], ["c", "d", "e"], "", "", "")
+
+
+def test_thumbnails_are_within_half_a_byte_and_in_order():
+    maps = np.random.default_rng(1).random((2, 3, 4, 5)).astype(np.float32)
+    value = figures.thumbnails(maps)
+    sent = np.frombuffer(base64.b64decode(value["bytes"]), np.uint8)
+    assert (value["layers"], value["heads"], value["rows"], value["columns"]) == (2, 3, 4, 5)
+    assert np.abs(sent.reshape(maps.shape) / 255 - maps).max() <= 1 / 510 + 1e-6
+
+
+def test_thumbnails_of_six_layers_and_eight_heads_stay_small():
+    value = figures.thumbnails(np.zeros((6, 8, 40, 40), np.float32))
+    assert len(value["bytes"]) < 150 * 1024
+
+
+def test_legend_names_only_what_occurs_with_its_share():
+    label_map = np.array([[0, 0, 0, 2]])
+    html = figures.legend(label_map, ["ground", "hat", "<hair>"], np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))
+    assert "ground" in html and "75.0 %" in html and "rgb(1, 2, 3)" in html
+    assert "hat" not in html and "<hair>" not in html and "&lt;hair&gt;" in html
+    assert html.index("ground") < html.index("&lt;hair&gt;")
+
+
+def test_stage_list_marks_done_running_and_failed():
+    stages = ("photo", "pose", "parse")
+    html = figures.stage_list(stages, 1, {"photo": 0.5, "pose": 0.25})
+    assert html.count("<li") == 3 and html.count("aria-current") == 1
+    assert "stage done" in html and "0.50 s" in html and "stage running" in html and "stage waiting" in html
+    failed = figures.stage_list(stages, 1, {"photo": 0.5}, "failed")
+    assert "stage failed" in failed and "aria-current" not in failed

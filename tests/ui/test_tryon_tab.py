@@ -1,0 +1,127 @@
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ui import tryon
+from vton import labels
+
+
+@dataclass
+class Record:
+    """The fields of a result that the page writes down."""
+
+    photo: np.ndarray
+    parse: np.ndarray
+    seconds: dict
+    notes: list
+
+    def pictures(self):
+        return {"parse": labels.colour(self.parse), "mask": np.array([[0, 255]], np.uint8)}
+
+
+@pytest.fixture
+def record():
+    random = np.random.default_rng(3)
+    return Record(
+        photo=random.integers(0, 256, (16, 12, 3), np.uint8),
+        parse=random.integers(0, 20, (16, 12)).astype(np.uint8),
+        seconds={"photo": 0.125, "parse": 1.5},
+        notes=["Two people were found."],
+    )
+
+
+def test_pictures_are_written_exactly(record, tmp_path):
+    paths = tryon.write_pictures(record, tmp_path)
+    assert set(paths) == {"photo", "parse", "mask"}
+    np.testing.assert_array_equal(np.asarray(Image.open(paths["photo"])), record.photo)
+    np.testing.assert_array_equal(np.asarray(Image.open(paths["parse"])), labels.colour(record.parse))
+    np.testing.assert_array_equal(np.asarray(Image.open(paths["mask"])), [[0, 255]])
+
+
+def test_zip_holds_pictures_arrays_and_settings(record, tmp_path):
+    paths = tryon.write_pictures(record, tmp_path)
+    options = {"size": (256, 192), "seed": 7, "fit": False}
+    archive = tryon.write_zip(paths, record, tryon.settings(record, options, "tryon-lite"), tmp_path / "try-on.zip")
+    with zipfile.ZipFile(archive) as opened:
+        assert set(opened.namelist()) == {"photo.png", "parse.png", "mask.png", "arrays.npz", "settings.json"}
+        arrays = np.load(io.BytesIO(opened.read("arrays.npz")), allow_pickle=False)
+        np.testing.assert_array_equal(arrays["parse"], record.parse)
+        np.testing.assert_array_equal(arrays["photo"], record.photo)
+        settings = json.loads(opened.read("settings.json"))
+    assert settings["size"] == [256, 192] and settings["seed"] == 7 and settings["fit"] is False
+    assert settings["model"] == "tryon-lite" and settings["notes"] == record.notes and settings["seconds"]["parse"] == 1.5
+
+
+@pytest.mark.parametrize(
+    "person, garment, size, seed, words",
+    [
+        (None, None, "256x192", 0, "person and a photo of a garment"),
+        (None, "g.png", "256x192", 0, "photo of a person"),
+        ("p.png", None, "256x192", 0, "photo of a garment"),
+        ("p.png", "g.png", "300x300", 0, "256x192, 512x384, 1024x768"),
+        ("p.png", "g.png", "256x192", None, "whole number"),
+        ("p.png", "g.png", "256x192", -1, "whole number"),
+        ("p.png", "g.png", "256x192", 2**31, "whole number"),
+        ("p.png", "g.png", "256x192", 0.5, "whole number"),
+    ],
+)
+def test_what_is_missing_or_out_of_range_is_said(person, garment, size, seed, words):
+    with pytest.raises(ValueError, match=words):
+        tryon.check_inputs(person, garment, size, seed)
+
+
+def test_options_are_height_first():
+    assert tryon.check_inputs("p.png", "g.png", "1024x768", 5) == {"size": (1024, 768), "seed": 5}
+
+
+def test_an_upload_reaches_the_library_as_the_visitor_s_own_file(tmp_path):
+    """A label map sent through the page and back keeps every index and every byte."""
+    indices = np.random.default_rng(0).integers(0, 20, (40, 30)).astype(np.uint8)
+    picture = Image.fromarray(indices, "P")
+    picture.putpalette(labels.LIP_COLOURS.ravel().tolist())
+    file = tmp_path / "parse.png"
+    picture.save(file)
+
+    component = tryon.Photograph(type="filepath", image_mode=None, format="png")
+    sent = component.postprocess(str(file))
+    received = component.preprocess(sent)
+    assert open(received, "rb").read() == file.read_bytes()
+    np.testing.assert_array_equal(np.asarray(Image.open(received)), indices)
+
+
+def test_every_picture_component_of_the_page_keeps_png():
+    import gradio as gr
+
+    from ui import page
+    from ui.services import Services
+
+    built = page.build(Services())
+    pictures = [block for block in built.blocks.values() if isinstance(block, (gr.Image, gr.ImageSlider, gr.Gallery))]
+    assert len(pictures) >= 2 + len(tryon.MAPS)
+    assert all(block.format == "png" for block in pictures)
+    # Every map can be read aloud.
+    assert all(block.alt_text for block in pictures if isinstance(block, gr.Image))
+
+
+def test_every_event_has_a_name_and_only_clean_ones_are_public():
+    from ui import page
+    from ui.services import Services
+
+    built = page.build(Services())
+    events = [fn for fn in built.fns.values() if fn.fn is not None]
+    named = {fn.api_name for fn in events if fn.api_visibility == "public"}
+    assert named == {"translate", "attend", "try_on"}
+    devices = [fn for fn in events if fn.api_name in ("translate", "attend", "try_on", "try_on_page", "translate_page")]
+    assert len(devices) == 5 and all(fn.concurrency_id == "device" for fn in devices)
+
+
+def test_maps_match_what_a_result_shows_and_follow_the_figure():
+    from vton.pipeline import STAGES
+
+    assert tryon.STAGES == tuple(STAGES)
+    assert list(tryon.MAPS)[0] == "pose" and list(tryon.MAPS)[-1] == "result"
