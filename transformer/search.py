@@ -128,6 +128,7 @@ def beam_search(
     while alive:
         length += 1
         logits = decoder.step(tokens).float()
+        total_mass = logits.logsumexp(-1, keepdim=True)  # before anything is forbidden: scores stay the model's own
         for token in forbidden:
             logits[..., token] = -torch.inf
         if length <= min_length:
@@ -135,7 +136,7 @@ def beam_search(
         # The 2K best of a sentence are among the 2K best of each hypothesis: no need to normalise all V of them.
         wide = min(2 * beam, logits.shape[-1])
         best, words = logits.topk(wide, -1)
-        continued = sums[..., None] + best - logits.logsumexp(-1, keepdim=True)
+        continued = sums[..., None] + best - total_mass
         chosen, where = continued.flatten(1).topk(min(2 * beam, continued[0].numel()), -1)
         rows = chosen.tolist()
         row_parents = (where // wide).tolist()
@@ -200,10 +201,10 @@ def greedy_search(
     ended = [False] * total
     tokens = torch.full((total, 1), bos, dtype=torch.long, device=device)
     for step in range(max(limits, default=0)):
-        logits = decoder.step(tokens).float()
+        log_probs = decoder.step(tokens).float().log_softmax(-1)
         for token in forbidden:
-            logits[..., token] = -torch.inf
-        values, words = logits.log_softmax(-1).max(-1)
+            log_probs[..., token] = -torch.inf
+        values, words = log_probs.max(-1)
         for row in range(total):
             if ended[row] or step >= limits[row]:
                 continue

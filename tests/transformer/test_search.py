@@ -1,0 +1,221 @@
+"""Search on a hand-written table of probabilities, and with a real decoder and its cache."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from transformer.attention import key_mask
+from transformer.config import TransformerConfig
+from transformer.data import collate
+from transformer.model import Transformer
+from transformer.search import TransformerDecoder, beam_search, greedy_search, length_penalty
+
+BOS, EOS, A, B = 0, 1, 2, 3
+
+# P(next | words so far); what is not listed ends with eos. Greedy takes A (0.6) and reaches 0.6 * 0.4 * 1 = 0.24;
+# the best output is B: 0.4 * 0.9 = 0.36.
+TABLE = {
+    (): {A: 0.6, B: 0.4},
+    (A,): {A: 0.4, B: 0.3, EOS: 0.3},
+    (B,): {EOS: 0.9, A: 0.1},
+}
+
+
+class TableDecoder:
+    """A `NextToken` that looks probabilities up by the words so far, one table a sentence."""
+
+    def __init__(self, *tables):
+        self.tables, self.words, self.chosen = list(tables), [[()] for _ in tables], []
+
+    def step(self, tokens):
+        rows = []
+        for table, histories, own in zip(self.tables, self.words, tokens.tolist()):
+            grown = [h if t == BOS else (*h, t) for h, t in zip(histories, own)]
+            histories[:] = grown
+            rows.append([[table.get(h, {EOS: 1.0}).get(word, 0.0) for word in range(4)] for h in grown])
+        return torch.tensor(rows).log()
+
+    def choose(self, parents):
+        self.chosen.append(parents.tolist())
+        self.words = [[histories[p] for p in row] for histories, row in zip(self.words, parents.tolist())]
+
+    def keep(self, sentences):
+        self.tables = [self.tables[i] for i in sentences.tolist()]
+        self.words = [self.words[i] for i in sentences.tolist()]
+
+
+def search(*tables, limits=None, **options):
+    return beam_search(TableDecoder(*tables), limits or [10] * len(tables), BOS, EOS, **options)
+
+
+def test_greedy_takes_the_likeliest_word_each_time():
+    (found,) = greedy_search(TableDecoder(TABLE), [10], BOS, EOS)
+    assert found.candidates[0].ids == [A, A]
+    assert found.candidates[0].logprob == pytest.approx(math.log(0.6 * 0.4))
+
+
+def test_a_beam_of_two_finds_the_better_sentence():
+    (found,) = search(TABLE, beam=2, alpha=0.0)
+    assert [c.ids for c in found.candidates] == [[B], [A, A]]
+    assert [c.logprob for c in found.candidates] == pytest.approx([math.log(0.36), math.log(0.24)])
+    assert all(c.finished for c in found.candidates)
+
+
+def test_length_penalty_is_that_of_wu_et_al():
+    assert length_penalty(1, 0.6) == 1.0
+    assert length_penalty(7, 0.6) == pytest.approx(2**0.6)
+    # With alpha 0, B wins (0.36 against 0.24); a strong penalty prefers the longer A A.
+    (found,) = search(TABLE, beam=3, alpha=5.0)
+    assert found.candidates[0].ids == [A, A]
+    assert found.candidates[0].score == pytest.approx(math.log(0.24) / ((5 + 3) / 6) ** 5)
+
+
+def test_wide_beam_equals_trying_everything():
+    torch.manual_seed(0)
+    table = {}
+    for length in range(4):
+        for words in itertools.product((A, B), repeat=length):
+            p = torch.rand(3).softmax(0).tolist()
+            table[words] = {EOS: p[0], A: p[1], B: p[2]}
+    everything = []
+    for length in range(5):  # after four words the table ends the sentence
+        for words in itertools.product((A, B), repeat=length):
+            logprob = sum(math.log(table[words[:i]][words[i]]) for i in range(length))
+            logprob += math.log(table[words][EOS]) if words in table else 0.0
+            everything.append((logprob / length_penalty(length + 1, 0.6), list(words)))
+    everything.sort(reverse=True)
+    (found,) = search(table, beam=31, alpha=0.6)
+    assert [c.ids for c in found.candidates] == [words for _, words in everything]
+    assert [c.score for c in found.candidates] == pytest.approx([score for score, _ in everything], abs=1e-5)
+
+
+def test_a_batch_of_tables_is_like_each_alone():
+    other = {(): {B: 0.9, EOS: 0.1}, (B,): {B: 0.5, EOS: 0.5}, (B, B): {A: 0.7, EOS: 0.3}}
+    tables = [TABLE, other, {}, TABLE]
+    together = search(*tables, beam=2)
+    for table, found in zip(tables, together):
+        (alone,) = search(table, beam=2)
+        assert found == alone
+
+
+def test_the_limit_cuts_and_says_so():
+    endless = {(A,) * n: {A: 1.0} for n in range(20)}
+    (found,) = search(endless, limits=[5], beam=2)
+    assert found.candidates[0].ids == [A] * 5 and not found.candidates[0].finished
+
+
+def test_forbidden_words_and_minimum_length():
+    (found,) = search(TABLE, beam=2, forbidden=[B])
+    assert all(B not in c.ids for c in found.candidates)
+    (found,) = search(TABLE, beam=2, alpha=0.0, min_length=2)
+    assert all(len(c.ids) >= 2 for c in found.candidates) and found.candidates[0].ids == [A, A]
+
+
+def test_trace_tells_the_whole_search():
+    (found,) = search(TABLE, beam=2, alpha=0.0, trace=True)
+    first, second, third = found.trace
+    assert (first.tokens, first.parents) == ([A, B], [0, 0])
+    assert first.logprobs == pytest.approx([math.log(0.6), math.log(0.4)])
+    # B ends as the best of all; A A and A B go on; A's own end, third best, is not frozen by a beam of two.
+    assert [c.ids for c in second.finished] == [[B]]
+    assert (second.tokens, second.parents) == ([A, B], [0, 0])
+    assert second.candidates[0] == (1, EOS, pytest.approx(math.log(0.36)))
+    assert [c.ids for c in third.finished] == [[A, A], [A, B]]
+    (plain,) = search(TABLE, beam=2, alpha=0.0)
+    assert plain.trace is None and plain.candidates == found.candidates
+
+
+def test_damaged_output_and_empty_beams_say_so():
+    class Broken(TableDecoder):
+        def step(self, tokens):
+            return super().step(tokens) * float("nan")
+
+    with pytest.raises(ValueError, match="not a number"):
+        beam_search(Broken(TABLE), [10], BOS, EOS)
+    with pytest.raises(ValueError, match="beam"):
+        search(TABLE, beam=0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(7)
+    config = TransformerConfig(vocab_size=30, encoder_layers=2, decoder_layers=2, d_model=32, d_ff=64, heads=4, max_length=60)
+    model = Transformer(config).eval()
+    with torch.no_grad():  # sharper than at the start of training, so that hypotheses differ
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+        model.embedding.weight[3].add_(0.15)
+    return model
+
+
+SOURCES = [[4, 5, 6], [7, 8, 9, 10, 11, 12], [13], [14, 15, 16, 17]]
+
+
+class UncachedDecoder:
+    """The same model without any cache: the whole prefix is read again for each token."""
+
+    def __init__(self, model, src):
+        self.model, self.src, self.prefix = model, src, None
+
+    def step(self, tokens):
+        self.prefix = tokens[..., None] if self.prefix is None else torch.cat((self.prefix, tokens[..., None]), -1)
+        sentences, beams, length = self.prefix.shape
+        src = self.src.repeat_interleave(beams, 0)
+        mask = torch.ones(length, length, dtype=torch.bool).tril()[None, None]
+        logits = self.model(src, self.prefix.reshape(-1, length), key_mask(src, 0), mask)
+        return logits[:, -1].reshape(sentences, beams, -1)
+
+    def choose(self, parents):
+        self.prefix = self.prefix.gather(1, parents[..., None].expand(-1, -1, self.prefix.shape[-1]))
+
+    def keep(self, sentences):
+        self.prefix, self.src = self.prefix[sentences], self.src[sentences]
+
+
+def run(model, sources, cached=True, **options):
+    src = collate([(s, []) for s in sources]).src
+    with torch.inference_mode():
+        decoder = TransformerDecoder(model, src, key_mask(src, 0)) if cached else UncachedDecoder(model, src)
+        return beam_search(decoder, [20] * len(sources), 2, 3, **options)
+
+
+def same(left, right):
+    assert [c.ids for c in left.candidates] == [c.ids for c in right.candidates]
+    assert [c.score for c in left.candidates] == pytest.approx([c.score for c in right.candidates], abs=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_cached_decoding_equals_uncached(model, beam):
+    for cached, uncached in zip(run(model, SOURCES, beam=beam), run(model, SOURCES, cached=False, beam=beam)):
+        same(cached, uncached)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_batch_equals_one_by_one(model, beam):
+    together = run(model, SOURCES, beam=beam)
+    assert len({len(r.candidates[0].ids) for r in together}) > 1  # they end at different steps
+    for source, found in zip(SOURCES, together):
+        same(found, run(model, [source], beam=beam)[0])
+
+
+def test_beam_of_one_is_greedy(model):
+    src = collate([(s, []) for s in SOURCES]).src
+    with torch.inference_mode():
+        greedy = greedy_search(TransformerDecoder(model, src, key_mask(src, 0)), [20] * 4, 2, 3)
+    for found, expected in zip(run(model, SOURCES, beam=1), greedy):
+        assert found.candidates[0].ids == expected.candidates[0].ids
+        assert found.candidates[0].logprob == pytest.approx(expected.candidates[0].logprob, abs=1e-4)
+
+
+def test_scores_are_those_of_teacher_forcing(model):
+    for source, found in zip(SOURCES, run(model, SOURCES, beam=4, alpha=0.6)):
+        for candidate in found.candidates:
+            batch = collate([(source, candidate.ids)])
+            with torch.no_grad():
+                logits = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)[0].log_softmax(-1)
+            labels = [*candidate.ids, 3] if candidate.finished else candidate.ids
+            expected = sum(float(logits[i, label]) for i, label in enumerate(labels))
+            assert candidate.logprob == pytest.approx(expected, abs=1e-4)
+            assert candidate.score == pytest.approx(expected / length_penalty(len(labels), 0.6), abs=1e-4)
