@@ -61,11 +61,12 @@ def standardise(h: Tensor, mask: Tensor | None) -> Tensor:
     pixels = h.shape[2] * h.shape[3]
     out = 0
     for region in (mask, 1 - mask):
-        size = region.sum((2, 3), keepdim=True).clamp(min=1)
-        mu = (h * region).sum((2, 3), keepdim=True) / size  # eq. 6
-        centred = (h - mu) * region
-        variance = centred.square().sum((2, 3), keepdim=True) / size  # eq. 7, squared
-        out = out + centred * (variance + EPS * pixels / size).rsqrt()
+        region = region.to(h.dtype)
+        size = region.sum((2, 3), keepdim=True, dtype=torch.float32).clamp(min=1)
+        mu = (h * region).sum((2, 3), keepdim=True, dtype=torch.float32) / size  # eq. 6
+        centred = (h - mu.to(h.dtype)) * region
+        variance = centred.square().sum((2, 3), keepdim=True, dtype=torch.float32) / size  # eq. 7, squared
+        out = out + centred * (variance + EPS * pixels / size).rsqrt().to(h.dtype)
     return out
 
 
@@ -85,8 +86,8 @@ class AliasNorm(nn.Module):
 
     def forward(self, h: Tensor, segmentation: Tensor, mask: Tensor | None, noise: Tensor | None) -> Tensor:
         if noise is not None:
-            h = h + noise * self.noise_scale[:, None, None]
-        normalised = standardise(h.float(), mask).to(h.dtype)
+            h = h + (noise * self.noise_scale[:, None, None]).to(h.dtype)
+        normalised = standardise(h, mask)
         shared = self.conv_shared(segmentation)
         return normalised * (1 + self.conv_gamma(shared)) + self.conv_beta(shared)
 

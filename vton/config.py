@@ -42,7 +42,8 @@ class MatchingConfig:
 class AliasConfig:
     """ALIAS generator (Fig. 12)."""
 
-    width: int = 64  # base filters; the widest block has 16 times as many
+    width: int = 64  # base filters; the last block has half as many
+    widest: int = 16  # the widest block has `widest * width` channels
     hidden: int = 128  # channels of the convolution on the label map inside each normalisation
     injected: int = 16  # channels of the resized input that each block is given
     inputs: int = 9  # I_a 3, P 3, W(c, theta) 3
@@ -51,9 +52,9 @@ class AliasConfig:
     classes: int = 7
 
     def channels(self) -> tuple[int, ...]:
-        """Output channels of each residual block: 1024, 1024, 1024, 512, ..., 32 at the published width."""
-        top = [16, 16, 16] + [16 // 2**i for i in range(1, self.levels - 3)] + [0.5]
-        return tuple(max(1, int(self.width * factor)) for factor in top)
+        """Output channels of each residual block, widest first: 1024, 1024, 1024, 512, ..., 32 as published."""
+        doubling = (self.width // 2 * 2**k for k in range(self.levels))
+        return tuple(min(self.widest * self.width, channels) for channels in doubling)[::-1]
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ LITE = TryOnConfig(
     name="lite",
     segmentation=SegmentationConfig(width=20),
     matching=MatchingConfig(width=24),
-    alias=AliasConfig(width=16, hidden=32, injected=8, levels=7, masked=4),
+    alias=AliasConfig(width=24, widest=8, hidden=24, injected=8, levels=6, masked=4),
 )
 
 

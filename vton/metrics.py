@@ -1,6 +1,7 @@
 """Figures of merit: overlap of label maps, picture similarity, colour difference."""
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 # Groups over which the parser's mean intersection over union is taken; labels outside them are ignored in the truth.
@@ -50,3 +51,62 @@ def coverage(mask: np.ndarray, region: np.ndarray) -> float:
     """Share of `region` that `mask` covers; 1 for an empty region."""
     region = np.asarray(region, bool)
     return float(np.asarray(mask, bool)[region].mean()) if region.any() else 1.0
+
+
+def ssim_map(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Structural similarity (Wang et al. 2004) of two (H, W, 3) uint8 pictures, per pixel, mean over the channels.
+
+    Gaussian window with sigma 1.5 over 11 pixels, K1 = 0.01, K2 = 0.03, population statistics. Returns (H, W) float64.
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"Two pictures of one size are needed, but they are {a.shape} and {b.shape}.")
+    x, y = a.astype(np.float64), b.astype(np.float64)
+
+    def mean(z):
+        return cv2.GaussianBlur(z, (11, 11), 1.5, borderType=cv2.BORDER_REFLECT)
+    mx, my = mean(x), mean(y)
+    vx, vy, cov = mean(x * x) - mx * mx, mean(y * y) - my * my, mean(x * y) - mx * my
+    c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
+    return (((2 * mx * my + c1) * (2 * cov + c2)) / ((mx * mx + my * my + c1) * (vx + vy + c2))).mean(2)
+
+
+def ssim(a: np.ndarray, b: np.ndarray) -> float:
+    """Mean structural similarity of two pictures; the five pixels at the border are left out, where the window sticks out."""
+    return float(ssim_map(a, b)[5:-5, 5:-5].mean())
+
+
+def colour_difference(a: np.ndarray, b: np.ndarray, mask: np.ndarray | None = None) -> float:
+    """Mean CIEDE2000 difference (Sharma et al. 2005) of two (H, W, 3) uint8 sRGB pictures, over the mask's True pixels."""
+    lab = [cv2.cvtColor(p.astype(np.float32) / 255, cv2.COLOR_RGB2LAB).astype(np.float64) for p in (a, b)]
+    if mask is not None:
+        lab = [p[np.asarray(mask, bool)] for p in lab]
+    if lab[0].size == 0:
+        return float("nan")
+    return float(ciede2000(lab[0], lab[1]).mean())
+
+
+def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
+    """CIEDE2000 of Lab colours (..., 3); formulas and symbols of Sharma, Wu and Dalal 2005, equations 2 to 22."""
+    l1, a1, b1 = np.moveaxis(lab1, -1, 0)
+    l2, a2, b2 = np.moveaxis(lab2, -1, 0)
+    mean_c7 = ((np.hypot(a1, b1) + np.hypot(a2, b2)) / 2) ** 7
+    g = 0.5 * (1 - np.sqrt(mean_c7 / (mean_c7 + 25.0**7)))
+    a1, a2 = (1 + g) * a1, (1 + g) * a2
+    c1, c2 = np.hypot(a1, b1), np.hypot(a2, b2)
+    h1, h2 = np.degrees(np.arctan2(b1, a1)) % 360, np.degrees(np.arctan2(b2, a2)) % 360
+    grey = c1 * c2 == 0
+    turn = h2 - h1
+    turn = np.where(turn > 180, turn - 360, np.where(turn < -180, turn + 360, turn))
+    turn = np.where(grey, 0, turn)
+    dl, dc, dh = l2 - l1, c2 - c1, 2 * np.sqrt(c1 * c2) * np.sin(np.radians(turn) / 2)
+    l, c = (l1 + l2) / 2, (c1 + c2) / 2
+    total = h1 + h2
+    h = np.where(np.abs(h1 - h2) <= 180, total / 2, np.where(total < 360, (total + 360) / 2, (total - 360) / 2))
+    h = np.where(grey, total, h)
+    t = (1 - 0.17 * np.cos(np.radians(h - 30)) + 0.24 * np.cos(np.radians(2 * h)) + 0.32 * np.cos(np.radians(3 * h + 6))
+         - 0.20 * np.cos(np.radians(4 * h - 63)))
+    sl = 1 + 0.015 * (l - 50) ** 2 / np.sqrt(20 + (l - 50) ** 2)
+    sc, sh = 1 + 0.045 * c, 1 + 0.015 * c * t
+    rotation = -2 * np.sqrt(c**7 / (c**7 + 25.0**7)) * np.sin(np.radians(60 * np.exp(-(((h - 275) / 25) ** 2))))
+    dl, dc, dh = dl / sl, dc / sc, dh / sh
+    return np.sqrt(np.maximum(dl**2 + dc**2 + dh**2 + rotation * dc * dh, 0))
