@@ -22,8 +22,7 @@ EXAMPLES = [
     "Several people are standing in front of a large building.",
 ]
 KINDS = ("cross", "encoder", "decoder")
-KIND_LABELS = [("Cross: target looks at source", "cross"), ("Encoder: source looks at source", "encoder"),
-               ("Decoder: target looks at target", "decoder")]
+KIND_LABELS = [("Cross", "cross"), ("Encoder", "encoder"), ("Decoder", "decoder")]
 MEAN = -1  # the choice "mean over heads"
 MAX_CHARACTERS = 5000
 STATE_SECONDS = 3600
@@ -81,9 +80,9 @@ def draw_map(attention: Any, kind: str, layer: int, head: int) -> dict:
     """The large heat map of one choice, ready for the page."""
     weights, rows, columns = select_map(attention, kind, layer, head)
     queries, keys = {
-        "cross": ("target token being chosen", "source"),
+        "cross": ("target", "source"),
         "encoder": ("source", "source"),
-        "decoder": ("target token being chosen", "target read so far"),
+        "decoder": ("target", "target so far"),
     }[kind]
     name = "mean over heads" if head == MEAN else f"head {head + 1}"
     title = f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
@@ -93,7 +92,7 @@ def draw_map(attention: Any, kind: str, layer: int, head: int) -> dict:
 def hypothesis_rows(sentence: Any) -> list[list[Any]]:
     """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, tokens."""
     return [
-        [rank, hypothesis.text, round(float(hypothesis.score), 4), round(float(hypothesis.logprob), 4),
+        [rank, hypothesis.text, round(float(hypothesis.score), 3), round(float(hypothesis.logprob), 3),
          len(hypothesis.tokens)]
         for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
     ]
@@ -146,12 +145,12 @@ def layout(services: Services) -> SimpleNamespace:
             headers=["#", "translation", "score", "log p", "tokens"],
             datatype=["number", "str", "number", "number", "number"],
             label="Best hypotheses. Select one to see its attention.",
-            interactive=False, wrap=True, column_widths=["8%", "50%", "14%", "14%", "14%"], elem_id="n-best",
+            interactive=False, wrap=True, column_widths=["7%", "44%", "16%", "17%", "16%"], elem_id="n-best",
         )
         gr.Markdown(
-            "## Who looks at whom\nEach row is a query and shares a weight of 1 among the keys. "
-            "Cross-attention ties the words being written to the words being read; the two self-attentions "
-            "stay inside one sentence.",
+            "## Who looks at whom\nEach row is a query and shares a weight of 1 among the keys. In **cross**-attention "
+            "the word being written looks at the words being read. In the **encoder** the source looks at itself, in "
+            "the **decoder** the word being written looks at those already there.",
             elem_classes="section",
         )
         tab.attention_note = gr.HTML(elem_id="attention-note")
@@ -161,16 +160,20 @@ def layout(services: Services) -> SimpleNamespace:
             tab.head = gr.Dropdown(
                 [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
             )
+            tab.stretch = gr.Checkbox(
+                False, label="Stretch colours", info="Darkest at each map's own maximum.", scale=1, min_width=190,
+                elem_id="stretch",
+            )
         with gr.Row(elem_classes="attention-views") as tab.views:
             with gr.Column(scale=3, min_width=320):
                 tab.map = gr.HTML(
                     None, html_template='<div class="heat"></div>', js_on_load=theme.script("heat_map.js"),
-                    elem_id="heat-map", elem_classes="card",
+                    stretch=False, elem_id="heat-map", elem_classes="card",
                 )
             with gr.Column(scale=2, min_width=300):
                 tab.thumbs = gr.HTML(
                     None, html_template='<div class="thumbs"></div>', js_on_load=theme.script("thumbnails.js"),
-                    selected=[0, MEAN], elem_id="thumbnails", elem_classes="card",
+                    selected=[0, MEAN], stretch=False, elem_id="thumbnails", elem_classes="card",
                 )
                 gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
     return tab
@@ -231,6 +234,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return gr.skip(), gr.skip()
         return draw_map(shown.attention, kind, layer, head), gr.update(selected=[layer, head])
 
+    def stretch(on):
+        return gr.update(stretch=on), gr.update(stretch=on)
+
     def pick(event: gr.EventData):
         return int(event.layer), int(event.head)
 
@@ -270,6 +276,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         [tab.layer.change, tab.head.change], choose_map, look, [tab.map, tab.thumbs], api_name="choose_map",
         trigger_mode="always_last", **quiet,
     )
+    tab.stretch.input(stretch, tab.stretch, [tab.map, tab.thumbs], api_name="stretch", **quiet)
     tab.thumbs.pick(pick, None, [tab.layer, tab.head], api_name="pick_map", **quiet)
     tab.table.select(choose_hypothesis, tab.shown, tab.shown, api_name="choose_hypothesis", **quiet).success(
         attend_page, look, drawn, api_name="attend_hypothesis", show_progress="hidden", **device

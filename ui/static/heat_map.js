@@ -21,6 +21,8 @@ function draw() {
   const value = props.value;
   if (!value || !value.rows) return;
   const weights = decode(value), R = value.rows.length, C = value.columns.length;
+  // Fixed from 0 to 1, so that two maps can be compared, unless the visitor asks for more contrast.
+  const most = props.stretch ? Math.max(weights.reduce((a, b) => Math.max(a, b), 0), 1e-6) : 1;
 
   const title = document.createElement('div');
   title.className = 'heat-title';
@@ -32,7 +34,7 @@ function draw() {
   const widest = (tokens) => Math.max(...tokens.map((token) => measure.measureText(clip(token)).width), 10);
   const left = Math.ceil(widest(value.rows)) + 34;
   const room = Math.max((host.clientWidth || 600) - left - 6, 120);
-  const cell = Math.max(7, Math.min(44, Math.floor(room / C), Math.floor(640 / R)));
+  const cell = Math.max(C > 80 ? 7 : 15, Math.min(44, Math.floor(room / C), Math.floor(640 / R)));
   const font = Math.max(7, Math.min(13, cell * 0.85));
   const top = Math.ceil(widest(value.columns) * font / 13 * 0.87) + 36;
   const right = Math.ceil(widest(value.columns.slice(-2)) * 0.5);
@@ -68,7 +70,7 @@ function draw() {
   canvas.height = R;
   const context = canvas.getContext('2d'), image = context.createImageData(C, R);
   for (let i = 0; i < R * C; i += 1) {
-    const [red, green, blue] = colour(weights[i]);
+    const [red, green, blue] = colour(weights[i] / most);
     image.data.set([red, green, blue, 255], 4 * i);
   }
   context.putImageData(image, 0, 0);
@@ -87,7 +89,7 @@ function draw() {
   if (cell >= 30) {
     for (let i = 0; i < R * C; i += 1) {
       if (weights[i] < 0.005) continue;
-      const strong = weights[i] > 0.45;
+      const strong = weights[i] / most > 0.45;
       svg.append(node('text', {
         x: left + (i % C + 0.5) * cell, y: top + (Math.floor(i / C) + 0.5) * cell + 3.5,
         'text-anchor': 'middle', class: strong ? 'heat-number strong' : 'heat-number',
@@ -115,7 +117,7 @@ function draw() {
   const bar = document.createElement('span');
   bar.className = 'heat-bar';
   bar.style.background = `linear-gradient(to right, ${[0, .25, .5, .75, 1].map((w) => `rgb(${colour(w)})`).join(', ')})`;
-  scale.append('0', bar, '1');
+  scale.append('0', bar, most === 1 ? '1' : most.toFixed(3));
   foot.append(readout, scale);
   host.append(foot);
 
@@ -150,7 +152,7 @@ function draw() {
   });
 }
 
-watch('value', draw);
+watch(['value', 'stretch'], draw);
 let drawnWidth = 0;
 new ResizeObserver(() => {
   if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; draw(); }

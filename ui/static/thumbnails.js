@@ -35,8 +35,13 @@ function draw() {
       canvas.height = value.rows;
       const context = canvas.getContext('2d'), image = context.createImageData(value.columns, value.rows);
       const start = (layer * value.heads + head) * size;
+      let most = 255;
+      if (props.stretch) {
+        most = 1;
+        for (let i = 0; i < size; i += 1) most = Math.max(most, bytes.charCodeAt(start + i));
+      }
       for (let i = 0; i < size; i += 1) {
-        const [red, green, blue] = colour(bytes.charCodeAt(start + i) / 255);
+        const [red, green, blue] = colour(bytes.charCodeAt(start + i) / most);
         image.data[4 * i] = red;
         image.data[4 * i + 1] = green;
         image.data[4 * i + 2] = blue;
@@ -58,7 +63,7 @@ function draw() {
   mark();
 }
 
-watch('value', draw);
+watch(['value', 'stretch'], draw);
 watch('selected', mark);
 new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 draw();
