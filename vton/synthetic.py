@@ -150,7 +150,7 @@ def _garment_points(cut: _Cut, skeleton: _Skeleton) -> _Points:
     middle = skeleton.hips.mean(0)[0]
     shoulder_y = skeleton.shoulders[:, 1].mean()
     trunk = hem_y - shoulder_y
-    sides, centre_line = [], []
+    sides, extra = [], []
     for side, sign in ((0, -1), (1, 1)):
         shoulder = skeleton.shoulders[side]
         start, normal, radius = _along_arm(skeleton, side, 0)
@@ -167,7 +167,12 @@ def _garment_points(cut: _Cut, skeleton: _Skeleton) -> _Points:
             path = [_along_arm(skeleton, side, stop) for stop in stops]
             tip = start + normal * radius * (0.22 + 0.3 * min(lift, 1)) + (0, -21 + 4 * lift)
             points = [("collar", collar), ("slope", 0.5 * (collar + tip) + (0, 2)), ("tip", tip)]
-            centre_line += [p for p, _, _ in path[1:]]
+            extra += [p for p, _, _ in path[1:]]
+            # Points outside keep the spline from turning over: beside the sleeve, above the shoulder, beyond the cuff.
+            extra += [p + n * (r + 44) for p, n, r in path[1::2]] + [0.5 * (collar + tip) + (0, -40)]
+            p, n, r = path[-1]
+            on = np.array([n[1], -n[0]]) * -sign
+            extra += [p + on * 26 + n * across * r for across in (-1, 0, 1)]
             points += [("sleeve", p + n * (r + 0.6 * cut.ease)) for p, n, r in path]
             inner = [("sleeve", p - n * (r + 0.3 * cut.ease)) for p, n, r in path[:0:-1]]
             points += [*(inner if cut.sleeves == "short" else inner[:-1]), ("armpit", armpit)]
@@ -188,7 +193,7 @@ def _garment_points(cut: _Cut, skeleton: _Skeleton) -> _Points:
     chest_y, waist_y = shoulder_y + 0.3 * trunk, shoulder_y + 0.52 * trunk
     inside = [(x + s * skeleton.chest * 0.55, chest_y) for s in (-1, 0, 1)]
     inside += [(x * 0.48 + middle * 0.52 + s * skeleton.waist * 0.5, waist_y) for s in (-1, 0, 1)]
-    inside += centre_line
+    inside += extra
     return _Points(np.array([p for _, p in outline], float), tuple(n for n, _ in outline), np.array(inside, float))
 
 
@@ -357,7 +362,7 @@ def _sample_cut(rng, sleeves: str | None) -> _Cut:
     reach = {"none": 0.0, "short": rng.uniform(0.24, 0.36), "long": rng.uniform(0.93, 0.98)}[kind]
     v_neck = bool(rng.random() < 0.3)
     return _Cut(kind, reach, rng.uniform(54, 74), rng.uniform(52, 78) if v_neck else rng.uniform(8, 44), v_neck,
-                rng.uniform(10, 70), rng.uniform(8, 20), rng.uniform(-4, 16))
+                rng.uniform(-8, 46), rng.uniform(8, 20), rng.uniform(-4, 16))
 
 
 def _mannequin(rng, cut: _Cut) -> _Skeleton:
@@ -476,7 +481,7 @@ class _Look:
 def _sample_person(rng, pose: str | None) -> tuple[_Skeleton, _Look, np.ndarray]:
     """A body in a pose, its looks, and the nose's place."""
     pose = pose or str(rng.choice(POSES, p=(0.55, 0.3, 0.15)))
-    size = rng.uniform(0.94, 1.03) * {"down": 1.0, "hips": 0.96, "raised": 0.86}[pose]
+    size = rng.uniform(0.94, 1.03) * {"down": 1.0, "hips": 0.96, "raised": 0.79}[pose]
     neck = np.array([384 + rng.uniform(-22, 22), 340 + rng.uniform(-8, 10)])
     slope = rng.uniform(-5, 5)
     wide = size * rng.uniform(120, 134)
@@ -490,7 +495,7 @@ def _sample_person(rng, pose: str | None) -> tuple[_Skeleton, _Look, np.ndarray]
     elbows, wrists = np.empty((2, 2)), np.empty((2, 2))
     for side, sign in ((0, -1), (1, 1)):
         if pose == "hips":  # the hands rest beside the hips; the elbows follow
-            wrists[side] = middle + (sign * (hip + rng.uniform(40, 56)), rng.uniform(-46, -10))
+            wrists[side] = middle + (sign * (hip + rng.uniform(62, 80)), rng.uniform(-52, -16))
             reach = wrists[side] - shoulders[side]
             length = min(float(np.linalg.norm(reach)), 0.97 * (upper_arm + forearm))
             along = (upper_arm**2 - forearm**2 + length**2) / (2 * length)
@@ -502,8 +507,8 @@ def _sample_person(rng, pose: str | None) -> tuple[_Skeleton, _Look, np.ndarray]
             upper = rng.uniform(0.25, 0.38)
             lower = upper - rng.uniform(0.08, 0.3)
         else:
-            upper = rng.uniform(2.05, 2.35)
-            lower = upper + rng.uniform(0.5, 0.75)
+            upper = rng.uniform(1.25, 1.5)
+            lower = upper + rng.uniform(1.05, 1.3)
         elbows[side] = shoulders[side] + upper_arm * np.array([sign * np.sin(upper), np.cos(upper)])
         wrists[side] = elbows[side] + forearm * np.array([sign * np.sin(lower), np.cos(lower)])
     skeleton = _Skeleton(
@@ -585,13 +590,15 @@ def _draw_back_hair(canvas: _Canvas, rng, look: _Look, place, neck):
 
 
 def _draw_lower_body(canvas: _Canvas, rng, skeleton: _Skeleton, look: _Look):
-    middle, (left, right) = skeleton.hips.mean(0), skeleton.hips
+    # The crotch lies a hand below the hip joints.
+    left, right = skeleton.hips - (0, 34)
+    middle = (left + right) / 2
     width = skeleton.hip + 4
     waist_y = middle[1] - 70
     length = rng.uniform(190, 290)
     if look.skirt:
         for hip, label in ((left, 17), (right, 16)):
-            canvas.limb(hip + (0, 120), hip + (0, 460), 56, 46, look.skin * 0.98, label)
+            canvas.limb(hip * (0.9, 1) + middle * (0.1, 0) + (0, 140), hip + (0, 460), 50, 42, look.skin * 0.98, label)
         hem = middle[1] + length
         shape = [(middle[0] - width * 0.82, waist_y), (middle[0] + width * 0.82, waist_y),
                  (middle[0] + width * 1.04, middle[1] + 30), (middle[0] + width * 1.18, hem),
@@ -620,8 +627,8 @@ def _draw_torso_skin(canvas: _Canvas, skeleton: _Skeleton, look: _Look, place):
     """Shoulders, chest and neck: what necklines and missing sleeves leave bare."""
     (x, y), (left, right) = skeleton.neck, skeleton.shoulders
     chest = skeleton.chest
-    shape = [(x + 38, y - 72), (x + 56, y - 46), right + (-4, -28), right + (18, 4), (x + chest, y + 120),
-             (x + chest * 0.8, y + 250), (x - chest * 0.8, y + 250), (x - chest, y + 120), left + (-18, 4),
+    shape = [(x + 38, y - 72), (x + 56, y - 46), right + (-4, -28), right + (8, 4), (x + chest * 0.84, y + 120),
+             (x + chest * 0.7, y + 250), (x - chest * 0.7, y + 250), (x - chest * 0.84, y + 120), left + (-8, 4),
              left + (4, -28), (x - 56, y - 46), (x - 38, y - 72)]
     canvas.polygon(_smooth(np.array([np.asarray(p, float) for p in shape])), look.skin, 10,
                    lambda px, py: 1.03 - 0.12 * ((px - x) / 150 + 0.2) ** 2 + 0 * py)
@@ -738,6 +745,8 @@ def _body_light(canvas: _Canvas, skeleton: _Skeleton, rng) -> np.ndarray:
             found = canvas.limb_field(a, b, ra + 14, rb + 12, 0.5)
             if found is not None:
                 where, alpha, brightness = found
+                away = np.hypot(x[:, where[1]] - joints[0][0], y[where[0]] - joints[0][1])
+                alpha = alpha * np.clip((away - 15) / 90, 0, 1)  # the sleeve grows out of the shoulder
                 light[where] += alpha * (brightness - light[where])
     near = cv2.GaussianBlur(light, (0, 0), 6 * s)
     return 0.4 * light + 0.6 * near
@@ -830,10 +839,15 @@ def draw_pair(
     _draw_lower_body(canvas, hair_rng, skeleton, look)
     _draw_torso_skin(canvas, skeleton, look, place)
     for side, label in ((0, 15), (1, 14)):
-        shoulder, elbow = skeleton.shoulders[side], skeleton.elbows[side]
-        canvas.limb(shoulder, elbow, *skeleton.arm[:2], look.skin, label)
+        # What a sleeve hides is not drawn, so that no skin looks out beside it.
         if cut.sleeves == "long":
-            canvas.limb(elbow, skeleton.wrists[side], *skeleton.arm[1:], look.skin, label)
+            canvas.limb(_along_arm(skeleton, side, 400 * look.head)[0], skeleton.wrists[side], skeleton.arm[2] + 4,
+                        skeleton.arm[2], look.skin, label)
+        else:
+            start = skeleton.shoulders[side] + (0, 8)
+            if cut.sleeves == "short":
+                start = _along_arm(skeleton, side, 90)[0]
+            canvas.limb(start, skeleton.elbows[side], *skeleton.arm[:2], look.skin, label)
 
     soft = _sample(cloth_mask, grid).astype(np.float32) / 255
     # Far outside the garment a bent warp may reach the product a second time; only the garment itself is worn.

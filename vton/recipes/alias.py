@@ -12,7 +12,7 @@ from gan.losses import objective, over_scales
 from training.weights import fill, load_model
 from vton import labels
 from vton.alias import AliasGenerator, misalignment
-from vton.config import LITE, PAPER, ParserConfig, from_dict
+from vton.config import LITE, PAPER, AliasConfig, ParserConfig, from_dict
 from vton.data import Pack
 from vton.discriminator import MultiScaleDiscriminator, logits, split
 from vton.losses import feature_matching, perceptual
@@ -62,6 +62,12 @@ PRESETS = {
 }
 
 
+def network_config(recipe: AliasRecipe) -> AliasConfig:
+    """The network that a recipe trains."""
+    return replace(LITE.alias, width=recipe.width, widest=recipe.widest, hidden=recipe.hidden, injected=recipe.injected,
+                   levels=recipe.levels, masked=recipe.masked)
+
+
 class AliasTask(PictureTask):
     best = ("ssim_region", "max")
 
@@ -70,8 +76,7 @@ class AliasTask(PictureTask):
         self.size = (recipe.height, recipe.pictures_wide)
         pack = Pack(recipe.pack) if recipe.pack else None
         self.sampler, self.held_out = Sampler(pack, self.size), Sampler(pack, self.size, "val")
-        config = replace(LITE.alias, width=recipe.width, widest=recipe.widest, hidden=recipe.hidden, injected=recipe.injected, levels=recipe.levels,
-                         masked=recipe.masked)
+        config = network_config(recipe)
         model = self.set_model(AliasGenerator(config))
         betas = (recipe.beta1, recipe.beta2)
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=betas)}
@@ -94,7 +99,9 @@ class AliasTask(PictureTask):
 
     def batch(self, step, micro, rank, world):
         rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        return collate([self.prepare(self.sampler.sample(rng, "worn" if self.sampler.pack else "drawn"), rng) for rng in rngs])
+        # Only where the person wears the garment itself is there a true picture.
+        sources = ["worn" if self.sampler.pack and rng.random() < 0.85 else "drawn" for rng in rngs]
+        return collate([self.prepare(self.sampler.sample(rng, source), rng) for rng, source in zip(rngs, sources)])
 
     def prepare(self, sample, rng):
         """The true segmentation, and the worn garment a little deformed in the place of W(c, theta)."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from vton.config import LITE, NETWORK_SIZE, PAPER
+from vton.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.data import Pack
 from vton.losses import second_order
 from vton.metrics import coverage, mask_iou
@@ -37,6 +37,11 @@ PRESETS = {
 }
 
 
+def network_config(recipe: MatchingRecipe) -> MatchingConfig:
+    """The network that a recipe trains."""
+    return replace(LITE.matching, width=recipe.width, grid=recipe.grid)
+
+
 class MatchingTask(PictureTask):
     best = ("warped_iou", "max")
 
@@ -44,7 +49,7 @@ class MatchingTask(PictureTask):
         self.recipe = recipe
         pack = Pack(recipe.pack) if recipe.pack else None
         self.sampler, self.held_out = Sampler(pack, NETWORK_SIZE), Sampler(pack, NETWORK_SIZE, "val")
-        model = self.set_model(MatchingModule(replace(LITE.matching, width=recipe.width, grid=recipe.grid)))
+        model = self.set_model(MatchingModule(network_config(recipe)))
         with torch.no_grad():  # begin near the identity warp
             model.regression.linear.weight.mul_(0.1)
             model.regression.linear.bias.zero_()

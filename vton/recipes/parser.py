@@ -38,13 +38,18 @@ PRESETS = {
 }
 
 
+def network_config(recipe: ParserRecipe) -> ParserConfig:
+    """The network that a recipe trains."""
+    return ParserConfig()
+
+
 class ParserTask(PictureTask):
     best = ("mean_iou", "max")
 
     def __init__(self, recipe: ParserRecipe):
         self.recipe = recipe
         self.pack = Pack(recipe.pack) if recipe.pack else None
-        model = self.set_model(Parser(ParserConfig()))
+        model = self.set_model(Parser(network_config(recipe)))
         self.weights = {"dice": recipe.dice}
         self.optimizers = {"model": torch.optim.AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)}
         self.train_ids = self.pack.people("train") if self.pack else None

@@ -9,6 +9,7 @@ from vton.agnostic import agnostic_image, agnostic_parse
 from vton.data import Pack, affine, change_colours, move_points, warp_picture
 from vton.pairs import WHITE, Pair, dress, dressed_segmentation, lay_flat
 
+MIXTURE = {"worn": 0.42, "product": 0.43, "drawn": 0.15}  # shares of the sources where photographs are given
 LONG = ("longsleeve", "outwear")  # categories of product photos whose sleeves end at the wrist
 VARIANTS = 3  # ways in which each worn garment is laid flat
 
@@ -29,9 +30,9 @@ class Sampler:
 
     def sample(self, rng: np.random.Generator, source: str | None = None, augment: bool = True,
                index: int | None = None) -> dict[str, np.ndarray]:
-        """One sample. source: 'worn', 'product' or 'drawn'; None = as available. index: which person; None = any."""
+        """One sample. source: 'worn', 'product' or 'drawn'; None = a mixture. index: which person; None = any."""
         for _ in range(50):
-            kind = source or ("drawn" if not self.pack else "worn" if rng.random() < 0.5 else "product")
+            kind = source or ("drawn" if not self.pack else str(rng.choice(list(MIXTURE), p=list(MIXTURE.values()))))
             found = self._drawn(rng) if kind == "drawn" else self._photo(rng, kind, augment, index)
             if found is not None:
                 return found

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from gan.losses import over_scales, objective
 from vton import labels
-from vton.config import LITE, NETWORK_SIZE, PAPER
+from vton.config import LITE, NETWORK_SIZE, PAPER, SegmentationConfig
 from vton.data import Pack
 from vton.discriminator import MultiScaleDiscriminator, logits, split
 from vton.metrics import confusion, iou, mask_iou
@@ -42,6 +42,11 @@ PRESETS = {
 }
 
 
+def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
+    """The network that a recipe trains."""
+    return replace(LITE.segmentation, width=recipe.width)
+
+
 class SegmentationTask(PictureTask):
     best = ("upper_iou", "max")
 
@@ -50,7 +55,7 @@ class SegmentationTask(PictureTask):
         self.size = (NETWORK_SIZE[0] // recipe.reduce, NETWORK_SIZE[1] // recipe.reduce)
         pack = Pack(recipe.pack) if recipe.pack else None
         self.sampler, self.held_out = Sampler(pack, NETWORK_SIZE), Sampler(pack, NETWORK_SIZE, "val")
-        model = self.set_model(SegmentationGenerator(replace(LITE.segmentation, width=recipe.width)))
+        model = self.set_model(SegmentationGenerator(network_config(recipe)))
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
         if recipe.gan:
             critic = MultiScaleDiscriminator(21 + 13, recipe.discriminator, normalise=True)

@@ -1,0 +1,53 @@
+"""`python -m vton.export RUN OUT`: the averaged weights of a run's newest (or best) checkpoint as a model folder."""
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict, fields
+from importlib import import_module
+from pathlib import Path
+
+from training.checkpoint import latest_checkpoint, list_checkpoints, module_state, step_of
+from training.run import Run
+from training.weights import save_model
+
+
+def export(run: Path, out: Path, step: int | None = None) -> int:
+    """Writes config.json and model.safetensors (fp16) of a try-on network; returns the checkpoint's update number.
+
+    step: which checkpoint; None = the newest. Raises ValueError with one sentence when there is none.
+    """
+    from vton.train import RECIPES
+    saved = Run(run).recipe()
+    found = [(m, t, r) for m, t, r in RECIPES.values() if t == saved["task"]]
+    if not found:
+        raise ValueError(f"'{run.name}' holds a run of {saved['task']}, which is not a try-on network.")
+    module, _, recipe_name = found[0]
+    module = import_module(module)
+    recipe_class = getattr(module, recipe_name)
+    names = {f.name for f in fields(recipe_class)}
+    config = module.network_config(recipe_class(**{k: v for k, v in saved.items() if k in names}))
+    checkpoints = list_checkpoints(run / "checkpoints")
+    chosen = latest_checkpoint(run / "checkpoints") if step is None else next((c for c in checkpoints if step_of(c) == step), None)
+    if chosen is None:
+        raise ValueError(f"'{run.name}' has no such checkpoint; there are: {', '.join(str(step_of(c)) for c in checkpoints) or 'none'}.")
+    save_model(out, asdict(config), module_state(chosen, "ema"))
+    return step_of(chosen)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m vton.export", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--step", type=int)
+    options = parser.parse_args(argv)
+    try:
+        print(f"update {export(options.run, options.out, options.step)}")
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

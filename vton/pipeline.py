@@ -1,0 +1,370 @@
+"""From two photographs to a try-on: the numbered stages in order, each a step over one growing record.
+
+    1 photo          decode both pictures
+    2 pose           joints, the 3:4 frame, the drawn skeleton P
+    3 parse          the person's LIP labels S
+    4 garment        cut out, laid on the canvas: c and M_c
+    5 agnostic       I_a and S_a (section 3.1)
+    6 segmentation   S-hat (3.2)
+    7 warp           theta, W(c, theta) and W(M_c, theta) (3.3)
+    8 misalignment   M_misalign (equations 3 and 4)
+    9 synthesis      I-hat (3.4)
+   10 composite      I-hat back into the photograph at its own size
+
+Only this file knows the record. Stages are functions of the record so far; nothing is replaced by a fallback: a stage
+that cannot do its work raises InputError with a sentence for the visitor.
+"""
+from __future__ import annotations
+
+import dataclasses
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Callable
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from training.assets import model_dir
+from training.weights import fill, load_model
+from vton import agnostic, alias, garment, labels, parsing, photo, pose, segmentation, warping
+from vton.config import NETWORK_SIZE, AliasConfig, MatchingConfig, ParserConfig, SegmentationConfig, from_dict
+from vton.fit import fit_control_points
+from vton.photo import Frame, InputError
+
+STAGES = ("photo", "pose", "parse", "garment", "agnostic", "segmentation", "warp", "misalignment", "synthesis", "composite")
+SIZES = ((256, 192), (512, 384), (1024, 768))
+SEAM = 8  # pixels by which the edited region may grow for a soft seam
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a visitor can set. size: (H, W) of the maps; seed: of the noise; fit: adapt the control points to the
+    predicted region; norm: "alias" or "instance" (VITON-HD*); noise: the two noises of the paper's system; detail: carry
+    the garment's fine detail into the final picture."""
+
+    size: tuple[int, int] = (512, 384)
+    seed: int = 0
+    fit: bool = True
+    norm: str = "alias"
+    noise: bool = True
+    detail: bool = True
+
+    def check(self) -> None:
+        """Raises ValueError with one sentence for values that do not exist."""
+        if tuple(self.size) not in SIZES:
+            raise ValueError(f"size must be one of {', '.join(f'{h}x{w}' for h, w in SIZES)}, but is {self.size[0]}x{self.size[1]}.")
+        if self.norm not in alias.NORMS:
+            raise ValueError(f"norm must be one of {', '.join(alias.NORMS)}, but is '{self.norm}'.")
+
+
+@dataclass(frozen=True)
+class TryOnResult:
+    """The record of one try-on. H, W = the size of the maps; H0, W0 = the photograph's size after its orientation.
+
+    A field is None until its stage has run. Pictures are uint8 RGB, masks uint8 0/255.
+    """
+
+    options: Options
+    photo: np.ndarray | None = None  # (H0, W0, 3)
+    garment_photo: np.ndarray | None = None  # (h, w, 3 or 4) as uploaded
+    frame: Frame | None = None  # 3:4 window in photo pixels
+    person: np.ndarray | None = None  # (H, W, 3) the window's content, I
+    keypoints: np.ndarray | None = None  # (25, 3) float32 x, y, confidence in pixels of `person`
+    person_mask: np.ndarray | None = None  # (H, W) float32 in [0, 1]
+    pose: np.ndarray | None = None  # (H, W, 3) skeleton P
+    parse: np.ndarray | None = None  # (H, W) uint8 LIP labels, S
+    cloth: np.ndarray | None = None  # (H, W, 3) c on (246, 246, 246)
+    cloth_mask: np.ndarray | None = None  # (H, W) M_c
+    agnostic: np.ndarray | None = None  # (H, W, 3) I_a
+    parse_agnostic: np.ndarray | None = None  # (H, W) uint8 LIP labels, S_a
+    segmentation: np.ndarray | None = None  # (H, W) uint8 13 classes, S-hat
+    theta: np.ndarray | None = None  # (50,) float32 offsets as the network gave them
+    control_points: np.ndarray | None = None  # (25, 2) float32 places in the cloth, normalised, after the fit
+    warped_cloth: np.ndarray | None = None  # (H, W, 3) W(c, theta)
+    warped_mask: np.ndarray | None = None  # (H, W) W(M_c, theta)
+    misalignment: np.ndarray | None = None  # (H, W) M_misalign
+    synthesis: np.ndarray | None = None  # (H, W, 3) I-hat
+    region: np.ndarray | None = None  # (H0, W0) opacity of the edit: 0 = the photograph stays byte for byte
+    result: np.ndarray | None = None  # (H0, W0, 3)
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    weights: str = ""
+
+    @property
+    def seed(self) -> int:
+        return self.options.seed
+
+    @property
+    def misaligned_share(self) -> float:
+        """Share of the predicted cloth region that the warped cloth does not cover."""
+        region = self.segmentation == labels.SEGMENTATION.index("upper")
+        return float((self.misalignment[region] > 127).mean()) if region.any() else 0.0
+
+    def pictures(self) -> dict[str, np.ndarray]:
+        """Every map as a uint8 picture, label maps coloured, in the order of Fig. 3; the names are those of the files."""
+        return {
+            "pose": self.pose, "parse": labels.colour(self.parse), "garment": self.cloth, "garment_mask": self.cloth_mask,
+            "agnostic": self.agnostic, "agnostic_map": labels.colour(self.parse_agnostic),
+            "segmentation": labels.colour(self.segmentation, labels.SEGMENTATION_COLOURS),
+            "warped_cloth": self.warped_cloth, "warped_mask": self.warped_mask, "misalignment": self.misalignment,
+            "synthesis": self.synthesis, "result": self.result}
+
+
+class TryOn:
+    """The four networks and the stages between them."""
+
+    def __init__(self, parser: nn.Module, generator: nn.Module, matching: nn.Module, synthesis: nn.Module, name: str = "",
+                 device: str | torch.device = "cpu"):
+        self.device, self.name = torch.device(device), name
+        self.parser, self.segmentation, self.matching, self.alias = (
+            m.to(self.device).eval().requires_grad_(False) for m in (parser, generator, matching, synthesis))
+        self._stages = {name: getattr(self, f"_{name}") for name in STAGES}
+
+    @classmethod
+    def from_pretrained(cls, name_or_folder: str | Path, device: str = "auto") -> "TryOn":
+        """Loads a shipped model by name or a folder with parser/, segmentation/, matching/ and alias/.
+
+        device: "auto" (CUDA, then Apple's MPS, then CPU), "cpu", "cuda", "mps". Raises FileNotFoundError or ValueError with
+        one sentence for a missing or foreign folder.
+        """
+        folder = Path(name_or_folder)
+        if not (folder / "parser").is_dir():
+            folder = model_dir(str(name_or_folder))
+        return cls(*[load_network(kind, folder / kind) for kind in NETWORKS], name=folder.name, device=choose_device(device))
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def run(self, person: Any, garment: Any, size: tuple[int, int] = (512, 384), seed: int = 0,
+            on_stage: Callable[[str, int, int], None] | None = None, fit: bool = True, norm: str = "alias",
+            noise: bool = True, detail: bool = True) -> TryOnResult:
+        """Dresses the person of one picture in the garment of the other.
+
+        Args:
+            person, garment: path, bytes, PIL picture or uint8 array (H,W,3 or 4).
+            size: (H, W) of the maps, one of 256x192, 512x384, 1024x768. The other options: see Options.
+            on_stage: called as on_stage(name, index, total) before each stage; an exception from it cancels the run.
+
+        Raises InputError with a sentence for the visitor when a picture cannot be used.
+        """
+        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail))
+        options.check()
+        return self._continue(TryOnResult(options, weights=self.name), 0, on_stage, (person, garment))
+
+    def resume(self, result: TryOnResult, stage: str, on_stage: Callable[[str, int, int], None] | None = None,
+               **edited: Any) -> TryOnResult:
+        """Runs again from `stage` with changed fields or options; nothing before it is repeated.
+
+        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail).
+        """
+        if stage not in STAGES:
+            raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
+        if stage == "photo":
+            raise ValueError("The first stage decodes the pictures; use run() for new pictures.")
+        option_names = {f.name for f in dataclasses.fields(Options)} - {"size"}
+        fields = {f.name for f in dataclasses.fields(TryOnResult)} - {"options", "seconds", "notes", "weights"}
+        for name, value in edited.items():
+            if name in option_names:
+                continue
+            if name not in fields:
+                raise ValueError(f"'{name}' cannot be edited; what can be: {', '.join(sorted(fields | option_names))}.")
+            old = getattr(result, name)
+            if isinstance(old, np.ndarray) and np.shape(value) != old.shape:
+                raise ValueError(f"The edited {name} must have shape {old.shape}, but has {np.shape(value)}.")
+        options = replace(result.options, **{k: v for k, v in edited.items() if k in option_names})
+        options.check()
+        changed = {k: v for k, v in edited.items() if k in fields}
+        index = STAGES.index(stage)
+        seconds = {k: v for k, v in result.seconds.items() if STAGES.index(k) < index}
+        return self._continue(replace(result, options=options, seconds=seconds, **changed), index, on_stage, None)
+
+    def _continue(self, record, first, on_stage, sources):
+        for index in range(first, len(STAGES)):
+            name = STAGES[index]
+            if on_stage:
+                on_stage(name, index, len(STAGES))
+            start = time.perf_counter()
+            made = self._photo(sources) if name == "photo" else self._stages[name](record)
+            record = replace(record, **made, seconds={**record.seconds, name: time.perf_counter() - start})
+        return record
+
+    # -- the stages ----------------------------------------------------------------------------------------------
+
+    def _photo(self, sources):
+        return {"photo": photo.load_image(sources[0]), "garment_photo": photo.load_image(sources[1], alpha=True)}
+
+    def _pose(self, r):
+        found = pose.detect(r.photo)
+        frame = photo.frame_person(found.keypoints, r.photo.shape[:2])
+        keypoints = photo.keypoints_to_frame(found.keypoints, frame, r.options.size)
+        return {"frame": frame, "keypoints": keypoints, "person": photo.crop(r.photo, frame, r.options.size),
+                "person_mask": photo.crop(found.person_mask.astype(np.float32), frame, r.options.size, "linear", 0),
+                "pose": pose.draw_pose(keypoints, r.options.size), "notes": tuple(pose.check(found, r.photo.shape[:2]))}
+
+    def _parse(self, r):
+        return {"parse": parsing.parse(self.parser, r.person, r.keypoints, r.person_mask)}
+
+    def _garment(self, r):
+        cut = garment.place(garment.cut_out(r.garment_photo), r.options.size)
+        return {"cloth": cut.cloth, "cloth_mask": cut.mask}
+
+    def _agnostic(self, r):
+        if not np.isin(r.parse, labels.UPPER_LIP).any():
+            raise InputError("No upper garment was found on the person; use a photo that shows the person from head to hips.")
+        return {"agnostic": agnostic.agnostic_image(r.person, r.parse, r.keypoints, thorough=True),
+                "parse_agnostic": agnostic.agnostic_parse(r.parse, r.keypoints), "pose": pose.draw_pose(r.keypoints, r.options.size)}
+
+    def _segmentation(self, r):
+        noise = None
+        if r.options.noise:
+            noise = segmentation.binary_noise((1, 1, *NETWORK_SIZE), torch.Generator().manual_seed(r.seed), self.device)
+        parse = torch.from_numpy(labels.one_hot(labels.lip_to_13(r.parse_agnostic), 13))[None].to(self.device)
+        classes = segmentation.segment(self.segmentation, self._tensor(r.cloth), self._mask(r.cloth_mask), parse,
+                                       self._tensor(r.pose), noise)
+        return {"segmentation": classes[0].cpu().numpy().astype(np.uint8)}
+
+    def _warp(self, r):
+        region = torch.from_numpy((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.float32))[None, None]
+        if region.sum() < 50:
+            raise InputError("No place for the garment was predicted on this person; try a photo from the front, arms at the sides.")
+        region = region.to(self.device)
+        cloth, mask = self._tensor(r.cloth), self._mask(r.cloth_mask)
+        theta = warping.match(self.matching, region, self._tensor(r.pose), self._tensor(r.agnostic), cloth)
+        fitted = fit_control_points(theta, mask, region) if r.options.fit else theta
+        return {"theta": theta[0].cpu().numpy(), **self._warped(fitted, cloth, mask, r.options.size)}
+
+    def _warped(self, theta: Tensor, cloth: Tensor, mask: Tensor, size):
+        grid = warping.sampling_grid(theta, size)
+        n = round((theta.shape[1] / 2) ** 0.5)
+        points = warping.control_grid(n) + theta.cpu().reshape(2, -1).T
+        return {"control_points": points.numpy(), "warped_cloth": self._picture(warping.warp(cloth, grid)),
+                "warped_mask": ((warping.warp(mask, grid, "zeros")[0, 0] > 0.5).to(torch.uint8) * 255).cpu().numpy()}
+
+    def move_control_points(self, r: TryOnResult, points: np.ndarray) -> dict[str, np.ndarray]:
+        """Fields of the warp stage for control points (n^2, 2) that a person has moved; pass them to `resume`."""
+        n = round(len(points) ** 0.5)
+        offsets = torch.from_numpy(np.asarray(points, np.float32)) - warping.control_grid(n)
+        theta = offsets.T.reshape(1, -1).to(self.device)
+        return self._warped(theta, self._tensor(r.cloth), self._mask(r.cloth_mask), r.options.size)
+
+    def _misalignment(self, r):
+        seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(r.segmentation), 7))[None]
+        misalign, _ = alias.misalignment(seven, torch.from_numpy((r.warped_mask > 127).astype(np.float32))[None, None])
+        return {"misalignment": (misalign[0, 0] * 255).to(torch.uint8).numpy()}
+
+    def _synthesis(self, r):
+        seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(r.segmentation), 7))[None].to(self.device)
+        misalign = (self._mask(r.misalignment) > 0.5).float()
+        divided = torch.cat((seven, misalign), 1)
+        divided[:, 2:3] -= misalign
+        x = torch.cat((self._tensor(r.agnostic), self._tensor(r.pose), self._tensor(r.warped_cloth)), 1)
+        noise = alias.gaussian_noise(r.seed, self.device) if r.options.noise else None
+        with torch.inference_mode():
+            picture = self.alias(x, seven, divided, misalign, norm=r.options.norm, noise=noise)
+        return {"synthesis": self._picture(picture)}
+
+    def _composite(self, r):
+        region = edited_region(r)
+        picture = carry_detail(r) if r.options.detail else r.synthesis
+        notes = [n for n in r.notes if not n.startswith("The warped garment leaves")]
+        if r.misaligned_share > 0.15:
+            notes.append(f"The warped garment leaves {r.misaligned_share:.0%} of its region open; the generator has filled it in.")
+        return {"region": region, "result": photo.paste(r.photo, picture, r.frame, region), "notes": tuple(notes)}
+
+    # -- borders between pictures and tensors --------------------------------------------------------------------
+
+    def _tensor(self, picture: np.ndarray) -> Tensor:
+        """(H,W,3) uint8 -> (1,3,H,W) in [-1, 1]."""
+        return torch.from_numpy(picture.astype(np.float32).transpose(2, 0, 1) / 127.5 - 1)[None].to(self.device)
+
+    def _mask(self, mask: np.ndarray) -> Tensor:
+        """(H,W) uint8 0/255 -> (1,1,H,W) 0 or 1."""
+        return torch.from_numpy((mask > 127).astype(np.float32))[None, None].to(self.device)
+
+    @staticmethod
+    def _picture(tensor: Tensor) -> np.ndarray:
+        """(1,3,H,W) in [-1, 1] -> (H,W,3) uint8."""
+        return ((tensor[0].float().clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).permute(1, 2, 0).cpu().numpy()
+
+
+def edited_region(r: TryOnResult) -> np.ndarray:
+    """Where the photograph may change: (removed garment, arms, neck) united with (predicted cloth and arms).
+
+    Face, hair, hat, glasses, hands, and trousers that the garment does not cover lie outside. Returns (H0, W0) uint8
+    opacity with a soft seam inside the region's own border, which is grown by at most SEAM pixels.
+    """
+    hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
+    removed = np.isin(r.parse, (*labels.UPPER_LIP, labels.NECK_LIP, *labels.ARMS_LIP)) & ~hands
+    predicted = np.isin(r.segmentation, [labels.SEGMENTATION.index(n) for n in ("upper", "left arm", "right arm")])
+    kept = np.isin(r.parse, (1, 2, 4, 13)) | hands
+    region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
+    hw = r.photo.shape[:2]
+    whole = photo.uncrop(region, r.frame, hw, "linear", 0)
+    protected = photo.uncrop(kept.astype(np.uint8) * 255, r.frame, hw, "nearest", 0) > 0
+    grow = min(SEAM, max(1, round(r.frame.width / 192)))
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * grow + 1, 2 * grow + 1))
+    grown = cv2.dilate((whole > 127).astype(np.uint8), kernel)
+    soft = cv2.GaussianBlur(cv2.erode(grown, np.ones((3, 3), np.uint8)).astype(np.float32), (0, 0), grow / 3)
+    opacity = np.where(grown > 0, np.clip(soft * 255, 0, 255), 0).astype(np.uint8)
+    opacity[protected] = 0
+    return opacity
+
+
+def carry_detail(r: TryOnResult) -> np.ndarray:
+    """The frame's content at its own size in the photograph, with the garment's fine detail.
+
+    In the aligned region the print comes from the garment picture warped at full size: what is finer than a few pixels
+    of I-hat is taken from W(c, theta), the rest (light, shadow, folds, the border) from I-hat. Returns (h, w, 3) uint8.
+    """
+    h, w = r.frame.height, r.frame.width
+    scale = h / r.options.size[0]
+    synthesis = cv2.resize(r.synthesis, (w, h), interpolation=cv2.INTER_CUBIC if scale > 1 else cv2.INTER_AREA).astype(np.float32)
+    cut = garment.place(garment.cut_out(r.garment_photo), (min(h, 2048), min(h, 2048) * 3 // 4))
+    n = round(len(r.control_points) ** 0.5)
+    theta = (torch.from_numpy(r.control_points) - warping.control_grid(n)).T.reshape(1, -1)
+    # The spline is smooth: its grid is computed at a quarter of the size and enlarged.
+    grid = warping.sampling_grid(theta, (max(2, h // 4), max(2, w // 4))).permute(0, 3, 1, 2)
+    grid = nn.functional.interpolate(grid, (h, w), mode="bilinear", align_corners=True).permute(0, 2, 3, 1)
+    cloth = torch.from_numpy(cut.cloth.astype(np.float32)).permute(2, 0, 1)[None]
+    warped = warping.warp(cloth, grid)[0].permute(1, 2, 0).numpy()
+    inside = warping.warp(torch.from_numpy((cut.mask > 127).astype(np.float32))[None, None], grid, "zeros")[0, 0].numpy() > 0.5
+    aligned = cv2.resize((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST)
+    aligned = (aligned > 0) & inside
+    sigma = 0.012 * w
+    weight = aligned.astype(np.float32)
+    spread = cv2.GaussianBlur(weight, (0, 0), sigma) + 1e-6
+    smooth = cv2.GaussianBlur(warped * weight[..., None], (0, 0), sigma) / spread[..., None]
+    base = cv2.GaussianBlur(synthesis * weight[..., None], (0, 0), sigma) / spread[..., None]
+    # Fades towards the region's border, where the generator knows better where the garment ends.
+    distance = cv2.distanceTransform(aligned.astype(np.uint8), cv2.DIST_L2, 3)
+    share = np.clip(distance / (0.01 * w), 0, 1)[..., None]
+    carried = base + (warped - smooth)
+    return np.clip(synthesis * (1 - share) + carried * share, 0, 255).round().astype(np.uint8)
+
+
+# -- loading -------------------------------------------------------------------------------------------------------
+
+NETWORKS = {"parser": (ParserConfig, parsing.Parser, "the human parser"),
+            "segmentation": (SegmentationConfig, segmentation.SegmentationGenerator, "the segmentation generator"),
+            "matching": (MatchingConfig, warping.MatchingModule, "the geometric matching module"),
+            "alias": (AliasConfig, alias.AliasGenerator, "the ALIAS generator")}
+
+
+def load_network(kind: str, folder: Path) -> nn.Module:
+    """One of the four networks out of a folder with config.json and model.safetensors, in evaluation mode."""
+    config_class, network_class, what = NETWORKS[kind]
+    config, state = load_model(folder)
+    network = network_class(from_dict(config_class, config))
+    fill(network, state, what)
+    return network.eval()
+
+
+def choose_device(name: str) -> torch.device:
+    """"auto" is CUDA, then Apple's MPS, then the CPU. ValueError when a named device is not there."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError("No CUDA device was found; choose the device 'cpu' or 'auto'.")
+    return torch.device(name)
