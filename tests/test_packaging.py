@@ -90,8 +90,8 @@ def test_wheel_carries_weights_cards_examples_and_the_page(tmp_path, monkeypatch
     files = set(zipfile.ZipFile(wheel).namelist())
     for name in assets.list_models():
         folder = assets.model_dir(name)
-        for file in folder.iterdir():
-            assert f"atelier_assets/models/{name}/{file.name}" in files
+        for file in folder.rglob("*"):
+            assert file.is_dir() or f"atelier_assets/models/{name}/{file.relative_to(folder)}" in files
     for file in assets.examples_dir().iterdir():
         assert file.is_dir() or f"atelier_assets/examples/{file.name}" in files
     for file in (ROOT / "ui" / "static").iterdir():
@@ -104,9 +104,10 @@ def test_every_shipped_model_is_complete_and_small_enough():
     assert assets.list_models()
     for name in assets.list_models():
         folder = assets.model_dir(name)
-        assert (folder / "model.safetensors").is_file(), name
+        configs = list(folder.rglob("config.json"))
+        assert configs and all((config.parent / "model.safetensors").is_file() for config in configs), name
         assert len((folder / "CARD.md").read_text(encoding="utf-8")) > 200, name
-        for file in folder.iterdir():
+        for file in folder.rglob("*"):
             assert file.stat().st_size < 50e6, file.name
             total += file.stat().st_size
     assert total < 150e6

@@ -27,12 +27,15 @@ def assets_dir() -> Path:
 
 
 def list_models() -> list[str]:
-    """Names of the shipped models: every folder in `models/` that holds a `config.json`, sorted."""
-    return sorted(config.parent.name for config in (assets_dir() / "models").glob("*/config.json"))
+    """Names of the shipped models: every folder in `models/` with a `config.json` in it or in a folder of one of its
+    networks, sorted."""
+    models = assets_dir() / "models"
+    return sorted({config.relative_to(models).parts[0] for config in models.glob("*/**/config.json")})
 
 
 def model_dir(name: str) -> Path:
-    """Folder of the shipped model `name`: `config.json`, `model.safetensors`, `CARD.md` and its tokenizer if it has one.
+    """Folder of the shipped model `name`: `CARD.md`, `config.json`, `model.safetensors` and its tokenizer if it has one; a
+    model of several networks has one such folder for each of them.
 
     Raises:
         FileNotFoundError: with the known names, if no such model is shipped.

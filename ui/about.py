@@ -36,7 +36,7 @@ def cards() -> list[tuple[str, str, float]]:
         folder: Path = assets.model_dir(name)
         card = folder / "CARD.md"
         text = card.read_text(encoding="utf-8") if card.is_file() else "This model has no card."
-        megabytes = sum(file.stat().st_size for file in folder.glob("*.safetensors")) / 1e6
+        megabytes = sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 1e6
         found.append((name, text, megabytes))
     return found
 

@@ -20,11 +20,12 @@ from training import assets
 from ui import figures, messages
 from ui.services import Progress, Services
 from vton import labels
+from vton.pipeline import SIZES, STAGES
 
-STAGES = (
-    "photo", "pose", "parse", "garment", "agnostic", "segmentation", "warp", "misalignment", "synthesis", "composite"
-)
-SIZES = [("256 × 192, quick", "256x192"), ("512 × 384", "512x384"), ("1024 × 768, slow", "1024x768")]
+SIZE_LABELS = [
+    (f"{height} × {width}{remark}", f"{height}x{width}")
+    for (height, width), remark in zip(SIZES, (", quick", "", ", slow"), strict=True)
+]
 DEFAULT_SIZE = "512x384"
 MAX_SEED = 2**31 - 1
 STATE_SECONDS = 3600
@@ -95,8 +96,8 @@ def check_inputs(person: str | None, garment: str | None, size: str, seed: float
         raise ValueError("Add a photo of a person first.")
     if not garment:
         raise ValueError("Add a photo of a garment first.")
-    if size not in {value for _, value in SIZES}:
-        raise ValueError(f"Choose one of these sizes: {', '.join(value for _, value in SIZES)}.")
+    if size not in {value for _, value in SIZE_LABELS}:
+        raise ValueError(f"Choose one of these sizes: {', '.join(value for _, value in SIZE_LABELS)}.")
     if seed is None or not 0 <= seed <= MAX_SEED or int(seed) != seed:
         raise ValueError(f"The seed is a whole number from 0 to {MAX_SEED}.")
     height, width = (int(side) for side in size.split("x"))
@@ -122,24 +123,22 @@ def write_pictures(result: Any, folder: Path) -> dict[str, str]:
 
 def arrays(result: Any) -> dict[str, np.ndarray]:
     """Every array field of a result by name."""
-    fields = [f.name for f in dataclasses.fields(result)] if dataclasses.is_dataclass(result) else list(vars(result))
-    return {name: getattr(result, name) for name in fields if isinstance(getattr(result, name), np.ndarray)}
+    values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
-def settings(result: Any, options: dict[str, Any], model: str) -> dict[str, Any]:
-    """What one needs to repeat a result, and how long it took, as a JSON value."""
+def settings(result: Any) -> dict[str, Any]:
+    """What one needs to repeat a result, and how long each stage took, as a JSON value."""
     return {
-        "model": model,
-        "size": list(options["size"]),
-        "seed": options["seed"],
-        "fit": options["fit"],
+        "weights": result.weights,
+        **dataclasses.asdict(result.options),
         "seconds": {stage: round(float(value), 4) for stage, value in result.seconds.items()},
         "notes": list(result.notes),
     }
 
 
 def write_zip(paths: dict[str, str], result: Any, record: dict[str, Any], target: Path) -> str:
-    """One zip with every PNG, all arrays (arrays.npz, no pickles) and settings.json. Returns its path."""
+    """One zip with every PNG, all arrays (arrays.npz, no pickles) and the record as settings.json. Returns its path."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays(result))
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # PNG and npz are compressed already
@@ -155,13 +154,13 @@ def legends(result: Any) -> list[str]:
     return [figures.legend(getattr(result, name), names, colours) for name, names, colours in LEGENDS.values()]
 
 
-def summary(result: Any, options: dict[str, Any]) -> str:
+def summary(result: Any) -> str:
     """One line about a finished result, plain text."""
-    height, width = options["size"]
-    total = sum(result.seconds.values())
-    cloth = int((result.warped_mask > 0).sum() + (result.misalignment > 0).sum())
-    share = 100 * int((result.misalignment > 0).sum()) / max(cloth, 1)
-    return f"Done in {total:.1f} s at {height} × {width}, seed {options['seed']}; {share:.1f} % of the cloth is misaligned."
+    height, width = result.options.size
+    return (
+        f"Done in {sum(result.seconds.values()):.1f} s at {height} × {width}, seed {result.options.seed}. "
+        f"{100 * result.misaligned_share:.1f} % of the predicted cloth is not covered by the warped garment."
+    )
 
 
 def example_pairs() -> list[list[str]]:
@@ -196,7 +195,7 @@ def layout(services: Services) -> SimpleNamespace:
                     placeholder="One upper garment,\nlaid flat on a plain ground",
                 )
             with gr.Row(elem_classes="tryon-settings"):
-                tab.size = gr.Dropdown(SIZES, value=DEFAULT_SIZE, label="Size", min_width=150, elem_id="size")
+                tab.size = gr.Dropdown(SIZE_LABELS, value=DEFAULT_SIZE, label="Size", min_width=150, elem_id="size")
                 tab.seed = gr.Number(0, label="Seed", precision=0, min_width=90, elem_id="seed")
                 tab.fit = gr.Checkbox(
                     True, label="Fit the warp", min_width=230, elem_id="fit",
@@ -292,13 +291,13 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 )
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                 paths = write_pictures(result, Path(folder))
-                record = settings(result, options, services.tryon_model)
+                record = settings(result)
                 archive = write_zip(paths, result, record, Path(folder) / "try-on.zip")
                 # Gradio has copied the files into its own cache when this generator is asked for more.
                 yield (
                     result, figures.stage_list(STAGES, None, result.seconds), "", *buttons_idle,
                     gr.Column(visible=True), (paths["photo"], paths["result"]),
-                    messages.status(summary(result, options)), messages.notes(result.notes), archive,
+                    messages.status(summary(result)), messages.notes(list(result.notes)), archive,
                     *[paths[name] for name in MAPS], *legends(result),
                 )
         except Exception as error:  # every error becomes a sentence; what was entered stays
@@ -331,7 +330,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             *_, result = services.stream_tryon(person, garment, **options)
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                 paths = write_pictures(result, Path(folder))
-                record = settings(result, options, services.tryon_model)
+                record = settings(result)
                 archive = write_zip(paths, result, record, Path(folder) / "try-on.zip")
                 yield [*(paths[name] for name in MAPS), archive], record
         except Exception as error:

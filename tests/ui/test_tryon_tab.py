@@ -1,7 +1,6 @@
 import io
 import json
 import zipfile
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,52 +8,57 @@ from PIL import Image
 
 from ui import tryon
 from vton import labels
-
-
-@dataclass
-class Record:
-    """The fields of a result that the page writes down."""
-
-    photo: np.ndarray
-    parse: np.ndarray
-    seconds: dict
-    notes: list
-
-    def pictures(self):
-        return {"parse": labels.colour(self.parse), "mask": np.array([[0, 255]], np.uint8)}
+from vton.pipeline import Options, TryOnResult
 
 
 @pytest.fixture
 def record():
+    """A finished result of 32 x 24 pixels out of random maps."""
     random = np.random.default_rng(3)
-    return Record(
-        photo=random.integers(0, 256, (16, 12, 3), np.uint8),
-        parse=random.integers(0, 20, (16, 12)).astype(np.uint8),
-        seconds={"photo": 0.125, "parse": 1.5},
-        notes=["Two people were found."],
+
+    def picture():
+        return random.integers(0, 256, (32, 24, 3), np.uint8)
+
+    def mask():
+        return random.integers(0, 2, (32, 24), np.uint8) * np.uint8(255)
+
+    return TryOnResult(
+        options=Options(size=(256, 192), seed=7, fit=False),
+        photo=picture(), person=picture(), pose=picture(), cloth=picture(), agnostic=picture(), warped_cloth=picture(),
+        synthesis=picture(), result=picture(), cloth_mask=mask(), warped_mask=mask(), misalignment=mask(), region=mask(),
+        parse=random.integers(0, 20, (32, 24), np.uint8), parse_agnostic=random.integers(0, 20, (32, 24), np.uint8),
+        segmentation=random.integers(0, 13, (32, 24), np.uint8),
+        keypoints=random.random((25, 3), np.float32), control_points=random.random((25, 2), np.float32),
+        seconds={"photo": 0.125, "parse": 1.5}, notes=("Two people were found.",), weights="tryon-lite",
     )
 
 
 def test_pictures_are_written_exactly(record, tmp_path):
     paths = tryon.write_pictures(record, tmp_path)
-    assert set(paths) == {"photo", "parse", "mask"}
-    np.testing.assert_array_equal(np.asarray(Image.open(paths["photo"])), record.photo)
+    assert list(paths) == ["photo", *tryon.MAPS]
+    for name, picture in record.pictures().items():
+        np.testing.assert_array_equal(np.asarray(Image.open(paths[name])), picture)
     np.testing.assert_array_equal(np.asarray(Image.open(paths["parse"])), labels.colour(record.parse))
-    np.testing.assert_array_equal(np.asarray(Image.open(paths["mask"])), [[0, 255]])
 
 
 def test_zip_holds_pictures_arrays_and_settings(record, tmp_path):
     paths = tryon.write_pictures(record, tmp_path)
-    options = {"size": (256, 192), "seed": 7, "fit": False}
-    archive = tryon.write_zip(paths, record, tryon.settings(record, options, "tryon-lite"), tmp_path / "try-on.zip")
+    archive = tryon.write_zip(paths, record, tryon.settings(record), tmp_path / "try-on.zip")
     with zipfile.ZipFile(archive) as opened:
-        assert set(opened.namelist()) == {"photo.png", "parse.png", "mask.png", "arrays.npz", "settings.json"}
+        assert set(opened.namelist()) == {"photo.png", *(f"{name}.png" for name in tryon.MAPS), "arrays.npz", "settings.json"}
         arrays = np.load(io.BytesIO(opened.read("arrays.npz")), allow_pickle=False)
-        np.testing.assert_array_equal(arrays["parse"], record.parse)
-        np.testing.assert_array_equal(arrays["photo"], record.photo)
+        for name in ("photo", "parse", "keypoints", "control_points", "region", "warped_mask"):
+            np.testing.assert_array_equal(arrays[name], getattr(record, name))
         settings = json.loads(opened.read("settings.json"))
     assert settings["size"] == [256, 192] and settings["seed"] == 7 and settings["fit"] is False
-    assert settings["model"] == "tryon-lite" and settings["notes"] == record.notes and settings["seconds"]["parse"] == 1.5
+    assert settings["weights"] == "tryon-lite" and settings["notes"] == ["Two people were found."]
+    assert settings["seconds"] == {"photo": 0.125, "parse": 1.5}
+
+
+def test_summary_names_size_seed_time_and_misalignment(record):
+    text = tryon.summary(record)
+    assert "1.6 s" in text and "256 × 192" in text and "seed 7" in text
+    assert f"{100 * record.misaligned_share:.1f} %" in text
 
 
 @pytest.mark.parametrize(
@@ -120,8 +124,5 @@ def test_every_event_has_a_name_and_only_clean_ones_are_public():
     assert len(devices) == 5 and all(fn.concurrency_id == "device" for fn in devices)
 
 
-def test_maps_match_what_a_result_shows_and_follow_the_figure():
-    from vton.pipeline import STAGES
-
-    assert tryon.STAGES == tuple(STAGES)
-    assert list(tryon.MAPS)[0] == "pose" and list(tryon.MAPS)[-1] == "result"
+def test_maps_are_those_of_a_result_in_its_order(record):
+    assert list(tryon.MAPS) == list(record.pictures())
