@@ -37,7 +37,7 @@ def scaled_dot_product_attention(
 ) -> tuple[Tensor, Tensor]:
     """Equation 1, with its weights.
 
-    query (..., T, d_k), key (..., S, d_k), value (..., S, d_v); mask as in `attention_weights`, True = may be looked at.
+    query (..., T, d_k), key (..., S, d_k), value (..., S, d_v); mask as in `attention_weights`, True = allowed.
     Returns the weighted sum (..., T, d_v) and the weights (..., T, S) as they were before dropout.
     """
     weights = attention_weights(query, key, mask)
@@ -60,7 +60,7 @@ def fused_attention(
 
 
 def causal_mask(length: int, device: torch.device | str | None = None, neighbourhood: int = 0) -> Tensor:
-    """(1, 1, T, T) mask of the decoder's self-attention; True = may be looked at: j <= i, and |i - j| <= r/2 if r > 0."""
+    """(1, 1, T, T) mask of the decoder's self-attention; True = may be looked at: j <= i (and i - j <= r/2 if r > 0)."""
     mask = torch.ones(length, length, dtype=torch.bool, device=device).tril()
     if neighbourhood:
         mask &= neighbourhood_mask(length, neighbourhood, device)[0, 0]

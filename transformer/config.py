@@ -27,7 +27,7 @@ class TransformerConfig:
     dropout: float = 0.1  # P_drop: sub-layer outputs, and embeddings plus positions (section 5.4)
     attention_dropout: float = 0.0  # on the attention weights; the paper has none
     label_smoothing: float = 0.1  # epsilon_ls (section 5.4)
-    positions: str = "sinusoidal"  # "sinusoidal" (3.5), "learned" (row E), "sinusoidal-halves" (Marian: sines, then cosines)
+    positions: str = "sinusoidal"  # section 3.5; "learned": row (E); "sinusoidal-halves": sines, then cosines (Marian)
     neighbourhood: int = 0  # r of restricted self-attention (section 4); 0 = every position
     activation: str = "relu"  # equation 2; Marian models use "silu"
     # A bias on the four projections. The paper writes plain matrices, but only with biases do all of Table 3's printed
@@ -89,6 +89,7 @@ class TransformerConfig:
 
 # Each row changes only what Table 3 prints in it; everything else is base. The figure is the printed size in millions.
 PRESETS: dict[str, dict] = {
+    "mini": dict(encoder_layers=2, decoder_layers=2, d_model=64, d_ff=128, heads=2, attention_bias=False),
     "tiny": dict(encoder_layers=4, decoder_layers=4, d_model=128, d_ff=256, heads=4, dropout=0.3, attention_bias=False),
     "small": dict(encoder_layers=6, decoder_layers=6, d_model=256, d_ff=1024, heads=4, dropout=0.2),
     "base": {},  # 65

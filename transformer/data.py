@@ -39,7 +39,8 @@ def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str,
             names = rows.fieldnames or []
             for column in (source, target):
                 if column not in names:
-                    raise ValueError(f"{path.name} has no column {column!r}; its columns are {', '.join(names) or 'none'}.")
+                    known = ", ".join(names) or "none"
+                    raise ValueError(f"{path.name} has no column {column!r}; its columns are {known}.")
             for row in rows:
                 pair = normalise(row[source] or ""), normalise(row[target] or "")
                 if all(pair):
@@ -52,7 +53,7 @@ def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str,
 
 
 def find_split(data: str | Path, split: str) -> Path | None:
-    """The file of a split ("train", "val") in a folder, or None. Raises `FileNotFoundError` if the folder is missing."""
+    """The file of a split ("train", "val") in a folder, or None. `FileNotFoundError` if there is no such folder."""
     folder = Path(data)
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}.")

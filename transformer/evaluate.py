@@ -107,7 +107,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     options.add_argument("--model", default="multi30k-en-de", help="name of a shipped model, or a folder")
     options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
-    options.add_argument("--source", default=None, help="source language and column; the model's first pair if not given")
+    options.add_argument("--source", default=None, help="source language and column; by default the model's")
     options.add_argument("--target", default=None, help="target language and column")
     options.add_argument("--beam", type=int, default=4)
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty")

@@ -11,7 +11,7 @@ CHUNK_ELEMENTS = 1 << 20  # logits of one chunk: 4 MB in fp32, which stays in a 
 def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
     """Cross-entropy against (1 - e) * one_hot(target) + e / V, per token (section 5.4).
 
-    logits (N, V), targets (N,) ids, smoothing e in [0, 1). Returns (N,) in nats, at least the smoothed target's entropy.
+    logits (N, V), targets (N,) ids, smoothing e in [0, 1). Returns (N,) in nats.
     """
     log_probs = logits.float().log_softmax(-1)
     own = log_probs.gather(-1, targets[:, None])[:, 0]

@@ -33,8 +33,8 @@ def sinusoids(length: int, d_model: int, halves: bool = False) -> Tensor:
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Zeroes each element with probability p and divides the others by 1 - p (section 5.4).
 
-    On a CPU, torch draws one random number per element, which takes a tenth of a training step; here four elements share
-    the 64 bits of one draw, which makes p a multiple of 1/65536.
+    On a CPU, torch draws one random number per element, which takes a tenth of a training step; here four elements
+    share the 64 bits of one draw, which makes p a multiple of 1/65536.
     """
     if not training or p == 0.0 or x.device.type != "cpu":
         return F.dropout(x, p, training)

@@ -1,7 +1,7 @@
 """Greedy and beam search over whatever can say the log-probabilities of a next token.
 
-Axes: B sentences, K hypotheses of a beam, V words. A hypothesis's log-probability is the sum over its tokens, eos included;
-its score divides that by the length penalty of Wu et al. (2016), equation 14.
+Axes: B sentences, K hypotheses of a beam, V words. A hypothesis's log-probability is the sum over its tokens, eos
+included; its score divides that by the length penalty of Wu et al. (2016), equation 14.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Tokenizer:
     def train(cls, texts: Iterable[str], vocab_size: int, languages: Iterable[str] = ()) -> Tokenizer:
         """Learns one joint vocabulary of `vocab_size` pieces, with a `language_token` for each of `languages`.
 
-        texts: normalised sentences. The result depends on the texts and sizes alone. Raises `ValueError` if the texts
-        hold fewer different pieces than that.
+        texts: normalised sentences; if they hold fewer different pieces than that, the vocabulary is smaller. The
+        result depends on the texts and sizes alone. Raises `ValueError` if vocab_size is too small for their characters.
         """
         import sentencepiece
 
@@ -63,6 +63,7 @@ class Tokenizer:
                 sentence_iterator=iter(texts),
                 model_writer=out,
                 vocab_size=vocab_size,
+                hard_vocab_limit=False,
                 model_type="unigram",
                 character_coverage=1.0,
                 normalization_rule_name="identity",  # `normalise` has done it
@@ -75,9 +76,9 @@ class Tokenizer:
                 minloglevel=2,
             )
         except RuntimeError as error:
-            limit = re.search(r"value <= (\d+)", str(error))
-            hint = f"at most {limit[1]}" if limit else "fewer"
-            raise ValueError(f"These texts are too small for {vocab_size} word pieces; choose {hint}.") from None
+            few = re.search(r"smaller than required_chars\. (\d+) vs (\d+)", str(error))
+            hint = f"; their characters alone need {few[2]}" if few else ""
+            raise ValueError(f"No vocabulary of {vocab_size} word pieces can be made of these texts{hint}.") from None
         return cls(out.getvalue())
 
     @classmethod
@@ -85,7 +86,7 @@ class Tokenizer:
         """Reads what `save` wrote. Raises `ValueError` with one sentence if the file is missing or damaged."""
         path = Path(path)
         if not path.is_file():
-            raise ValueError(f"There is no tokenizer {path.name} in {path.parent.name}; the model folder is not complete.")
+            raise ValueError(f"The model folder {path.parent.name} is not complete: {path.name} is missing.")
         return cls(path.read_bytes())
 
     def save(self, path: str | Path) -> None:

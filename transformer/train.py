@@ -77,8 +77,8 @@ PRESETS: dict[str, dict] = {
     "base": dict(size="base", steps=100000, save_every=1000, evaluate_every=5000, keep_last=5),
     "big": dict(size="big", steps=300000, save_every=1000, evaluate_every=5000, keep_last=20, average=20),
     # two minutes on a CPU with any small table, to see everything move
-    "quick": dict(size="tiny", vocab_size=1000, tokens=2048, warmup=200, steps=300, save_every=100, evaluate_every=100,
-                  keep_last=3, average=3),
+    "quick": dict(size="mini", vocab_size=1000, tokens=2048, warmup=100, rate_scale=0.25, steps=300, save_every=100,
+                  evaluate_every=100, keep_last=3, average=3),
 }
 
 

@@ -1,4 +1,4 @@
-"""Translates from the command line: `python -m transformer.translate "A man is riding a bicycle."` prints the translation."""
+"""Translates: `python -m transformer.translate "A man is riding a bicycle."` prints the translation and nothing else."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     options = argparse.ArgumentParser(
         prog="python -m transformer.translate",
-        description="Translate text; without options from English to German. Without TEXT, standard input is translated.",
+        description="Translate text, by default from English to German. Without TEXT, standard input is read.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("text", nargs="*", metavar="TEXT", help="text to translate; several are translated in one batch")
+    options.add_argument("text", nargs="*", metavar="TEXT", help="text; several are translated in one batch")
     options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
     options.add_argument("--source", default=None, help="source language; the model's first pair if not given")
     options.add_argument("--target", default=None, help="target language; the model's first pair if not given")
     options.add_argument("--beam", type=int, default=4, help="hypotheses kept at each step; 1 is greedy search")
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty of Wu et al. (2016)")
-    options.add_argument("--n-best", type=int, default=1, help="translations printed, best first, with their scores if several")
+    options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")
     options.add_argument("--device", default="auto", help="auto, cpu or cuda")
     return options
 

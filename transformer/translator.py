@@ -115,7 +115,8 @@ class Translator:
         self.pairs = [tuple(pair) for pair in pairs]
         if len(tokenizer) != model.config.vocab_size:
             raise ValueError(
-                f"The tokenizer has {len(tokenizer)} word pieces, the model {model.config.vocab_size}; they do not belong together."
+                f"The tokenizer has {len(tokenizer)} word pieces and the model {model.config.vocab_size}; "
+                "they do not belong together."
             )
 
     @classmethod
@@ -163,7 +164,7 @@ class Translator:
         """
         source, target = self.check_pair(source, target)
         if beam < 1 or not 1 <= n_best <= beam:
-            raise ValueError(f"The beam ({beam}) has to be at least as wide as the number of translations ({n_best}), which is at least 1.")
+            raise ValueError(f"Choose a beam of at least 1 and from 1 to {max(beam, 1)} translations; got {beam} and {n_best}.")
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:
             raise ValueError("There is no text to translate.")
@@ -201,13 +202,14 @@ class Translator:
         shown = sentence if len(sentence) <= 40 else sentence[:40] + "…"
         if len(ids) > limit:
             raise ValueError(
-                f"The sentence “{shown}” has {len(ids)} word pieces and this model reads {limit} at most; break it into shorter sentences."
+                f"The sentence “{shown}” has {len(ids)} word pieces and this model reads {limit} at most; "
+                "break it into shorter sentences."
             )
         unk = self.model.config.unk
         known = "".join(p for i, p in zip(ids, self.tokenizer.pieces(ids)) if i != unk)
         if has_letters(sentence) and not has_letters(known):
             languages = " or ".join(sorted({pair[0] for pair in self.pairs}))
-            raise ValueError(f"This model cannot read the script of “{shown}”; please write in its source language ({languages}).")
+            raise ValueError(f"This model cannot read the script of “{shown}”; please write in its language ({languages}).")
         return [*prefix, *ids, self.model.config.eos]
 
     @torch.inference_mode()
@@ -234,9 +236,9 @@ class Translator:
                 src = torch.tensor([r + [config.pad] * (longest - len(r)) for r in rows], device=self.device)
                 limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
                 decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
+                forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
                 found = beam_search(
-                    decoder, limits, config.bos, config.eos, beam, alpha,
-                    forbidden=sorted({config.pad, config.unk, config.bos} - {config.eos}), trace=trace, device=self.device,
+                    decoder, limits, config.bos, config.eos, beam, alpha, forbidden, trace=trace, device=self.device
                 )
                 for number, row, result in zip(batch, rows, found):
                     best = result.candidates[:n_best]
@@ -279,7 +281,8 @@ class Translator:
                     sum(h.logprob for h in parts),
                 )
             )
-        notes = [f"The translation of “{s.source_text[:40]}” met the length limit and was cut." for s in sentences if not s.finished]
+        cut = [s.source_text[:40] for s in sentences if not s.finished]
+        notes = [f"The translation of “{start}” met the length limit and was cut." for start in cut]
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
         traces = [s.trace for s in sentences] if trace else None

@@ -141,7 +141,8 @@ def test_damaged_output_and_empty_beams_say_so():
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(7)
-    config = TransformerConfig(vocab_size=30, encoder_layers=2, decoder_layers=2, d_model=32, d_ff=64, heads=4, max_length=60)
+    size = dict(encoder_layers=2, decoder_layers=2, d_model=32, d_ff=64, heads=4, max_length=60)
+    config = TransformerConfig(vocab_size=30, **size)
     model = Transformer(config).eval()
     with torch.no_grad():  # sharper than at the start of training, so that hypotheses differ
         for parameter in model.parameters():

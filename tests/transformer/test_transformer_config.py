@@ -40,7 +40,8 @@ def test_rows_change_only_what_the_table_prints():
     assert (preset("big").d_model, preset("big").heads, preset("big").dropout) == (1024, 16, 0.3)
     assert (preset("B-dk16").key_width, preset("B-dk16").value_width) == (16, 64)
     assert preset("D-ls0.2").label_smoothing == 0.2
-    assert (preset("tiny").encoder_layers, preset("tiny").d_model, preset("tiny").d_ff, preset("tiny").heads) == (4, 128, 256, 4)
+    tiny = preset("tiny")
+    assert (tiny.encoder_layers, tiny.decoder_layers, tiny.d_model, tiny.d_ff, tiny.heads) == (4, 4, 128, 256, 4)
 
 
 def test_round_trip_through_plain_values():

@@ -95,12 +95,16 @@ def test_tokenizer_round_trip(tokenizer, tmp_path):
 
 
 def test_bad_tokenizers_say_so(tmp_path):
-    with pytest.raises(ValueError, match="no tokenizer"):
+    with pytest.raises(ValueError, match="tokenizer.model is missing"):
         Tokenizer.load(tmp_path / "tokenizer.model")
     with pytest.raises(ValueError, match="damaged"):
         Tokenizer(b"no model")
-    with pytest.raises(ValueError, match="too small"):
-        Tokenizer.train(["a b c"], 5000)
+    with pytest.raises(ValueError, match="No vocabulary of 10"):
+        Tokenizer.train(sentences(300), 10)
+
+
+def test_a_small_text_gets_a_small_vocabulary():
+    assert 10 < len(Tokenizer.train(sentences(300), 5000)) < 100
 
 
 def test_collate_shifts_the_target_and_masks_padding():

@@ -11,7 +11,9 @@ from transformer.config import TransformerConfig
 from transformer.data import collate
 from transformer.model import Gates, Transformer, dropout, sinusoids
 
-SMALL = dict(vocab_size=50, encoder_layers=2, decoder_layers=3, d_model=32, d_ff=64, heads=4, dropout=0.0, max_length=40)
+SMALL = dict(
+    vocab_size=50, encoder_layers=2, decoder_layers=3, d_model=32, d_ff=64, heads=4, dropout=0.0, max_length=40
+)
 
 
 def build(**changes) -> Transformer:
@@ -56,7 +58,8 @@ def test_agrees_with_torch_transformer(batch):
         x, y = (model.embedding(t) * math.sqrt(32) + sinusoids(t.shape[1], 32) for t in (batch.src, batch.tgt))
         # In torch's masks True means the opposite: not to be looked at.
         expected = theirs(
-            x, y, tgt_mask=~batch.tgt_mask[0, 0], src_key_padding_mask=batch.src == 0, memory_key_padding_mask=batch.src == 0
+            x, y, tgt_mask=~batch.tgt_mask[0, 0], src_key_padding_mask=batch.src == 0,
+            memory_key_padding_mask=batch.src == 0,
         )
         out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
         logits = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
@@ -144,7 +147,8 @@ def test_attention_is_captured_without_changing_the_result(batch):
     assert not weights.decoder[0].triu(1).any()
     with torch.no_grad():
         encoded, _ = model.encode(batch.src, batch.src_mask, need_weights=True)
-        hidden, _, _ = model.decode(batch.tgt, batch.tgt_mask, model.remember(encoded, batch.src_mask), need_weights=True)
+        memory = model.remember(encoded, batch.src_mask)
+        hidden, _, _ = model.decode(batch.tgt, batch.tgt_mask, memory, need_weights=True)
         torch.testing.assert_close(model.project(hidden), model(*args), atol=1e-5, rtol=1e-4)
 
 

@@ -1,0 +1,164 @@
+"""The recipe end to end on generated sentences: it learns, stops, resumes bit for bit, averages and exports."""
+
+import itertools
+import json
+
+import pytest
+import torch
+
+import training
+from training.run import Run
+from transformer.train import PRESETS, TranslationRecipe, TranslationTask, load_splits, main
+from transformer.translator import Translator
+
+ENGLISH = "one two three four five six seven eight nine ten red green blue dog cat house".split()
+GERMAN = "eins zwei drei vier fünf sechs sieben acht neun zehn rot grün blau Hund Katze Haus".split()
+WORD = dict(zip(ENGLISH, GERMAN))
+
+
+def corpus(path, count=600):
+    """Word-by-word translations of generated sentences, two to five words long."""
+    generator = torch.Generator().manual_seed(0)
+    lines = ["en\tde"]
+    for _ in range(count):
+        length = int(torch.randint(2, 6, (1,), generator=generator))
+        words = [ENGLISH[i] for i in torch.randint(16, (length,), generator=generator).tolist()]
+        lines.append(" ".join(words) + "\t" + " ".join(WORD[w] for w in words))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    corpus(folder / "train.tsv")
+    return folder
+
+
+def recipe(data, **changes):
+    base = dict(
+        size="mini", data=str(data), vocab_size=200, tokens=512, max_length=40, warmup=60, dropout=0.1, steps=12,
+        log_every=1, save_every=4, evaluate_every=0, keep_last=3, average=2, threads=1,
+    )
+    return TranslationRecipe(**{**base, **changes})
+
+
+def weights(run):
+    return training.checkpoint.module_state(training.latest_checkpoint(Run(run).checkpoints))
+
+
+def test_stop_and_resume_is_bit_exact(data, tmp_path):
+    options = recipe(data, accumulate=2)
+    assert training.fit(TranslationTask(options), options, tmp_path / "whole", quiet=True) == "finished"
+    half = recipe(data, accumulate=2, steps=6)
+    training.fit(TranslationTask(half), half, tmp_path / "parts", quiet=True)
+    torch.randn(7)  # whatever happens in between
+    training.fit(TranslationTask(options), options, tmp_path / "parts", resume=True, quiet=True)
+    whole, parts = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert whole.keys() == parts.keys()
+    for name, value in whole.items():
+        assert torch.equal(value, parts[name]), name
+    logs = [[e["losses"] for e in Run(tmp_path / r).events() if e["event"] == "log"] for r in ("whole", "parts")]
+    assert logs[0] == logs[1] and len(logs[0]) == 12
+
+
+def test_batches_are_a_pure_function_and_differ_by_process(data):
+    task = TranslationTask(recipe(data))
+    first = task.batch(5, 0, 0, 1)
+    assert torch.equal(first.src, TranslationTask(recipe(data)).batch(5, 0, 0, 1).src)
+    # Two processes deal the same sequence out in turn: update 3 of both is number 4 and 5 (from 0).
+    single = [task.batch(n + 1, 0, 0, 1) for n in range(6)]
+    dealt = [task.batch(3, 0, rank, 2) for rank in (0, 1)]
+    assert torch.equal(dealt[0].src, single[4].src) and torch.equal(dealt[1].src, single[5].src)
+    seen = [task.batch(n + 1, 0, 0, 1).src.shape[0] for n in range(task.per_epoch)]
+    assert sum(seen) == len(task.data.pairs)  # an epoch shows every pair once
+
+
+def test_accumulated_batches_give_the_gradient_of_their_union(data):
+    """Terms are sums, so that dividing by all tokens makes two micro-batches equal one batch of both."""
+    task = TranslationTask(recipe(data, dropout=0.0))
+    parts = [list(range(10)), list(range(10, 30))]
+    gradients = []
+    for groups in (parts, [sum(parts, [])]):
+        task.modules["model"].zero_grad()
+        batches = [task.data.collate(g) for g in groups]
+        total = sum(task.count(b) for b in batches)
+        for batch in batches:
+            (task.terms(batch)["loss"] / total).backward()
+        gradients.append(task.modules["model"].embedding.weight.grad.clone())
+    torch.testing.assert_close(gradients[0], gradients[1], atol=1e-6, rtol=1e-4)
+
+
+def test_learns_to_translate_and_ships(data, tmp_path):
+    """The command line trains, exports, and the exported folder translates sentences that were never seen."""
+    run, out = tmp_path / "run", tmp_path / "model"
+    argv = ["--preset", "quick", "--run", str(run), "--export", str(out)]
+    fields = dict(
+        data=data, vocab_size=200, tokens=512, max_length=40, warmup=60, rate_scale=0.15, dropout=0.0, steps=200,
+        save_every=20, evaluate_every=100, threads=1,
+    )
+    for name, value in fields.items():
+        argv += [f"--{name.replace('_', '-')}", str(value)]
+    assert main(argv) == 0
+    events = list(Run(run).events())
+    figures = [e["figures"] for e in events if e["event"] == "evaluation"]
+    assert figures[-1]["loss"] < figures[0]["loss"] and figures[-1]["perplexity"] < 1.5
+    assert "translation" in (Run(run).samples(200) / "translations.txt").read_text(encoding="utf-8")
+    translator = Translator.from_pretrained(out, device="cpu")
+    assert translator.pairs == [("en", "de")]
+    tested = [" ".join(words) for words in itertools.islice(itertools.permutations(ENGLISH, 3), 0, 3000, 150)]
+    found = [t.text for t in translator.translate(tested, "en", "de")]
+    right = sum(f == " ".join(WORD[w] for w in s.split()) for f, s in zip(found, tested))
+    assert right >= len(tested) * 0.9
+    config = json.loads((out / "config.json").read_text())
+    assert config["pairs"] == [["en", "de"]] and config["transformer"]["d_model"] == 64
+
+
+def test_without_a_validation_file_every_hundredth_pair_is_held_out(tmp_path):
+    corpus(tmp_path / "train.tsv", 250)
+    train, val = load_splits(recipe(tmp_path))
+    assert (len(train), len(val)) == (247, 3)
+    again = load_splits(recipe(tmp_path / "train.tsv"))  # a file instead of its folder
+    assert again == (train, val)
+    corpus(tmp_path / "val.tsv", 5)
+    assert [len(part) for part in load_splits(recipe(tmp_path))] == [250, 5]
+
+
+def test_any_named_columns_train(tmp_path):
+    path = tmp_path / "service.csv"
+    rows = [f'고객 {a},질문 {b},"네, {b} 답변 {a}."' for a in "가나다라마바사아자차" for b in "하히후호"]
+    path.write_text("Instruction,Input,Response\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    options = recipe(path, source="Instruction", target="Response", vocab_size=40, steps=3, save_every=3)
+    task = TranslationTask(options)
+    assert training.fit(task, options, tmp_path / "run", quiet=True) == "finished"
+    assert task.translator().pairs == [("Instruction", "Response")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"data": ""}, "--data"),
+        ({"source": "de"}, "two different columns"),
+        ({"tokens": 10}, "cannot hold"),
+        ({"steps": 0}, "steps"),
+    ],
+)
+def test_recipes_that_contradict_themselves_say_so(data, changes, words):
+    with pytest.raises(ValueError, match=words):
+        recipe(**{"data": data, **changes}).check()
+
+
+def test_the_command_answers_mistakes_with_one_sentence(data, tmp_path, capsys):
+    assert main(["--run", str(tmp_path / "run"), "--data", str(tmp_path / "nowhere")]) == 2
+    error = capsys.readouterr().err
+    assert "nowhere" in error and "Traceback" not in error and error.count("\n") == 1
+    assert main(["--run", str(tmp_path / "run"), "--data", str(data), "--source", "sv", "--preset", "tiny"]) == 2
+    assert "no column 'sv'" in capsys.readouterr().err
+
+
+def test_presets_are_whole_recipes():
+    for name, fields in PRESETS.items():
+        TranslationRecipe(**{**fields, "data": "somewhere"}).check()
+    base = TranslationRecipe(**{**PRESETS["base"], "data": "x"})
+    assert (base.vocab_size, base.tokens, base.warmup, base.steps) == (37000, 25000, 4000, 100000)  # section 5
+    config = base.model_config(37000)
+    assert (config.dropout, config.label_smoothing, config.d_model) == (0.1, 0.1, 512)
