@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from training import Recipe, Task
-from training.weights import save_model
+from training.weights import fill, load_model, save_model
 
 
 @dataclass
@@ -27,6 +27,7 @@ class PictureRecipe(Recipe):
     schedule: str = "constant"  # "constant", or "cosine" down to a hundredth
     warmup: int = 0  # updates over which the rate rises linearly
     ema: float = 0.999  # decay of the averaged weights that are exported
+    initial: str = ""  # folder of trained weights to start from
 
 
 class PictureTask(Task):
@@ -36,6 +37,8 @@ class PictureTask(Task):
 
     def set_model(self, model: nn.Module) -> nn.Module:
         """Registers the network to be trained, in the memory layout that convolutions like best."""
+        if self.recipe.initial:
+            fill(model, load_model(self.recipe.initial)[1], f"the {type(model).__name__}")
         model.to(memory_format=torch.channels_last)
         ema = copy.deepcopy(model).requires_grad_(False)
         self.modules = {"model": model, "ema": ema}
@@ -56,7 +59,6 @@ class PictureTask(Task):
     @torch.no_grad()
     def follow(self) -> None:
         """Moves the averaged weights; early on the average is short, so that the first weights are soon forgotten."""
-        self.updates = getattr(self, "updates", None)
         state = next(iter(self.optimizers["model"].state.values()))["step"]
         decay = min(self.recipe.ema, (1 + float(state)) / (10 + float(state)))
         own = self.modules["model"].state_dict()

@@ -1,0 +1,132 @@
+import pytest
+import torch
+
+from vton.alias import (EPS, AliasGenerator, AliasNorm, SpectralConv2d, gaussian_noise, misalignment, standardise)
+from vton.config import LITE, PAPER, AliasConfig
+
+SMALL = AliasConfig(width=8, widest=4, hidden=6, injected=3, levels=5, masked=3)
+
+
+def by_equations(h, mask):
+    """Equations 5 to 7 in plain loops, without gamma and beta; eps as in the released code."""
+    out = torch.zeros_like(h)
+    for n in range(h.shape[0]):
+        for k in range(h.shape[1]):
+            for region in (mask[n, 0] > 0, mask[n, 0] == 0):
+                if region.any():
+                    values = h[n, k][region]
+                    mu = values.mean()
+                    sigma2 = (values - mu).square().mean()
+                    out[n, k][region] = (values - mu) / (sigma2 + EPS * region.numel() / region.sum()).sqrt()
+    return out
+
+
+@pytest.mark.parametrize("kind", ["some", "empty", "full", "one pixel"])
+def test_standardise_equals_the_equations(kind):
+    generator = torch.Generator().manual_seed(0)
+    h = torch.randn(2, 3, 6, 5, generator=generator) * 3 + 1
+    mask = (torch.rand(2, 1, 6, 5, generator=generator) > 0.6).float()
+    if kind != "some":
+        mask[:] = float(kind == "full")
+    if kind == "one pixel":
+        mask[:, :, 2, 3] = 1
+    torch.testing.assert_close(standardise(h, mask), by_equations(h, mask), atol=1e-4, rtol=1e-4)
+
+
+def test_without_a_mask_it_is_instance_normalisation():
+    h = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(standardise(h, None), torch.nn.InstanceNorm2d(3)(h))
+    torch.testing.assert_close(standardise(h, torch.zeros(2, 1, 8, 8)), torch.nn.InstanceNorm2d(3)(h), atol=1e-4, rtol=1e-4)
+
+
+def test_the_misaligned_region_does_not_touch_the_other():
+    """The paper's point: what lies in the misaligned region leaves the other region's activations as they are."""
+    h = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(2))
+    mask = torch.zeros(1, 1, 8, 8)
+    mask[..., :3] = 1
+    changed = h + 50 * mask
+    torch.testing.assert_close(standardise(h, mask)[..., 3:], standardise(changed, mask)[..., 3:], atol=1e-5, rtol=0)
+    assert (standardise(h, None)[..., 3:] - standardise(changed, None)[..., 3:]).abs().mean() > 0.3
+
+
+def test_modulation_is_one_plus_gamma_and_beta():
+    norm = AliasNorm(4, 7, 5)
+    h, segmentation = torch.randn(1, 4, 6, 6), torch.rand(1, 7, 6, 6)
+    shared = norm.conv_shared(segmentation)
+    wanted = standardise(h, None) * (1 + norm.conv_gamma(shared)) + norm.conv_beta(shared)
+    torch.testing.assert_close(norm(h, segmentation, None, None), wanted)
+    noise = torch.randn(1, 1, 6, 6)
+    torch.testing.assert_close(norm(h, segmentation, None, noise), wanted)  # noise_scale starts at zero
+    with torch.no_grad():
+        norm.noise_scale.fill_(0.5)
+    assert not torch.allclose(norm(h, segmentation, None, noise), wanted)
+
+
+def test_misalignment_by_hand():
+    seven = torch.zeros(1, 7, 1, 4)
+    seven[0, 2] = torch.tensor([[1.0, 1, 0, 0]])
+    seven[0, 0] = torch.tensor([[0.0, 0, 1, 1]])
+    warped = torch.tensor([[[[1.0, 0, 1, 0]]]])
+    misalign, divided = misalignment(seven, warped)
+    assert misalign.tolist() == [[[[0, 1, 0, 0]]]]  # in the region, but no cloth arrives
+    assert divided[0, 2].tolist() == [[1, 0, 0, 0]]  # what is aligned
+    assert divided[0, 7].tolist() == [[0, 1, 0, 0]]
+    torch.testing.assert_close(divided.sum(1), torch.ones(1, 1, 4))
+    assert seven[0, 2].tolist() == [[1, 1, 0, 0]]  # the input stays
+
+
+def inputs(config, size):
+    generator = torch.Generator().manual_seed(3)
+    seven = torch.nn.functional.one_hot(torch.randint(0, 7, (1, *size), generator=generator), 7).permute(0, 3, 1, 2).float()
+    misalign, divided = misalignment(seven, (torch.rand(1, 1, *size, generator=generator) > 0.5).float())
+    return torch.rand(1, config.inputs, *size, generator=generator) * 2 - 1, seven, divided, misalign
+
+
+def test_generator_range_gradients_and_instance_variant():
+    network = AliasGenerator(SMALL)
+    x, seven, divided, misalign = inputs(SMALL, (64, 48))
+    out = network(x, seven, divided, misalign, noise=gaussian_noise(0))
+    assert out.shape == (1, 3, 64, 48) and out.abs().max() <= 1
+    out.square().sum().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
+    network.eval()
+    with torch.no_grad():
+        alias, instance = (network(x, seven, divided, misalign, norm=norm) for norm in ("alias", "instance"))
+        assert (alias - instance).abs().max() > 1e-3
+        nothing = torch.zeros_like(misalign)
+        torch.testing.assert_close(network(x, seven, divided, nothing), network(x, seven, divided, nothing, norm="instance"),
+                                   atol=1e-4, rtol=1e-4)
+
+
+def test_noise_follows_its_seed():
+    network = AliasGenerator(SMALL).eval()
+    with torch.no_grad():
+        for module in network.modules():
+            if isinstance(module, AliasNorm):
+                module.noise_scale.fill_(0.3)
+        arguments = inputs(SMALL, (32, 32))
+        one, same, other = (network(*arguments, noise=gaussian_noise(seed)) for seed in (5, 5, 6))
+    assert torch.equal(one, same) and not torch.equal(one, other)
+
+
+def test_channels_of_the_figure_and_errors():
+    assert PAPER.alias.channels() == (1024, 1024, 1024, 512, 256, 128, 64, 32)
+    assert len(LITE.alias.channels()) == LITE.alias.levels
+    network = AliasGenerator(SMALL)
+    with pytest.raises(ValueError, match="multiples of 16, but the picture is 40x48"):
+        network(*inputs(SMALL, (40, 48)))
+    with pytest.raises(ValueError, match="norm must be one of"):
+        network(*inputs(SMALL, (32, 32)), norm="batch")
+
+
+def test_spectral_convolution_has_unit_norm():
+    layer = SpectralConv2d(6, 8, 3, padding=1)
+    with torch.no_grad():
+        layer.weight_orig.mul_(7)
+    layer.train()
+    for _ in range(60):
+        layer(torch.rand(1, 6, 5, 5))
+    layer.eval()
+    assert float(torch.linalg.matrix_norm(layer.normalised_weight().detach().flatten(1), 2)) == pytest.approx(1, abs=1e-3)
+    x = torch.rand(1, 6, 5, 5)
+    torch.testing.assert_close(layer(x), torch.nn.functional.conv2d(x, layer.normalised_weight(), layer.bias, padding=1))

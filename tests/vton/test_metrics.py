@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from skimage.color import deltaE_ciede2000
+from skimage.metrics import structural_similarity
+
+from vton.metrics import ciede2000, colour_difference, confusion, coverage, grouped_iou, iou, mask_iou, ssim
+
+
+def test_ssim_equals_scikit_image():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 256, (60, 50, 3)).astype(np.uint8)
+    b = np.clip(a + rng.normal(0, 20, a.shape), 0, 255).astype(np.uint8)
+    wanted = structural_similarity(a, b, channel_axis=2, gaussian_weights=True, sigma=1.5, use_sample_covariance=False,
+                                   data_range=255)
+    assert ssim(a, b) == pytest.approx(wanted, abs=2e-4)
+    assert ssim(a, a) == pytest.approx(1)
+    with pytest.raises(ValueError, match="one size"):
+        ssim(a, b[1:])
+
+
+def test_ciede2000_equals_scikit_image_and_a_published_pair():
+    rng = np.random.default_rng(1)
+    a, b = (rng.uniform((0, -90, -90), (100, 90, 90), (200, 3)) for _ in range(2))
+    np.testing.assert_allclose(ciede2000(a, b), deltaE_ciede2000(a, b), atol=1e-4)
+    # Sharma et al. 2005, Table 1, pair 1
+    assert ciede2000(np.array([50.0, 2.6772, -79.7751]), np.array([50.0, 0.0, -82.7485])) == pytest.approx(2.0425, abs=1e-4)
+
+
+def test_colour_difference_looks_only_inside_the_mask():
+    a, b = np.zeros((4, 4, 3), np.uint8), np.zeros((4, 4, 3), np.uint8)
+    b[:, 2:] = 255
+    mask = np.zeros((4, 4), bool)
+    mask[:, :2] = True
+    assert colour_difference(a, b, mask) == pytest.approx(0, abs=1e-6)
+    assert colour_difference(a, b, ~mask) == pytest.approx(100, abs=0.1)
+    assert np.isnan(colour_difference(a, b, np.zeros((4, 4), bool)))
+
+
+def test_overlap_by_hand():
+    truth, answer = np.array([[0, 0, 1, 1]]), np.array([[0, 1, 1, 2]])
+    matrix = confusion(truth, answer, None, 3)
+    assert matrix.tolist() == [[1, 1, 0], [0, 1, 1], [0, 0, 0]]
+    np.testing.assert_allclose(iou(matrix), [1 / 2, 1 / 3, 0])
+    assert confusion(truth, answer, np.array([[True, False, True, True]]), 3).sum() == 3
+    # Labels 1 and 2 in one group: the confusion between them is no error. Label 0 is outside: ignored in the truth.
+    assert grouped_iou(matrix, {"both": (1, 2)}) == {"both": 1.0}
+    assert grouped_iou(matrix, {"zero": (0,), "one": (1,)}) == {"zero": pytest.approx(1 / 2), "one": pytest.approx(1 / 3)}
+
+
+def test_masks_by_hand():
+    a, b = np.array([1, 1, 0, 0], bool), np.array([0, 1, 1, 0], bool)
+    assert mask_iou(a, b) == pytest.approx(1 / 3)
+    assert coverage(a, b) == pytest.approx(1 / 2)
+    assert mask_iou(~a & a, ~a & a) == 1 and coverage(a, a & ~a) == 1

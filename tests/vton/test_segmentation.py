@@ -1,0 +1,46 @@
+import pytest
+import torch
+
+from vton.config import LITE
+from vton.segmentation import SegmentationGenerator, binary_noise, generator_input, segment, upscale
+
+
+def test_input_channels_are_in_the_released_order():
+    cloth, mask = torch.full((1, 3, 2, 2), 0.5), torch.tensor([[[[1.0, 0], [1, 0]]]])
+    parse, pose, noise = torch.full((1, 13, 2, 2), 2.0), torch.full((1, 3, 2, 2), 3.0), torch.full((1, 1, 2, 2), 4.0)
+    x = generator_input(cloth, mask, parse, pose, noise)
+    assert x.shape == (1, 21, 2, 2)
+    assert torch.equal(x[:, :1], mask)
+    assert x[0, 1:4, 0].tolist() == [[0.5, 0]] * 3  # the cloth is masked
+    assert x[0, 4:, 0, 0].tolist() == [2] * 13 + [3] * 3 + [4]
+
+
+def test_noise_is_binary_with_the_measured_share_and_seeded():
+    noise = binary_noise((1, 1, 256, 192), torch.Generator().manual_seed(1))
+    assert set(noise.unique().tolist()) == {0.0, 1.0}
+    assert float(noise.mean()) == pytest.approx(0.159, abs=0.01)
+    assert torch.equal(noise, binary_noise((1, 1, 256, 192), torch.Generator().manual_seed(1)))
+
+
+def test_upscale_is_the_released_blur_at_full_size():
+    """Bilinear, then a 15x15 Gaussian of sigma 3 with zero padding."""
+    scores = torch.rand(1, 2, 8, 6, generator=torch.Generator().manual_seed(0))
+    big = torch.nn.functional.interpolate(scores, (1024, 768), mode="bilinear", align_corners=False)
+    t = torch.arange(-7, 8, dtype=torch.float32)
+    kernel = torch.exp(-t**2 / 18)
+    kernel = (kernel / kernel.sum()).outer(kernel / kernel.sum())
+    wanted = torch.nn.functional.conv2d(big.transpose(0, 1), kernel[None, None], padding=7).transpose(0, 1)
+    torch.testing.assert_close(upscale(scores, (1024, 768)), wanted, atol=1e-5, rtol=0)
+
+
+def test_segment_gives_classes_at_the_input_size_and_gradients_flow():
+    network = SegmentationGenerator(LITE.segmentation)
+    out = network(torch.rand(2, 21, 64, 48))
+    assert out.shape == (2, 13, 64, 48)
+    out.square().mean().backward()
+    assert all(p.grad is not None for p in network.parameters())
+    network.eval()
+    args = torch.rand(1, 3, 128, 96), torch.ones(1, 1, 128, 96), torch.rand(1, 13, 128, 96), torch.rand(1, 3, 128, 96)
+    classes = segment(network, *args)
+    assert classes.shape == (1, 128, 96) and int(classes.max()) <= 12
+    assert torch.equal(classes, segment(network, *args))

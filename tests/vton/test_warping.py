@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import torch
+from scipy.interpolate import RBFInterpolator
+
+from vton.losses import second_order
+from vton.warping import (EXTENT, MatchingModule, control_grid, correlation, jacobian, sampling_grid, spline_matrix, warp)
+from vton.config import LITE
+
+
+def places(height, width):
+    ys, xs = np.linspace(-EXTENT, EXTENT, height), np.linspace(-EXTENT, EXTENT, width)
+    return np.stack(np.meshgrid(xs, ys), -1)
+
+
+@pytest.mark.parametrize("n, size", [(5, (32, 24)), (5, (17, 40)), (10, (24, 18)), (20, (16, 12))])
+def test_equals_scipys_thin_plate_spline(n, size):
+    theta = torch.from_numpy(np.random.default_rng(n).normal(0, 0.1, (2, 2 * n * n)).astype(np.float32))
+    grid = sampling_grid(theta, size)
+    points = control_grid(n).double().numpy()
+    for one, offsets in zip(grid, theta):
+        targets = points + offsets.reshape(2, -1).T.double().numpy()
+        reference = RBFInterpolator(points, targets, kernel="thin_plate_spline")(places(*size).reshape(-1, 2))
+        np.testing.assert_allclose(one.reshape(-1, 2), reference, atol=1e-4)
+
+
+def test_zero_is_the_identity():
+    np.testing.assert_allclose(sampling_grid(torch.zeros(1, 50), (9, 7))[0], places(9, 7), atol=1e-5)
+
+
+def test_affine_offsets_give_an_affine_grid():
+    points = control_grid(5)
+    matrix, shift = torch.tensor([[0.8, 0.2], [-0.1, 1.1]]), torch.tensor([0.05, -0.1])
+    theta = (points @ matrix.T + shift - points).T.reshape(1, -1)
+    wanted = torch.from_numpy(places(12, 9)).float() @ matrix.T + shift
+    torch.testing.assert_close(sampling_grid(theta, (12, 9))[0], wanted, atol=1e-5, rtol=0)
+
+
+def test_control_points_arrive():
+    theta = torch.from_numpy(np.random.default_rng(0).normal(0, 0.1, (1, 50)).astype(np.float32))
+    at_points = sampling_grid(theta, (5, 5))[0]  # a 5x5 picture samples exactly the control points
+    wanted = (control_grid(5) + theta.reshape(2, -1).T).reshape(5, 5, 2).transpose(0, 1)  # x varies slowest
+    torch.testing.assert_close(at_points, wanted, atol=1e-4, rtol=0)
+
+
+def test_gradients():
+    theta = torch.zeros(1, 50, dtype=torch.float64).uniform_(-0.1, 0.1, generator=torch.Generator().manual_seed(0))
+    assert torch.autograd.gradcheck(lambda t: sampling_grid(t, (3, 4)), theta.requires_grad_(True), atol=1e-6)
+
+
+def test_wrong_number_of_offsets_is_named():
+    with pytest.raises(ValueError, match="got 49 numbers"):
+        sampling_grid(torch.zeros(1, 49), (4, 4))
+
+
+def test_positive_x_offsets_look_further_right_in_the_cloth():
+    cloth = torch.linspace(-1, 1, 64).expand(1, 1, 48, 64).contiguous()
+    theta = torch.zeros(1, 50)
+    theta[:, :25] = 0.2
+    moved, still = warp(cloth, sampling_grid(theta, (48, 64))), warp(cloth, sampling_grid(torch.zeros(1, 50), (48, 64)))
+    assert (moved - still)[..., 10:40].mean() == pytest.approx(0.2, abs=0.02)
+
+
+def test_jacobian_of_identity_is_one_and_of_a_fold_negative():
+    torch.testing.assert_close(jacobian(sampling_grid(torch.zeros(1, 50), (20, 15))), torch.ones(1, 19, 14), atol=1e-3, rtol=0)
+    mirrored = (-2 * control_grid(5) * torch.tensor([1.0, 0.0])).T.reshape(1, -1)
+    assert jacobian(sampling_grid(mirrored, (20, 15))).max() < 0
+
+
+def test_correlation_in_plain_loops():
+    rng = torch.Generator().manual_seed(0)
+    person, cloth = torch.rand(2, 5, 4, 3, generator=rng), torch.rand(2, 5, 4, 3, generator=rng)
+    result = correlation(person, cloth)
+    for b in range(2):
+        for x in range(3):
+            for y in range(4):
+                a = person[b, :, y, x] / person[b, :, y, x].norm()
+                for v in range(4):
+                    for u in range(3):
+                        c = cloth[b, :, v, u] / cloth[b, :, v, u].norm()
+                        assert result[b, x * 4 + y, v, u] == pytest.approx(float(a @ c), abs=1e-5)
+
+
+def test_second_order_is_zero_for_affine_grids_and_counts_by_hand():
+    points = control_grid(5)
+    affine = (points @ torch.tensor([[0.7, 0.3], [0.1, 0.9]]).T - points).T.reshape(1, -1)
+    assert second_order(affine) == pytest.approx(0, abs=1e-4)
+    assert second_order(torch.zeros(1, 50)) == pytest.approx(0, abs=1e-4)
+    # Move the middle point by d to the right: its own left and right distances differ by 2 d, its vertical neighbours
+    # bend by 2 d / sqrt(1 + d^2) ... to first order; its four neighbours see one of their distances or directions change.
+    d, h = 1e-3, 0.45
+    theta = torch.zeros(1, 50)
+    theta[0, 12] = d
+    horizontal = 2 * d + d + d  # the point itself, the inner points at its left and right
+    bends = (2 * d / h) + (d / h) + (d / h)  # the point itself, the inner points above and below
+    assert second_order(theta) == pytest.approx(horizontal + bends, rel=0.02)
+
+
+def test_every_parameter_of_the_module_gets_a_gradient():
+    network = MatchingModule(LITE.matching)
+    theta = network(torch.rand(2, 7, 256, 192), torch.rand(2, 3, 256, 192))
+    assert theta.shape == (2, 50)
+    sampling_grid(theta, (16, 12)).square().sum().backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
+
+
+def test_matrix_is_shared_between_calls():
+    assert spline_matrix(5, 8, 6) is spline_matrix(5, 8, 6)
