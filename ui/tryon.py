@@ -29,6 +29,10 @@ SIZE_LABELS = [
 DEFAULT_SIZE = "512x384"
 MAX_SEED = 2**31 - 1
 STATE_SECONDS = 3600
+SHOW_RESULTS = """() => {
+  const results = document.querySelector('#tryon-results');
+  if (results) results.scrollIntoView({ behavior: 'smooth', block: 'start' });
+}"""
 
 
 class Map(NamedTuple):
@@ -225,7 +229,8 @@ def layout(services: Services) -> SimpleNamespace:
                 tab.notes = gr.HTML(elem_id="tryon-notes")
                 tab.download = gr.DownloadButton("Download everything (zip)", elem_id="download-zip")
                 gr.Markdown(
-                    "The zip holds every picture as PNG, all arrays as npz and the settings as JSON.",
+                    "The zip holds every picture as PNG, all arrays as npz and the settings as JSON.\n\n"
+                    "The weights learned from photographs that allow research and teaching only; so does this picture.",
                     elem_classes="hint",
                 )
         gr.Markdown(
@@ -340,6 +345,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         try_on_page, inputs, outputs, api_name="try_on_page", concurrency_id="device", show_progress="hidden",
         api_visibility="private",
     )
+    run.then(None, js=SHOW_RESULTS, api_visibility="private", api_name="show_results")
     tab.cancel.click(
         cancel_page, None, [tab.stages, tab.status, tab.run, tab.cancel], cancels=[run], api_name="cancel_try_on",
         queue=False, api_visibility="private",

@@ -1,0 +1,95 @@
+"""Makes the pictures of README.md with the program itself: `python docs/make_pictures.py`.
+
+Uses the shipped weights and examples, and Chromium for the screenshots. Takes a minute or two on two cores.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent))
+
+STRIP = ("pose", "parse", "garment", "agnostic", "segmentation", "warped_cloth", "misalignment", "result")
+CELL = (180, 240)  # width, height
+SENTENCE = "A woman in a red dress is reading a book on a bench."
+
+
+def strips(pairs: list[list[str]], service) -> Image.Image:
+    """One row a pair: the photo, the most telling maps, and the result cut to the person's frame."""
+    from vton import photo
+
+    names = ("photo", *STRIP)
+    sheet = Image.new("RGB", (len(names) * (CELL[0] + 6) + 6, len(pairs) * (CELL[1] + 6) + 30), "white")
+    draw = ImageDraw.Draw(sheet)
+    font = ImageFont.load_default(15)
+    for column, name in enumerate(names):
+        draw.text((6 + column * (CELL[0] + 6), 7), name.replace("_", " "), fill="#453e36", font=font)
+    for row, (person, garment) in enumerate(pairs):
+        result = service.run(person, garment, size=(512, 384), seed=0)
+        pictures = {"photo": result.person, **result.pictures()}
+        # The frame of a result has the same 3:4 window as every map.
+        pictures["result"] = photo.crop(result.result, result.frame, result.options.size)
+        for column, name in enumerate(names):
+            picture = Image.fromarray(np.asarray(pictures[name])).convert("RGB").resize(CELL, Image.Resampling.LANCZOS)
+            sheet.paste(picture, (6 + column * (CELL[0] + 6), 30 + row * (CELL[1] + 6)))
+    return sheet
+
+
+def screenshots(address: str, pair: list[str]) -> None:
+    """The two tabs with a result, light and wide."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(240_000)
+        page.goto(address + "?__theme=light")
+        page.locator("#source-text textarea").fill(SENTENCE)
+        page.click("#translate-button")
+        page.locator("#heat-map svg").wait_for()
+        page.wait_for_timeout(1500)
+        page.screenshot(path=DOCS / "translate.png", full_page=True)
+
+        page.get_by_role("tab", name="Try on").click()
+        page.set_input_files("#person input[type=file]", pair[0])
+        page.set_input_files("#garment input[type=file]", pair[1])
+        page.locator("#garment img").wait_for()
+        page.wait_for_timeout(1000)
+        page.click("#tryon-button")
+        page.locator("#tryon-results").wait_for()
+        page.wait_for_timeout(2000)
+        page.mouse.wheel(0, 4000)  # pictures further down are loaded when they are reached
+        page.wait_for_timeout(1500)
+        page.mouse.wheel(0, -8000)
+        page.wait_for_timeout(500)
+        page.screenshot(path=DOCS / "try-on.png", full_page=True)
+        browser.close()
+
+
+def main() -> None:
+    from ui import page, tryon
+    from ui.services import Services
+
+    services = Services()
+    pairs = tryon.example_pairs()
+    strips(pairs[:4], services.tryon()).save(DOCS / "strips.png", optimize=True)
+    built = page.build(services)
+    _, address, _ = built.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
+    screenshots(address, pairs[0])
+    built.close()
+    for name in ("translate", "try-on"):  # a palette keeps the screenshots small
+        picture = Image.open(DOCS / f"{name}.png").convert("RGB")
+        picture.quantize(256, dither=Image.Dither.NONE).save(DOCS / f"{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()
