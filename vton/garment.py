@@ -42,10 +42,11 @@ def _border(hw: tuple[int, int], share: float) -> np.ndarray:
     return ring
 
 
-def _background_distance(lab: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """Distance of every pixel to a smooth background fitted to the picture's border.
+def _fit_background(lab: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """A smooth background fitted to the picture's border, and every pixel's distance to it.
 
-    lab: (H, W, 3) float32 CIELAB. Returns distance (H, W), the border's noise, and the share of the border that fits.
+    lab: (H, W, 3) float32 CIELAB. Returns the background (H, W, 3), the distance (H, W), the border's noise, and the
+    share of the border that fits.
     The background is a plane in x and y per channel, fitted robustly, because the garment may touch the border.
     """
     H, W = lab.shape[:2]
@@ -57,12 +58,12 @@ def _background_distance(lab: np.ndarray) -> tuple[np.ndarray, float, float]:
     plane = np.zeros((3, 3), np.float32)
     for _ in range(4):
         if fits.sum() < 30:
-            return np.full((H, W), 255, np.float32), 255.0, 0.0
+            return np.zeros_like(lab), np.full((H, W), 255, np.float32), 255.0, 0.0
         plane = np.linalg.lstsq(A[fits], b[fits], rcond=None)[0].astype(np.float32)
         error = np.linalg.norm(b - A @ plane, axis=1)
         fits = error < max(4.0, 3 * float(np.median(error[fits])))
-    distance = np.linalg.norm(lab - terms @ plane, axis=2)
-    return distance, float(np.percentile(error[fits], 90)), float(fits.mean())
+    background = terms @ plane
+    return background, np.linalg.norm(lab - background, axis=2), float(np.percentile(error[fits], 90)), float(fits.mean())
 
 
 def _fill_holes(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
@@ -105,7 +106,7 @@ def _by_uniform_background(image: np.ndarray) -> np.ndarray | None:
     """(H, W, 3) uint8 -> (H, W) bool, or None when the border is not of one smooth colour."""
     lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     lab = cv2.GaussianBlur(lab, (3, 3), 0)
-    distance, noise, share = _background_distance(lab)
+    background, distance, noise, share = _fit_background(lab)
     if share < 0.75 or noise > 4:
         return None
     tolerance = float(np.clip(2.5 * noise, 1.6, 9))
@@ -114,7 +115,26 @@ def _by_uniform_background(image: np.ndarray) -> np.ndarray | None:
     _, parts = cv2.connectedComponents(near, connectivity=4)
     ring = _border(near.shape, 0.005)
     outside = np.isin(parts, np.setdiff1d(np.unique(parts[ring]), 0))
-    return _clean(~outside, distance, tolerance)
+    mask = _clean(~(outside | _shadow(lab, background, outside)), distance, tolerance)
+    touched = [side.any() for side in (mask[1], mask[-2], mask[:, 1], mask[:, -2])]
+    return None if all(touched) else mask
+
+
+def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """The garment's soft shadow: (H, W) bool.
+
+    It is darker than the background but of its hue, changes slowly where a garment's edge changes at once, hangs together
+    with the background, and is narrow. lab, background: (H, W, 3) CIELAB; outside: (H, W) bool, known background.
+    """
+    difference = lab - background
+    light = cv2.GaussianBlur(lab[..., 0], (0, 0), 1.0)
+    slope = np.hypot(cv2.Sobel(light, cv2.CV_32F, 1, 0, scale=0.125), cv2.Sobel(light, cv2.CV_32F, 0, 1, scale=0.125))
+    soft = (np.hypot(difference[..., 1], difference[..., 2]) < 5) & (np.abs(difference[..., 0] + 17) < 16) & (slope < 1.2)
+    near = cv2.distanceTransform((~outside).astype(np.uint8), cv2.DIST_L2, 5) < 0.05 * max(outside.shape)
+    _, parts = cv2.connectedComponents(((soft & near) | outside).astype(np.uint8), connectivity=4)
+    shadow = np.isin(parts, np.setdiff1d(np.unique(parts[outside]), 0)) & ~outside
+    # A garment of the background's hue would be eaten; a shadow is never that large.
+    return shadow if shadow.sum() < 0.2 * (~outside).sum() else np.zeros_like(outside)
 
 
 def _guided(guide: np.ndarray, mask: np.ndarray, radius: int, eps: float) -> np.ndarray:
@@ -134,7 +154,7 @@ def _by_grabcut(image: np.ndarray) -> np.ndarray:
     h = max(8, round(H * w / W))
     small = cv2.resize(image, (w, h), interpolation=cv2.INTER_AREA)
     lab = cv2.cvtColor(small.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
-    distance, noise, share = _background_distance(cv2.GaussianBlur(lab, (5, 5), 0))
+    _, distance, noise, share = _fit_background(cv2.GaussianBlur(lab, (5, 5), 0))
     y, x = np.mgrid[0:h, 0:w]
     centred = ((x / w - 0.5) / 0.36) ** 2 + ((y / h - 0.5) / 0.40) ** 2 < 1
     labels = np.where(centred, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
