@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -15,6 +16,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"))
     parser.add_argument("--translation-model", help="shipped model or folder")
     parser.add_argument("--tryon-model", help="shipped model or folder")
+    parser.add_argument("--runs", default="runs", help="folder whose runs the Train tab shows")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     options = parser.parse_args(argv)
 
@@ -22,7 +24,8 @@ def main(argv: list[str] | None = None) -> None:
 
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
     built = page.build(
-        services.Services(device=options.device, **{name: value for name, value in chosen.items() if value})
+        services.Services(device=options.device, **{name: value for name, value in chosen.items() if value}),
+        runs=Path(options.runs),
     )
     built.launch(
         server_name=options.host, server_port=options.port, inbrowser=options.open, share=False,

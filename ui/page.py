@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from ui import about, theme, translate, tryon
+from ui import about, theme, train, translate, tryon
 from ui.services import Services
 
 DELETE_AFTER_SECONDS = 3600
@@ -15,19 +16,22 @@ HEADING = """<header class="masthead"><span class="wordmark">Atelier</span>
 <span class="tagline">Two networks to use and to look inside</span></header>"""
 
 
-def build(services: Services) -> gr.Blocks:
-    """The page on top of `services`. Builds only; nothing is loaded or started."""
+def build(services: Services, runs: Path = Path("runs")) -> gr.Blocks:
+    """The page on top of `services`. Builds only; nothing is loaded or started. runs: folder of the runs to watch."""
     with gr.Blocks(title="Atelier", delete_cache=(600, DELETE_AFTER_SECONDS), analytics_enabled=False) as page:
         gr.HTML(HEADING, elem_id="masthead")
         with gr.Tabs():
-            with gr.Tab("Translate", id="translate"):
+            with gr.Tab("Translate", id="translate") as first:
                 translate_tab = translate.layout(services)
-            with gr.Tab("Try on", id="try-on"):
+            with gr.Tab("Try on", id="try-on") as second:
                 tryon_tab = tryon.layout(services)
-            with gr.Tab("About the models", id="about"):
+            with gr.Tab("Train", id="train") as third:
+                train_tab = train.layout(runs)
+            with gr.Tab("About the models", id="about") as fourth:
                 about.layout()
         translate.events(translate_tab, services, page)
         tryon.events(tryon_tab, services)
+        train.events(train_tab, third, [first, second, fourth])
     return page.queue(max_size=32)
 
 

@@ -20,7 +20,13 @@ QUIET = (
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
+def runs(tmp_path_factory):
+    """Folder of the runs that the page watches; empty at first."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory, runs):
     """Address of the page, started with `app.py` as a visitor's operator would."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -29,7 +35,8 @@ def site(tmp_path_factory):
     environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path_factory.mktemp("uploads"))}
     with log.open("w") as output:
         server = subprocess.Popen(
-            [sys.executable, "app.py", "--port", str(port)], cwd=ROOT, stdout=output, stderr=output, env=environment
+            [sys.executable, "app.py", "--port", str(port), "--runs", str(runs)],
+            cwd=ROOT, stdout=output, stderr=output, env=environment,
         )
     address = f"http://127.0.0.1:{port}/"
     try:
