@@ -60,7 +60,7 @@ def fused_attention(
 
 
 def causal_mask(length: int, device: torch.device | str | None = None, neighbourhood: int = 0) -> Tensor:
-    """(1, 1, T, T) mask of the decoder's self-attention; True = may be looked at: j <= i (and i - j <= r/2 if r > 0)."""
+    """(1, 1, T, T) mask of the decoder's self-attention; True = allowed: j <= i (and i - j <= r/2 if r > 0)."""
     mask = torch.ones(length, length, dtype=torch.bool, device=device).tril()
     if neighbourhood:
         mask &= neighbourhood_mask(length, neighbourhood, device)[0, 0]

@@ -76,19 +76,25 @@ class Batch:
         return Batch(**{name: value.to(device) for name, value in vars(self).items()})
 
 
-def pad_rows(rows: Sequence[Sequence[int]]) -> Tensor:
+def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
     """Ids of different lengths -> (B, longest) int64, padded at the end."""
     longest = max(len(row) for row in rows)
-    return torch.tensor([list(row) + [PAD] * (longest - len(row)) for row in rows], dtype=torch.long)
+    return torch.tensor([list(row) + [pad] * (longest - len(row)) for row in rows], dtype=torch.long)
 
 
-def collate(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], neighbourhood: int = 0) -> Batch:
-    """(source ids, target ids), both without special tokens -> `Batch`."""
-    src = pad_rows([[*source, EOS] for source, _ in pairs])
-    tgt = pad_rows([[BOS, *target] for _, target in pairs])
-    labels = pad_rows([[*target, EOS] for _, target in pairs]).flatten()
-    positions = (labels != PAD).nonzero()[:, 0]
-    masks = key_mask(src, PAD), causal_mask(tgt.shape[1], neighbourhood=neighbourhood)
+def collate(
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    neighbourhood: int = 0,
+    pad: int = PAD,
+    bos: int = BOS,
+    eos: int = EOS,
+) -> Batch:
+    """(source ids, target ids), both without special tokens -> `Batch`; foreign models have their own pad, bos, eos."""
+    src = pad_rows([[*source, eos] for source, _ in pairs], pad)
+    tgt = pad_rows([[bos, *target] for _, target in pairs], pad)
+    labels = pad_rows([[*target, eos] for _, target in pairs], -1).flatten()
+    positions = (labels >= 0).nonzero()[:, 0]
+    masks = key_mask(src, pad), causal_mask(tgt.shape[1], neighbourhood=neighbourhood)
     return Batch(src, tgt, labels[positions], positions, *masks)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import torch
 
-from transformer.data import Batch, ParallelData, read_parallel
+from transformer.data import ParallelData, collate, read_parallel
 from transformer.loss import projected_cross_entropy
 from transformer.translator import Translator
 
@@ -76,7 +76,9 @@ def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str
     data = ParallelData(pairs, translator.tokenizer, model.config.max_length, prefix)
     total, count = 0.0, 0
     for indices in data.batches(tokens, 0, 0):
-        batch: Batch = data.collate(indices, model.config.neighbourhood).to(translator.device)
+        own = model.config
+        chosen = [data.pairs[i] for i in indices]
+        batch = collate(chosen, own.neighbourhood, own.pad, own.bos, own.eos).to(translator.device)
         hidden = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
         hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
         _, plain = projected_cross_entropy(hidden, model.embedding.weight, model.output_bias, batch.labels, 0.0)

@@ -53,7 +53,7 @@ class Tokenizer:
         """Learns one joint vocabulary of `vocab_size` pieces, with a `language_token` for each of `languages`.
 
         texts: normalised sentences; if they hold fewer different pieces than that, the vocabulary is smaller. The
-        result depends on the texts and sizes alone. Raises `ValueError` if vocab_size is too small for their characters.
+        result depends on the texts and sizes alone. Raises `ValueError` if their characters alone need more.
         """
         import sentencepiece
 

@@ -1,4 +1,4 @@
-"""Translates: `python -m transformer.translate "A man is riding a bicycle."` prints the translation and nothing else."""
+"""Translates: `python -m transformer.translate "A man is riding a bicycle."` prints only the translation."""
 
 from __future__ import annotations
 

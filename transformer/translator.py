@@ -12,6 +12,7 @@ import torch
 
 from training import assets
 from training.weights import fill, load_model
+from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
@@ -123,17 +124,25 @@ class Translator:
     def from_pretrained(cls, name: str | Path, device: str = "auto") -> Translator:
         """Loads a shipped model by name, or a folder with config.json, model.safetensors and tokenizer.model.
 
+        A folder in Marian's format and a name like Helsinki-NLP/opus-mt-en-de are read by `transformer.marian`.
+
         device: "auto" is CUDA where there is one. Raises `ValueError` or `FileNotFoundError` with one sentence for an
         unknown name and for files that are missing, damaged or foreign.
         """
-        folder = Path(name) if Path(name).is_dir() else assets.model_dir(str(name))
+        if Path(name).is_dir():
+            folder = Path(name)
+        else:  # a shipped model, or somebody/else's
+            folder = marian.download(str(name)) if "/" in str(name) else assets.model_dir(str(name))
+        device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        if marian.is_marian(folder):
+            model, tokenizer, pairs = marian.load(folder)
+            return cls(model.to(device), tokenizer, pairs, name=folder.name)
         header, state = load_model(folder)
         if header.get("format") != FORMAT:
             raise ValueError(f"{folder.name} holds no Transformer of this program: its config.json has another format.")
         config = TransformerConfig.from_dict(header["transformer"])
         model = Transformer(config)
         fill(model, state, folder.name)
-        device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         tokenizer = Tokenizer.load(folder / "tokenizer.model")
         return cls(model.to(device), tokenizer, header["pairs"], header.get("language_tokens", False), folder.name)
 
@@ -164,7 +173,7 @@ class Translator:
         """
         source, target = self.check_pair(source, target)
         if beam < 1 or not 1 <= n_best <= beam:
-            raise ValueError(f"Choose a beam of at least 1 and from 1 to {max(beam, 1)} translations; got {beam} and {n_best}.")
+            raise ValueError(f"Beam ({beam}) and number of translations ({n_best}) must be 1 <= number <= beam.")
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:
             raise ValueError("There is no text to translate.")
@@ -189,7 +198,25 @@ class Translator:
             if (source is None or source == pair[0]) and (target is None or target == pair[1]):
                 return pair
         known = ", ".join(f"{a} to {b}" for a, b in self.pairs)
-        raise ValueError(f"{self.name} does not translate {source or 'any'} to {target or 'any'}; it translates {known}.")
+        asked = f"{source or 'any language'} to {target or 'any language'}"
+        raise ValueError(f"{self.name} does not translate {asked}; it translates {known}.")
+
+    def edges(self, sentence: str) -> tuple[str, str, str]:
+        """(before, words, after) of a normalised sentence: emoji and other signs at its ends that the vocabulary lacks.
+
+        The model would drop them; they are the same in every language, so they go around it.
+        """
+        words = sentence.split(" ")
+
+        def foreign(word: str) -> bool:
+            return not any(map(str.isalnum, word)) and self.model.config.unk in self.tokenizer.encode(word)
+
+        first, last = 0, len(words)
+        while first < last and foreign(words[first]):
+            first += 1
+        while last > first and foreign(words[last - 1]):
+            last -= 1
+        return " ".join(words[:first]), " ".join(words[first:last]), " ".join(words[last:])
 
     def encode(self, sentence: str, target: str) -> list[int]:
         """Source ids of a normalised sentence, with eos and, where the model has them, the language token.
@@ -209,7 +236,7 @@ class Translator:
         known = "".join(p for i, p in zip(ids, self.tokenizer.pieces(ids)) if i != unk)
         if has_letters(sentence) and not has_letters(known):
             languages = " or ".join(sorted({pair[0] for pair in self.pairs}))
-            raise ValueError(f"This model cannot read the script of “{shown}”; please write in its language ({languages}).")
+            raise ValueError(f"This model cannot read the script of “{shown}”; please write in {languages}.")
         return [*prefix, *ids, self.model.config.eos]
 
     @torch.inference_mode()
@@ -220,10 +247,11 @@ class Translator:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         config = self.model.config
         out: list[Sentence | None] = [None] * len(sentences)
-        encoded = {}
+        encoded, around = {}, {}
         for number, sentence in enumerate(sentences):
             if has_letters(sentence):
-                encoded[number] = self.encode(sentence, target)
+                before, words, after = self.edges(sentence)
+                encoded[number], around[number] = self.encode(words, target), (before, after)
             else:  # numbers, punctuation and emoji are the same in every language
                 pieces = sentence.split(" ")
                 copy = [Hypothesis(sentence, pieces, 0.0, 0.0)]
@@ -242,10 +270,10 @@ class Translator:
                 )
                 for number, row, result in zip(batch, rows, found):
                     best = result.candidates[:n_best]
-                    hypotheses = [
-                        Hypothesis(self.tokenizer.decode(c.ids), self.tokenizer.pieces(c.ids), c.score, c.logprob)
-                        for c in best
-                    ]
+                    before, after = around[number]
+                    texts = [" ".join(filter(None, (before, self.tokenizer.decode(c.ids), after))) for c in best]
+                    pieces = [self.tokenizer.pieces(c.ids) for c in best]
+                    hypotheses = [Hypothesis(t, p, c.score, c.logprob) for t, p, c in zip(texts, pieces, best)]
                     out[number] = Sentence(
                         sentences[number], row, [c.ids for c in best], hypotheses, result.trace, best[0].finished
                     )
@@ -286,7 +314,9 @@ class Translator:
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
         traces = [s.trace for s in sentences] if trace else None
-        return Translation(best.text, best.tokens, text, source_tokens, best.score, hypotheses, traces, sentences, notes)
+        return Translation(
+            best.text, best.tokens, text, source_tokens, best.score, hypotheses, traces, sentences, notes
+        )
 
     def source_tokens(self, sentence: Sentence) -> list[str]:
         """The word pieces the encoder read, eos included; for a sentence that was only copied, its words."""

@@ -1,0 +1,236 @@
+"""The shipped model as a visitor and a programmer meet it, good input and bad."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from training.assets import model_dir
+from transformer import Translator
+from transformer.translate import main
+from transformer.translator import has_letters, split_sentences
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return Translator.from_pretrained("multi30k-en-de", device="cpu")
+
+
+def test_translates_a_caption(translator):
+    out = translator.translate("A man is riding a bicycle.", "en", "de")
+    assert out.text == "Ein Mann fährt auf einem Fahrrad." or out.text == "Ein Mann fährt Fahrrad."
+    assert out.source_text == "A man is riding a bicycle."
+    assert out.source_tokens[-1] == "</s>" and "".join(out.tokens).replace("\u2581", " ").strip() == out.text
+    assert out.score == out.hypotheses[0].score < 0 and out.trace is None
+
+
+def test_n_best_is_sorted_and_different(translator):
+    out = translator.translate("Two dogs play in the snow.", beam=5, n_best=5)
+    scores = [h.score for h in out.hypotheses]
+    assert len({h.text for h in out.hypotheses}) == 5 and scores == sorted(scores, reverse=True)
+    for hypothesis in out.hypotheses:
+        penalty = ((5 + len(hypothesis.tokens) + 1) / 6) ** 0.6
+        assert hypothesis.score == pytest.approx(hypothesis.logprob / penalty, rel=1e-5)
+
+
+def test_lines_and_sentences_keep_their_places(translator):
+    text = "A dog runs.\n\n  A girl smiles. A boy  jumps!\r\nTwo men talk."
+    out = translator.translate(text)
+    lines = out.text.split("\n")
+    assert len(lines) == 4 and lines[1] == ""
+    alone = translator.translate(["A dog runs.", "A girl smiles.", "A boy jumps!", "Two men talk."])
+    assert lines == [alone[0].text, "", f"{alone[1].text} {alone[2].text}", alone[3].text]
+    assert len(out.sentences) == 4
+
+
+def test_a_list_is_translated_like_each_alone(translator):
+    long = "A woman in a red dress is walking down the street with a small dog."
+    texts = ["A man is sleeping.", long, "Children play."]
+    assert [t.text for t in translator.translate(texts)] == [translator.translate(t).text for t in texts]
+
+
+def test_attention_has_the_right_shapes_and_labels(translator):
+    out = translator.translate("A girl eats an apple. A man sleeps.", beam=3, n_best=3)
+    for sentence, hypothesis in ((0, 0), (0, 2), (1, 1)):
+        att = translator.attend(out, hypothesis, sentence)
+        layers, heads, T, S = att.cross.shape
+        assert (layers, heads) == (4, 4)
+        assert att.encoder.shape == (4, 4, S, S) and att.decoder.shape == (4, 4, T, T)
+        assert att.source_tokens == translator.source_tokens(out.sentences[sentence]) and len(att.source_tokens) == S
+        assert att.target_tokens == [*out.sentences[sentence].hypotheses[hypothesis].tokens, "</s>"]
+        assert att.decoder_tokens == ["<s>", *att.target_tokens[:-1]] and len(att.target_tokens) == T
+        for weights in (att.encoder, att.decoder, att.cross):
+            assert weights.dtype == np.float32 and weights.min() >= 0
+            np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-5)
+        assert not np.triu(att.decoder[0, 0], 1).any()
+
+
+def test_attention_finds_the_aligned_word(translator):
+    """In some layer's mean over heads, 'Hund' looks at 'dog' more than at any other word."""
+    att = translator.attend(translator.translate("A brown dog is running."))
+    row = next(i for i, t in enumerate(att.target_tokens) if "Hund" in t)
+    words = att.cross[:, :, row].mean(1)[:, :-2]  # without the full stop and eos, where heads rest
+    assert any("dog" in att.source_tokens[int(layer.argmax())] for layer in words)
+
+
+def test_trace_holds_every_step(translator):
+    out = translator.translate("A dog runs.", trace=True)
+    (steps,) = out.trace
+    assert len(steps) >= len(out.tokens) + 1
+    assert all(len(s.tokens) <= 4 for s in steps) and sum(len(s.finished) for s in steps) >= 4
+
+
+@pytest.mark.parametrize("text", ["", "   \n \t ", "\u200b"])
+def test_empty_text_asks_for_some(translator, text):
+    with pytest.raises(ValueError, match="enter some text"):
+        translator.translate(text)
+
+
+def test_an_empty_text_in_a_list_is_named(translator):
+    with pytest.raises(ValueError, match="Text 2 of 3"):
+        translator.translate(["A dog.", "", "A cat."])
+
+
+@pytest.mark.parametrize("text", ["😀", "🙂 👩\u200d🚀", "12345", "!?", "3.14 + 2"])
+def test_what_has_no_letters_passes_unharmed(translator, text):
+    out = translator.translate(text)
+    assert out.text == text
+    with pytest.raises(ValueError, match="no words"):
+        translator.attend(out)
+
+
+def test_emoji_around_a_sentence_stay(translator):
+    plain = translator.translate("A dog runs.").text
+    assert translator.translate("🐕 A dog runs. 🙂 🙂").text == f"🐕 {plain} 🙂 🙂"
+
+
+@pytest.mark.parametrize("text", ["Привет, мир", "你好世界", "مرحبا"])
+def test_an_unknown_script_is_refused_in_one_sentence(translator, text):
+    with pytest.raises(ValueError, match="cannot read the script") as error:
+        translator.translate(text)
+    assert str(error.value).count(".") == 1
+
+
+def test_long_texts(translator):
+    sentence = "A man in a blue shirt is standing on a ladder. "
+    out = translator.translate(sentence * 213, beam=1)  # 10,000 characters
+    assert len(out.sentences) == 213 and len({s.hypotheses[0].text for s in out.sentences}) == 1
+    with pytest.raises(ValueError, match="break it into shorter sentences"):
+        translator.translate("word " * 2000)
+
+
+def test_the_length_limit_is_reported(translator):
+    out = translator.translate("A man in a blue shirt is standing on a ladder cleaning a window.", max_length=3)
+    assert len(out.tokens) == 3 and "length limit" in out.notes[0]
+
+
+def test_pairs_and_beams_that_do_not_exist(translator):
+    assert translator.pairs == [("en", "de")]
+    with pytest.raises(ValueError, match="does not translate de to en; it translates en to de"):
+        translator.translate("Ein Hund.", "de", "en")
+    with pytest.raises(ValueError, match="beam"):
+        translator.translate("A dog.", beam=2, n_best=3)
+    out = translator.translate("A dog.")
+    with pytest.raises(ValueError, match="no number 1"):
+        translator.attend(out, hypothesis=1)
+    with pytest.raises(ValueError, match="no number 3"):
+        translator.attend(out, sentence=3)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(model_dir("multi30k-en-de"), folder)
+    return folder
+
+
+def test_a_folder_loads_like_a_name(copied, translator):
+    text = "A woman is reading a book."
+    assert Translator.from_pretrained(copied, "cpu").translate(text).text == translator.translate(text).text
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda f: (f / "model.safetensors").write_bytes(b"nothing"), "damaged"),
+        (lambda f: (f / "model.safetensors").unlink(), "missing"),
+        (lambda f: (f / "tokenizer.model").write_bytes(b"nothing"), "damaged"),
+        (lambda f: (f / "tokenizer.model").unlink(), "missing"),
+        (lambda f: (f / "config.json").write_text("{}"), "another format"),
+        (lambda f: (f / "config.json").write_text("{"), "JSON"),
+        (lambda f: edit(f, decoder_layers=3), "fit"),
+        (lambda f: edit(f, vocab_size=7000), "fit"),
+        (lambda f: edit(f, colour="red"), "colour"),
+    ],
+)
+def test_damaged_and_foreign_folders_say_so(copied, damage, words):
+    damage(copied)
+    with pytest.raises(ValueError, match=words) as error:
+        Translator.from_pretrained(copied, "cpu")
+    assert "\n" not in str(error.value)
+
+
+def edit(folder, **changes):
+    config = json.loads((folder / "config.json").read_text())
+    config["transformer"].update(changes)
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(FileNotFoundError, match="multi30k-en-de"):
+        Translator.from_pretrained("multi30k-en-xx")
+
+
+def test_every_weight_counts(translator):
+    """Each kind of shipped weight changes the output when it is disturbed: nothing is for show."""
+    sentence = "A man is riding a bicycle."
+    plain = translator.translate(sentence, beam=1).score
+    for name, parameter in translator.model.named_parameters():
+        kept = parameter.detach().clone()
+        with torch.no_grad():
+            parameter.add_(torch.randn_like(parameter) * 0.05)
+            changed = translator.translate(sentence, beam=1).score
+            parameter.copy_(kept)
+        assert changed != plain, name
+    assert translator.translate(sentence, beam=1).score == plain
+
+
+def test_the_command_prints_only_the_translation(translator, capsys):
+    assert main(["A man is riding a bicycle."]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == translator.translate("A man is riding a bicycle.").text + "\n"
+    assert main([""]) == 2 and "enter some text" in capsys.readouterr().err
+    assert main(["--model", "nothing", "A dog."]) == 2 and "multi30k-en-de" in capsys.readouterr().err
+    assert main(["--n-best", "2", "A dog."]) == 0 and capsys.readouterr().out.count("\t") == 2
+
+
+def test_the_command_runs_as_a_module_and_reads_standard_input():
+    command = [sys.executable, "-m", "transformer.translate"]
+    done = subprocess.run(command, input="A dog runs.\nA girl smiles.", capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "" and done.stdout.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
+        ("Mr. Smith met Dr. Brown. They talked.", ["Mr. Smith met Dr. Brown.", "They talked."]),
+        ("J. R. Smith sat.", ["J. R. Smith sat."]),
+        ("He said “Go.” She went.", ["He said “Go.”", "She went."]),
+        ("It costs 3.50 euros. Cheap!", ["It costs 3.50 euros.", "Cheap!"]),
+        ("Write to a.b@example.com. Thanks.", ["Write to a.b@example.com.", "Thanks."]),
+        ("and so on... it went", ["and so on... it went"]),
+        ("Heute ist z. B. der 3. Oktober. Ja.", ["Heute ist z. B. der 3. Oktober.", "Ja."]),
+        ("", []),
+    ],
+)
+def test_split_sentences(line, expected):
+    assert split_sentences(line) == expected
+
+
+def test_has_letters():
+    assert has_letters("a1") and has_letters("你") and not has_letters("12 🙂 !?")

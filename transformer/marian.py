@@ -1,0 +1,259 @@
+"""OPUS-MT and other Marian models in Hugging Face's format, as this package's Transformer.
+
+    Translator.from_pretrained("Helsinki-NLP/opus-mt-en-de")      with a connection, once; then from its cache
+    Translator.from_pretrained("some/folder")                     config.json, source.spm, target.spm, vocab.json and
+                                                                  model.safetensors or pytorch_model.bin
+
+What differs from the paper: SiLU instead of ReLU, sines and cosines in halves, a bias on the logits, the padding token
+as the decoder's first input. All four are fields of `TransformerConfig`; the network is the same code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Iterable
+
+import torch
+from torch import Tensor
+
+from training.weights import fill
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
+
+FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+SHARED = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
+
+
+def config_from_marian(theirs: dict) -> TransformerConfig:
+    """Our configuration from a Marian config.json.
+
+    Raises `ValueError` naming the first feature that this Transformer does not have.
+    """
+    needed = {"model_type": "marian", "static_position_embeddings": True, "normalize_before": False,
+              "normalize_embedding": False, "add_final_layer_norm": False, "tie_word_embeddings": True,
+              "share_encoder_decoder_embeddings": True}  # fmt: skip
+    defaults = {**needed, "static_position_embeddings": False}
+    for name, value in needed.items():
+        if theirs.get(name, defaults[name]) != value:
+            raise ValueError(f"This Marian model has {name} = {theirs.get(name)}; only {value} can be read.")
+    for name in ("attention_heads", "ffn_dim"):
+        if theirs[f"encoder_{name}"] != theirs[f"decoder_{name}"]:
+            raise ValueError(f"This Marian model's encoder and decoder differ in {name}, which cannot be read.")
+    activation = {"swish": "silu", "silu": "silu", "relu": "relu"}.get(theirs.get("activation_function"))
+    if activation is None:
+        raise ValueError(f"This Marian model's activation {theirs.get('activation_function')!r} cannot be read.")
+    if not theirs.get("scale_embedding", False):
+        raise ValueError("This Marian model does not scale its embeddings, which cannot be read.")
+    return TransformerConfig(
+        vocab_size=theirs["vocab_size"],
+        encoder_layers=theirs["encoder_layers"],
+        decoder_layers=theirs["decoder_layers"],
+        d_model=theirs["d_model"],
+        d_ff=theirs["encoder_ffn_dim"],
+        heads=theirs["encoder_attention_heads"],
+        dropout=theirs.get("dropout", 0.1),
+        attention_dropout=theirs.get("attention_dropout", 0.0),
+        positions="sinusoidal-halves",
+        activation=activation,
+        attention_bias=True,
+        output_bias=True,
+        max_length=theirs.get("max_position_embeddings", 512),
+        pad=theirs["pad_token_id"],
+        unk=theirs.get("unk_token_id") or 1,
+        bos=theirs["decoder_start_token_id"],
+        eos=theirs["eos_token_id"],
+    )
+
+
+def config_to_marian(config: TransformerConfig) -> dict:
+    """The fields of transformers' `MarianConfig` for a configuration of ours. Raises `ValueError` if there are none."""
+    fixed = dict(positions="sinusoidal-halves", neighbourhood=0, attention_bias=True, output_bias=True, d_k=0, d_v=0)
+    for name, value in fixed.items():
+        if getattr(config, name) != value:
+            raise ValueError(f"Marian models have {name} = {value}, but this one has {getattr(config, name)}.")
+    return dict(
+        vocab_size=config.vocab_size, d_model=config.d_model, max_position_embeddings=config.max_length,
+        encoder_layers=config.encoder_layers, decoder_layers=config.decoder_layers,
+        encoder_attention_heads=config.heads, decoder_attention_heads=config.heads,
+        encoder_ffn_dim=config.d_ff, decoder_ffn_dim=config.d_ff, dropout=config.dropout,
+        attention_dropout=config.attention_dropout, activation_function=config.activation, scale_embedding=True,
+        static_position_embeddings=True, tie_word_embeddings=True, share_encoder_decoder_embeddings=True,
+        pad_token_id=config.pad, eos_token_id=config.eos, bos_token_id=config.bos,
+        decoder_start_token_id=config.bos, forced_eos_token_id=None,
+    )  # fmt: skip
+
+
+def _names(config: TransformerConfig) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """(our name, their names whose tensors lie below each other in it), for every weight but the bias of the logits."""
+    yield "embedding.weight", ("model.shared.weight",)
+    for side, count in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+        attentions = {"attention": "self_attn"}
+        if side == "decoder":
+            attentions["cross_attention"] = "encoder_attn"
+        parts = {"feed_forward.inner": "fc1", "feed_forward.outer": "fc2", "feed_forward_norm": "final_layer_norm"}
+        for ours, theirs in attentions.items():
+            parts[f"{ours}.output"] = f"{theirs}.out_proj"
+            parts[f"{ours}_norm"] = f"{theirs}_layer_norm"
+        for layer in range(count):
+            own, other = f"{side}.{layer}", f"model.{side}.layers.{layer}"
+            for kind in ("weight", "bias"):
+                for ours, theirs in parts.items():
+                    yield f"{own}.{ours}.{kind}", (f"{other}.{theirs}.{kind}",)
+                for ours, theirs in attentions.items():
+                    yield f"{own}.{ours}.qkv.{kind}", tuple(f"{other}.{theirs}.{p}_proj.{kind}" for p in "qkv")
+
+
+def state_from_marian(theirs: dict[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
+    """Our state_dict from theirs. Raises `ValueError` naming a weight that is missing."""
+    # Some files hold the shared matrix only under the name of one of its users.
+    shared = next((theirs[name] for name in ("model.shared.weight", *SHARED) if name in theirs), None)
+    if shared is not None:
+        theirs = {**theirs, "model.shared.weight": shared}
+    state = {}
+    for ours, names in _names(config):
+        for name in names:
+            if name not in theirs:
+                raise ValueError(f"The Marian weights are not complete: {name} is missing.")
+        state[ours] = torch.cat([theirs[name] for name in names]).float()
+    bias = theirs.get("final_logits_bias")
+    state["output_bias"] = torch.zeros(config.vocab_size) if bias is None else bias.flatten().float()
+    return state
+
+
+def state_to_marian(state: dict[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
+    """Their state_dict from ours, the shared matrix under each of its names."""
+    theirs = {}
+    for ours, names in _names(config):
+        for name, part in zip(names, state[ours].chunk(len(names))):
+            theirs[name] = part.clone()
+    for user in SHARED:
+        theirs[user] = theirs["model.shared.weight"]
+    theirs["final_logits_bias"] = state["output_bias"][None].clone()
+    return theirs
+
+
+class MarianTokenizer:
+    """Two SentencePiece models and one table of ids; the same methods as `transformer.tokenizer.Tokenizer`."""
+
+    def __init__(self, source: bytes, target: bytes, vocabulary: dict[str, int], pad: int, eos: int) -> None:
+        """source, target: serialised SentencePiece models; vocabulary: piece -> id."""
+        import sentencepiece
+
+        try:
+            self._source = sentencepiece.SentencePieceProcessor(model_proto=source)
+            self._target = sentencepiece.SentencePieceProcessor(model_proto=target)
+            self._source.get_piece_size(), self._target.get_piece_size()
+        except (RuntimeError, OSError, TypeError):
+            raise ValueError("source.spm or target.spm is damaged or no SentencePiece model; copy it again.") from None
+        self._ids = vocabulary
+        self._pieces = {i: piece for piece, i in vocabulary.items()}
+        self.unk = vocabulary.get("<unk>", 1)
+        self._silent = {pad, eos}
+
+    def __len__(self) -> int:
+        return max(self._pieces) + 1
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a normalised sentence without eos. A leading >>code<< chooses one of several target languages."""
+        code = re.match(r">>\w+<<", text)
+        prefix = [self._ids.get(code[0], self.unk)] if code else []
+        pieces = self._source.encode(text[code.end() :].lstrip() if code else text, out_type=str)
+        return prefix + [self._ids.get(piece, self.unk) for piece in pieces]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The sentence of some target ids."""
+        return self._target.decode([p for i, p in zip(ids, self.pieces(ids)) if int(i) not in self._silent]).strip()
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The written form of each id."""
+        return [self._pieces.get(int(i), "<unk>") for i in ids]
+
+    def id(self, piece: str) -> int:
+        """The id of one piece, unk's if there is none."""
+        return self._ids.get(piece, self.unk)
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """The tensors of model.safetensors or pytorch_model.bin; no code in the file is ever run. Raises `ValueError`."""
+    file = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    if file is None:
+        raise ValueError(f"{folder.name} holds neither {' nor '.join(WEIGHTS)}.")
+    try:
+        if file.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(file)
+        return torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # the readers raise their own many kinds; each means the same here
+        kind = type(error).__name__
+        raise ValueError(f"{file.name} in {folder.name} is damaged or not a file of weights ({kind}).") from None
+
+
+def is_marian(folder: Path) -> bool:
+    """True if the folder's config.json says that it is a Marian model."""
+    try:
+        return json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type") == "marian"
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def languages(folder: Path) -> tuple[str, str]:
+    """(source, target) from tokenizer_config.json or the folder's name; ("source", "target") if neither says."""
+    try:
+        told = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        if told.get("source_lang") and told.get("target_lang"):
+            return told["source_lang"], told["target_lang"]
+    except (OSError, ValueError):
+        pass
+    # A cache keeps models--Helsinki-NLP--opus-mt-en-de/snapshots/<hash>
+    for name in (folder.name, *(parent.name for parent in folder.parents)):
+        found = re.search(r"opus-mt-(?:tc-\w+-)?([a-zA-Z_]+)-([a-zA-Z_]+)$", name)
+        if found:
+            return found[1], found[2]
+    return "source", "target"
+
+
+def load(folder: str | Path) -> tuple[Transformer, MarianTokenizer, list[tuple[str, str]]]:
+    """Model, tokenizer and language pairs of a local folder in Hugging Face's Marian format.
+
+    Raises `ValueError` with one sentence if a file is missing or does not fit.
+    """
+    folder = Path(folder)
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder.name} is not a complete Marian model: {name} is missing.")
+    try:
+        theirs = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+        config = config_from_marian(theirs)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"config.json or vocab.json in {folder.name} is not readable JSON ({error}).") from None
+    except KeyError as error:
+        raise ValueError(f"config.json in {folder.name} does not say {error}.") from None
+    spm = (folder / "source.spm").read_bytes(), (folder / "target.spm").read_bytes()
+    tokenizer = MarianTokenizer(*spm, vocabulary, config.pad, config.eos)
+    model = Transformer(config)
+    fill(model, state_from_marian(read_weights(folder), config), folder.name)
+    return model, tokenizer, [languages(folder)]
+
+
+def download(name: str) -> Path:
+    """The folder of a model by its Hugging Face name, from the local cache or the network.
+
+    Raises `ValueError` if the name is unknown or there is no connection.
+    """
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        raise ValueError(f"{name!r} is neither a folder nor a name like Helsinki-NLP/opus-mt-en-de.")
+    from huggingface_hub import snapshot_download
+
+    try:
+        patterns = [*FILES, "tokenizer_config.json", *WEIGHTS]
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except Exception as error:  # the client's errors depend on its version; all mean that there is no model to read
+        raise ValueError(
+            f"{name} could not be fetched ({type(error).__name__}): check the name and the connection, "
+            "or give a local folder with its files."
+        ) from None
