@@ -27,13 +27,14 @@ class SegmentationRecipe(PictureRecipe):
     adversarial: str = "lsgan"
     gan: float = 1.0  # weight of the adversarial term; 0 = no discriminator
     cross_entropy: float = 10.0  # lambda_CE
+    arms: float = 1.0  # weight of the two arm classes in the cross-entropy (1 in the paper): they tell the sleeves' length
     discriminator: int = 64  # width of the discriminators
     reduce: int = 1  # train at 256 / reduce by 192 / reduce
     validation: int = 32
 
 
 PRESETS = {
-    "lite-cpu": dict(steps=2000, batch=8, lr=1e-3, schedule="cosine", warmup=50, gan=0.0, precision="bf16", threads=1,
+    "lite-cpu": dict(steps=2000, batch=8, lr=1e-3, schedule="cosine", warmup=50, gan=0.0, arms=3.0, precision="bf16", threads=1,
                      save_every=200, evaluate_every=400),
     "lite-gpu": dict(steps=30000, batch=32, schedule="cosine", warmup=200, gan=1.0, discriminator=32, precision="bf16"),
     "paper": dict(steps=200000, batch=8, width=PAPER.segmentation.width),
@@ -62,6 +63,8 @@ class SegmentationTask(PictureTask):
             self.modules["discriminator"] = critic
             self.optimizers["discriminator"] = torch.optim.Adam(critic.parameters(), lr=recipe.lr_d, betas=(recipe.beta1, 0.999))
         self.weights = {"cross_entropy": recipe.cross_entropy, "adversarial": recipe.gan, "discriminator": 0.0}
+        self.class_weights = torch.ones(13)
+        self.class_weights[[labels.SEGMENTATION.index("left arm"), labels.SEGMENTATION.index("right arm")]] = recipe.arms
         self._validation = None
 
     def learning_rates(self, step):
@@ -98,7 +101,7 @@ class SegmentationTask(PictureTask):
         scores = self.networks["model"](self.inputs(batch)).float()
         n = len(scores)
         # Equation 9, in its stable form on logits; the release's sigmoid leaves the argmax as it is.
-        return {"cross_entropy": F.cross_entropy(scores, self.target(batch)) * n, **self.adversarial(batch, scores)}
+        return {"cross_entropy": F.cross_entropy(scores, self.target(batch), self.class_weights.to(scores.device)) * n, **self.adversarial(batch, scores)}
 
     def adversarial(self, batch, scores):
         if not self.recipe.gan:
