@@ -168,19 +168,32 @@ def _estimate(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 _MIRRORED = np.array([0, 4, 5, 6, 1, 2, 3, 8, 7, 10, 9] + [i + 1 if i % 2 else i - 1 for i in range(11, 33)])
 
 
-def _estimate_both(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The photo and its mirror image: landmarks that agree are averaged, others take the more visible answer."""
+def _estimate_both(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The photo and its mirror image, as `_estimate` gives them; one answer, or two when they see two people.
+
+    Of one person, landmarks that agree are averaged, others take the more visible answer at reduced confidence.
+    """
     plain, mirrored = _estimate(photo), _estimate(photo[:, ::-1])
+    if mirrored is not None:
+        mirrored = _unmirror(mirrored[0]), mirrored[1][:, ::-1]
     if plain is None or mirrored is None:
-        return plain if mirrored is None else (_unmirror(mirrored[0]), mirrored[1][:, ::-1])
-    a, b = plain[0], _unmirror(mirrored[0])
+        return [answer for answer in (plain, mirrored) if answer is not None]
+    (a, mask_a), (b, mask_b) = plain, mirrored
+    if _overlap(mask_a, mask_b) < 0.4:
+        return [plain, mirrored]
     hw = np.array(photo.shape[1::-1])
     trunk = np.linalg.norm((a[[11, 12], :2].mean(0) - a[[23, 24], :2].mean(0)) * hw)
     apart = np.linalg.norm((a[:, :2] - b[:, :2]) * hw, axis=1)
     best = np.where((a[:, 2] >= b[:, 2])[:, None], a, b)
     best[:, 2] *= 0.8
     merged = np.where((apart <= 0.15 * trunk)[:, None], (a + b) / 2, best)
-    return merged, (plain[1] + mirrored[1][:, ::-1]) / 2
+    return [(merged, (mask_a + mask_b) / 2)]
+
+
+def _overlap(mask_a: np.ndarray, mask_b: np.ndarray) -> float:
+    """Share of the smaller silhouette that the larger one covers."""
+    a, b = mask_a > 0.5, mask_b > 0.5
+    return float((a & b).sum() / max(1, min(a.sum(), b.sum())))
 
 
 def _unmirror(landmarks: np.ndarray) -> np.ndarray:
@@ -216,12 +229,10 @@ def _plausible(keypoints: np.ndarray, mask: np.ndarray) -> bool:
     return bool(found[2] and found[5] and (mask > 0.5).mean() > 0.002)
 
 
-def _find_one(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    answer = _estimate_both(photo)
-    if answer is None:
-        return None
-    keypoints = _to_body_25(*answer)
-    return (keypoints, answer[1]) if _plausible(keypoints, answer[1]) else None
+def _find(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Plausible people, as keypoints (25, 3) and mask (H, W): none, one, or two where photo and mirror image differ."""
+    people = [(_to_body_25(*answer), answer[1]) for answer in _estimate_both(photo)]
+    return [person for person in people if _plausible(*person)]
 
 
 def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -251,19 +262,16 @@ def detect(photo: np.ndarray) -> Pose:
     size = (max(1, round(W * ratio)), max(1, round(H * ratio)))
     small = cv2.resize(photo, size, interpolation=cv2.INTER_AREA) if ratio < 1 else photo
 
-    first = _find_one(small)
-    if first is None:
+    people = _find(small)
+    if not people:
         raise InputError(NOBODY)
-    # MediaPipe reports one person; with that one painted over it reports the next.
-    second = _find_one(_paint_over(small, first[1]))
-    others = 0
-    if second is not None:
-        areas = [float((mask > 0.5).sum()) for _, mask in (first, second)]
-        shared = float(((first[1] > 0.5) & (second[1] > 0.5)).sum())
-        if shared < 0.2 * min(areas) and areas[1] > 0.15 * areas[0]:
-            others = 1
-            first = second if areas[1] > areas[0] else first
-    keypoints, mask = first
+    if len(people) == 1:
+        # MediaPipe reports one person; with that one painted over it reports the next.
+        people += [other for other in _find(_paint_over(small, people[0][1]))
+                   if _overlap(people[0][1], other[1]) < 0.2]
+    area = [float((mask > 0.5).sum()) for _, mask in people]
+    keypoints, mask = people[int(np.argmax(area))]
+    others = int(sorted(area)[-2] > 0.15 * max(area)) if len(people) > 1 else 0
     keypoints = keypoints.copy()
     keypoints[:, :2] *= (W / small.shape[1], H / small.shape[0])
     return Pose(keypoints, cv2.resize(mask, (W, H), interpolation=cv2.INTER_LINEAR), others)
