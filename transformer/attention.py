@@ -45,15 +45,18 @@ def scaled_dot_product_attention(
 
 
 def fused_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0, full: bool = False
 ) -> Tensor:
-    """Equation 1 by torch's fused kernels: the same output as `scaled_dot_product_attention`, no weights."""
+    """Equation 1 by torch's fused kernels: the same output as `scaled_dot_product_attention`, no weights.
+
+    full: the caller knows that each row of the mask allows a key.
+    """
     if query.dtype == torch.bfloat16 and query.device.type == "cpu":
         # The CPU kernel's backward pass is seven times slower in bf16 than in fp32.
         with torch.autocast("cpu", enabled=False):
-            return fused_attention(query.float(), key.float(), value.float(), mask, dropout).bfloat16()
+            return fused_attention(query.float(), key.float(), value.float(), mask, dropout, full).bfloat16()
     context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
-    if mask is not None:
+    if mask is not None and not full:
         # Kernels differ in what they return for a row without any key; here it is zero on each of them.
         context = context.masked_fill(~mask.any(-1, keepdim=True), 0.0)
     return context
@@ -83,18 +86,68 @@ def key_mask(tokens: Tensor, pad: int) -> Tensor:
 
 @dataclass
 class KeyValue:
-    """Keys and values that a decoder keeps between two tokens: key (B, h, S, d_k), value (B, h, S, d_v)."""
+    """What queries look at: key (B, h, S, d_k), value (B, h, S, d_v)."""
 
     key: Tensor
     value: Tensor
 
-    def append(self, key: Tensor, value: Tensor) -> KeyValue:
-        """A cache that is longer by `key` and `value` (B, h, T, .)."""
-        return KeyValue(torch.cat((self.key, key), 2), torch.cat((self.value, value), 2))
-
     def select(self, rows: Tensor) -> KeyValue:
-        """The cache of the chosen rows; rows (B',) are indices into the first axis."""
+        """The chosen rows; rows (B',) are indices into the first axis."""
         return KeyValue(self.key.index_select(0, rows), self.value.index_select(0, rows))
+
+
+class BeamCache:
+    """Keys and values of every token that any hypothesis of a beam has taken, and who may look at which.
+
+    A hypothesis looks at its own ancestors only. So when hypotheses are chosen, nothing but a small mask is reordered;
+    the keys and values, which are many, stay where they were written.
+    """
+
+    def __init__(self, layers: int) -> None:
+        self.kept: list[KeyValue | None] = [None] * layers  # (B, h, capacity, .), the first `used` slots are filled
+        self.used = 0
+        self.position = 0  # of the next token
+        self.slots: list[int] = []  # position of the token in each slot
+        self.ancestors: Tensor | None = None  # (B, K, used), True = may be looked at
+
+    def open(self, sentences: int, beams: int, device: torch.device, neighbourhood: int = 0) -> Tensor | None:
+        """Makes room for the next token of K hypotheses; returns the mask (B, 1, K, used) of its attention.
+
+        True = may be looked at: the hypothesis's own tokens so far and the new one (within r/2 positions, if r > 0).
+        None if every slot may be looked at.
+        """
+        own = torch.eye(beams, dtype=torch.bool, device=device).expand(sentences, -1, -1)
+        self.ancestors = own if self.ancestors is None else torch.cat((self.ancestors, own), 2)
+        self.slots += [self.position] * beams
+        self.position += 1
+        self.used += beams
+        if neighbourhood:
+            near = torch.tensor(self.slots, device=device) >= self.position - 1 - neighbourhood // 2
+            return (self.ancestors & near)[:, None]
+        return None if beams == 1 and self.used == self.position else self.ancestors[:, None]
+
+    def write(self, layer: int, key: Tensor, value: Tensor) -> KeyValue:
+        """Adds the new token's key and value (B, h, K, .) of one layer; returns all that are filled (B, h, used, .)."""
+        kept, beams = self.kept[layer], key.shape[2]
+        if kept is None or kept.key.shape[2] < self.used:
+            capacity = max(32, 2 * self.used)
+            grown = KeyValue(*(x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in (key, value)))
+            if kept is not None:
+                before = self.used - beams
+                grown.key[:, :, :before], grown.value[:, :, :before] = kept.key[:, :, :before], kept.value[:, :, :before]
+            kept = self.kept[layer] = grown
+        kept.key[:, :, self.used - beams : self.used] = key
+        kept.value[:, :, self.used - beams : self.used] = value
+        return KeyValue(kept.key[:, :, : self.used], kept.value[:, :, : self.used])
+
+    def choose(self, parents: Tensor) -> None:
+        """Hypothesis k of sentence b goes on from hypothesis parents[b, k]; parents (B, K')."""
+        self.ancestors = self.ancestors.gather(1, parents[..., None].expand(-1, -1, self.used))
+
+    def keep(self, sentences: Tensor) -> None:
+        """Forgets all sentences but these; sentences (B',) are indices into the first axis."""
+        self.kept = [layer.select(sentences) for layer in self.kept]
+        self.ancestors = self.ancestors.index_select(0, sentences)
 
 
 class MultiHeadAttention(nn.Module):
@@ -145,18 +198,19 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         need_weights: bool = False,
         gate: Tensor | None = None,
+        full: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """query (B, h, T, d_k) over the keys and values of `kept`, concatenated and projected.
 
         mask: broadcastable to (B, h, T, S), True = may be looked at. gate: broadcastable to (B, h), multiplies each
-        head's output (0 removes the head). Returns (B, T, d_model) and, if asked for, the weights (B, h, T, S).
+        head's output (0 removes the head). full: as in `fused_attention`. Returns (B, T, d_model) and, if asked for, the weights (B, h, T, S).
         """
         dropout = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
             context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
         else:
-            context = fused_attention(query, kept.key, kept.value, mask, dropout)
+            context = fused_attention(query, kept.key, kept.value, mask, dropout, full)
         if gate is not None:
             context = context * gate[..., None, None]
         return self.output(context.transpose(1, 2).flatten(2)), weights

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.attention import KeyValue, MultiHeadAttention, neighbourhood_mask
+from transformer.attention import BeamCache, KeyValue, MultiHeadAttention, neighbourhood_mask
 from transformer.config import TransformerConfig
 
 
@@ -72,11 +72,12 @@ class Memory:
     """What the decoder needs of the source, computed once a sentence: each layer's keys and values, and the mask."""
 
     layers: list[KeyValue]  # L x (B, h, S, .)
-    mask: Tensor  # (B, 1, 1, S), True = may be looked at
+    mask: Tensor | None  # (B, 1, 1, S), True = may be looked at; None = all
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of the chosen sentences; rows (B',) index the first axis."""
-        return Memory([layer.select(rows) for layer in self.layers], self.mask.index_select(0, rows))
+        mask = None if self.mask is None else self.mask.index_select(0, rows)
+        return Memory([layer.select(rows) for layer in self.layers], mask)
 
 
 class FeedForward(nn.Module):
@@ -159,21 +160,19 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_norm(x + self.drop(self.feed_forward(x))), weights, cross
 
     def step(
-        self, x: Tensor, cache: KeyValue | None, mask: Tensor | None, memory: KeyValue, memory_mask: Tensor | None
-    ) -> tuple[Tensor, KeyValue]:
-        """One more token of K hypotheses a sentence: x (B, K, d_model), cache (B * K, h, t, .) of the tokens before.
+        self, x: Tensor, cache: BeamCache, layer: int, mask: Tensor | None, memory: KeyValue, memory_mask: Tensor | None
+    ) -> Tensor:
+        """One more token of K hypotheses a sentence: x (B, K, d_model) -> the same shape; the cache grows.
 
-        mask: (1, 1, 1, t + 1), which of the tokens so far may be looked at, or None for all. The hypotheses of a
-        sentence are the queries of one attention over their common memory, so the memory is never copied per beam.
+        mask: (B, 1, K, used) from `BeamCache.open`, True = may be looked at. The hypotheses of a sentence are the
+        queries of one attention over their common memory and over all their tokens, so nothing is copied per beam.
         """
-        sentences, beams, width = x.shape
-        query, key, value = self.attention.project(x.reshape(sentences * beams, 1, width))
-        cache = KeyValue(key, value) if cache is None else cache.append(key, value)
-        out, _ = self.attention.attend(query, cache, mask)
-        x = self.attention_norm(x + out.reshape(sentences, beams, width))
-        out, _ = self.cross_attention.attend(self.cross_attention.project_query(x), memory, memory_mask)
+        query, key, value = self.attention.project(x)
+        out, _ = self.attention.attend(query, cache.write(layer, key, value), mask, full=True)
+        x = self.attention_norm(x + out)
+        out, _ = self.cross_attention.attend(self.cross_attention.project_query(x), memory, memory_mask, full=True)
         x = self.cross_attention_norm(x + out)
-        return self.feed_forward_norm(x + self.feed_forward(x)), cache
+        return self.feed_forward_norm(x + self.feed_forward(x))
 
 
 class Transformer(nn.Module):
@@ -244,25 +243,14 @@ class Transformer(nn.Module):
             cross.append(cross_weights)
         return (x, own, cross) if need_weights else (x, [], [])
 
-    def step(
-        self, tokens: Tensor, position: int, memory: Memory, cache: list[KeyValue] | None
-    ) -> tuple[Tensor, list[KeyValue]]:
-        """The next token's logits from the last one: tokens (B, K) ids, all at the same position (from 0).
-
-        cache: of the tokens before, per layer (B * K, h, position, .), None at position 0. Returns logits (B, K, V) and
-        the longer cache.
-        """
+    def step(self, tokens: Tensor, memory: Memory, cache: BeamCache) -> Tensor:
+        """Logits (B, K, V) of the next token from the last one, tokens (B, K) ids; the cache grows by it."""
         sentences, beams = tokens.shape
-        x = self.embed(tokens.reshape(-1, 1), position).reshape(sentences, beams, -1)
-        mask = None
-        if self.config.neighbourhood:
-            mask = neighbourhood_mask(position + 1, self.config.neighbourhood, tokens.device)[:, :, -1:]
-        kept = []
+        x = self.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
+        mask = cache.open(sentences, beams, tokens.device, self.config.neighbourhood)
         for index, layer in enumerate(self.decoder):
-            before = cache[index] if cache else None
-            x, now = layer.step(x, before, mask, memory.layers[index], memory.mask)
-            kept.append(now)
-        return self.project(x), kept
+            x = layer.step(x, cache, index, mask, memory.layers[index], memory.mask)
+        return self.project(x)
 
     def project(self, x: Tensor) -> Tensor:
         """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""

@@ -12,7 +12,7 @@ from typing import Protocol, Sequence
 import torch
 from torch import Tensor
 
-from transformer.attention import KeyValue
+from transformer.attention import BeamCache
 from transformer.model import Memory, Transformer
 
 
@@ -36,27 +36,18 @@ class TransformerDecoder:
         """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding)."""
         self.model = model
         encoded, _ = model.encode(src, src_mask)
-        self.memory: Memory = model.remember(encoded, src_mask)
-        self.cache: list[KeyValue] | None = None
-        self.beams, self.position = 1, 0
+        # Without padding there is nothing to hide, and attention without a mask is quicker.
+        self.memory: Memory = model.remember(encoded, None if bool(src_mask.all()) else src_mask)
+        self.cache = BeamCache(len(model.decoder))
 
     def step(self, tokens: Tensor) -> Tensor:
-        self.beams = tokens.shape[1]
-        logits, self.cache = self.model.step(tokens, self.position, self.memory, self.cache)
-        self.position += 1
-        return logits
+        return self.model.step(tokens, self.memory, self.cache)
 
     def choose(self, parents: Tensor) -> None:
-        sentences, beams = parents.shape
-        rows = (parents + torch.arange(sentences, device=parents.device)[:, None] * self.beams).flatten()
-        same = beams == self.beams and torch.equal(rows, torch.arange(rows.numel(), device=rows.device))
-        self.beams = beams
-        if not same:  # most steps go on as they are, and then nothing is copied
-            self.cache = [layer.select(rows) for layer in self.cache]
+        self.cache.choose(parents)
 
     def keep(self, sentences: Tensor) -> None:
-        rows = (sentences[:, None] * self.beams + torch.arange(self.beams, device=sentences.device)).flatten()
-        self.cache = [layer.select(rows) for layer in self.cache]
+        self.cache.keep(sentences)
         self.memory = self.memory.select(sentences)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from transformer.attention import (
+    BeamCache,
     KeyValue,
     MultiHeadAttention,
     attention_weights,
@@ -132,10 +133,34 @@ def test_masks_say_what_may_be_looked_at():
     assert key_mask(torch.tensor([[7, 8, 0]]), 0).tolist() == [[[[True, True, False]]]]
 
 
-def test_cache_grows_and_selects_without_changing_itself():
-    cache = KeyValue(torch.randn(2, 3, 4, 5), torch.randn(2, 3, 4, 6))
-    before = cache.key.clone()
-    longer = cache.append(torch.randn(2, 3, 1, 5), torch.randn(2, 3, 1, 6))
-    assert longer.key.shape == (2, 3, 5, 5) and longer.value.shape == (2, 3, 5, 6)
-    assert torch.equal(longer.select(torch.tensor([1, 1])).key[0], longer.key[1])
-    assert torch.equal(cache.key, before)
+def test_beam_cache_shows_each_hypothesis_its_own_ancestors():
+    """One sentence, two hypotheses, three tokens; the slots are written in the order of their names."""
+    cache = BeamCache(1)
+
+    def token(name, beams):
+        mask = cache.open(1, beams, torch.device("cpu"))
+        key = torch.full((1, 1, beams, 1), float(name)) + torch.arange(beams)[:, None] / 10
+        return mask, cache.write(0, key, key).key.flatten().tolist()
+
+    mask, kept = token(1, beams=1)  # bos
+    assert mask is None and kept == pytest.approx([1.0])
+    cache.choose(torch.tensor([[0, 0]]))
+    mask, kept = token(2, beams=2)
+    assert kept == pytest.approx([1.0, 2.0, 2.1])
+    assert mask[0, 0].tolist() == [[True, True, False], [True, False, True]]
+    cache.choose(torch.tensor([[1, 1]]))  # both go on from the second
+    mask, kept = token(3, beams=2)
+    assert kept == pytest.approx([1.0, 2.0, 2.1, 3.0, 3.1])
+    assert mask[0, 0].int().tolist() == [[1, 0, 1, 1, 0], [1, 0, 1, 0, 1]]
+
+
+def test_beam_cache_grows_and_forgets_sentences():
+    cache, written = BeamCache(2), []
+    for _ in range(40):
+        cache.open(3, 1, torch.device("cpu"))
+        written.append(torch.randn(3, 2, 1, 4))
+        for layer in range(2):
+            seen = cache.write(layer, written[-1] + layer, written[-1] - layer)
+    assert torch.equal(seen.key, torch.cat(written, 2) + 1) and torch.equal(seen.value, torch.cat(written, 2) - 1)
+    cache.keep(torch.tensor([2, 0]))
+    assert torch.equal(cache.kept[0].key[:, :, :40], torch.cat(written, 2)[[2, 0]])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from transformer.attention import causal_mask, key_mask
+from transformer.attention import BeamCache, causal_mask, key_mask
 from transformer.config import TransformerConfig
 from transformer.data import collate
 from transformer.model import Gates, Transformer, dropout, sinusoids
@@ -123,11 +123,11 @@ def test_one_token_at_a_time_equals_the_whole_sentence(batch, changes):
     with torch.no_grad():
         whole = model(batch.src, batch.tgt, batch.src_mask, mask)
         encoded, _ = model.encode(batch.src, batch.src_mask)
-        memory, cache = model.remember(encoded, batch.src_mask), None
+        memory, cache = model.remember(encoded, batch.src_mask), BeamCache(len(model.decoder))
         for position in range(batch.tgt.shape[1]):
             # Two hypotheses a sentence, the same tokens: both have to equal the teacher-forced pass.
             tokens = batch.tgt[:, position : position + 1].expand(-1, 2)
-            logits, cache = model.step(tokens, position, memory, cache)
+            logits = model.step(tokens, memory, cache)
             for beam in range(2):
                 torch.testing.assert_close(logits[:, beam], whole[:, position], atol=1e-5, rtol=1e-4)
 
