@@ -104,8 +104,8 @@ def test_every_shipped_model_is_complete_and_small_enough():
     assert assets.list_models()
     for name in assets.list_models():
         folder = assets.model_dir(name)
-        configs = list(folder.rglob("config.json"))
-        assert configs and all((config.parent / "model.safetensors").is_file() for config in configs), name
+        weights = list(folder.rglob("model.safetensors"))
+        assert weights and all((file.parent / "config.json").is_file() for file in weights), name
         assert len((folder / "CARD.md").read_text(encoding="utf-8")) > 200, name
         for file in folder.rglob("*"):
             assert file.stat().st_size < 50e6, file.name

@@ -96,5 +96,5 @@ def css() -> str:
 
 
 def script(name: str) -> str:
-    """Text of one of the page's own drawing scripts in `static/`, with the colours that they share."""
+    """Text of one of the page's own drawing scripts in `static/`, with the colours that the maps share."""
     return "\n".join((STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", name))

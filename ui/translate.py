@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from transformer import interpret
 from ui import figures, messages, theme
 from ui.services import Services
 
@@ -154,6 +155,14 @@ def layout(services: Services) -> SimpleNamespace:
             elem_classes="section",
         )
         tab.attention_note = gr.HTML(elem_id="attention-note")
+        with gr.Column(elem_classes="card word-card") as tab.word_view:
+            tab.words = gr.HTML(
+                None, html_template='<div class="words"></div>', js_on_load=theme.script("words.js"), elem_id="words"
+            )
+            gr.Markdown(
+                "Point at a word to see its partners: the cross-attention of all layers and heads together.",
+                elem_classes="hint",
+            )
         with gr.Row(elem_classes="attention-controls"):
             tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
             tab.layer = gr.Dropdown([("1", 0)], value=0, label="Layer", scale=1, min_width=110, elem_id="layer")
@@ -205,14 +214,15 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def attend_page(shown, kind, layer, head):
         """Recompute the attention of the sentence that is shown and draw it."""
         if shown.translation is None:
-            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip(), "", gr.skip()
+            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip(), "", gr.skip(), gr.skip(), gr.skip()
         try:
             attention = services.translator().attend(
                 shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
             )
         except Exception as error:
             note = messages.alert(messages.sentence(error))
-            return replace(shown, attention=None), gr.skip(), gr.skip(), None, None, note, gr.update(visible=False)
+            hidden = gr.update(visible=False)
+            return replace(shown, attention=None), gr.skip(), gr.skip(), None, None, note, hidden, None, hidden
         layers, heads = attention.cross.shape[:2]
         layer, head = min(layer, layers - 1), min(head, heads - 1)
         return (
@@ -222,6 +232,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             draw_map(attention, kind, layer, head),
             gr.update(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head]),
             "", gr.update(visible=True),
+            figures.word_links(attention.source_tokens, attention.target_tokens, interpret.alignment(attention.cross)),
+            gr.update(visible=True),
         )
 
     def choose_kind(shown, kind, layer, head):
@@ -260,7 +272,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         return gr.update(choices=choices, value=choices[0][1]), ""
 
     look = [tab.shown, tab.kind, tab.layer, tab.head]
-    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs, tab.attention_note, tab.views]
+    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs, tab.attention_note, tab.views, tab.words, tab.word_view]
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
 

@@ -116,6 +116,24 @@ def test_several_sentences_keep_their_lines_and_each_has_its_attention(visit):
     assert any("girls" in token for token in labels(page, "column"))
 
 
+def test_pointing_at_a_word_lights_up_its_partners(visit):
+    page = visit()
+    translate(page)
+    shown_map(page, "Cross attention")
+    translation = page.input_value("#target-text textarea")
+    target = page.locator('.word[data-side="target"]')
+    assert " ".join(target.all_inner_texts()) == translation
+    assert " ".join(page.locator('.word[data-side="source"]').all_inner_texts()) == SENTENCE
+    linked = 0
+    for index in range(target.count()):
+        target.nth(index).hover()
+        assert page.locator('.word.lit[data-side="target"]').count() == 1
+        linked += page.locator('.word.lit[data-side="source"]').count()
+    assert linked >= target.count() - 1
+    page.mouse.move(0, 0)
+    page.locator(".word.lit").first.wait_for(state="detached")
+
+
 def test_settings_reach_the_search(visit):
     page = visit()
     page.get_by_text("Search settings").click()
@@ -169,7 +187,7 @@ def test_emoji_alone_come_back_and_the_page_says_that_no_attention_was_paid(visi
     translate(page, "🙂🚲")
     page.wait_for_function("document.querySelector('#target-text textarea').value.includes('🚲')")
     page.locator("#attention-note [role=alert]").wait_for()
-    assert page.locator("#heat-map").count() == 0
+    assert page.locator("#heat-map").count() == 0 and page.locator(".word").count() == 0
 
 
 @pytest.mark.parametrize("dark", [False, True])

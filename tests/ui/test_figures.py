@@ -33,6 +33,19 @@ def test_thumbnails_of_six_layers_and_eight_heads_stay_small():
     assert len(value["bytes"]) < 150 * 1024
 
 
+def test_word_pieces_become_words_and_links_follow_them():
+    source = ["▁a", "▁bi", "cycle", ".", "</s>"]
+    target = ["▁ein", "▁Fahr", "rad", ".", "</s>"]
+    value = figures.word_links(source, target, [0, 1, 2, 4, 3])
+    assert value["source"] == ["a", "bicycle."] and value["target"] == ["ein", "Fahrrad."]
+    # "." looks at </s>, and </s> at ".": neither is a link between words of the text.
+    assert value["links"] == [[0, 0], [1, 1]]
+
+
+def test_words_of_a_language_without_leading_space_marks_are_kept_whole():
+    assert figures.merge_words(["x", "y", "▁z", "</s>"]) == (["xy", "z", "</s>"], [0, 0, 1, 2])
+
+
 def test_legend_names_only_what_occurs_with_its_share():
     label_map = np.array([[0, 0, 0, 2]])
     html = figures.legend(label_map, ["ground", "hat", "<hair>"], np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))
