@@ -115,7 +115,7 @@ def _by_uniform_background(image: np.ndarray) -> np.ndarray | None:
     _, parts = cv2.connectedComponents(near, connectivity=4)
     ring = _border(near.shape, 0.005)
     outside = np.isin(parts, np.setdiff1d(np.unique(parts[ring]), 0))
-    mask = _clean(~(outside | _shadow(lab, background, outside)), distance, tolerance)
+    mask = _clean(~((near > 0) | _shadow(lab, background, outside)), distance, tolerance)
     touched = [side.any() for side in (mask[1], mask[-2], mask[:, 1], mask[:, -2])]
     return None if all(touched) else mask
 
@@ -129,10 +129,12 @@ def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.
     difference = lab - background
     light = cv2.GaussianBlur(lab[..., 0], (0, 0), 1.0)
     slope = np.hypot(cv2.Sobel(light, cv2.CV_32F, 1, 0, scale=0.125), cv2.Sobel(light, cv2.CV_32F, 0, 1, scale=0.125))
-    soft = (np.hypot(difference[..., 1], difference[..., 2]) < 5) & (np.abs(difference[..., 0] + 17) < 16) & (slope < 1.2)
+    hue = (np.hypot(difference[..., 1], difference[..., 2]) < 5) & (np.abs(difference[..., 0] + 17) < 16)
     near = cv2.distanceTransform((~outside).astype(np.uint8), cv2.DIST_L2, 5) < 0.05 * max(outside.shape)
-    _, parts = cv2.connectedComponents(((soft & near) | outside).astype(np.uint8), connectivity=4)
+    _, parts = cv2.connectedComponents(((hue & (slope < 1.2) & near) | outside).astype(np.uint8), connectivity=4)
     shadow = np.isin(parts, np.setdiff1d(np.unique(parts[outside]), 0)) & ~outside
+    # The garment's edge is steep on both of its sides; the outer side still has the shadow's hue.
+    shadow |= (cv2.dilate(shadow.astype(np.uint8), _ellipse(2)) > 0) & hue & near & ~outside
     # A garment of the background's hue would be eaten; a shadow is never that large.
     return shadow if shadow.sum() < 0.2 * (~outside).sum() else np.zeros_like(outside)
 
