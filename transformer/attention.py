@@ -62,6 +62,23 @@ def fused_attention(
     return context
 
 
+FEW_ROWS = 8
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b, as torch's linear: x (..., n), weight (m, n), bias (m,) -> (..., m).
+
+    A decoding step has a handful of rows only. On a CPU the product is then up to twice as quick the other way round,
+    as W x^T, because the weights are read in one sweep.
+    """
+    rows = x.shape[:-1].numel()
+    if rows > FEW_ROWS or x.device.type != "cpu" or torch.is_grad_enabled():
+        return F.linear(x, weight, bias)
+    columns = x.reshape(rows, -1).T
+    out = weight @ columns if bias is None else torch.addmm(bias[:, None], weight, columns)
+    return out.T.contiguous().view(*x.shape[:-1], -1)
+
+
 def causal_mask(length: int, device: torch.device | str | None = None, neighbourhood: int = 0) -> Tensor:
     """(1, 1, T, T) mask of the decoder's self-attention; True = allowed: j <= i (and i - j <= r/2 if r > 0)."""
     mask = torch.ones(length, length, dtype=torch.bool, device=device).tril()
@@ -175,14 +192,14 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, h, T, d) of one sequence x (B, T, d_model)."""
-        query, key, value = self.qkv(x).split(self.widths, dim=-1)
+        query, key, value = linear(x, self.qkv.weight, self.qkv.bias).split(self.widths, dim=-1)
         return self.split(query), self.split(key), self.split(value)
 
     def project_query(self, x: Tensor) -> Tensor:
         """Queries (B, h, T, d_k) of x (B, T, d_model)."""
         width = self.widths[0]
         bias = None if self.qkv.bias is None else self.qkv.bias[:width]
-        return self.split(F.linear(x, self.qkv.weight[:width], bias))
+        return self.split(linear(x, self.qkv.weight[:width], bias))
 
     def project_memory(self, memory: Tensor) -> KeyValue:
         """Keys and values (B, h, S, d) of memory (B, S, d_model)."""
@@ -213,4 +230,4 @@ class MultiHeadAttention(nn.Module):
             context = fused_attention(query, kept.key, kept.value, mask, dropout, full)
         if gate is not None:
             context = context * gate[..., None, None]
-        return self.output(context.transpose(1, 2).flatten(2)), weights
+        return linear(context.transpose(1, 2).flatten(2), self.output.weight, self.output.bias), weights

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.attention import BeamCache, KeyValue, MultiHeadAttention, neighbourhood_mask
+from transformer.attention import BeamCache, KeyValue, MultiHeadAttention, linear, neighbourhood_mask
 from transformer.config import TransformerConfig
 
 
@@ -94,7 +94,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, d_model) -> the same shape."""
-        return self.outer(self.activation(self.inner(x)))
+        inner = self.activation(linear(x, self.inner.weight, self.inner.bias))
+        return linear(inner, self.outer.weight, self.outer.bias)
 
 
 class EncoderLayer(nn.Module):
@@ -254,7 +255,7 @@ class Transformer(nn.Module):
 
     def project(self, x: Tensor) -> Tensor:
         """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""
-        return F.linear(x, self.embedding.weight, self.output_bias)
+        return linear(x, self.embedding.weight, self.output_bias)
 
     def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, project: bool = True) -> Tensor:
         """Logits (B, T, V) of each next token; project=False leaves the decoder's output (B, T, d_model).

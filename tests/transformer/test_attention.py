@@ -14,6 +14,7 @@ from transformer.attention import (
     causal_mask,
     fused_attention,
     key_mask,
+    linear,
     neighbourhood_mask,
     scaled_dot_product_attention,
 )
@@ -122,6 +123,16 @@ def test_gate_removes_a_head(pair):
     head = (attention_weights(query, key) @ value)[1, 1]
     by_hand = plain[1] - head @ ours.output.weight[:, 8:16].T  # d_v = 8: the second head's columns of W^O
     torch.testing.assert_close(gated[1], by_hand, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 6), (2, 1, 6), (1, 1, 6), (3, 5, 6)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear_of_few_rows_is_torchs_linear(shape, bias):
+    torch.manual_seed(0)
+    x, weight, offset = torch.randn(shape), torch.randn(10, 6), torch.randn(10) if bias else None
+    with torch.no_grad():
+        torch.testing.assert_close(linear(x, weight, offset), nn.functional.linear(x, weight, offset))
+        torch.testing.assert_close(linear(x, weight[:4]), nn.functional.linear(x, weight[:4]))
 
 
 def test_masks_say_what_may_be_looked_at():
