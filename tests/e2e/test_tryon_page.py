@@ -138,7 +138,14 @@ def landscape(path):
     Image.fromarray(np.concatenate([sky, hills]).clip(0, 255).astype(np.uint8)).save(path)
 
 
-@pytest.mark.parametrize("make, file", [(no_image, "holiday.png"), (truncated, "half.jpg"), (landscape, "hills.png")])
+def enormous(path):
+    Image.new("RGB", (10_000, 6_000), (120, 130, 140)).save(path, "JPEG", quality=40)
+
+
+@pytest.mark.parametrize(
+    "make, file",
+    [(no_image, "holiday.png"), (truncated, "half.jpg"), (landscape, "hills.png"), (enormous, "60 megapixels.jpg")],
+)
 def test_a_photo_that_cannot_be_used_gets_one_sentence_and_the_inputs_stay(visit, tmp_path, make, file):
     path = tmp_path / file
     make(path)
