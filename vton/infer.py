@@ -1,0 +1,168 @@
+"""`python -m vton.infer`: the released inference recipe on a data set in the released layout.
+
+    python -m vton.infer --checkpoints DIR --data ROOT/test --pairs ROOT/test_pairs.txt --out DIR [--noise 0]
+
+Everything is computed at 1024x768. Pictures are written lossless as <person number>_<cloth stem>.png.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vton import labels, pose
+from vton.agnostic import agnostic_image, agnostic_parse
+from vton.alias import gaussian_noise, misalignment
+from vton.checkpoints import load_released
+from vton.config import NETWORK_SIZE
+from vton.data import read_label_png
+from vton.pipeline import choose_device
+from vton.segmentation import binary_noise, segment
+from vton.warping import match, sampling_grid, warp
+
+SIZE = (1024, 768)
+FOLDERS = {"image": ("image",), "parse": ("image-parse", "image-parse-v3"), "keypoints": ("openpose-json", "openpose_json"),
+           "pose": ("openpose-img", "openpose_img"), "cloth": ("cloth",), "cloth_mask": ("cloth-mask",)}
+
+
+@dataclass
+class Sample:
+    """One pair at 1024x768: person, cloth, pose (H,W,3) uint8; parse (H,W) LIP; cloth_mask (H,W) bool; keypoints (25,3)."""
+
+    person: np.ndarray
+    parse: np.ndarray
+    keypoints: np.ndarray
+    pose: np.ndarray
+    cloth: np.ndarray
+    cloth_mask: np.ndarray
+
+
+def read_pairs(file: Path) -> list[tuple[str, str]]:
+    """(person file, cloth file) per line. ValueError names the line that holds something else; an empty list is an error."""
+    if not file.is_file():
+        raise FileNotFoundError(f"There is no pair list {file.name}.")
+    pairs = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        parts = line.split()
+        if not parts:
+            continue
+        if len(parts) != 2 or any(Path(p).name != p for p in parts):
+            raise ValueError(f"{file.name}, line {number}: expected 'person.jpg cloth.jpg', got '{line[:80]}'.")
+        pairs.append((parts[0], parts[1]))
+    if not pairs:
+        raise ValueError(f"{file.name} holds no pair; expected 'person.jpg cloth.jpg' on each line.")
+    return pairs
+
+
+def find_folders(root: Path) -> dict[str, Path]:
+    """The folders of a data set in either naming style. FileNotFoundError names the missing one."""
+    found = {}
+    for kind, names in FOLDERS.items():
+        folder = next((root / n for n in names if (root / n).is_dir()), None)
+        if folder is None:
+            raise FileNotFoundError(f"'{root.name}' has no folder {' or '.join(names)}.")
+        found[kind] = folder
+    return found
+
+
+def sample_files(folders: dict[str, Path], person: str, cloth: str) -> dict[str, Path]:
+    """The six files of a pair. FileNotFoundError names the missing one."""
+    stem = Path(person).stem
+    files = {"image": folders["image"] / person, "parse": folders["parse"] / f"{stem}.png",
+             "keypoints": folders["keypoints"] / f"{stem}_keypoints.json", "pose": folders["pose"] / f"{stem}_rendered.png",
+             "cloth": folders["cloth"] / cloth, "cloth_mask": folders["cloth_mask"] / cloth}
+    for file in files.values():
+        if not file.is_file():
+            raise FileNotFoundError(f"{file.parent.name}/{file.name} is missing, which the pair '{person} {cloth}' needs.")
+    return files
+
+
+def read_sample(files: dict[str, Path]) -> Sample:
+    """Reads a pair. ValueError names the file and what is wrong with it."""
+    def picture(kind):
+        image = cv2.imread(str(files[kind]))
+        if image is None:
+            raise ValueError(f"{files[kind].parent.name}/{files[kind].name} cannot be read as a picture.")
+        return image[..., ::-1]
+
+    person, parse = picture("image"), read_label_png(files["parse"])
+    if parse.shape != person.shape[:2]:
+        raise ValueError(f"{files['parse'].name} has size {parse.shape[0]}x{parse.shape[1]}, its photograph {person.shape[0]}x{person.shape[1]}.")
+    if parse.max() > 19:
+        raise ValueError(f"{files['parse'].name} holds label {parse.max()}; a parse holds the labels 0 to 19.")
+    keypoints = pose.load_openpose_json(files["keypoints"])
+    if not pose.present(keypoints)[[2, 5]].all():
+        raise ValueError(f"{files['keypoints'].name} has no shoulders; the pair cannot be dressed.")
+    keypoints[:, :2] *= (SIZE[1] / person.shape[1], SIZE[0] / person.shape[0])
+
+    def fit(image, nearest=False):
+        if image.shape[:2] == SIZE:
+            return np.ascontiguousarray(image)
+        return cv2.resize(image, SIZE[::-1], interpolation=cv2.INTER_NEAREST if nearest else cv2.INTER_AREA)
+    mask = cv2.imread(str(files["cloth_mask"]), cv2.IMREAD_GRAYSCALE)
+    if mask is None:
+        raise ValueError(f"cloth-mask/{files['cloth_mask'].name} cannot be read as a picture.")
+    return Sample(fit(person), fit(parse, True), keypoints, fit(picture("pose")), fit(picture("cloth")), fit(mask) >= 128)
+
+
+def synthesise(networks: dict[str, nn.Module], sample: Sample, seed: int | None = 0, device: torch.device | str = "cpu") -> np.ndarray:
+    """The released recipe on one pair -> (1024, 768, 3) uint8. seed: of both noises; None sets them to zero."""
+    def tensor(image):
+        return torch.from_numpy(np.ascontiguousarray(image).astype(np.float32).transpose(2, 0, 1) / 127.5 - 1)[None].to(device)
+
+    agnostic = tensor(agnostic_image(sample.person, sample.parse, sample.keypoints))
+    parse_agnostic = labels.one_hot(labels.lip_to_13(agnostic_parse(sample.parse, sample.keypoints)), 13)
+    pose_map, cloth = tensor(sample.pose), tensor(sample.cloth)
+    cloth_mask = torch.from_numpy(sample.cloth_mask.astype(np.float32))[None, None].to(device)
+    noise = planes = None
+    if seed is not None:
+        noise = binary_noise((1, 1, *NETWORK_SIZE), torch.Generator().manual_seed(seed), device)
+        planes = gaussian_noise(seed, device)
+    with torch.inference_mode():
+        classes = segment(networks["segmentation"], cloth, cloth_mask, torch.from_numpy(parse_agnostic)[None].to(device), pose_map, noise)
+        table = torch.from_numpy(labels.ALIAS_FROM_SEGMENTATION.astype(np.int64)).to(device)
+        seven: Tensor = F.one_hot(table[classes], 7).permute(0, 3, 1, 2).float()
+        theta = match(networks["matching"], seven[:, 2:3], pose_map, agnostic, cloth)
+        grid = sampling_grid(theta, SIZE)
+        warped, warped_mask = warp(cloth, grid), warp(cloth_mask, grid)
+        misalign, divided = misalignment(seven, warped_mask)
+        picture = networks["alias"](torch.cat((agnostic, pose_map, warped), 1), seven, divided, misalign, noise=planes)
+    return ((picture[0].clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).permute(1, 2, 0).cpu().numpy()
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--pairs", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--noise", type=int, default=1, choices=(0, 1), help="0 sets the noise channel and the noise planes to zero")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args(argv)
+    try:
+        device = choose_device(options.device)
+        pairs, folders = read_pairs(options.pairs), find_folders(options.data)
+        files = [sample_files(folders, *pair) for pair in pairs]  # all are there before the first picture is written
+        networks = {k: n.to(device) for k, n in load_released(options.checkpoints).items()}
+        options.out.mkdir(parents=True, exist_ok=True)
+        for (person, cloth), paths in zip(pairs, files):
+            picture = synthesise(networks, read_sample(paths), options.seed if options.noise else None, device)
+            name = f"{person.split('_')[0].split('.')[0]}_{Path(cloth).stem}.png"
+            cv2.imwrite(str(options.out / name), picture[..., ::-1])
+            print(name, flush=True)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
