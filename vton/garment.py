@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
+from vton import pose
 from vton.photo import InputError
 
 BACKGROUND = 246
@@ -197,13 +198,39 @@ def _looks_like_trousers(mask: np.ndarray) -> bool:
     return legs > 0.85 * (int(0.95 * h) - int(0.45 * h))
 
 
+def _shows_head(image: np.ndarray, mask: np.ndarray) -> bool:
+    """Whether the cut-out contains a wearer's head: image (H, W, 3) uint8, mask (H, W) bool.
+
+    MediaPipe sees people in some flat garments too; those have no face of a person's size at a person's height above the
+    shoulders, or it is made of background. A person in a print is smaller than the garment.
+    """
+    try:
+        wearer = pose.detect(image)
+    except InputError:
+        return False
+    k = wearer.keypoints
+    if not pose.present(k)[[0, 2, 5, 15, 16]].all():
+        return False
+    shoulders = k[5, 0] - k[2, 0]  # negative when the sides are swapped
+    height = k[[2, 5], 1].mean() - k[0, 1]
+    eyes = k[16, 0] - k[15, 0]
+    if shoulders < 0.05 * image.shape[1] or not 0.5 * shoulders < height < 1.5 * shoulders or eyes < 0.08 * shoulders:
+        return False
+    if (wearer.person_mask > 0.5).sum() < 0.4 * mask.sum():
+        return False
+    head = np.zeros(mask.shape, np.uint8)
+    cv2.circle(head, (round(float(k[0, 0])), round(float(k[0, 1]))), max(2, round(0.2 * float(shoulders))), 1, -1)
+    return bool(mask[head > 0].mean() > 0.8)
+
+
 def cut_out(image: np.ndarray) -> Garment:
     """Separate a garment from its background.
 
     image: (H, W, 3) uint8 RGB or (H, W, 4) RGBA. Transparency is trusted where there is some; a border of one colour,
     also one that changes smoothly, gives the background; everything else goes through GrabCut.
     Returns a Garment of the picture's size, at most 2048 on its longer side.
-    Raises InputError when nothing, next to nothing or the whole picture would be cut out, and for trousers.
+    Raises InputError when nothing, next to nothing or the whole picture would be cut out, when the cut-out contains
+    somebody's head, and for trousers.
     """
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:
@@ -232,6 +259,8 @@ def cut_out(image: np.ndarray) -> Garment:
                 mask.shape, 0.01).sum():
             mask, method = _by_grabcut(small), "grabcut"
         _complain(mask)
+        if _shows_head(small, mask):
+            raise InputError("Somebody wears this garment; use a picture of the garment alone, laid flat or on a hanger.")
         if scale < 1:
             mask = cv2.GaussianBlur(cv2.resize(mask.astype(np.float32), (W, H), interpolation=cv2.INTER_LINEAR),
                                     (0, 0), 0.5 / scale) > 0.5

@@ -125,6 +125,17 @@ def test_unusable_pictures_get_one_sentence(name):
     assert str(caught.value).endswith(".") and str(caught.value).count(".") == 1
 
 
+def test_a_garment_on_a_wearer_gets_one_sentence_and_a_printed_person_does_not():
+    person = draw_pair(1, (H, W), pose="down").person
+    with pytest.raises(InputError, match="Somebody wears this garment"):
+        garment.cut_out(person)
+    cloth, mask = drawn(14, sleeves="short", print_="plain")
+    cloth = cloth.copy()
+    cloth[200:328, 144:240] = draw_pair(1, (128 * 2, 96 * 2), pose="down").person[::2, ::2]
+    image = on(np.full((H, W, 3), 255.0), cloth, mask)
+    assert iou(garment.cut_out(image).mask, mask) > 0.95
+
+
 def test_a_garment_without_margin_gets_one_sentence():
     image = np.full((H, W, 3), (160, 40, 60), np.uint8)
     image[:6, :9] = 255
