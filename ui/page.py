@@ -27,7 +27,7 @@ def build(services: Services, runs: Path = Path("runs")) -> gr.Blocks:
                 tryon_tab = tryon.layout(services)
             with gr.Tab("Train", id="train") as third:
                 train_tab = train.layout(runs)
-            with gr.Tab("About the models", id="about") as fourth:
+            with gr.Tab("About", id="about") as fourth:
                 about.layout()
         translate.events(translate_tab, services, page)
         tryon.events(tryon_tab, services)

@@ -210,7 +210,7 @@ def test_fits_a_phone(visit, dark):
 
 def test_about_shows_every_card(visit):
     page = visit()
-    page.get_by_role("tab", name="About the models").click()
+    page.get_by_role("tab", name="About").click()
     for name in assets.list_models():
         card = page.get_by_role("button", name=name)
         card.click()
