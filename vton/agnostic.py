@@ -135,7 +135,7 @@ def agnostic_image(
 ) -> np.ndarray:
     """I_a: the person with trunk, arms and neck painted gray (128), head and lower body pasted back.
 
-    person: (H, W, 3) uint8 RGB; parse: (H, W) LIP labels 0-19; keypoints: (25, 3) x, y, confidence in pixels of `person`.
+    person: (H, W, 3) uint8 RGB; parse: (H, W) LIP labels 0-19; keypoints: (25, 3) x, y, confidence in its pixels.
     Returns (H, W, 3) uint8. Gray 128 becomes 0.004 in [-1, 1]; the paper says 0. Hair is not pasted back, as in the
     released system. Hips that are missing are guessed from the shoulders, hips that coincide are not spread.
 

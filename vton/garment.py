@@ -64,7 +64,12 @@ def _fit_background(lab: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, flo
         error = np.linalg.norm(b - A @ plane, axis=1)
         fits = error < max(4.0, 3 * float(np.median(error[fits])))
     background = terms @ plane
-    return background, np.linalg.norm(lab - background, axis=2), float(np.percentile(error[fits], 90)), float(fits.mean())
+    return (
+        background,
+        np.linalg.norm(lab - background, axis=2),
+        float(np.percentile(error[fits], 90)),
+        float(fits.mean()),
+    )
 
 
 def _fill_holes(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
@@ -124,8 +129,8 @@ def _by_uniform_background(image: np.ndarray) -> np.ndarray | None:
 def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.ndarray:
     """The garment's soft shadow: (H, W) bool.
 
-    It is darker than the background but of its hue, changes slowly where a garment's edge changes at once, hangs together
-    with the background, and is narrow. lab, background: (H, W, 3) CIELAB; outside: (H, W) bool, known background.
+    It is darker than the background but of its hue, changes slowly where a garment's edge changes at once, hangs
+    together with the background, and is narrow. lab, background: (H, W, 3) CIELAB; outside: (H, W) bool, known background.
     """
     difference = lab - background
     light = cv2.GaussianBlur(lab[..., 0], (0, 0), 1.0)
@@ -180,7 +185,7 @@ def _by_grabcut(image: np.ndarray) -> np.ndarray:
 
 
 def _looks_like_trousers(mask: np.ndarray) -> bool:
-    """Two legs: from somewhere above the middle down to the hem, rows are cut in two halves and no sleeve stands out."""
+    """Two legs: from the middle down to the hem, rows are cut in two halves and no sleeve stands out."""
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     box = mask[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1]
     h, w = box.shape
@@ -201,8 +206,8 @@ def _looks_like_trousers(mask: np.ndarray) -> bool:
 def _shows_head(image: np.ndarray, mask: np.ndarray) -> bool:
     """Whether the cut-out contains a wearer's head: image (H, W, 3) uint8, mask (H, W) bool.
 
-    MediaPipe sees people in some flat garments too; those have no face of a person's size at a person's height above the
-    shoulders, or it is made of background. A person in a print is smaller than the garment.
+    MediaPipe sees people in some flat garments too; those have no face of a person's size at a person's height above
+    the shoulders, or it is made of background. A person in a print is smaller than the garment.
     """
     try:
         wearer = pose.detect(image)
@@ -260,7 +265,9 @@ def cut_out(image: np.ndarray) -> Garment:
             mask, method = _by_grabcut(small), "grabcut"
         _complain(mask)
         if _shows_head(small, mask):
-            raise InputError("Somebody wears this garment; use a picture of the garment alone, laid flat or on a hanger.")
+            raise InputError(
+                "Somebody wears this garment; use a picture of the garment alone, laid flat or on a hanger."
+            )
         if scale < 1:
             mask = cv2.GaussianBlur(cv2.resize(mask.astype(np.float32), (W, H), interpolation=cv2.INTER_LINEAR),
                                     (0, 0), 0.5 / scale) > 0.5
@@ -278,7 +285,9 @@ def _complain(mask: np.ndarray) -> None:
     if covered > 0.93 or (mask & ring).sum() > 0.6 * ring.sum():
         raise InputError(f"The garment cannot be told from its background; {_ADVICE}.")
     if _looks_like_trousers(mask):
-        raise InputError("This looks like a pair of trousers; use an upper garment such as a shirt, a sweater or a jacket.")
+        raise InputError(
+            "This looks like a pair of trousers; use an upper garment such as a shirt, a sweater or a jacket."
+        )
 
 
 def with_mask(image: np.ndarray, mask: np.ndarray, method: str = "alpha") -> Garment:
@@ -342,8 +351,8 @@ def sleeves(mask: np.ndarray) -> str:
     """Estimate the kind of sleeve from a garment's outline: "none", "short" (to the elbow) or "long".
 
     mask: (H, W), garment above 0, upright and seen from the front. A rule on the outline's width from top to bottom:
-    short sleeves reach their full width near the top and leave a narrower trunk below; long sleeves lie beside the trunk
-    far down, or slope outwards all the way; without sleeves the outline is slim and straight.
+    short sleeves reach their full width near the top and leave a narrower trunk below; long sleeves lie beside the
+    trunk far down, or slope outwards all the way; without sleeves the outline is slim and straight.
     """
     mask = np.asarray(mask)
     if not mask.any():

@@ -1,7 +1,7 @@
 """The three label maps of VITON-HD, their names and colours, and the tables between them.
 
-A parse carries the 20 labels of LIP. The segmentation generator works with 13 classes (section 3.2), the ALIAS generator
-with 7 (section 3.4). Left and right are the person's own: in a frontal picture the left arm is at the right.
+A parse carries the 20 labels of LIP. The segmentation generator works with 13 classes (section 3.2), the ALIAS
+generator with 7 (section 3.4). Left and right are the person's own: in a frontal picture the left arm is at the right.
 """
 
 import numpy as np

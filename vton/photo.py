@@ -151,7 +151,7 @@ def load_image(source, alpha: bool = False, longest: int = LONGEST) -> np.ndarra
         image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
     if min(image.size) < SHORTEST:
         raise InputError(
-            f"This picture is only {image.width} x {image.height} pixels; use one with at least {SHORTEST} on each side."
+            f"This picture is only {image.width} x {image.height} pixels; use one with {SHORTEST} or more on each side."
         )
     array = np.array(image)
     if transparent and not alpha:
@@ -171,7 +171,7 @@ def present(keypoints: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Frame:
-    """A 3:4 box in pixels of the photograph: columns x0 to x1, rows y0 to y1, ends excluded; may exceed the photograph."""
+    """A 3:4 box in pixels of the photograph, which it may exceed: columns x0 to x1, rows y0 to y1, ends excluded."""
 
     x0: int
     y0: int
@@ -210,7 +210,9 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
     height = max(trunk / TRUNK_SHARE, shoulders / SHOULDER_SHARE * 4 / 3, TRUNK_PER_SHOULDERS * shoulders / TRUNK_SHARE
                  if hip is None else 0.0)
     if height < SHORTEST:
-        raise InputError("The person is too small or lies down; use a photo in which a standing person fills the picture.")
+        raise InputError(
+            "The person is too small or lies down; use a photo in which a standing person fills the picture."
+        )
     centre_x = neck[0] if hip is None else (neck[0] + hip[0]) / 2
 
     arms = points[[i for i in (3, 4, 6, 7) if found[i]]]
@@ -293,7 +295,9 @@ def paste(photo: np.ndarray, picture: np.ndarray, frame: Frame, region: np.ndarr
     between blend (a soft seam). Returns (H0, W0, 3) uint8. Outside the frame the photograph stays as well.
     """
     if region.shape != photo.shape[:2] or region.dtype != np.uint8:
-        raise ValueError(f"The region is an (H, W) uint8 map of the photograph's size, not {region.shape} {region.dtype}.")
+        raise ValueError(
+            f"The region is an (H, W) uint8 map of the photograph's size, not {region.shape} {region.dtype}."
+        )
     result = photo.copy()
     H0, W0 = photo.shape[:2]
     xa, xb = np.clip([frame.x0, frame.x1], 0, W0)
@@ -309,7 +313,7 @@ def paste(photo: np.ndarray, picture: np.ndarray, frame: Frame, region: np.ndarr
 
 
 def keypoints_to_frame(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
-    """(25, 3) keypoints in pixels of the photograph -> pixels of the frame's picture of `size` = (H, W); missing stay 0."""
+    """(25, 3) keypoints in the photograph -> in the frame's picture of `size` = (H, W), in pixels; missing stay 0."""
     moved = np.zeros((25, 3), np.float32)
     found = present(keypoints)
     scale = np.array([size[1] / frame.width, size[0] / frame.height])
@@ -319,7 +323,7 @@ def keypoints_to_frame(keypoints: np.ndarray, frame: Frame, size: tuple[int, int
 
 
 def keypoints_to_photo(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
-    """(25, 3) keypoints in pixels of the frame's picture of `size` = (H, W) -> pixels of the photograph; missing stay 0."""
+    """(25, 3) keypoints in the frame's picture of `size` = (H, W) -> in the photograph, in pixels; missing stay 0."""
     moved = np.zeros((25, 3), np.float32)
     found = present(keypoints)
     scale = np.array([frame.width / size[1], frame.height / size[0]])

@@ -108,7 +108,20 @@ _LANDMARK = {
 }
 _MIDDLES = {1: (2, 5), 8: (9, 12)}
 # A joint is lost with its parent; parents come first.
-_PARENTS = ((3, 2), (4, 3), (6, 5), (7, 6), (10, 9), (11, 10), (22, 11), (24, 11), (13, 12), (14, 13), (19, 14), (21, 14))
+_PARENTS = (
+    (3, 2),
+    (4, 3),
+    (6, 5),
+    (7, 6),
+    (10, 9),
+    (11, 10),
+    (22, 11),
+    (24, 11),
+    (13, 12),
+    (14, 13),
+    (19, 14),
+    (21, 14),
+)
 _HEAD = (0, 15, 16, 17, 18)
 MIN_VISIBILITY = 0.5
 WORKING_SIZE = 1024
@@ -236,7 +249,7 @@ def _find(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Cover the box around a silhouette with the colour of its surroundings; a silhouette's shape would be found again."""
+    """Cover the box around a silhouette with the colour around it; the silhouette's shape alone would be found again."""
     rows, columns = np.flatnonzero((mask > 0.3).any(1)), np.flatnonzero((mask > 0.3).any(0))
     margin = max(4, len(columns) // 20)
     box = (slice(max(0, rows[0] - margin), rows[-1] + margin), slice(max(0, columns[0] - margin), columns[-1] + margin))
@@ -250,8 +263,8 @@ def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
 def detect(photo: np.ndarray) -> Pose:
     """Find the person in a photograph.
 
-    photo: (H, W, 3) uint8 RGB, upright. Returns a Pose in pixels of the photo. Of several people the one with the largest
-    silhouette is taken, and `others` is 1.
+    photo: (H, W, 3) uint8 RGB, upright. Returns a Pose in pixels of the photo. Of several people the one with the
+    largest silhouette is taken, and `others` is 1.
     Raises InputError when nobody is found. Left and right are the person's own.
     """
     photo = np.asarray(photo)
@@ -293,7 +306,9 @@ def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
     elif trunk and shoulders < 0.35 * trunk:
         notes.append("The person stands sideways; a photo from the front gives a better result.")
     if not found[8]:
-        notes.append("The hips are not in the photo, so the garment's lower edge is a guess; show the person down to the thighs.")
+        notes.append(
+            "The hips are not in the photo, so the garment's lower edge is a guess; show the person down to the thighs."
+        )
     else:
         knees = [(k[hip], k[knee]) for hip, knee in ((9, 10), (12, 13)) if found[hip] and found[knee]]
         if knees and max(float(knee[1] - hip[1]) for hip, knee in knees) < 0.45 * trunk:

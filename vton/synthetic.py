@@ -21,13 +21,37 @@ SLEEVES = ("none", "short", "long")
 POSES = ("down", "hips", "raised")
 HAIR = ("short", "bob", "long", "bun")
 
-_SKIN = [(252, 224, 204), (244, 206, 178), (228, 182, 148), (205, 153, 116), (168, 116, 82), (128, 84, 60), (96, 62, 46)]
-_HAIR_COLOURS = [(38, 28, 26), (62, 42, 32), (98, 64, 40), (146, 98, 56), (196, 152, 92), (122, 52, 30), (150, 146, 142)]
+_SKIN = [
+    (252, 224, 204),
+    (244, 206, 178),
+    (228, 182, 148),
+    (205, 153, 116),
+    (168, 116, 82),
+    (128, 84, 60),
+    (96, 62, 46),
+]
+_HAIR_COLOURS = [
+    (38, 28, 26),
+    (62, 42, 32),
+    (98, 64, 40),
+    (146, 98, 56),
+    (196, 152, 92),
+    (122, 52, 30),
+    (150, 146, 142),
+]
 _CLOTH_COLOURS = [
     (198, 52, 58), (36, 74, 138), (44, 118, 92), (232, 178, 62), (112, 62, 128), (38, 40, 52), (226, 112, 72),
     (88, 158, 190), (210, 198, 176), (150, 166, 120), (222, 138, 158), (120, 74, 52), (228, 226, 220), (70, 96, 108),
 ]
-_TROUSER_COLOURS = [(52, 72, 108), (42, 44, 52), (120, 104, 86), (84, 104, 136), (70, 78, 62), (146, 130, 112), (96, 48, 56)]
+_TROUSER_COLOURS = [
+    (52, 72, 108),
+    (42, 44, 52),
+    (120, 104, 86),
+    (84, 104, 136),
+    (70, 78, 62),
+    (146, 130, 112),
+    (96, 48, 56),
+]
 _BACKGROUNDS = [(226, 226, 224), (214, 220, 226), (230, 220, 208), (206, 216, 208), (222, 210, 216), (196, 204, 212)]
 _IRIS = [(92, 62, 40), (70, 48, 34), (88, 116, 140), (92, 116, 82), (60, 44, 36)]
 _WORDS = ("ATELIER", "LINEN", "HELLO", "PARIS", "COTTON", "STUDIO", "SUNNY", "WAVE", "NORTH", "INDIGO")
@@ -90,7 +114,7 @@ class _Skeleton:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How a garment is cut: sleeve kind, sleeve length (share of the arm), neckline width, depth and kind, hem, ease."""
+    """How a garment is cut: sleeve kind and length (share of the arm), neckline width, depth and kind, hem, ease."""
 
     sleeves: str
     reach: float
@@ -125,7 +149,7 @@ def _along_arm(skeleton: _Skeleton, side: int, distance: float):
 
 @dataclass(frozen=True)
 class _Points:
-    """outline (n, 2) in order around the garment, names (n,), inside (m, 2); equal names and order on every skeleton."""
+    """outline (n, 2) in order around the garment, names (n,), inside (m, 2); the same order on every skeleton."""
 
     outline: np.ndarray
     names: tuple[str, ...]
@@ -158,8 +182,12 @@ def _garment_points(cut: _Cut, skeleton: _Skeleton) -> _Points:
         armpit = np.array([x + sign * (skeleton.chest + cut.ease), shoulder[1] + 100]) + (sign * 6 * lift, -22 * lift)
         collar = np.array([x + sign * cut.neck_width, y - 50 + 0.45 * (shoulder[1] - y)])
         if cut.sleeves == "none":
-            points = [("collar", collar), ("tip", shoulder + (-sign * 4, -30)), ("armhole", shoulder + (-sign * 16, 34)),
-                      ("armpit", armpit)]
+            points = [
+                ("collar", collar),
+                ("tip", shoulder + (-sign * 4, -30)),
+                ("armhole", shoulder + (-sign * 16, 34)),
+                ("armpit", armpit),
+            ]
         else:
             arm = sum(np.linalg.norm(b[side] - a[side]) for a, b in (
                 (skeleton.shoulders, skeleton.elbows), (skeleton.elbows, skeleton.wrists)))
@@ -577,8 +605,13 @@ def _draw_back_hair(canvas: _Canvas, rng, look: _Look, place, neck):
     if look.hair_style == "bun":
         centre = place(0, -128)
         angles = np.linspace(0, 2 * np.pi, 28, endpoint=False)
-        _draw_hair_mass(canvas, rng, centre + np.stack([40 * np.cos(angles), 34 * np.sin(angles)], -1) * look.head, look,
-                        place(-8, -150))
+        _draw_hair_mass(
+            canvas,
+            rng,
+            centre + np.stack([40 * np.cos(angles), 34 * np.sin(angles)], -1) * look.head,
+            look,
+            place(-8, -150),
+        )
     if look.hair_style in ("bob", "long"):
         drop = 92 if look.hair_style == "bob" else 240
         spread = 96 if look.hair_style == "bob" else 104
@@ -603,23 +636,39 @@ def _draw_lower_body(canvas: _Canvas, rng, skeleton: _Skeleton, look: _Look):
                  (middle[0] + width * 1.04, middle[1] + 30), (middle[0] + width * 1.18, hem),
                  (middle[0], hem + 10), (middle[0] - width * 1.18, hem), (middle[0] - width * 1.04, middle[1] + 30)]
         u = width * 1.1
-        canvas.polygon(_smooth(np.array(shape), {0, 1, 3, 5}), look.lower, 12,
-                       lambda x, y: 1.04 - 0.30 * ((x - middle[0]) / u + 0.25) ** 2 + 0.03 * np.sin((x - middle[0]) / 13))
+        canvas.polygon(
+            _smooth(np.array(shape), {0, 1, 3, 5}),
+            look.lower,
+            12,
+            lambda x, y: 1.04 - 0.30 * ((x - middle[0]) / u + 0.25) ** 2 + 0.03 * np.sin((x - middle[0]) / 13),
+        )
     else:
         reach = 0.5 * width
         for hip, sign in ((left, -1), (right, 1)):
             top = np.array([middle[0] + sign * reach * 0.96, middle[1] + 10])
             canvas.limb(top, top + (sign * 8, 460), reach + 10, reach - 8, look.lower, 9, 0.5)
-        shape = [(middle[0] - width * 0.86, waist_y), (middle[0] + width * 0.86, waist_y), (middle[0] + width, middle[1]),
-                 (middle[0] + width * 0.98, middle[1] + 70), (middle[0], middle[1] + 110),
-                 (middle[0] - width * 0.98, middle[1] + 70), (middle[0] - width, middle[1])]
+        shape = [
+            (middle[0] - width * 0.86, waist_y),
+            (middle[0] + width * 0.86, waist_y),
+            (middle[0] + width, middle[1]),
+            (middle[0] + width * 0.98, middle[1] + 70),
+            (middle[0], middle[1] + 110),
+            (middle[0] - width * 0.98, middle[1] + 70),
+            (middle[0] - width, middle[1]),
+        ]
         canvas.polygon(_smooth(np.array(shape), {0, 1}), look.lower, 9,
                        lambda x, y: 1.04 - 0.34 * ((x - middle[0]) / width + 0.2) ** 2)
         dark = look.lower * 0.6
-        canvas.line([(middle[0] + 2, middle[1] + 20), (middle[0], middle[1] + 112), (middle[0] - 1, 1030)], 3, dark, 0.6)
+        canvas.line(
+            [(middle[0] + 2, middle[1] + 20), (middle[0], middle[1] + 112), (middle[0] - 1, 1030)], 3, dark, 0.6
+        )
         for sign in (-1, 1):
-            canvas.line([(middle[0] + sign * width * 0.84, middle[1] - 16), (middle[0] + sign * width * 0.6, middle[1] + 34)],
-                        3, dark, 0.6)
+            canvas.line(
+                [(middle[0] + sign * width * 0.84, middle[1] - 16), (middle[0] + sign * width * 0.6, middle[1] + 34)],
+                3,
+                dark,
+                0.6,
+            )
 
 
 def _draw_torso_skin(canvas: _Canvas, skeleton: _Skeleton, look: _Look, place):
@@ -635,7 +684,9 @@ def _draw_torso_skin(canvas: _Canvas, skeleton: _Skeleton, look: _Look, place):
     canvas.limb(chin, (x, y - 14), 43, 47, look.skin * 0.97, 10, 0.30)
     canvas.glow((chin[0] + 5, chin[1] + 30), 38, 20, look.skin * 0.62, 0.45)
     for sign in (-1, 1):  # collar bones
-        canvas.line([(x + sign * 20, y + 6), (x + sign * 58, y - 4), (x + sign * 98, y - 10)], 4, look.skin * 0.72, 0.28)
+        canvas.line(
+            [(x + sign * 20, y + 6), (x + sign * 58, y - 4), (x + sign * 98, y - 10)], 4, look.skin * 0.72, 0.28
+        )
 
 
 def _draw_hand(canvas: _Canvas, skeleton: _Skeleton, look: _Look, side: int, label: int):
@@ -664,8 +715,16 @@ def _draw_head(canvas: _Canvas, rng, look: _Look, place, nose):
     half = [(26, -104), (52, -86), (66, -46), (67, -6), (61, 32), (46, 62), (24, 80)]
     oval = [*half, (0, 84), *[(-x, y) for x, y in half[::-1]], (0, -110)]
     c = place(0, -10)
-    canvas.polygon(_smooth(place(*np.array(oval).T)), skin, 13, lambda x, y: np.clip(
-        1.045 - 0.17 * (((x - c[0]) / (70 * h) + 0.18) ** 2) - 0.10 * np.clip((y - c[1]) / (95 * h), -1, 1) ** 2, 0.6, 1.1))
+    canvas.polygon(
+        _smooth(place(*np.array(oval).T)),
+        skin,
+        13,
+        lambda x, y: np.clip(
+            1.045 - 0.17 * (((x - c[0]) / (70 * h) + 0.18) ** 2) - 0.10 * np.clip((y - c[1]) / (95 * h), -1, 1) ** 2,
+            0.6,
+            1.1,
+        ),
+    )
     for sign in (-1, 1):
         canvas.glow(place(sign * 38, 14), 20 * h, 15 * h, _mix(skin, (226, 96, 92), 0.5), 0.30)
         canvas.glow(place(sign * 29, -36), 19 * h, 11 * h, deep, 0.20)
@@ -683,7 +742,9 @@ def _draw_head(canvas: _Canvas, rng, look: _Look, place, nose):
         canvas.limb(iris, iris + 0.01, 6.0 * h, 6.0 * h, look.iris * 1.15, 13, 0)
         canvas.limb(iris, iris + 0.01, 3.4 * h, 3.4 * h, (18, 14, 14), 13, 0)
         canvas.limb(iris + (-2.4 * h, -2.8 * h), iris + (-2.4 * h, -2.79 * h), 1.8 * h, 1.8 * h, (255, 255, 255), 13, 0)
-        lid = place(*np.array([(ex - 17, ey + 1), (ex - 8, ey - 7), (ex + 1, ey - 9), (ex + 9, ey - 7), (ex + 17, ey + 0)]).T)
+        lid = place(
+            *np.array([(ex - 17, ey + 1), (ex - 8, ey - 7), (ex + 1, ey - 9), (ex + 9, ey - 7), (ex + 17, ey + 0)]).T
+        )
         canvas.line(lid, 4.2 * h, (40, 26, 24), 0.92)
         canvas.line(lid + (0, -6 * h), 2.0 * h, deep, 0.45)
         under = place(*np.array([(ex - 13, ey + 5), (ex, ey + 8), (ex + 13, ey + 5)]).T)
@@ -717,14 +778,33 @@ def _draw_front_hair(canvas: _Canvas, rng, look: _Look, place, neck):
         inner = [(60, side), (62, -28), (48, -54), (10, -58), (-30, -54), (-56, -44), (-60, side)]
     if look.hair_style == "long":
         inner = [(62, side), (60, -34), (40, -62), (4, -88), (-36, -66), (-58, -36), (-62, side)]
-    outer = [(-76, side), (-80, -48), (-66, -100), (-34, -126), (0, -132), (36, -126), (68, -100), (82, -48), (77, side)]
+    outer = [
+        (-76, side),
+        (-80, -48),
+        (-66, -100),
+        (-34, -126),
+        (0, -132),
+        (36, -126),
+        (68, -100),
+        (82, -48),
+        (77, side),
+    ]
     shape = _smooth(place(*np.array(inner + outer).T), {0, 6, 7, 15})
     canvas.glow(place(0, -62), 60 * look.head, 16 * look.head, look.skin * 0.55, 0.35)
     _draw_hair_mass(canvas, rng, shape, look, crown)
     if look.hair_style == "long":
         for sign in (-1, 1):
-            lock = [(sign * 62, 0), (sign * 74, -30), (sign * 92, 30), (sign * 104, 130), (sign * 96, 226), (sign * 84, 262),
-                    (sign * 70, 220), (sign * 68, 130), (sign * 66, 60)]
+            lock = [
+                (sign * 62, 0),
+                (sign * 74, -30),
+                (sign * 92, 30),
+                (sign * 104, 130),
+                (sign * 96, 226),
+                (sign * 84, 262),
+                (sign * 70, 220),
+                (sign * 68, 130),
+                (sign * 66, 60),
+            ]
             _draw_hair_mass(canvas, rng, _smooth(place(*np.array(lock).T)), look, crown)
 
 
@@ -765,9 +845,14 @@ def _between(cells: int, step: int) -> np.ndarray:
     t = at - base
     weights = np.zeros((len(at), cells + 2), np.float32)
     rows = np.arange(len(at))
-    for offset, value in enumerate((
-        -0.5 * t**3 + t**2 - 0.5 * t, 1.5 * t**3 - 2.5 * t**2 + 1, -1.5 * t**3 + 2 * t**2 + 0.5 * t, 0.5 * t**3 - 0.5 * t**2,
-    )):
+    for offset, value in enumerate(
+        (
+            -0.5 * t**3 + t**2 - 0.5 * t,
+            1.5 * t**3 - 2.5 * t**2 + 1,
+            -1.5 * t**3 + 2 * t**2 + 0.5 * t,
+            0.5 * t**3 - 0.5 * t**2,
+        )
+    ):
         weights[rows, base - 1 + offset] = value
     return weights
 

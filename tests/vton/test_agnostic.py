@@ -12,7 +12,9 @@ def scene(size=(1024, 768)):
     """A noisy picture, a parse with all labels, and a skeleton with bent arms, for 768 x 1024 or smaller."""
     rng = np.random.default_rng(0)
     H, W = size
-    parse = np.array(Image.fromarray(rng.integers(0, 20, (32, 24)).astype(np.uint8)).resize((W, H), Image.Resampling.NEAREST))
+    parse = np.array(
+        Image.fromarray(rng.integers(0, 20, (32, 24)).astype(np.uint8)).resize((W, H), Image.Resampling.NEAREST)
+    )
     k = np.zeros((25, 3), np.float32)
     for joint, x, y in ((0, 390, 150), (1, 384, 330), (2, 262, 336), (3, 210, 560), (4, 300, 742), (5, 508, 326),
                         (6, 590, 540), (7, 575, 790), (8, 388, 712), (9, 310, 716), (12, 466, 708)):
@@ -124,8 +126,20 @@ def test_thorough_paints_what_the_shapes_do_not_reach():
     assert (thorough[kept] == pair.person[kept]).all()
 
 
-@pytest.mark.parametrize("broken", ["no hips", "coinciding hips", "one hip", "no neck", "one shoulder", "coinciding shoulders",
-                                    "only the trunk", "nan hips", "nothing"])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "no hips",
+        "coinciding hips",
+        "one hip",
+        "no neck",
+        "one shoulder",
+        "coinciding shoulders",
+        "only the trunk",
+        "nan hips",
+        "nothing",
+    ],
+)
 def test_missing_and_coinciding_joints(broken):
     person, parse, k = scene((256, 192))
     if broken == "no hips":
@@ -170,7 +184,11 @@ def test_inputs_stay_as_they_are():
 
 def test_wrong_inputs_are_refused():
     person, parse, k = scene((256, 192))
-    for call in (lambda: agnostic.agnostic_image(person, parse[:-1], k), lambda: agnostic.agnostic_parse(parse + 30, k),
-                 lambda: agnostic.agnostic_image(person.astype(float), parse, k), lambda: agnostic.agnostic_parse(parse, k[:18])):
+    for call in (
+        lambda: agnostic.agnostic_image(person, parse[:-1], k),
+        lambda: agnostic.agnostic_parse(parse + 30, k),
+        lambda: agnostic.agnostic_image(person.astype(float), parse, k),
+        lambda: agnostic.agnostic_parse(parse, k[:18]),
+    ):
         with pytest.raises(ValueError):
             call()

@@ -31,14 +31,23 @@ def grounds() -> dict[str, np.ndarray]:
     return {
         "white": np.full((H, W, 3), 255.0),
         "gray card with noise": 150 + rng.normal(0, 2.5, (H, W, 3)),
-        "light that falls off": np.stack([205 - 45 * y / H + 20 * x / W] * 3, -1) * (1, 0.97, 0.92) + rng.normal(0, 2, (H, W, 1)),
+        "light that falls off": np.stack([205 - 45 * y / H + 20 * x / W] * 3, -1) * (1, 0.97, 0.92)
+        + rng.normal(0, 2, (H, W, 1)),
         "wood": np.stack([150 + wood, 108 + 0.8 * wood, 74 + 0.6 * wood], -1),
         "tiles": np.where(((x // 60 + y // 60) % 2 > 0)[..., None], (176.0, 170, 160), (140.0, 134, 126)),
     }
 
 
-@pytest.mark.parametrize("ground, method", [("white", "uniform"), ("gray card with noise", "uniform"),
-                                            ("light that falls off", "uniform"), ("wood", "grabcut"), ("tiles", "grabcut")])
+@pytest.mark.parametrize(
+    "ground, method",
+    [
+        ("white", "uniform"),
+        ("gray card with noise", "uniform"),
+        ("light that falls off", "uniform"),
+        ("wood", "grabcut"),
+        ("tiles", "grabcut"),
+    ],
+)
 @pytest.mark.parametrize("name", EXAMPLE_GARMENTS)
 def test_cut_out_finds_the_drawn_mask(name, ground, method):
     cloth, mask = drawn(**EXAMPLE_GARMENTS[name])
@@ -99,7 +108,9 @@ def test_small_and_large_pictures():
     large = cv2.resize(image, (2250, 3000), interpolation=cv2.INTER_CUBIC)
     cut = garment.cut_out(large)
     assert max(cut.mask.shape) == garment.LONGEST
-    assert iou(cut.mask, cv2.resize(mask.astype(np.uint8), cut.mask.shape[::-1], interpolation=cv2.INTER_NEAREST)) > 0.95
+    assert (
+        iou(cut.mask, cv2.resize(mask.astype(np.uint8), cut.mask.shape[::-1], interpolation=cv2.INTER_NEAREST)) > 0.95
+    )
 
 
 def trousers() -> np.ndarray:
@@ -111,7 +122,10 @@ def trousers() -> np.ndarray:
 
 UNUSABLE = {
     "one colour": (lambda: np.full((H, W, 3), 200, np.uint8), "No garment was found"),
-    "a speck": (lambda: np.pad(np.zeros((9, 9, 3), np.uint8), ((240, 263), (180, 195), (0, 0)), constant_values=240), "No garment"),
+    "a speck": (
+        lambda: np.pad(np.zeros((9, 9, 3), np.uint8), ((240, 263), (180, 195), (0, 0)), constant_values=240),
+        "No garment",
+    ),
     "transparent throughout": (lambda: np.zeros((H, W, 4), np.uint8), "No garment was found"),
     "trousers": (trousers, "trousers"),
 }

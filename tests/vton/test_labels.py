@@ -41,7 +41,9 @@ def test_mirroring_commutes_with_the_tables():
     every = np.arange(20)
     assert (labels.lip_to_13(labels.FLIP_LIP[every]) == labels.FLIP_SEGMENTATION[labels.lip_to_13(every)]).all()
     every = np.arange(13)
-    assert (labels.thirteen_to_7(labels.FLIP_SEGMENTATION[every]) == labels.FLIP_ALIAS[labels.thirteen_to_7(every)]).all()
+    assert (
+        labels.thirteen_to_7(labels.FLIP_SEGMENTATION[every]) == labels.FLIP_ALIAS[labels.thirteen_to_7(every)]
+    ).all()
 
 
 def test_one_hot_and_colour_agree_with_loops():

@@ -40,7 +40,13 @@ def is_one_sentence(text: str) -> bool:
 def test_all_sources_give_the_same_picture(tmp_path):
     original = picture()
     (tmp_path / "a.png").write_bytes(encoded(original, "PNG"))
-    sources = [tmp_path / "a.png", str(tmp_path / "a.png"), encoded(original, "PNG"), Image.fromarray(original), original]
+    sources = [
+        tmp_path / "a.png",
+        str(tmp_path / "a.png"),
+        encoded(original, "PNG"),
+        Image.fromarray(original),
+        original,
+    ]
     for source in sources:
         assert (photo.load_image(source) == original).all()
 
@@ -108,7 +114,9 @@ def test_large_pictures_are_reduced():
 
 
 BAD = {
-    "truncated JPEG": lambda: encoded(np.random.default_rng(0).integers(0, 255, (200, 200, 3), np.uint8), "JPEG")[:4000],
+    "truncated JPEG": lambda: encoded(np.random.default_rng(0).integers(0, 255, (200, 200, 3), np.uint8), "JPEG")[
+        :4000
+    ],
     "truncated PNG": lambda: encoded(picture(), "PNG")[:300],
     "no picture": lambda: b"once upon a time " * 40,
     "only a header": lambda: b"\x89PNG\r\n\x1a\n",

@@ -26,7 +26,9 @@ def test_a_limb_is_openposes_ellipse():
     half = np.linalg.norm(b - a) / 2
     for y in range(390, 575, 3):
         for x in range(285, 375):
-            u, v = (x - centre[0]) * axis[0] + (y - centre[1]) * axis[1], (y - centre[1]) * axis[0] - (x - centre[0]) * axis[1]
+            u, v = (x - centre[0]) * axis[0] + (y - centre[1]) * axis[1], (y - centre[1]) * axis[0] - (
+                x - centre[0]
+            ) * axis[1]
             value = (u / half) ** 2 + (v / 6.4) ** 2
             colour = np.zeros(3)
             if value <= 1:
@@ -34,7 +36,9 @@ def test_a_limb_is_openposes_ellipse():
             for joint, shade in ((a, (255, 85, 0)), (b, (255, 170, 0))):
                 if np.hypot(x - joint[0], y - joint[1]) <= 7.68:
                     colour = 0.4 * colour + 0.6 * np.array(shade)
-            rim = abs(np.sqrt(value) - 1) * 6.4 < 1.2 or any(abs(np.hypot(x - j[0], y - j[1]) - 7.68) < 1.2 for j in (a, b))
+            rim = abs(np.sqrt(value) - 1) * 6.4 < 1.2 or any(
+                abs(np.hypot(x - j[0], y - j[1]) - 7.68) < 1.2 for j in (a, b)
+            )
             if not rim:
                 assert np.abs(picture[y, x] - colour).max() <= 1.01, (x, y)
 
@@ -128,8 +132,14 @@ def test_keypoints_are_in_pixels_of_the_photo_whatever_its_size():
 def test_a_landscape_gets_one_sentence():
     y, x = np.mgrid[0:300, 0:400].astype(np.float32)
     hills = y > 180 + 30 * np.sin(x / 40)
-    land = np.where(hills[..., None], (70, 120, 60), np.stack([150 + y / 4, 180 + y / 5, 240 + 0 * y], -1)).astype(np.uint8)
-    for picture in (land, np.full((200, 200, 3), 128, np.uint8), np.random.default_rng(0).integers(0, 255, (200, 200, 3), np.uint8)):
+    land = np.where(hills[..., None], (70, 120, 60), np.stack([150 + y / 4, 180 + y / 5, 240 + 0 * y], -1)).astype(
+        np.uint8
+    )
+    for picture in (
+        land,
+        np.full((200, 200, 3), 128, np.uint8),
+        np.random.default_rng(0).integers(0, 255, (200, 200, 3), np.uint8),
+    ):
         with pytest.raises(InputError, match="No person was found"):
             pose.detect(picture)
 
@@ -163,8 +173,21 @@ def test_two_threads_share_one_instance():
 
 def standing() -> np.ndarray:
     k = np.zeros((25, 3), np.float32)
-    for joint, x, y in ((0, 300, 150), (1, 300, 250), (2, 240, 250), (3, 220, 360), (4, 215, 460), (5, 360, 250), (6, 380, 360),
-                        (7, 385, 460), (8, 300, 430), (9, 265, 430), (10, 262, 600), (12, 335, 430), (13, 338, 600)):
+    for joint, x, y in (
+        (0, 300, 150),
+        (1, 300, 250),
+        (2, 240, 250),
+        (3, 220, 360),
+        (4, 215, 460),
+        (5, 360, 250),
+        (6, 380, 360),
+        (7, 385, 460),
+        (8, 300, 430),
+        (9, 265, 430),
+        (10, 262, 600),
+        (12, 335, 430),
+        (13, 338, 600),
+    ):
         k[joint] = x, y, 1
     return k
 

@@ -25,10 +25,17 @@ def test_equal_seeds_draw_equal_pairs():
 @pytest.mark.parametrize("size", [(256, 192), (512, 384), (768, 576)])
 def test_shapes_and_types(size):
     pair = draw_pair(1, size)
-    for name, shape, kind in (("person", (*size, 3), np.uint8), ("parse", size, np.uint8), ("keypoints", (25, 3), np.float32),
-                              ("cloth", (*size, 3), np.uint8), ("cloth_mask", size, np.uint8), ("worn_mask", size, np.uint8),
-                              ("worn_cloth", (*size, 3), np.uint8), ("grid", (*size, 2), np.float32),
-                              ("control_points", (25, 2), np.float32)):
+    for name, shape, kind in (
+        ("person", (*size, 3), np.uint8),
+        ("parse", size, np.uint8),
+        ("keypoints", (25, 3), np.float32),
+        ("cloth", (*size, 3), np.uint8),
+        ("cloth_mask", size, np.uint8),
+        ("worn_mask", size, np.uint8),
+        ("worn_cloth", (*size, 3), np.uint8),
+        ("grid", (*size, 2), np.float32),
+        ("control_points", (25, 2), np.float32),
+    ):
         value = getattr(pair, name)
         assert value.shape == shape and value.dtype == kind, name
     assert (pair.cloth[pair.cloth_mask == 0] == 246).all()
@@ -49,7 +56,11 @@ def test_the_warp_is_exact(seed):
     cloth = torch.from_numpy(pair.cloth).permute(2, 0, 1)[None].double()
     mask = torch.from_numpy(pair.cloth_mask)[None, None].double() / 255
     grid = torch.from_numpy(pair.grid)[None].double()
-    warped = torch.nn.functional.grid_sample(cloth, grid, padding_mode="border", align_corners=False)[0].permute(1, 2, 0).numpy()
+    warped = (
+        torch.nn.functional.grid_sample(cloth, grid, padding_mode="border", align_corners=False)[0]
+        .permute(1, 2, 0)
+        .numpy()
+    )
     covered = torch.nn.functional.grid_sample(mask, grid, padding_mode="border", align_corners=False)[0, 0].numpy()
     worn = pair.worn_mask > 0
     assert np.abs(warped - pair.worn_cloth)[worn].mean() < 1.5
@@ -117,7 +128,10 @@ def test_joints_lie_on_their_parts(seed):
 
 
 def test_sleeve_kinds_bare_the_arms():
-    bare = [np.isin(draw_pair(7, SIZE, sleeves=kind, pose="down").parse, (14, 15)).sum() for kind in ("long", "short", "none")]
+    bare = [
+        np.isin(draw_pair(7, SIZE, sleeves=kind, pose="down").parse, (14, 15)).sum()
+        for kind in ("long", "short", "none")
+    ]
     assert bare[0] < 0.6 * bare[1] < bare[1] < bare[2]
 
 
