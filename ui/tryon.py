@@ -341,7 +341,12 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
 
-    run = tab.run.click(
+    # Said at once and outside the queue, where another visitor's run may come first.
+    asked = tab.run.click(
+        lambda: (messages.status("Waiting for a free place …"), *buttons_busy), None, [tab.status, tab.run, tab.cancel],
+        api_name="ask", queue=False, show_progress="hidden", api_visibility="private",
+    )
+    run = asked.then(
         try_on_page, inputs, outputs, api_name="try_on_page", concurrency_id="device", show_progress="hidden",
         api_visibility="private",
     )
