@@ -130,7 +130,7 @@ def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.
     """The garment's soft shadow: (H, W) bool.
 
     It is darker than the background but of its hue, changes slowly where a garment's edge changes at once, hangs
-    together with the background, and is narrow. lab, background: (H, W, 3) CIELAB; outside: (H, W) bool, known background.
+    together with the background, and is narrow. lab, background: (H, W, 3) CIELAB; outside: (H, W) bool, background.
     """
     difference = lab - background
     light = cv2.GaussianBlur(lab[..., 0], (0, 0), 1.0)

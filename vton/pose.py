@@ -249,7 +249,7 @@ def _find(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Cover the box around a silhouette with the colour around it; the silhouette's shape alone would be found again."""
+    """Cover the box around a silhouette with the colour around it; its shape alone would be found again."""
     rows, columns = np.flatnonzero((mask > 0.3).any(1)), np.flatnonzero((mask > 0.3).any(0))
     margin = max(4, len(columns) // 20)
     box = (slice(max(0, rows[0] - margin), rows[-1] + margin), slice(max(0, columns[0] - margin), columns[-1] + margin))
