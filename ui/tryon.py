@@ -10,7 +10,7 @@ import zipfile
 from html import escape
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 import gradio as gr
 import numpy as np
@@ -68,6 +68,37 @@ LEGENDS = {
     "parse": ("parse", labels.LIP, labels.LIP_COLOURS),
     "agnostic_map": ("parse_agnostic", labels.LIP, labels.LIP_COLOURS),
     "segmentation": ("segmentation", labels.SEGMENTATION, labels.SEGMENTATION_COLOURS),
+}
+
+
+class Comparison(NamedTuple):
+    """Variants of a finished result that differ in one option, and the first stage that they run again from."""
+
+    title: str
+    stage: str
+    variants: tuple[tuple[str, dict[str, Any]], ...]
+    about: str
+
+
+COMPARISONS = {
+    "norm": Comparison(
+        "ALIAS or instance normalisation", "synthesis",
+        (("ALIAS normalisation", {"norm": "alias"}), ("Instance normalisation", {"norm": "instance"})),
+        "The paper's central claim: ALIAS normalisation keeps the misaligned region, outlined in orange, from misleading "
+        "the generator.",
+    ),
+    "fit": Comparison(
+        "Fitted or unfitted warp", "warp", (("Fitted", {"fit": True}), ("As the network predicts it", {"fit": False})),
+        "What the gradient steps on the control points change. Orange outlines what the warped garment leaves open.",
+    ),
+    "noise": Comparison(
+        "Noise on or off", "segmentation", (("With noise", {"noise": True}), ("Without noise", {"noise": False})),
+        "Both generators of VITON-HD are given noise; this is how much of the picture it decides.",
+    ),
+    "seed": Comparison(
+        "Five seeds", "segmentation", tuple((f"Seed {seed}", {"seed": seed}) for seed in range(5)),
+        "The same two photos under five noises.",
+    ),
 }
 
 
@@ -167,6 +198,23 @@ def summary(result: Any) -> str:
     )
 
 
+def compare(services: Services, result: Any, name: str) -> Iterator[tuple[np.ndarray, str]]:
+    """The syntheses of a comparison's variants with their labels, one by one; nothing before its stage is repeated."""
+    if result is None:
+        raise ValueError("The result has been cleared away; run the try-on again first.")
+    comparison = COMPARISONS[name]
+    for label, options in comparison.variants:
+        if all(getattr(result.options, option) == value for option, value in options.items()):
+            variant = result
+        else:
+            with services.tryon_in_use:
+                variant = services.tryon().resume(result, comparison.stage, **options)
+        picture = variant.synthesis
+        if name in ("norm", "fit"):
+            picture = figures.outline(picture, variant.misalignment)
+        yield picture, f"{label}: {100 * variant.misaligned_share:.1f} % open" if name == "fit" else label
+
+
 def example_pairs() -> list[list[str]]:
     """Shipped examples as [person, garment] paths: the n-th person with the n-th garment, garments repeated if fewer."""
     try:
@@ -254,6 +302,22 @@ def layout(services: Services) -> SimpleNamespace:
                     gr.HTML(f'<p class="map-about">{escape(shown.about)}</p>')
                     if name in LEGENDS:
                         tab.legends[name] = gr.HTML(elem_id=f"legend-{name}")
+        with gr.Accordion("Compare", open=False, elem_id="compare"):
+            gr.Markdown(
+                "Runs this result again from one stage with one thing changed, and shows what the generator paints.",
+                elem_classes="hint",
+            )
+            with gr.Row(elem_classes="actions"):
+                tab.comparison = gr.Dropdown(
+                    [(comparison.title, name) for name, comparison in COMPARISONS.items()], value="norm",
+                    label="What to compare", min_width=220, scale=2, elem_id="comparison",
+                )
+                tab.compare = gr.Button("Compare", elem_id="compare-button", min_width=120, scale=1)
+            tab.compare_note = gr.HTML(elem_id="compare-note")
+            tab.compared = gr.Gallery(
+                label="Compared", format="png", columns=5, height="auto", object_fit="contain", interactive=False,
+                buttons=["download", "fullscreen"], elem_id="compared", visible=False,
+            )
     # What the API's /try_on gives back; the page itself shows the same through the components above.
     tab.api_files = gr.File(visible=False, file_count="multiple", label="Every map as PNG, and the zip")
     tab.api_record = gr.JSON(visible=False, label="Settings, seconds per stage and notes")
@@ -281,7 +345,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             options = {**check_inputs(person, garment, size, seed), "fit": bool(fit)}
             yield (
                 None, figures.stage_list(STAGES, None, {}), messages.status("Starting …"), *buttons_busy,
-                gr.Column(visible=False), *unchanged,
+                gr.update(visible=False), *unchanged,
             )
             for report in services.stream_tryon(person, garment, **options):
                 if not isinstance(report, Progress):
@@ -301,14 +365,14 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 # Gradio has copied the files into its own cache when this generator is asked for more.
                 yield (
                     result, figures.stage_list(STAGES, None, result.seconds), "", *buttons_idle,
-                    gr.Column(visible=True), (paths["photo"], paths["result"]),
+                    gr.update(visible=True), (paths["photo"], paths["result"]),
                     messages.status(summary(result)), messages.notes(list(result.notes)), archive,
                     *[paths[name] for name in MAPS], *legends(result),
                 )
         except Exception as error:  # every error becomes a sentence; what was entered stays
             yield (
                 None, figures.stage_list(STAGES, current, seconds, "failed"), messages.alert(messages.sentence(error)),
-                *buttons_idle, gr.Column(visible=False), *unchanged,
+                *buttons_idle, gr.update(visible=False), *unchanged,
             )
 
     def cancel_page():
@@ -316,6 +380,18 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             figures.stage_list(STAGES, None, {}),
             messages.status("Cancelled. Your photos are still here; change what you like and try again."), *buttons_idle,
         )
+
+    def compare_page(result, name):
+        about = messages.status(COMPARISONS[name].about)
+        shown = []
+        try:
+            yield messages.status("Working …"), gr.update(visible=False, value=None), gr.update(interactive=False)
+            for picture in compare(services, result, name):
+                shown.append(picture)
+                yield about, gr.update(value=list(shown), visible=True), gr.update(interactive=False)
+            yield about, gr.skip(), gr.update(interactive=True)
+        except Exception as error:
+            yield messages.alert(messages.sentence(error)), gr.skip(), gr.update(interactive=True)
 
     def try_on(person, garment, size, seed, fit):
         """Put a garment on a person.
@@ -354,6 +430,10 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     tab.cancel.click(
         cancel_page, None, [tab.stages, tab.status, tab.run, tab.cancel], cancels=[run], api_name="cancel_try_on",
         queue=False, api_visibility="private",
+    )
+    tab.compare.click(
+        compare_page, [tab.result, tab.comparison], [tab.compare_note, tab.compared, tab.compare], api_name="compare",
+        concurrency_id="device", show_progress="hidden", api_visibility="private",
     )
     tab.api_run.click(
         try_on, inputs, [tab.api_files, tab.api_record], api_name="try_on", concurrency_id="device",

@@ -88,6 +88,20 @@ def test_two_photos_in_the_result_and_every_map_out(visit, tmp_path):
     assert (result[~outside] != photo[~outside]).any()
 
 
+def test_alias_against_instance_norm_side_by_side(visit):
+    page = visit()
+    open_tab(page, *first_example())
+    run(page)
+    page.locator("#compare").get_by_text("Compare", exact=True).first.click()
+    page.click("#compare-button")
+    page.locator("#compared img").nth(1).wait_for(timeout=120_000)
+    captions = page.inner_text("#compared")
+    assert "ALIAS normalisation" in captions and "Instance normalisation" in captions
+    addresses = [page.locator("#compared img").nth(i).get_attribute("src") for i in (0, 1)]
+    alias, instance = (pixels(urllib.request.urlopen(address).read()) for address in addresses)
+    assert alias.shape == instance.shape == (256, 192, 3) and (alias != instance).any()
+
+
 def test_an_example_fills_both_pictures(visit):
     page = visit()
     open_tab(page, size=None)

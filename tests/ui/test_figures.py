@@ -54,6 +54,16 @@ def test_legend_names_only_what_occurs_with_its_share():
     assert html.index("ground") < html.index("&lt;hair&gt;")
 
 
+def test_outline_marks_the_border_of_a_region_and_leaves_its_input_alone():
+    picture, mask = np.zeros((40, 30, 3), np.uint8), np.zeros((40, 30), np.uint8)
+    mask[10:20, 5:15] = 255
+    drawn = figures.outline(picture, mask)
+    assert (picture == 0).all()
+    assert (drawn[10, 5:15] == (255, 140, 0)).all() and (drawn[10:20, 14] == (255, 140, 0)).all()
+    assert (drawn[12:18, 7:13] == 0).all() and (drawn[22:] == 0).all()
+    np.testing.assert_array_equal(figures.outline(picture, np.zeros_like(mask)), picture)
+
+
 def test_stage_list_marks_done_running_and_failed():
     stages = ("photo", "pose", "parse")
     html = figures.stage_list(stages, 1, {"photo": 0.5, "pose": 0.25})

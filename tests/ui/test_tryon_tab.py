@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import json
 import zipfile
@@ -7,6 +8,7 @@ import pytest
 from PIL import Image
 
 from ui import tryon
+from ui.services import Lazy, Services
 from vton import labels
 from vton.pipeline import Options, TryOnResult
 
@@ -61,6 +63,41 @@ def test_summary_names_size_seed_time_and_misalignment(record):
     assert f"{100 * record.misaligned_share:.1f} %" in text
 
 
+class Resumed:
+    """Stands for the networks: notes what was asked for and paints the seed."""
+
+    def __init__(self):
+        self.asked = []
+
+    def resume(self, result, stage, **options):
+        self.asked.append((stage, options))
+        changed = dataclasses.replace(result.options, **options)
+        return dataclasses.replace(result, options=changed, synthesis=np.full_like(result.synthesis, changed.seed))
+
+
+def test_a_comparison_runs_only_what_differs_from_the_stage_that_differs(record):
+    services, networks = Services(), Resumed()
+    services.tryon = Lazy(lambda: networks)
+    record = dataclasses.replace(record, options=dataclasses.replace(record.options, seed=2))
+    compared = list(tryon.compare(services, record, "seed"))
+    assert networks.asked == [("segmentation", {"seed": seed}) for seed in (0, 1, 3, 4)]
+    assert [label for _, label in compared] == [f"Seed {seed}" for seed in range(5)]
+    np.testing.assert_array_equal(compared[2][0], record.synthesis)
+    assert all((compared[seed][0] == seed).all() for seed in (0, 1, 3, 4))
+
+
+def test_a_comparison_without_a_result_says_what_to_do():
+    with pytest.raises(ValueError, match="run the try-on again"):
+        list(tryon.compare(Services(), None, "norm"))
+
+
+def test_every_comparison_names_a_stage_and_options_that_exist():
+    options = {field.name for field in dataclasses.fields(Options)}
+    for comparison in tryon.COMPARISONS.values():
+        assert comparison.stage in tryon.STAGES and len(comparison.variants) >= 2
+        assert all(set(changed) <= options for _, changed in comparison.variants)
+
+
 @pytest.mark.parametrize(
     "person, garment, size, seed, words",
     [
@@ -102,7 +139,6 @@ def test_every_picture_component_of_the_page_keeps_png():
     import gradio as gr
 
     from ui import page
-    from ui.services import Services
 
     built = page.build(Services())
     pictures = [block for block in built.blocks.values() if isinstance(block, (gr.Image, gr.ImageSlider, gr.Gallery))]
@@ -114,7 +150,6 @@ def test_every_picture_component_of_the_page_keeps_png():
 
 def test_every_event_has_a_name_and_only_clean_ones_are_public():
     from ui import page
-    from ui.services import Services
 
     built = page.build(Services())
     events = [fn for fn in built.fns.values() if fn.fn is not None]
