@@ -253,7 +253,8 @@ def crop(
     """Cut `frame` out of `image` and scale it to `size` = (H, W).
 
     image: (H0, W0) or (H0, W0, C), uint8 or float32. interpolation: "smooth" (area when shrinking, cubic when growing),
-    "nearest" (for label maps), "linear", "area", "cubic". fill: value beyond the photograph; None repeats its border.
+    "nearest" (for label maps), "linear", "area", "cubic". fill: value beyond the photograph; None repeats its border,
+    blurred where it is wide, so that nothing there looks like a body or a garment.
     """
     H0, W0 = image.shape[:2]
     xa, xb = np.clip([frame.x0, frame.x1], 0, W0)
@@ -267,7 +268,15 @@ def crop(
         value = 0 if fill is None else fill
         value = (value,) * 4 if np.isscalar(value) else tuple(value)
         inside = cv2.copyMakeBorder(np.ascontiguousarray(inside), *map(int, border), mode, value=value)
-    return _resize(np.ascontiguousarray(inside), size, interpolation)
+    result = _resize(np.ascontiguousarray(inside), size, interpolation)
+    if fill is None and max(border) > 0.02 * frame.width:
+        scale_y, scale_x = size[0] / frame.height, size[1] / frame.width
+        top, bottom = round(border[0] * scale_y), size[0] - round(border[1] * scale_y)
+        left, right = round(border[2] * scale_x), size[1] - round(border[3] * scale_x)
+        soft = cv2.GaussianBlur(result, (0, 0), max(1.0, 0.05 * size[1]))
+        soft[top:bottom, left:right] = result[top:bottom, left:right]
+        result = soft
+    return result
 
 
 def uncrop(
