@@ -23,7 +23,7 @@ ENDINGS = ("finished", "stopped", "failed")
 
 
 class Run:
-    """One run folder. Reading is free for everybody; writing needs the lock (`with run.locked():`)."""
+    """One run folder. Reading is free for everybody; writing needs the lock (`acquire`, `release`)."""
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)

@@ -31,6 +31,7 @@ def save_model(folder: Path | str, config: dict[str, Any], state: dict[str, Tens
         tensors[name] = value.contiguous().clone()
     temporary = folder / "model.safetensors.part"
     save_file(tensors, temporary)
+    temporary.chmod(0o644)  # safetensors writes for the owner alone
     os.replace(temporary, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

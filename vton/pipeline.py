@@ -204,7 +204,10 @@ class TryOn:
                 "pose": pose.draw_pose(keypoints, r.options.size), "notes": tuple(pose.check(found, r.photo.shape[:2]))}
 
     def _parse(self, r):
-        return {"parse": parsing.parse(self.parser, r.person, r.keypoints, r.person_mask)}
+        parse = parsing.parse(self.parser, r.person, r.keypoints, r.person_mask)
+        # Where the frame sticks out of the photograph its border is repeated: nobody is there.
+        inside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0)
+        return {"parse": np.where(inside > 0, parse, 0).astype(np.uint8)}
 
     def _garment(self, r):
         cut = garment.place(garment.cut_out(r.garment_photo), r.options.size)
