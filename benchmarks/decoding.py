@@ -2,7 +2,8 @@
 
     python -m benchmarks.decoding --threads 2
 
-Prints one JSON object a measurement; `ratio` is their time divided by ours (the fastest of several alternating runs each).
+Prints one JSON object a measurement; `ratio` is their time divided by ours, the fastest of several alternating runs
+each.
 """
 
 from __future__ import annotations

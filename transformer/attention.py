@@ -151,7 +151,8 @@ class BeamCache:
             grown = KeyValue(*(x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in (key, value)))
             if kept is not None:
                 before = self.used - beams
-                grown.key[:, :, :before], grown.value[:, :, :before] = kept.key[:, :, :before], kept.value[:, :, :before]
+                grown.key[:, :, :before] = kept.key[:, :, :before]
+                grown.value[:, :, :before] = kept.value[:, :, :before]
             kept = self.kept[layer] = grown
         kept.key[:, :, self.used - beams : self.used] = key
         kept.value[:, :, self.used - beams : self.used] = value
@@ -220,7 +221,8 @@ class MultiHeadAttention(nn.Module):
         """query (B, h, T, d_k) over the keys and values of `kept`, concatenated and projected.
 
         mask: broadcastable to (B, h, T, S), True = may be looked at. gate: broadcastable to (B, h), multiplies each
-        head's output (0 removes the head). full: as in `fused_attention`. Returns (B, T, d_model) and, if asked for, the weights (B, h, T, S).
+        head's output (0 removes the head). full: as in `fused_attention`. Returns (B, T, d_model) and, if asked for, the
+        weights (B, h, T, S).
         """
         dropout = self.dropout if self.training else 0.0
         weights = None

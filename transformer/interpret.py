@@ -19,7 +19,7 @@ KINDS = ("encoder", "decoder", "cross")  # source at source, target at earlier t
 
 
 def rollout(weights: np.ndarray) -> np.ndarray:
-    """Attention rollout (Abnar and Zuidema 2020): how much of each input position reaches each position of the top layer.
+    """Attention rollout (Abnar and Zuidema 2020): how much of each input reaches each position of the top layer.
 
     weights (L, h, T, T) of one self-attention stack. Each layer counts as half attention (mean over heads) and half
     residual connection; the layers are multiplied. Returns (T, T), rows sum to 1.
@@ -143,7 +143,8 @@ def head_steps(
         raise ValueError(f"The kinds of attention are {', '.join(KINDS)}; got {kind!r}.")
     stack = model.encoder if kind == "encoder" else model.decoder
     if not (0 <= layer < len(stack) and 0 <= head < config.heads):
-        raise ValueError(f"There are {len(stack)} layers and {config.heads} heads, counted from 0; got {layer} and {head}.")
+        counts = f"{len(stack)} layers and {config.heads} heads"
+        raise ValueError(f"There are {counts}, counted from 0; got layer {layer} and head {head}.")
     src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
     mask = key_mask(src, config.pad)
     tgt_mask = causal_mask(tgt.shape[1], src.device, config.neighbourhood)

@@ -22,6 +22,7 @@ from transformer.tokenizer import Tokenizer, language_token, normalise
 FORMAT = "atelier-transformer-1"
 EXTRA_LENGTH = 50  # an output may be this much longer than its input (section 6.1)
 BATCH_TOKENS = 2048  # source tokens decoded together
+LANGUAGES = {"en": "English", "de": "German", "fr": "French"}  # for messages; other codes are shown as they are
 
 _ABBREVIATIONS = {
     "mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "vs", "etc", "e.g", "i.e", "no", "fig", "approx", "inc",
@@ -197,7 +198,7 @@ class Translator:
         for pair in self.pairs:
             if (source is None or source == pair[0]) and (target is None or target == pair[1]):
                 return pair
-        known = ", ".join(f"{a} to {b}" for a, b in self.pairs)
+        known = ", ".join(f"{a} to {b}" for a, b in self.pairs)  # codes, as they are to be written
         asked = f"{source or 'any language'} to {target or 'any language'}"
         raise ValueError(f"{self.name} does not translate {asked}; it translates {known}.")
 
@@ -235,7 +236,7 @@ class Translator:
         unk = self.model.config.unk
         known = "".join(p for i, p in zip(ids, self.tokenizer.pieces(ids)) if i != unk)
         if has_letters(sentence) and not has_letters(known):
-            languages = " or ".join(sorted({pair[0] for pair in self.pairs}))
+            languages = " or ".join(sorted({LANGUAGES.get(pair[0], pair[0]) for pair in self.pairs}))
             raise ValueError(f"This model cannot read the script of “{shown}”; please write in {languages}.")
         return [*prefix, *ids, self.model.config.eos]
 

@@ -18,7 +18,8 @@ EOS, UNK, PAD = 0, 1, 49  # the layout of OPUS-MT: eos first, padding last
 FIELDS = dict(
     vocab_size=50, d_model=32, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=4,
     encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=64, activation_function="swish",
-    scale_embedding=True, static_position_embeddings=True, pad_token_id=PAD, eos_token_id=EOS, bos_token_id=PAD, decoder_start_token_id=PAD,
+    scale_embedding=True, static_position_embeddings=True, pad_token_id=PAD, eos_token_id=EOS, bos_token_id=PAD,
+    decoder_start_token_id=PAD,
     forced_eos_token_id=None, tie_word_embeddings=True, share_encoder_decoder_embeddings=True,
 )  # fmt: skip
 
