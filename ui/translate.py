@@ -37,6 +37,7 @@ class Shown:
     sentence: int = 0
     hypothesis: int = 0
     attention: Any = None
+    changes: dict[str, np.ndarray] | None = None  # of the log-probability without each head, if asked for
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -97,6 +98,11 @@ def hypothesis_rows(sentence: Any) -> list[list[Any]]:
          len(hypothesis.tokens)]
         for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
     ]
+
+
+def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
+    """What switching off each head of one kind changes, (L, h) as lists; None if nobody has asked."""
+    return None if shown.changes is None else shown.changes[kind].tolist()
 
 
 def pair_label(source: str, target: str) -> str:
@@ -182,9 +188,11 @@ def layout(services: Services) -> SimpleNamespace:
             with gr.Column(scale=2, min_width=300):
                 tab.thumbs = gr.HTML(
                     None, html_template='<div class="thumbs"></div>', js_on_load=theme.script("thumbnails.js"),
-                    selected=[0, MEAN], stretch=False, elem_id="thumbnails", elem_classes="card",
+                    selected=[0, MEAN], stretch=False, change=None, elem_id="thumbnails", elem_classes="card",
                 )
                 gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
+                tab.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
+                tab.ablate_note = gr.HTML(elem_id="ablate-note")
     return tab
 
 
@@ -192,7 +200,7 @@ def layout(services: Services) -> SimpleNamespace:
 
 
 def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
-    """Wire the tab built by `layout` on `page`, and publish `/translate` and `/attend`."""
+    """Wire the tab built by `layout` on `page`, and publish `/translate`, `/attend` and `/ablate`."""
 
     def translate_page(text, pair, beam, alpha, n_best):
         try:
@@ -214,7 +222,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def attend_page(shown, kind, layer, head):
         """Recompute the attention of the sentence that is shown and draw it."""
         if shown.translation is None:
-            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip(), "", gr.skip(), gr.skip(), gr.skip()
+            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip(), "", gr.skip(), gr.skip(), gr.skip(), ""
         try:
             attention = services.translator().attend(
                 shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
@@ -222,24 +230,42 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         except Exception as error:
             note = messages.alert(messages.sentence(error))
             hidden = gr.update(visible=False)
-            return replace(shown, attention=None), gr.skip(), gr.skip(), None, None, note, hidden, None, hidden
+            return replace(shown, attention=None), gr.skip(), gr.skip(), None, None, note, hidden, None, hidden, ""
         layers, heads = attention.cross.shape[:2]
         layer, head = min(layer, layers - 1), min(head, heads - 1)
         return (
-            replace(shown, attention=attention),
+            replace(shown, attention=attention, changes=None),
             gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
             gr.update(choices=[("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)], value=head),
             draw_map(attention, kind, layer, head),
-            gr.update(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head]),
+            gr.update(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head], change=None),
             "", gr.update(visible=True),
             figures.word_links(attention.source_tokens, attention.target_tokens, interpret.alignment(attention.cross)),
-            gr.update(visible=True),
+            gr.update(visible=True), "",
         )
 
     def choose_kind(shown, kind, layer, head):
         if shown.attention is None:
             return gr.skip(), gr.skip()
-        return draw_map(shown.attention, kind, layer, head), figures.thumbnails(getattr(shown.attention, kind))
+        thumbs = gr.update(value=figures.thumbnails(getattr(shown.attention, kind)), change=head_changes(shown, kind))
+        return draw_map(shown.attention, kind, layer, head), thumbs
+
+    def ablate_page(shown, kind):
+        """Switch off every head in turn and write what that costs on its thumbnail."""
+        if shown.attention is None:
+            return shown, gr.skip(), gr.skip()
+        try:
+            logprob, changes = interpret.ablation(
+                services.translator(), shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
+            )
+        except Exception as error:
+            return shown, gr.skip(), messages.alert(messages.sentence(error))
+        shown = replace(shown, changes=changes)
+        note = (
+            f"This translation has log-probability {logprob:.3f}. Each number is the change when that one head is switched "
+            "off: the more negative, the more this translation leans on it. A dark map is not always a head that matters."
+        )
+        return shown, gr.update(change=head_changes(shown, kind)), messages.status(note)
 
     def choose_map(shown, kind, layer, head):
         if shown.attention is None:
@@ -269,10 +295,11 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             choices = [(pair_label(*pair), "-".join(pair)) for pair in services.pairs()]
         except Exception as error:
             return gr.skip(), messages.alert(messages.sentence(error))
-        return gr.update(choices=choices, value=choices[0][1]), ""
+        return gr.update(choices=choices, value=choices[0][1]), gr.skip()
 
     look = [tab.shown, tab.kind, tab.layer, tab.head]
-    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs, tab.attention_note, tab.views, tab.words, tab.word_view]
+    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs, tab.attention_note, tab.views, tab.words, tab.word_view,
+             tab.ablate_note]
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
 
@@ -284,6 +311,10 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     ).success(attend_page, look, drawn, api_name="attend_page", show_progress="hidden", **device)
 
     tab.kind.input(choose_kind, look, [tab.map, tab.thumbs], api_name="choose_kind", **quiet)
+    tab.ablate.click(
+        ablate_page, [tab.shown, tab.kind], [tab.shown, tab.thumbs, tab.ablate_note], api_name="ablate_page",
+        show_progress="hidden", **device,
+    )
     gr.on(
         [tab.layer.change, tab.head.change], choose_map, look, [tab.map, tab.thumbs], api_name="choose_map",
         trigger_mode="always_last", **quiet,
@@ -355,5 +386,26 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             raise gr.Error(messages.sentence(error), print_exception=False) from error
         return {"translation": translation.sentences[0].hypotheses[0].text, "rows": rows, "columns": columns, "weights": weights.tolist()}
 
+    def ablate(text: str, pair: str = "en-de", beam: int = 4) -> dict[str, Any]:
+        """Translate one sentence and tell what switching off each single head changes.
+
+        Args:
+            text: one sentence; of a longer text the first is taken
+            pair: source and target language, for example en-de
+            beam: beam size, 1 is greedy search
+
+        Returns:
+            translation: the text; logprob: its log-probability; encoder, decoder, cross: the change of the
+            log-probability without each head, a list of heads for each layer
+        """
+        try:
+            translation = translate_text(services, text, pair, beam, 0.6, 1)
+            logprob, changes = interpret.ablation(services.translator(), translation)
+        except Exception as error:
+            raise gr.Error(messages.sentence(error), print_exception=False) from error
+        best = translation.sentences[0].hypotheses[0].text
+        return {"translation": best, "logprob": logprob, **{kind: changes[kind].tolist() for kind in KINDS}}
+
+    gr.api(ablate, api_name="ablate", concurrency_id="device")
     gr.api(translate, api_name="translate", concurrency_id="device")
     gr.api(attend, api_name="attend", concurrency_id="device")

@@ -134,6 +134,23 @@ def test_pointing_at_a_word_lights_up_its_partners(visit):
     page.locator(".word.lit").first.wait_for(state="detached")
 
 
+def test_which_heads_matter_is_what_the_library_says(visit, site):
+    page = visit()
+    translate(page)
+    shown_map(page, "Cross attention")
+    page.click("#ablate-button")
+    page.locator("#ablate-note .note-status").wait_for()
+    truth = Client(site, verbose=False).predict(SENTENCE, "en-de", 4, api_name="/ablate")
+    assert f"{truth['logprob']:.3f}" in page.inner_text("#ablate-note")
+    for name, kind in (("Cross", "cross"), ("Encoder", "encoder")):
+        page.get_by_label(name, exact=True).check()
+        shown_map(page, f"{name} attention")
+        for layer, head in ((0, 0), (3, 2)):
+            change = truth[kind][layer][head]
+            title = f"without it the log-probability changes by {change:.3f}"
+            page.locator(f'.thumb[data-layer="{layer}"][data-head="{head}"][title$="{title}"]').wait_for()
+
+
 def test_settings_reach_the_search(visit):
     page = visit()
     page.get_by_text("Search settings").click()

@@ -154,7 +154,7 @@ def test_every_event_has_a_name_and_only_clean_ones_are_public():
     built = page.build(Services())
     events = [fn for fn in built.fns.values() if fn.fn is not None]
     named = {fn.api_name for fn in events if fn.api_visibility == "public"}
-    assert named == {"translate", "attend", "try_on"}
+    assert named == {"translate", "attend", "ablate", "try_on"}
     devices = [fn for fn in events if fn.api_name in ("translate", "attend", "try_on", "try_on_page", "translate_page")]
     assert len(devices) == 5 and all(fn.concurrency_id == "device" for fn in devices)
 

@@ -56,6 +56,13 @@ function draw() {
       thumb.setAttribute('aria-label', `Layer ${layer + 1}, head ${head + 1}`);
       thumb.title = `Layer ${layer + 1}, head ${head + 1}`;
       thumb.append(canvas);
+      if (props.change) {
+        const change = props.change[layer][head], mark = document.createElement('span');
+        mark.className = change < -0.05 ? 'thumb-change matters' : 'thumb-change';
+        mark.textContent = (change > 0 ? '+' : '') + change.toFixed(2);
+        thumb.append(mark);
+        thumb.title += `: without it the log-probability changes by ${change.toFixed(3)}`;
+      }
       thumb.addEventListener('click', () => trigger('pick', { layer, head }));
       host.append(thumb);
     }
@@ -63,7 +70,7 @@ function draw() {
   mark();
 }
 
-watch(['value', 'stretch'], draw);
+watch(['value', 'stretch', 'change'], draw);
 watch('selected', mark);
 new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 draw();
