@@ -28,7 +28,10 @@ def main(argv: list[str] | None = None) -> None:
         runs=Path(options.runs),
     )
     built.launch(
-        server_name=options.host, server_port=options.port, inbrowser=options.open, share=False,
+        server_name=options.host,
+        server_port=options.port,
+        inbrowser=options.open,
+        share=False,
         **page.launch_options(),
     )
 

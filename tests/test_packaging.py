@@ -43,7 +43,9 @@ def test_space_card_agrees_with_the_project():
     assert card["sdk"] == "gradio"
     assert card["app_file"] == "app.py" and (ROOT / card["app_file"]).is_file()
     (gradio,) = [
-        requirement for requirement in map(Requirement, PROJECT["project"]["dependencies"]) if requirement.name == "gradio"
+        requirement
+        for requirement in map(Requirement, PROJECT["project"]["dependencies"])
+        if requirement.name == "gradio"
     ]
     # The Space installs exactly sdk_version, which has to be the release that the bounds start from.
     assert Version(card["sdk_version"]) in gradio.specifier
@@ -82,7 +84,18 @@ def test_every_python_folder_is_packaged():
 def test_wheel_carries_weights_cards_examples_and_the_page(tmp_path, monkeypatch):
     copy = tmp_path / "checkout"
     copy.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "app.py", "assets", "transformer", "vton", "gan", "training", "ui"):
+    for name in (
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "app.py",
+        "assets",
+        "transformer",
+        "vton",
+        "gan",
+        "training",
+        "ui",
+    ):
         (copy / name).symlink_to(ROOT / name)  # so that no build folder appears in the checkout
     monkeypatch.chdir(copy)
     (tmp_path / "dist").mkdir()

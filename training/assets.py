@@ -34,8 +34,8 @@ def list_models() -> list[str]:
 
 
 def model_dir(name: str) -> Path:
-    """Folder of the shipped model `name`: `CARD.md`, `config.json`, `model.safetensors` and its tokenizer if it has one; a
-    model of several networks has one such folder for each of them.
+    """Folder of the shipped model `name`: `CARD.md`, `config.json`, `model.safetensors` and a tokenizer if it has one;
+    a model of several networks has one such folder for each of them.
 
     Raises:
         FileNotFoundError: with the known names, if no such model is shipped.
@@ -43,7 +43,9 @@ def model_dir(name: str) -> Path:
     known = list_models()
     # Only listed names are joined to a path, so a name can never point outside the folder.
     if name not in known:
-        raise FileNotFoundError(f"There is no shipped model {name!r}; the shipped models are: {', '.join(known) or 'none'}.")
+        raise FileNotFoundError(
+            f"There is no shipped model {name!r}; the shipped models are: {', '.join(known) or 'none'}."
+        )
     return assets_dir() / "models" / name
 
 

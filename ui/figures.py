@@ -121,9 +121,7 @@ def legend(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) -> 
     return f'<ul class="legend">{"".join(entries)}</ul>'
 
 
-def stage_list(
-    stages: Sequence[str], current: int | None, seconds: dict[str, float], stopped: str = ""
-) -> str:
+def stage_list(stages: Sequence[str], current: int | None, seconds: dict[str, float], stopped: str = "") -> str:
     """HTML of the numbered stages of a run.
 
     stages: names in order; current: index of the stage at work, None before and after a run; seconds: time of each

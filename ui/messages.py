@@ -7,7 +7,7 @@ from html import escape
 
 log = logging.getLogger("atelier")
 
-GENERAL = "Something went wrong on this page's side; the operator finds the details in its log. Try again or change the input."
+GENERAL = "Something went wrong on this page's side; its log has the details. Try again or change the input."
 OUT_OF_MEMORY = "There was not enough memory for this; choose a smaller size or a shorter text and try again."
 
 

@@ -13,7 +13,7 @@ TRYON_MODEL = "tryon-lite"
 
 
 class Lazy:
-    """A value made at first use. Several threads may ask at once; it is made once, and a failed attempt is tried again."""
+    """A value made at first use, once, also when several threads ask together. A failed attempt is tried again."""
 
     def __init__(self, make: Callable[[], Any]):
         self._make = make

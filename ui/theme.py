@@ -10,12 +10,32 @@ from gradio.themes.utils import colors, fonts, sizes
 STATIC = Path(__file__).parent / "static"
 
 _CLAY = colors.Color(
-    name="clay", c50="#fdf5ef", c100="#fae6d8", c200="#f3c9ae", c300="#e9a681", c400="#dc8158", c500="#c8623a",
-    c600="#b04e2a", c700="#8f3e23", c800="#6f3220", c900="#54281c", c950="#2e140d",
+    name="clay",
+    c50="#fdf5ef",
+    c100="#fae6d8",
+    c200="#f3c9ae",
+    c300="#e9a681",
+    c400="#dc8158",
+    c500="#c8623a",
+    c600="#b04e2a",
+    c700="#8f3e23",
+    c800="#6f3220",
+    c900="#54281c",
+    c950="#2e140d",
 )
 _PAPER = colors.Color(
-    name="paper", c50="#fbf8f3", c100="#f4efe7", c200="#e6dfd3", c300="#d2c8b9", c400="#a99d8c", c500="#7d7264",
-    c600="#5d5449", c700="#453e36", c800="#2b2621", c900="#1f1b18", c950="#161311",
+    name="paper",
+    c50="#fbf8f3",
+    c100="#f4efe7",
+    c200="#e6dfd3",
+    c300="#d2c8b9",
+    c400="#a99d8c",
+    c500="#7d7264",
+    c600="#5d5449",
+    c700="#453e36",
+    c800="#2b2621",
+    c900="#1f1b18",
+    c950="#161311",
 )
 
 

@@ -18,7 +18,9 @@ EVERY_SECONDS = 3
 MOST_POINTS = 600  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
 MOST_TEXT = 20_000
 COMMANDS = {
-    "Transformer, two columns of a table": "python -m transformer.train --preset quick --data data/pairs.tsv --run runs/en-de",
+    "Transformer, a table with columns en and de": (
+        "python -m transformer.train --preset quick --data data/pairs.tsv --run runs/en-de"
+    ),
     "Human parser, drawn people": "python -m vton.train parser --preset drawn --run runs/parser",
     "Segmentation generator, drawn people": "python -m vton.train segmentation --preset drawn --run runs/segmentation",
     "Matching module, drawn people": "python -m vton.train matching --preset drawn --run runs/matching",
@@ -122,8 +124,8 @@ def layout(folder: Path) -> SimpleNamespace:
     """Build the tab inside the current Blocks and return its components by name."""
     tab = SimpleNamespace(folder=folder)
     gr.Markdown(
-        "## Watch a network learn\nA run is a process of its own, started from a shell; this page reads its folder, so it "
-        "may be closed and opened at any time.",
+        "## Watch a network learn\nA run is a process of its own, started from a shell; this page reads its folder, so "
+        "it may be closed and opened at any time.",
         elem_classes="section",
     )
     tab.timer = gr.Timer(EVERY_SECONDS, active=False)
@@ -133,38 +135,82 @@ def layout(folder: Path) -> SimpleNamespace:
     with gr.Column(visible=False, elem_id="run-view") as tab.view:
         with gr.Row():
             tab.losses = gr.LinePlot(
-                x="step", y="value", color="name", title="Loss terms, training", height=300, min_width=300,
-                elem_id="plot-losses", y_title="", color_title=" ", buttons=["fullscreen"],
+                x="step",
+                y="value",
+                color="name",
+                title="Loss terms, training",
+                height=300,
+                min_width=300,
+                elem_id="plot-losses",
+                y_title="",
+                color_title=" ",
+                buttons=["fullscreen"],
             )
             tab.figures = gr.LinePlot(
-                x="step", y="value", color="name", title="Figures, validation", height=300, min_width=300,
-                elem_id="plot-figures", y_title="", color_title=" ", buttons=["fullscreen"],
+                x="step",
+                y="value",
+                color="name",
+                title="Figures, validation",
+                height=300,
+                min_width=300,
+                elem_id="plot-figures",
+                y_title="",
+                color_title=" ",
+                buttons=["fullscreen"],
             )
         with gr.Row():
             tab.rates = gr.LinePlot(
-                x="step", y="value", color="name", title="Learning rate", height=220, min_width=300,
-                elem_id="plot-rates", y_title="", color_title=" ", buttons=["fullscreen"],
+                x="step",
+                y="value",
+                color="name",
+                title="Learning rate",
+                height=220,
+                min_width=300,
+                elem_id="plot-rates",
+                y_title="",
+                color_title=" ",
+                buttons=["fullscreen"],
             )
             tab.norms = gr.LinePlot(
-                x="step", y="value", color="name", title="Gradient norm", height=220, min_width=300,
-                elem_id="plot-norms", y_title="", color_title=" ", buttons=["fullscreen"],
+                x="step",
+                y="value",
+                color="name",
+                title="Gradient norm",
+                height=220,
+                min_width=300,
+                elem_id="plot-norms",
+                y_title="",
+                color_title=" ",
+                buttons=["fullscreen"],
             )
         with gr.Column(visible=False) as tab.samples:
             tab.step = gr.Dropdown([], label="Samples of fixed inputs at step", elem_id="sample-step", min_width=200)
             tab.pictures = gr.Gallery(
-                label="Samples", format="png", columns=2, height="auto", object_fit="contain", visible=False,
-                elem_id="sample-pictures", interactive=False, buttons=["download", "fullscreen"],
+                label="Samples",
+                format="png",
+                columns=2,
+                height="auto",
+                object_fit="contain",
+                visible=False,
+                elem_id="sample-pictures",
+                interactive=False,
+                buttons=["download", "fullscreen"],
             )
             tab.text = gr.Textbox(
-                label="Sample translations", lines=8, max_lines=20, interactive=False, visible=False,
-                elem_id="sample-text", buttons=["copy"],
+                label="Sample translations",
+                lines=8,
+                max_lines=20,
+                interactive=False,
+                visible=False,
+                elem_id="sample-text",
+                buttons=["copy"],
             )
     with gr.Accordion("Commands that start a run", open=False):
         for title, command in COMMANDS.items():
             gr.Code(command, language="shell", label=title, interactive=False)
         gr.Markdown(
-            "Ctrl-C, or an empty file `STOP` in the run's folder, finishes the step, saves and ends. The same command with "
-            "`--resume` goes on.",
+            "Ctrl-C, or an empty file `STOP` in the run's folder, finishes the step, saves and ends. The same command "
+            "with `--resume` goes on.",
             elem_classes="hint",
         )
     return tab
@@ -176,8 +222,17 @@ def layout(folder: Path) -> SimpleNamespace:
 def events(tab: SimpleNamespace, opened: gr.Tab, others: list[gr.Tab]) -> None:
     """Wire the tab built by `layout`. opened: the tab itself; others: the tabs that put it out of sight."""
     outputs = [
-        tab.run, tab.status, tab.view, tab.losses, tab.figures, tab.rates, tab.norms, tab.samples, tab.step,
-        tab.pictures, tab.text,
+        tab.run,
+        tab.status,
+        tab.view,
+        tab.losses,
+        tab.figures,
+        tab.rates,
+        tab.norms,
+        tab.samples,
+        tab.step,
+        tab.pictures,
+        tab.text,
     ]
 
     def show(name, step):
@@ -199,10 +254,16 @@ def events(tab: SimpleNamespace, opened: gr.Tab, others: list[gr.Tab]) -> None:
         except Exception as error:  # a run that is being written or deleted must not stop the page
             return choices, messages.alert(messages.sentence(error)), gr.update(visible=False), *skip
         return (
-            choices, messages.status(text), gr.update(visible=True), curves(log, "log", "losses"),
-            curves(log, "evaluation", "figures"), curves(log, "log", "learning_rates"),
-            curves(log, "log", "gradient_norms"), gr.update(visible=bool(steps)),
-            gr.update(choices=steps, value=chosen), gr.update(value=pictures, visible=bool(pictures)),
+            choices,
+            messages.status(text),
+            gr.update(visible=True),
+            curves(log, "log", "losses"),
+            curves(log, "evaluation", "figures"),
+            curves(log, "log", "learning_rates"),
+            curves(log, "log", "gradient_norms"),
+            gr.update(visible=bool(steps)),
+            gr.update(choices=steps, value=chosen),
+            gr.update(value=pictures, visible=bool(pictures)),
             gr.update(value=words, visible=bool(words)),
         )
 

@@ -94,8 +94,13 @@ def draw_map(attention: Any, kind: str, layer: int, head: int) -> dict:
 def hypothesis_rows(sentence: Any) -> list[list[Any]]:
     """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, tokens."""
     return [
-        [rank, hypothesis.text, round(float(hypothesis.score), 3), round(float(hypothesis.logprob), 3),
-         len(hypothesis.tokens)]
+        [
+            rank,
+            hypothesis.text,
+            round(float(hypothesis.score), 3),
+            round(float(hypothesis.logprob), 3),
+            len(hypothesis.tokens),
+        ]
         for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
     ]
 
@@ -120,8 +125,12 @@ def layout(services: Services) -> SimpleNamespace:
     with gr.Row(equal_height=True, elem_classes="translator"):
         with gr.Column(min_width=300):
             tab.source = gr.Textbox(
-                label="Text", lines=5, max_lines=12, placeholder="A man is riding a bicycle.\n\nShift + Enter translates.",
-                elem_id="source-text", max_length=20_000,
+                label="Text",
+                lines=5,
+                max_lines=12,
+                placeholder="A man is riding a bicycle.\n\nShift + Enter translates.",
+                elem_id="source-text",
+                max_length=20_000,
             )
         with gr.Column(min_width=300):
             tab.target = gr.Textbox(
@@ -129,7 +138,12 @@ def layout(services: Services) -> SimpleNamespace:
             )
     with gr.Row(elem_classes="actions"):
         tab.pair = gr.Dropdown(
-            [("English → German", "en-de")], value="en-de", label="Languages", scale=1, min_width=180, container=False,
+            [("English → German", "en-de")],
+            value="en-de",
+            label="Languages",
+            scale=1,
+            min_width=180,
+            container=False,
             elem_id="pair",
         )
         tab.run = gr.Button("Translate", variant="primary", scale=1, min_width=160, elem_id="translate-button")
@@ -138,7 +152,11 @@ def layout(services: Services) -> SimpleNamespace:
         with gr.Row():
             tab.beam = gr.Slider(1, 10, value=4, step=1, label="Beam size", info="1 is greedy search.")
             tab.alpha = gr.Slider(
-                0, 2, value=0.6, step=0.1, label="Length penalty α",
+                0,
+                2,
+                value=0.6,
+                step=0.1,
+                label="Length penalty α",
                 info="0 favours short translations; the paper uses 0.6.",
             )
             tab.n_best = gr.Slider(
@@ -152,7 +170,10 @@ def layout(services: Services) -> SimpleNamespace:
             headers=["#", "translation", "score", "log p", "tokens"],
             datatype=["number", "str", "number", "number", "number"],
             label="Best hypotheses. Select one to see its attention.",
-            interactive=False, wrap=True, column_widths=["7%", "44%", "16%", "17%", "16%"], elem_id="n-best",
+            interactive=False,
+            wrap=True,
+            column_widths=["7%", "44%", "16%", "17%", "16%"],
+            elem_id="n-best",
         )
         gr.Markdown(
             "## Who looks at whom\nEach row is a query and shares a weight of 1 among the keys. In **cross**-attention "
@@ -176,19 +197,33 @@ def layout(services: Services) -> SimpleNamespace:
                 [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
             )
             tab.stretch = gr.Checkbox(
-                False, label="Stretch colours", info="Darkest at each map's own maximum.", scale=1, min_width=190,
+                False,
+                label="Stretch colours",
+                info="Darkest at each map's own maximum.",
+                scale=1,
+                min_width=190,
                 elem_id="stretch",
             )
         with gr.Row(elem_classes="attention-views") as tab.views:
             with gr.Column(scale=3, min_width=320):
                 tab.map = gr.HTML(
-                    None, html_template='<div class="heat"></div>', js_on_load=theme.script("heat_map.js"),
-                    stretch=False, elem_id="heat-map", elem_classes="card",
+                    None,
+                    html_template='<div class="heat"></div>',
+                    js_on_load=theme.script("heat_map.js"),
+                    stretch=False,
+                    elem_id="heat-map",
+                    elem_classes="card",
                 )
             with gr.Column(scale=2, min_width=300):
                 tab.thumbs = gr.HTML(
-                    None, html_template='<div class="thumbs"></div>', js_on_load=theme.script("thumbnails.js"),
-                    selected=[0, MEAN], stretch=False, change=None, elem_id="thumbnails", elem_classes="card",
+                    None,
+                    html_template='<div class="thumbs"></div>',
+                    js_on_load=theme.script("thumbnails.js"),
+                    selected=[0, MEAN],
+                    stretch=False,
+                    change=None,
+                    elem_id="thumbnails",
+                    elem_classes="card",
                 )
                 gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
                 tab.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
@@ -214,8 +249,11 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         sentences = translation.sentences
         choices = [(f"{number + 1}: {sentence.source_text[:80]}", number) for number, sentence in enumerate(sentences)]
         return (
-            translation.text, messages.status(note) + messages.notes(translation.notes), Shown(translation),
-            gr.update(visible=True), hypothesis_rows(sentences[0]),
+            translation.text,
+            messages.status(note) + messages.notes(translation.notes),
+            Shown(translation),
+            gr.update(visible=True),
+            hypothesis_rows(sentences[0]),
             gr.update(choices=choices, value=0, visible=len(sentences) > 1),
         )
 
@@ -239,9 +277,11 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(choices=[("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)], value=head),
             draw_map(attention, kind, layer, head),
             gr.update(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head], change=None),
-            "", gr.update(visible=True),
+            "",
+            gr.update(visible=True),
             figures.word_links(attention.source_tokens, attention.target_tokens, interpret.alignment(attention.cross)),
-            gr.update(visible=True), "",
+            gr.update(visible=True),
+            "",
         )
 
     def choose_kind(shown, kind, layer, head):
@@ -262,8 +302,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return shown, gr.skip(), messages.alert(messages.sentence(error))
         shown = replace(shown, changes=changes)
         note = (
-            f"This translation has log-probability {logprob:.3f}. Each number is the change when that one head is switched "
-            "off: the more negative, the more this translation leans on it. A dark map is not always a head that matters."
+            f"This translation has log-probability {logprob:.3f}. Each number is the change when that one head is "
+            "switched off: the more negative, the more this translation leans on it. A dark map is not always a head "
+            "that matters."
         )
         return shown, gr.update(change=head_changes(shown, kind)), messages.status(note)
 
@@ -298,26 +339,49 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         return gr.update(choices=choices, value=choices[0][1]), gr.skip()
 
     look = [tab.shown, tab.kind, tab.layer, tab.head]
-    drawn = [tab.shown, tab.layer, tab.head, tab.map, tab.thumbs, tab.attention_note, tab.views, tab.words, tab.word_view,
-             tab.ablate_note]
+    drawn = [
+        tab.shown,
+        tab.layer,
+        tab.head,
+        tab.map,
+        tab.thumbs,
+        tab.attention_note,
+        tab.views,
+        tab.words,
+        tab.word_view,
+        tab.ablate_note,
+    ]
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
 
     page.load(offer_pairs, None, [tab.pair, tab.status], api_name="pairs", show_progress="hidden", **device)
     gr.on(
-        [tab.run.click, tab.source.submit], translate_page, [tab.source, tab.pair, tab.beam, tab.alpha, tab.n_best],
+        [tab.run.click, tab.source.submit],
+        translate_page,
+        [tab.source, tab.pair, tab.beam, tab.alpha, tab.n_best],
         [tab.target, tab.status, tab.shown, tab.results, tab.table, tab.sentence],
-        api_name="translate_page", show_progress_on=tab.target, **device,
+        api_name="translate_page",
+        show_progress_on=tab.target,
+        **device,
     ).success(attend_page, look, drawn, api_name="attend_page", show_progress="hidden", **device)
 
     tab.kind.input(choose_kind, look, [tab.map, tab.thumbs], api_name="choose_kind", **quiet)
     tab.ablate.click(
-        ablate_page, [tab.shown, tab.kind], [tab.shown, tab.thumbs, tab.ablate_note], api_name="ablate_page",
-        show_progress="hidden", **device,
+        ablate_page,
+        [tab.shown, tab.kind],
+        [tab.shown, tab.thumbs, tab.ablate_note],
+        api_name="ablate_page",
+        show_progress="hidden",
+        **device,
     )
     gr.on(
-        [tab.layer.change, tab.head.change], choose_map, look, [tab.map, tab.thumbs], api_name="choose_map",
-        trigger_mode="always_last", **quiet,
+        [tab.layer.change, tab.head.change],
+        choose_map,
+        look,
+        [tab.map, tab.thumbs],
+        api_name="choose_map",
+        trigger_mode="always_last",
+        **quiet,
     )
     tab.stretch.input(stretch, tab.stretch, [tab.map, tab.thumbs], api_name="stretch", **quiet)
     tab.thumbs.pick(pick, None, [tab.layer, tab.head], api_name="pick_map", **quiet)
@@ -328,9 +392,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         choose_sentence, [tab.shown, tab.sentence], [tab.shown, tab.table], api_name="choose_sentence", **quiet
     ).success(attend_page, look, drawn, api_name="attend_sentence", show_progress="hidden", **device)
 
-    def translate(
-        text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, n_best: int = 1
-    ) -> dict[str, Any]:
+    def translate(text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, n_best: int = 1) -> dict[str, Any]:
         """Translate a text with the page's Transformer.
 
         Args:
@@ -384,7 +446,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             weights, rows, columns = select_map(attention, kind, int(layer) - 1, int(head) - 1)
         except Exception as error:
             raise gr.Error(messages.sentence(error), print_exception=False) from error
-        return {"translation": translation.sentences[0].hypotheses[0].text, "rows": rows, "columns": columns, "weights": weights.tolist()}
+        return {
+            "translation": translation.sentences[0].hypotheses[0].text,
+            "rows": rows,
+            "columns": columns,
+            "weights": weights.tolist(),
+        }
 
     def ablate(text: str, pair: str = "en-de", beam: int = 4) -> dict[str, Any]:
         """Translate one sentence and tell what switching off each single head changes.

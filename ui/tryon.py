@@ -45,23 +45,39 @@ class Map(NamedTuple):
 
 # In the order of Figure 3 of the VITON-HD paper; the keys are those of TryOnResult.pictures() and the file names.
 MAPS = {
-    "pose": Map("Pose", "P", "The joints found in the photo, drawn as a skeleton: where shoulders, elbows and hips are."),
+    "pose": Map(
+        "Pose", "P", "The joints found in the photo, drawn as a skeleton: where shoulders, elbows and hips are."
+    ),
     "parse": Map("Parse", "S", "The human parser gives every pixel of the person one of 20 labels."),
     "garment": Map("Garment", "c", "The garment cut out of its photo and laid on the light grey of the training data."),
     "garment_mask": Map("Garment mask", "c<sub>m</sub>", "White where the garment is."),
-    "agnostic": Map("Agnostic image", "I<sub>a</sub>", "The person with the old garment and the arms painted grey, so that nothing "
-                    "of its shape is left to copy."),
+    "agnostic": Map(
+        "Agnostic image",
+        "I<sub>a</sub>",
+        "The person with the old garment and the arms painted grey, so that nothing of its shape is left to copy.",
+    ),
     "agnostic_map": Map("Agnostic map", "S<sub>a</sub>", "The parse with the same regions removed."),
-    "segmentation": Map("Predicted segmentation", "Ŝ", "Where cloth, arms and body will be in the new garment, "
-                        "predicted from the agnostic map, the pose and the garment."),
-    "warped_cloth": Map("Warped garment", "W(c, θ)", "The garment bent into place by a thin-plate spline with 5 × 5 "
-                        "control points."),
+    "segmentation": Map(
+        "Predicted segmentation",
+        "Ŝ",
+        "Where cloth, arms and body will be in the new garment, "
+        "predicted from the agnostic map, the pose and the garment.",
+    ),
+    "warped_cloth": Map(
+        "Warped garment", "W(c, θ)", "The garment bent into place by a thin-plate spline with 5 × 5 control points."
+    ),
     "warped_mask": Map("Warped mask", "W(c<sub>m</sub>, θ)", "The garment mask after the same warp."),
-    "misalignment": Map("Misalignment", "M<sub>misalign</sub>", "Predicted cloth that the warped garment does not cover; here the "
-                        "generator has to invent cloth."),
+    "misalignment": Map(
+        "Misalignment",
+        "M<sub>misalign</sub>",
+        "Predicted cloth that the warped garment does not cover; here the generator has to invent cloth.",
+    ),
     "synthesis": Map("Synthesis", "Î", "What the ALIAS generator paints from all of the above."),
-    "result": Map("Result", "", "The synthesis put back into the photograph; every pixel outside the edited "
-                  "region is the photo's own."),
+    "result": Map(
+        "Result",
+        "",
+        "The synthesis put back into the photograph; every pixel outside the edited region is the photo's own.",
+    ),
 }
 # Label maps: field of the result that holds the labels, their names and colours.
 LEGENDS = {
@@ -82,39 +98,44 @@ class Comparison(NamedTuple):
 
 COMPARISONS = {
     "norm": Comparison(
-        "ALIAS or instance normalisation", "synthesis",
+        "ALIAS or instance normalisation",
+        "synthesis",
         (("ALIAS normalisation", {"norm": "alias"}), ("Instance normalisation", {"norm": "instance"})),
-        "The paper's central claim: ALIAS normalisation keeps the misaligned region, outlined in orange, from misleading "
-        "the generator.",
+        "The paper's central claim: ALIAS normalisation keeps the misaligned region, outlined in orange, from "
+        "misleading the generator.",
     ),
     "fit": Comparison(
-        "Fitted or unfitted warp", "warp", (("Fitted", {"fit": True}), ("As the network predicts it", {"fit": False})),
+        "Fitted or unfitted warp",
+        "warp",
+        (("Fitted", {"fit": True}), ("As the network predicts it", {"fit": False})),
         "What the gradient steps on the control points change. Orange outlines what the warped garment leaves open.",
     ),
     "noise": Comparison(
-        "Noise on or off", "segmentation", (("With noise", {"noise": True}), ("Without noise", {"noise": False})),
+        "Noise on or off",
+        "segmentation",
+        (("With noise", {"noise": True}), ("Without noise", {"noise": False})),
         "Both generators of VITON-HD are given noise; this is how much of the picture it decides.",
     ),
     "seed": Comparison(
-        "Five seeds", "segmentation", tuple((f"Seed {seed}", {"seed": seed}) for seed in range(5)),
+        "Five seeds",
+        "segmentation",
+        tuple((f"Seed {seed}", {"seed": seed}) for seed in range(5)),
         "The same two photos under five noises.",
     ),
 }
 
 
-class Photograph(gr.Image):
-    """A picture that is handed over as the visitor's untouched file.
+def photograph(**options: Any) -> gr.Image:
+    """An image component that hands over the visitor's untouched file.
 
     Decoding it is left to `vton.photo.load_image`, the one place that orients, bounds and refuses pictures with a
-    sentence; Gradio's own decoding drops alpha and answers a broken file with a general error.
+    sentence; Gradio's own decoding drops alpha and answers a broken file with a general error. Set on the object,
+    because Gradio writes an interface file beside the source of every subclass of a component.
     """
-
-    is_template = True
-
-    def preprocess(self, payload):
-        if payload is None or payload.path is None:
-            return super().preprocess(payload)
-        return payload.path
+    image = gr.Image(type="filepath", image_mode=None, format="png", **options)
+    decode = image.preprocess
+    image.preprocess = lambda payload: payload.path if payload is not None and payload.path else decode(payload)
+    return image
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -216,7 +237,7 @@ def compare(services: Services, result: Any, name: str) -> Iterator[tuple[np.nda
 
 
 def example_pairs() -> list[list[str]]:
-    """Shipped examples as [person, garment] paths: the n-th person with the n-th garment, garments repeated if fewer."""
+    """Shipped examples as [person, garment] paths: the n-th person with the n-th garment."""
     try:
         folder = assets.examples_dir()
     except FileNotFoundError:
@@ -236,21 +257,32 @@ def layout(services: Services) -> SimpleNamespace:
     with gr.Row(elem_classes="tryon-top"):
         with gr.Column(scale=5, min_width=300):
             with gr.Row():
-                tab.person = Photograph(
-                    label="Person", type="filepath", image_mode=None, format="png", height=340, min_width=150,
-                    sources=["upload", "webcam", "clipboard"], elem_id="person", alt_text="Photo of the person",
+                tab.person = photograph(
+                    label="Person",
+                    height=340,
+                    min_width=150,
+                    sources=["upload", "webcam", "clipboard"],
+                    elem_id="person",
+                    alt_text="Photo of the person",
                     placeholder="One person from the front,\nhead to hips in view",
                 )
-                tab.garment = Photograph(
-                    label="Garment", type="filepath", image_mode=None, format="png", height=340, min_width=150,
-                    sources=["upload", "webcam", "clipboard"], elem_id="garment", alt_text="Photo of the garment",
+                tab.garment = photograph(
+                    label="Garment",
+                    height=340,
+                    min_width=150,
+                    sources=["upload", "webcam", "clipboard"],
+                    elem_id="garment",
+                    alt_text="Photo of the garment",
                     placeholder="One upper garment,\nlaid flat on a plain ground",
                 )
             with gr.Row(elem_classes="tryon-settings"):
                 tab.size = gr.Dropdown(SIZE_LABELS, value=DEFAULT_SIZE, label="Size", min_width=150, elem_id="size")
                 tab.seed = gr.Number(0, label="Seed", precision=0, min_width=90, elem_id="seed")
                 tab.fit = gr.Checkbox(
-                    True, label="Fit the warp", min_width=230, elem_id="fit",
+                    True,
+                    label="Fit the warp",
+                    min_width=230,
+                    elem_id="fit",
                     info="A few gradient steps on the control points; off shows the published behaviour.",
                 )
             with gr.Row():
@@ -269,8 +301,14 @@ def layout(services: Services) -> SimpleNamespace:
     with gr.Column(visible=False, elem_id="tryon-results") as tab.results:
         with gr.Row(elem_classes="tryon-result"):
             tab.slider = gr.ImageSlider(
-                label="Before and after", format="png", type="filepath", max_height=620, elem_id="before-after",
-                interactive=False, scale=3, min_width=300,
+                label="Before and after",
+                format="png",
+                type="filepath",
+                max_height=620,
+                elem_id="before-after",
+                interactive=False,
+                scale=3,
+                min_width=300,
             )
             with gr.Column(scale=2, min_width=280):
                 tab.summary = gr.HTML(elem_id="tryon-summary")
@@ -295,9 +333,15 @@ def layout(services: Services) -> SimpleNamespace:
                         f'<span class="symbol">{shown.symbol}</span></div>'
                     )
                     tab.maps[name] = gr.Image(
-                        label=shown.title, show_label=False, format="png", type="filepath", interactive=False,
-                        buttons=["download", "fullscreen"], alt_text=f"{shown.title}. {shown.about}",
-                        elem_id=f"map-{name}", container=False,
+                        label=shown.title,
+                        show_label=False,
+                        format="png",
+                        type="filepath",
+                        interactive=False,
+                        buttons=["download", "fullscreen"],
+                        alt_text=f"{shown.title}. {shown.about}",
+                        elem_id=f"map-{name}",
+                        container=False,
                     )
                     gr.HTML(f'<p class="map-about">{escape(shown.about)}</p>')
                     if name in LEGENDS:
@@ -309,14 +353,25 @@ def layout(services: Services) -> SimpleNamespace:
             )
             with gr.Row(elem_classes="actions"):
                 tab.comparison = gr.Dropdown(
-                    [(comparison.title, name) for name, comparison in COMPARISONS.items()], value="norm",
-                    label="What to compare", min_width=220, scale=2, elem_id="comparison",
+                    [(comparison.title, name) for name, comparison in COMPARISONS.items()],
+                    value="norm",
+                    label="What to compare",
+                    min_width=220,
+                    scale=2,
+                    elem_id="comparison",
                 )
                 tab.compare = gr.Button("Compare", elem_id="compare-button", min_width=120, scale=1)
             tab.compare_note = gr.HTML(elem_id="compare-note")
             tab.compared = gr.Gallery(
-                label="Compared", format="png", columns=5, height="auto", object_fit="contain", interactive=False,
-                buttons=["download", "fullscreen"], elem_id="compared", visible=False,
+                label="Compared",
+                format="png",
+                columns=5,
+                height="auto",
+                object_fit="contain",
+                interactive=False,
+                buttons=["download", "fullscreen"],
+                elem_id="compared",
+                visible=False,
             )
     # What the API's /try_on gives back; the page itself shows the same through the components above.
     tab.api_files = gr.File(visible=False, file_count="multiple", label="Every map as PNG, and the zip")
@@ -331,8 +386,18 @@ def layout(services: Services) -> SimpleNamespace:
 def events(tab: SimpleNamespace, services: Services) -> None:
     """Wire the tab built by `layout`, and publish `/try_on`."""
     outputs = [
-        tab.result, tab.stages, tab.status, tab.run, tab.cancel, tab.results, tab.slider, tab.summary, tab.notes,
-        tab.download, *tab.maps.values(), *tab.legends.values(),
+        tab.result,
+        tab.stages,
+        tab.status,
+        tab.run,
+        tab.cancel,
+        tab.results,
+        tab.slider,
+        tab.summary,
+        tab.notes,
+        tab.download,
+        *tab.maps.values(),
+        *tab.legends.values(),
     ]
     inputs = [tab.person, tab.garment, tab.size, tab.seed, tab.fit]
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
@@ -344,8 +409,12 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         try:
             options = {**check_inputs(person, garment, size, seed), "fit": bool(fit)}
             yield (
-                None, figures.stage_list(STAGES, None, {}), messages.status("Starting …"), *buttons_busy,
-                gr.update(visible=False), *unchanged,
+                None,
+                figures.stage_list(STAGES, None, {}),
+                messages.status("Starting …"),
+                *buttons_busy,
+                gr.update(visible=False),
+                *unchanged,
             )
             for report in services.stream_tryon(person, garment, **options):
                 if not isinstance(report, Progress):
@@ -354,9 +423,12 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 current, seconds = report.stage, report.seconds
                 waiting = current < 0
                 yield (
-                    None, figures.stage_list(STAGES, None if waiting else current, seconds),
+                    None,
+                    figures.stage_list(STAGES, None if waiting else current, seconds),
                     messages.status("Getting the networks ready …" if waiting else f"Working on: {STAGES[current]}"),
-                    *buttons_busy, gr.skip(), *unchanged,
+                    *buttons_busy,
+                    gr.skip(),
+                    *unchanged,
                 )
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                 paths = write_pictures(result, Path(folder))
@@ -364,21 +436,33 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 archive = write_zip(paths, result, record, Path(folder) / "try-on.zip")
                 # Gradio has copied the files into its own cache when this generator is asked for more.
                 yield (
-                    result, figures.stage_list(STAGES, None, result.seconds), "", *buttons_idle,
-                    gr.update(visible=True), (paths["photo"], paths["result"]),
-                    messages.status(summary(result)), messages.notes(list(result.notes)), archive,
-                    *[paths[name] for name in MAPS], *legends(result),
+                    result,
+                    figures.stage_list(STAGES, None, result.seconds),
+                    "",
+                    *buttons_idle,
+                    gr.update(visible=True),
+                    (paths["photo"], paths["result"]),
+                    messages.status(summary(result)),
+                    messages.notes(list(result.notes)),
+                    archive,
+                    *[paths[name] for name in MAPS],
+                    *legends(result),
                 )
         except Exception as error:  # every error becomes a sentence; what was entered stays
             yield (
-                None, figures.stage_list(STAGES, current, seconds, "failed"), messages.alert(messages.sentence(error)),
-                *buttons_idle, gr.update(visible=False), *unchanged,
+                None,
+                figures.stage_list(STAGES, current, seconds, "failed"),
+                messages.alert(messages.sentence(error)),
+                *buttons_idle,
+                gr.update(visible=False),
+                *unchanged,
             )
 
     def cancel_page():
         return (
             figures.stage_list(STAGES, None, {}),
-            messages.status("Cancelled. Your photos are still here; change what you like and try again."), *buttons_idle,
+            messages.status("Cancelled. Your photos are still here; change what you like and try again."),
+            *buttons_idle,
         )
 
     def compare_page(result, name):
@@ -419,22 +503,46 @@ def events(tab: SimpleNamespace, services: Services) -> None:
 
     # Said at once and outside the queue, where another visitor's run may come first.
     asked = tab.run.click(
-        lambda: (messages.status("Waiting for a free place …"), *buttons_busy), None, [tab.status, tab.run, tab.cancel],
-        api_name="ask", queue=False, show_progress="hidden", api_visibility="private",
+        lambda: (messages.status("Waiting for a free place …"), *buttons_busy),
+        None,
+        [tab.status, tab.run, tab.cancel],
+        api_name="ask",
+        queue=False,
+        show_progress="hidden",
+        api_visibility="private",
     )
     run = asked.then(
-        try_on_page, inputs, outputs, api_name="try_on_page", concurrency_id="device", show_progress="hidden",
+        try_on_page,
+        inputs,
+        outputs,
+        api_name="try_on_page",
+        concurrency_id="device",
+        show_progress="hidden",
         api_visibility="private",
     )
     run.then(None, js=SHOW_RESULTS, api_visibility="private", api_name="show_results")
     tab.cancel.click(
-        cancel_page, None, [tab.stages, tab.status, tab.run, tab.cancel], cancels=[run], api_name="cancel_try_on",
-        queue=False, api_visibility="private",
+        cancel_page,
+        None,
+        [tab.stages, tab.status, tab.run, tab.cancel],
+        cancels=[run],
+        api_name="cancel_try_on",
+        queue=False,
+        api_visibility="private",
     )
     tab.compare.click(
-        compare_page, [tab.result, tab.comparison], [tab.compare_note, tab.compared, tab.compare], api_name="compare",
-        concurrency_id="device", show_progress="hidden", api_visibility="private",
+        compare_page,
+        [tab.result, tab.comparison],
+        [tab.compare_note, tab.compared, tab.compare],
+        api_name="compare",
+        concurrency_id="device",
+        show_progress="hidden",
+        api_visibility="private",
     )
     tab.api_run.click(
-        try_on, inputs, [tab.api_files, tab.api_record], api_name="try_on", concurrency_id="device",
+        try_on,
+        inputs,
+        [tab.api_files, tab.api_record],
+        api_name="try_on",
+        concurrency_id="device",
     )

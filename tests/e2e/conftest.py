@@ -36,7 +36,10 @@ def site(tmp_path_factory, runs):
     with log.open("w") as output:
         server = subprocess.Popen(
             [sys.executable, "app.py", "--port", str(port), "--runs", str(runs)],
-            cwd=ROOT, stdout=output, stderr=output, env=environment,
+            cwd=ROOT,
+            stdout=output,
+            stderr=output,
+            env=environment,
         )
     address = f"http://127.0.0.1:{port}/"
     try:
@@ -70,8 +73,8 @@ def browser():
 
 @pytest.fixture
 def visit(browser, site):
-    """`visit(width=, dark=)` opens the page as a new visitor. At the end no visitor may have seen an error of the page's
-    scripts, nor asked any other host."""
+    """`visit(width=, dark=)` opens the page as a new visitor. At the end no visitor may have seen an error of the
+    page's scripts, nor asked any other host."""
     contexts, wrong = [], []
 
     def open_page(width=1280, height=900, dark=False, theme=None):

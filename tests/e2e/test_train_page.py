@@ -10,8 +10,14 @@ from training.run import Run
 
 def log(run, step, loss):
     run.log(
-        "log", step=step, losses={"l1": loss}, learning_rates={"g": 1e-3}, gradient_norms={"g": 1.0},
-        items_per_second=10.0, seconds_left=60.0, memory_mb=1000.0,
+        "log",
+        step=step,
+        losses={"l1": loss},
+        learning_rates={"g": 1e-3},
+        gradient_norms={"g": 1.0},
+        items_per_second=10.0,
+        seconds_left=60.0,
+        memory_mb=1000.0,
     )
 
 

@@ -167,7 +167,7 @@ def test_an_example_fills_the_text(visit):
     page.wait_for_function("document.querySelector('#source-text textarea').value.startsWith('Two young girls')")
 
 
-MARKUP = 'A man <img src=x onerror=alert(1)> <b id=planted>rides</b>.'
+MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
 
 
 def test_markup_typed_as_text_is_text_everywhere(visit):
@@ -183,7 +183,13 @@ def test_markup_typed_as_text_is_text_everywhere(visit):
 
 
 @pytest.mark.parametrize(
-    "text, words", [("", "enter a sentence"), ("   \n ", "enter a sentence"), ("word " * 2000, "10,000 characters"), ("一二三四五六七", "script")]
+    "text, words",
+    [
+        ("", "enter a sentence"),
+        ("   \n ", "enter a sentence"),
+        ("word " * 2000, "10,000 characters"),
+        ("一二三四五六七", "script"),
+    ],
 )
 def test_bad_text_gets_one_sentence_and_stays(visit, text, words):
     page = visit()

@@ -6,12 +6,21 @@ from ui import messages
 
 
 def test_a_sentence_of_the_library_passes_through_on_one_line():
-    assert messages.sentence(ValueError("No person was found;\n use another photo.")) == "No person was found; use another photo."
+    assert (
+        messages.sentence(ValueError("No person was found;\n use another photo."))
+        == "No person was found; use another photo."
+    )
     assert messages.sentence(FileNotFoundError("There is no such model.")) == "There is no such model."
 
 
 @pytest.mark.parametrize(
-    "error", [KeyError("secret"), RuntimeError("/private/place"), ValueError(), FileNotFoundError(2, "No such file", "/private/place")]
+    "error",
+    [
+        KeyError("secret"),
+        RuntimeError("/private/place"),
+        ValueError(),
+        FileNotFoundError(2, "No such file", "/private/place"),
+    ],
 )
 def test_everything_else_is_general_and_logged(error, caplog):
     with caplog.at_level(logging.ERROR, logger="atelier"):

@@ -19,8 +19,14 @@ def runs(tmp_path):
     run.log("start", step=0, steps=100)
     for step in (20, 40):
         run.log(
-            "log", step=step, losses={"l1": 1 / step, "gan": float("nan")}, learning_rates={"g": 0.1},
-            gradient_norms={"g": 2.0}, items_per_second=12.0, seconds_left=600.0, memory_mb=1500.0,
+            "log",
+            step=step,
+            losses={"l1": 1 / step, "gan": float("nan")},
+            learning_rates={"g": 0.1},
+            gradient_norms={"g": 2.0},
+            items_per_second=12.0,
+            seconds_left=600.0,
+            memory_mb=1500.0,
         )
     run.log("evaluation", step=40, figures={"ssim": 0.5})
     run.log("stopped", step=40)

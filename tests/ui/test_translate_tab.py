@@ -11,7 +11,9 @@ def attention():
     """Two layers, three heads, four source and five target tokens; every cell differs from every other."""
     source, target = ["▁a", "▁b", "▁c", "</s>"], ["▁v", "▁w", "▁x", "▁y", "</s>"]
     shapes = {"encoder": (2, 3, 4, 4), "decoder": (2, 3, 5, 5), "cross": (2, 3, 5, 4)}
-    values = {kind: np.random.default_rng(i).random(shape, np.float32) for i, (kind, shape) in enumerate(shapes.items())}
+    values = {
+        kind: np.random.default_rng(i).random(shape, np.float32) for i, (kind, shape) in enumerate(shapes.items())
+    }
     return Attention(**values, source_tokens=source, target_tokens=target, decoder_tokens=["<s>", *target[:-1]])
 
 
@@ -31,16 +33,22 @@ def test_rows_are_queries_and_columns_are_keys(attention, kind, rows, columns):
 
 def test_mean_over_heads_is_the_mean_of_that_layer(attention):
     weights, _, _ = translate.select_map(attention, "cross", 0, translate.MEAN)
-    np.testing.assert_allclose(weights, (attention.cross[0, 0] + attention.cross[0, 1] + attention.cross[0, 2]) / 3, rtol=1e-6)
+    np.testing.assert_allclose(
+        weights, (attention.cross[0, 0] + attention.cross[0, 1] + attention.cross[0, 2]) / 3, rtol=1e-6
+    )
 
 
-@pytest.mark.parametrize("kind, layer, head", [("cross", 2, 0), ("cross", -1, 0), ("cross", 0, 3), ("cross", 0, -2), ("other", 0, 0)])
+@pytest.mark.parametrize(
+    "kind, layer, head", [("cross", 2, 0), ("cross", -1, 0), ("cross", 0, 3), ("cross", 0, -2), ("other", 0, 0)]
+)
 def test_a_map_that_is_not_there_is_refused_with_what_is(attention, kind, layer, head):
     with pytest.raises(ValueError, match="layers 1 to 2 and heads 1 to 3|cross, encoder, decoder"):
         translate.select_map(attention, kind, layer, head)
 
 
-@pytest.mark.parametrize("text, words", [("", "enter a sentence"), (" \n ", "enter a sentence"), ("a" * 10_000, "10,000 characters")])
+@pytest.mark.parametrize(
+    "text, words", [("", "enter a sentence"), (" \n ", "enter a sentence"), ("a" * 10_000, "10,000 characters")]
+)
 def test_empty_and_endless_texts_are_refused_before_a_model_is_loaded(text, words):
     services = Services(translation_model="there is no such model")
     with pytest.raises(ValueError, match=words):
@@ -52,7 +60,7 @@ def test_hypothesis_rows_keep_the_library_s_numbers():
     translation = translate.translate_text(services, "A man is riding a bicycle.", "en-de", 4, 0.6, 3)
     rows = translate.hypothesis_rows(translation.sentences[0])
     assert [row[0] for row in rows] == [1, 2, 3]
-    for row, hypothesis in zip(rows, translation.sentences[0].hypotheses):
+    for row, hypothesis in zip(rows, translation.sentences[0].hypotheses, strict=True):
         assert row[1] == hypothesis.text and row[2] == pytest.approx(hypothesis.score, abs=1e-3)
         assert row[3] == pytest.approx(hypothesis.logprob, abs=1e-3)
     scores = [row[2] for row in rows]

@@ -26,12 +26,26 @@ def record():
 
     return TryOnResult(
         options=Options(size=(256, 192), seed=7, fit=False),
-        photo=picture(), person=picture(), pose=picture(), cloth=picture(), agnostic=picture(), warped_cloth=picture(),
-        synthesis=picture(), result=picture(), cloth_mask=mask(), warped_mask=mask(), misalignment=mask(), region=mask(),
-        parse=random.integers(0, 20, (32, 24), np.uint8), parse_agnostic=random.integers(0, 20, (32, 24), np.uint8),
+        photo=picture(),
+        person=picture(),
+        pose=picture(),
+        cloth=picture(),
+        agnostic=picture(),
+        warped_cloth=picture(),
+        synthesis=picture(),
+        result=picture(),
+        cloth_mask=mask(),
+        warped_mask=mask(),
+        misalignment=mask(),
+        region=mask(),
+        parse=random.integers(0, 20, (32, 24), np.uint8),
+        parse_agnostic=random.integers(0, 20, (32, 24), np.uint8),
         segmentation=random.integers(0, 13, (32, 24), np.uint8),
-        keypoints=random.random((25, 3), np.float32), control_points=random.random((25, 2), np.float32),
-        seconds={"photo": 0.125, "parse": 1.5}, notes=("Two people were found.",), weights="tryon-lite",
+        keypoints=random.random((25, 3), np.float32),
+        control_points=random.random((25, 2), np.float32),
+        seconds={"photo": 0.125, "parse": 1.5},
+        notes=("Two people were found.",),
+        weights="tryon-lite",
     )
 
 
@@ -47,7 +61,12 @@ def test_zip_holds_pictures_arrays_and_settings(record, tmp_path):
     paths = tryon.write_pictures(record, tmp_path)
     archive = tryon.write_zip(paths, record, tryon.settings(record), tmp_path / "try-on.zip")
     with zipfile.ZipFile(archive) as opened:
-        assert set(opened.namelist()) == {"photo.png", *(f"{name}.png" for name in tryon.MAPS), "arrays.npz", "settings.json"}
+        assert set(opened.namelist()) == {
+            "photo.png",
+            *(f"{name}.png" for name in tryon.MAPS),
+            "arrays.npz",
+            "settings.json",
+        }
         arrays = np.load(io.BytesIO(opened.read("arrays.npz")), allow_pickle=False)
         for name in ("photo", "parse", "keypoints", "control_points", "region", "warped_mask"):
             np.testing.assert_array_equal(arrays[name], getattr(record, name))
@@ -128,7 +147,7 @@ def test_an_upload_reaches_the_library_as_the_visitor_s_own_file(tmp_path):
     file = tmp_path / "parse.png"
     picture.save(file)
 
-    component = tryon.Photograph(type="filepath", image_mode=None, format="png")
+    component = tryon.photograph(label="Photo")
     sent = component.postprocess(str(file))
     received = component.preprocess(sent)
     assert open(received, "rb").read() == file.read_bytes()
