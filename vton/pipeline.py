@@ -70,6 +70,7 @@ class TryOnResult:
     options: Options
     photo: np.ndarray | None = None  # (H0, W0, 3)
     garment_photo: np.ndarray | None = None  # (h, w, 3 or 4) as uploaded
+    garment_cut: garment.Garment | None = None  # the cut-out at the uploaded picture's size
     frame: Frame | None = None  # 3:4 window in photo pixels
     person: np.ndarray | None = None  # (H, W, 3) the window's content, I
     keypoints: np.ndarray | None = None  # (25, 3) float32 x, y, confidence in pixels of `person`
@@ -210,8 +211,9 @@ class TryOn:
         return {"parse": np.where(inside > 0, parse, 0).astype(np.uint8)}
 
     def _garment(self, r):
-        cut = garment.place(garment.cut_out(r.garment_photo), r.options.size)
-        return {"cloth": cut.cloth, "cloth_mask": cut.mask}
+        cut = garment.cut_out(r.garment_photo)
+        placed = garment.place(cut, r.options.size)
+        return {"garment_cut": cut, "cloth": placed.cloth, "cloth_mask": placed.mask}
 
     def _agnostic(self, r):
         if not np.isin(r.parse, labels.UPPER_LIP).any():
@@ -324,15 +326,16 @@ def carry_detail(r: TryOnResult) -> np.ndarray:
     h, w = r.frame.height, r.frame.width
     scale = h / r.options.size[0]
     synthesis = cv2.resize(r.synthesis, (w, h), interpolation=cv2.INTER_CUBIC if scale > 1 else cv2.INTER_AREA).astype(np.float32)
-    cut = garment.place(garment.cut_out(r.garment_photo), (min(h, 2048), min(h, 2048) * 3 // 4))
+    side = min(h, 2048) // 4 * 4
+    cloth = torch.from_numpy(garment.place(r.garment_cut, (side, side * 3 // 4)).cloth.astype(np.float32)).permute(2, 0, 1)[None]
+    mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
     n = round(len(r.control_points) ** 0.5)
     theta = (torch.from_numpy(r.control_points) - warping.control_grid(n)).T.reshape(1, -1)
     # The spline is smooth: its grid is computed at a quarter of the size and enlarged.
     grid = warping.sampling_grid(theta, (max(2, h // 4), max(2, w // 4))).permute(0, 3, 1, 2)
     grid = nn.functional.interpolate(grid, (h, w), mode="bilinear", align_corners=True).permute(0, 2, 3, 1)
-    cloth = torch.from_numpy(cut.cloth.astype(np.float32)).permute(2, 0, 1)[None]
     warped = warping.warp(cloth, grid)[0].permute(1, 2, 0).numpy()
-    inside = warping.warp(torch.from_numpy((cut.mask > 127).astype(np.float32))[None, None], grid, "zeros")[0, 0].numpy() > 0.5
+    inside = warping.warp(mask, grid, "zeros")[0, 0].numpy() > 0.5
     aligned = cv2.resize((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST)
     aligned = (aligned > 0) & inside
     sigma = 0.012 * w
