@@ -1,0 +1,187 @@
+"""The training recipes on drawn people: each network overfits one pair, and a short run is whole and exportable."""
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from training import Run, fit
+from vton.config import LITE
+from vton.export import export
+from vton.losses import second_order
+from vton.metrics import mask_iou
+from vton.pairs import flat_skeleton, person_skeleton
+from vton.parsing import Parser, joint_maps, to_tensors
+from vton.pipeline import NETWORKS, load_network
+from vton.recipes import alias, matching, parser, segmentation
+from vton.recipes.common import collate, rate_factor
+from vton.recipes.drawn import drawn_person
+from vton.recipes.samples import Sampler
+from vton.segmentation import SegmentationGenerator, generator_input
+from vton.synthetic import draw_pair
+from vton.warping import MatchingModule, sampling_grid, warp
+
+MODULES = {"parser": (parser, parser.ParserTask, parser.ParserRecipe), "segmentation": (segmentation, segmentation.SegmentationTask,
+           segmentation.SegmentationRecipe), "matching": (matching, matching.MatchingTask, matching.MatchingRecipe),
+           "alias": (alias, alias.AliasTask, alias.AliasRecipe)}
+
+
+def small_recipe(kind, **fields):
+    module, _, recipe = MODULES[kind]
+    return recipe(**{**module.PRESETS["drawn"], "steps": 4, "batch": 2, "log_every": 2, "save_every": 2, "evaluate_every": 4,
+                     "validation": 2, "precision": "no", **fields})
+
+
+@pytest.mark.parametrize("kind", MODULES)
+def test_short_run_stops_resumes_exactly_and_exports(kind, tmp_path):
+    task_class = MODULES[kind][1]
+    recipe = small_recipe(kind)
+
+    def start(folder, steps, resume=False):
+        torch.manual_seed(recipe.seed)
+        fit(task_class(replace(recipe, steps=steps)), replace(recipe, steps=steps), folder, resume=resume, quiet=True)
+
+    start(tmp_path / "whole", 4)
+    start(tmp_path / "halves", 2)
+    start(tmp_path / "halves", 4, resume=True)
+    logs = [[e["losses"] for e in Run(tmp_path / name).events() if e["event"] == "log"] for name in ("whole", "halves")]
+    assert logs[0] == logs[1] and len(logs[0]) == 2
+    assert all(np.isfinite(v) for log in logs[0] for v in log.values())
+    assert export(tmp_path / "whole", tmp_path / "a") == 4
+    export(tmp_path / "halves", tmp_path / "b")
+    one, other = (load_network(kind, tmp_path / name).state_dict() for name in ("a", "b"))
+    assert all(torch.equal(one[k], other[k]) for k in one)
+    assert any((tmp_path / "whole" / "samples" / "step-00000004").iterdir())
+
+
+def test_every_loss_term_is_logged_apart():
+    terms = {}
+    for kind, (_, task_class, _) in MODULES.items():
+        task = task_class(small_recipe(kind, batch=1))
+        batch = task.batch(1, 0, 0, 1)
+        if kind != "alias":
+            terms[kind] = set(task.terms(batch))
+    assert terms == {"parser": {"cross_entropy", "dice"}, "segmentation": {"cross_entropy", "adversarial"},
+                     "matching": {"l1", "second_order", "mask"}}
+
+
+def train(network, loss, steps, lr=2e-3):
+    optimizer = torch.optim.Adam(network.parameters(), lr=lr)
+    network.train()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+    network.eval()
+
+
+def test_parser_overfits_one_drawing():
+    torch.manual_seed(0)
+    person = drawn_person(3)
+    inputs = to_tensors(person.image[::2, ::2], person.keypoints * (0.5, 0.5, 1), person.person_mask[::2, ::2])
+    target = torch.from_numpy(person.parse[::2, ::2].astype(np.int64))[None]
+    network = Parser(replace(LITE.parser, widths=(16, 24, 32, 48, 64)))
+    twice = [torch.cat((x, x)) for x in inputs]  # batch norm needs more than one value at the deepest level
+    train(network, lambda: F.cross_entropy(network(*twice), torch.cat((target, target))), 120, 4e-3)
+    network.train()
+    answer = network(*twice)[0].argmax(0).numpy()
+    for label in np.unique(target):
+        if (target == label).sum() > 60:
+            assert mask_iou(answer == label, target[0].numpy() == label) > 0.9, label
+    assert mask_iou(answer == 5, target[0].numpy() == 5) > 0.95
+
+
+def drawn_batch():
+    return collate([Sampler(None, (256, 192)).sample(np.random.default_rng(5))])
+
+
+def test_segmentation_generator_overfits_one_drawing():
+    torch.manual_seed(0)
+    b = drawn_batch()
+    x = generator_input(b["cloth"], b["cloth_mask"], b["parse_agnostic"], b["pose"], torch.zeros(1, 1, 256, 192))[..., ::4, ::4]
+    target = b["segmentation"][:, ::4, ::4]
+    network = SegmentationGenerator(replace(LITE.segmentation, width=12, dropout=0.0))
+    train(network, lambda: F.cross_entropy(network(x), target), 150)
+    answer = network(x).argmax(1)
+    assert mask_iou(answer == 3, target == 3) > 0.95
+
+
+def test_matching_module_overfits_one_drawing():
+    torch.manual_seed(0)
+    b = drawn_batch()
+    network = MatchingModule(replace(LITE.matching, width=8))
+    person, twice = torch.cat((b["worn_mask"], b["pose"], b["agnostic"]), 1).repeat(2, 1, 1, 1), b["cloth"].repeat(2, 1, 1, 1)
+
+    def warped():
+        return warp(b["cloth"], sampling_grid(network(person, twice)[:1], (256, 192)))
+
+    def loss():
+        theta = network(person, twice)
+        return (b["worn"] - warp(b["cloth"], sampling_grid(theta[:1], (256, 192)))).abs().mean() + 0.002 * second_order(theta)
+
+    before = float((b["worn"] - warped()).abs().mean()) / 2
+    train(network, loss, 150)
+    network.train()
+    after = float((b["worn"] - warped()).abs().mean()) / 2  # in units of the full range
+    assert after < 0.03 and after < 0.4 * before
+
+
+def test_alias_generator_overfits_one_drawing():
+    torch.manual_seed(0)
+    recipe = small_recipe("alias", height=64, pictures_wide=48, levels=5, masked=3, gan=0.0, feature_matching=0.0, batch=1)
+    task = alias.AliasTask(recipe)
+    batch = task.batch(1, 0, 0, 1)
+    network = task.modules["model"]
+    train(network, lambda: (task.generate(network, batch)[0] - batch["person"]).abs().mean(), 220, 5e-3)
+    assert float((task.generate(network, batch)[0] - batch["person"]).abs().mean()) / 2 < 0.03
+
+
+def test_a_batch_is_a_function_of_the_step_and_shared_between_processes():
+    task = matching.MatchingTask(small_recipe("matching", batch=4))
+    whole, again, other = task.batch(3, 0, 0, 1), task.batch(3, 0, 0, 1), task.batch(4, 0, 0, 1)
+    halves = [task.batch(3, 0, rank, 2) for rank in range(2)]
+    assert torch.equal(whole["cloth"], again["cloth"]) and not torch.equal(whole["cloth"], other["cloth"])
+    assert torch.equal(whole["cloth"][0::2], halves[0]["cloth"]) and torch.equal(whole["cloth"][1::2], halves[1]["cloth"])
+
+
+def test_rate_of_the_cosine_by_hand():
+    recipe = parser.ParserRecipe(steps=110, warmup=10, schedule="cosine")
+    assert [rate_factor(s, recipe) for s in (5, 10, 60, 110)] == pytest.approx([0.5, 1.0, 0.505, 0.01])
+    with pytest.raises(ValueError, match="schedule must be"):
+        rate_factor(50, replace(recipe, schedule="linear"))
+
+
+def test_joint_maps_peak_at_the_joints_and_leave_missing_ones_out():
+    keypoints = np.zeros((25, 3), np.float32)
+    keypoints[4] = (30.5, 60.5, 0.9)
+    maps = joint_maps(keypoints, (96, 72))
+    assert np.unravel_index(maps[4].argmax(), (96, 72)) == (60, 30) and maps[4].max() == pytest.approx(1)
+    assert not maps[[0, 1, 24]].any()
+
+
+def test_bones_of_drawn_garments_lie_in_the_garment():
+    for seed, sleeves in ((1, "short"), (2, "long"), (3, "none")):
+        drawn = draw_pair(seed, size=(256, 192), sleeves=sleeves, pose="down")
+        mask = drawn.cloth_mask > 127
+        skeleton = flat_skeleton(mask, sleeves == "long")
+        assert all(mask[int(y), int(x)] for x, y in skeleton.trunk.mean(0)[None])
+        lengths = [np.linalg.norm(a[-1] - a[0]) / skeleton.width if len(a) else 0 for a in skeleton.arms]
+        assert (min(lengths) > 0.9) == (sleeves == "long"), (sleeves, lengths)
+    body = person_skeleton(drawn.keypoints)
+    assert body.width == pytest.approx(np.linalg.norm(drawn.keypoints[2, :2] - drawn.keypoints[5, :2]), rel=1e-5)
+    assert person_skeleton(np.zeros((25, 3), np.float32)) is None
+
+
+def test_exported_folders_hold_a_config_that_a_reader_knows(tmp_path):
+    from training.weights import save_model
+    from dataclasses import asdict
+    network = MatchingModule(replace(LITE.matching, width=8))
+    save_model(tmp_path / "m", asdict(network.config), network.state_dict())
+    assert json.loads((tmp_path / "m" / "config.json").read_text())["width"] == 8
+    assert load_network("matching", tmp_path / "m").config == network.config
+    (tmp_path / "m" / "config.json").write_text('{"colour": 3}')
+    with pytest.raises(ValueError, match="Unknown field 'colour'"):
+        load_network("matching", tmp_path / "m")
+    assert set(NETWORKS) == set(MODULES)
