@@ -210,7 +210,7 @@ def _shows_head(image: np.ndarray, mask: np.ndarray) -> bool:
     the shoulders, or it is made of background. A person in a print is smaller than the garment.
     """
     try:
-        wearer = pose.detect(image)
+        wearer = pose.detect(image, search=False)
     except InputError:
         return False
     k = wearer.keypoints

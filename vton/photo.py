@@ -27,6 +27,7 @@ NECK_HEIGHT = 0.332
 TRUNK_SHARE = 0.366
 SHOULDER_SHARE = 0.42  # widest shoulders, as a share of the frame's width
 TRUNK_PER_SHOULDERS = 1.45
+MIN_FRAME = 160  # pixels; a smaller frame holds nobody, or nobody who can be dressed
 MAX_GROWTH = 1.4  # how far a frame may grow to take in the arms
 
 INTERPOLATIONS = {
@@ -209,7 +210,7 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
     # Shoulders that are wide for the trunk mean a bent or seated person, or hips that are out of the picture.
     height = max(trunk / TRUNK_SHARE, shoulders / SHOULDER_SHARE * 4 / 3, TRUNK_PER_SHOULDERS * shoulders / TRUNK_SHARE
                  if hip is None else 0.0)
-    if height < SHORTEST:
+    if height < MIN_FRAME:
         raise InputError(
             "The person is too small or lies down; use a photo in which a standing person fills the picture."
         )

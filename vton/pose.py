@@ -11,7 +11,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from vton.photo import InputError, present
+from vton.photo import InputError, crop, frame_person, keypoints_to_photo, present
 
 # OpenPose's BODY_25 limbs in the order in which OpenPose draws them; a limb has the colour of its second joint.
 LIMBS = (
@@ -125,6 +125,8 @@ _PARENTS = (
 _HEAD = (0, 15, 16, 17, 18)
 MIN_VISIBILITY = 0.5
 WORKING_SIZE = 1024
+MIN_WINDOW = 400  # pixels; in smaller parts of a photo nobody is looked for
+MIN_TRUNK = 64  # pixels from neck to hips of a person who is looked for in parts of a photo
 
 NOBODY = "No person was found; use a photo that shows one person from the front, from head to hips."
 
@@ -248,6 +250,58 @@ def _find(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [person for person in people if _plausible(*person)]
 
 
+def _confirmed(photo: np.ndarray, keypoints: np.ndarray) -> bool:
+    """Look again, at the frame around the person only: a real one is found in the same place."""
+    try:
+        frame = frame_person(keypoints, photo.shape[:2])
+    except InputError:
+        return False
+    again = _find(crop(photo, frame, (512, 384)))
+    if len(again) != 1:
+        return False
+    moved = keypoints_to_photo(again[0][0], frame, (512, 384))
+    trunk = np.linalg.norm(keypoints[8, :2] - keypoints[1, :2])
+    both = present(moved) & present(keypoints)
+    apart = np.linalg.norm(moved[:, :2] - keypoints[:, :2], axis=1)
+    return bool(both[[0, 2, 5, 9, 12]].all() and np.median(apart[both]) < 0.12 * trunk)
+
+
+def _find_small(photo: np.ndarray, hw: tuple[int, int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The person of a wide scene, looked for in overlapping windows: MediaPipe misses people under half its picture.
+
+    photo: (H, W, 3) uint8; the answer, none or one, is in pixels of the picture's copy of size hw.
+    """
+    H, W = photo.shape[:2]
+    for share in (0.6, 0.36):
+        side = round(share * max(H, W))
+        if side < MIN_WINDOW:
+            break
+        h, w = min(H, side), min(W, side)
+        found = []
+        for top in np.linspace(0, H - h, 1 + int(np.ceil((H - h) / (0.6 * h)))).astype(int):
+            for left in np.linspace(0, W - w, 1 + int(np.ceil((W - w) / (0.6 * w)))).astype(int):
+                window = photo[top:top + h, left:left + w]
+                ratio = min(1.0, 512 / max(h, w))
+                answer = _estimate(cv2.resize(window, None, fx=ratio, fy=ratio, interpolation=cv2.INTER_AREA))
+                if answer is None:
+                    continue
+                keypoints = _to_body_25(*answer) / (ratio, ratio, 1)
+                trunk = np.linalg.norm(keypoints[8, :2] - keypoints[1, :2])
+                # Patterns look like tiny people now and then; people that small are of no use anyway.
+                if present(keypoints)[[0, 1, 2, 5, 8]].all() and trunk >= MIN_TRUNK and _confirmed(window, keypoints):
+                    # A window through somebody's body shows less of a person than the window beside it.
+                    whole = float(keypoints[[0, 2, 5, 9, 12], 2].sum())
+                    found.append((whole, top, left, keypoints, answer[1]))
+        if found:
+            _, top, left, keypoints, mask = max(found, key=lambda one: one[0])
+            there = present(keypoints)
+            keypoints[there, :2] = (keypoints[there, :2] + (left, top)) * (hw[1] / W, hw[0] / H)
+            full = np.zeros((H, W), np.float32)
+            full[top:top + h, left:left + w] = cv2.resize(mask, (w, h), interpolation=cv2.INTER_LINEAR)
+            return [(keypoints.astype(np.float32), cv2.resize(full, hw[::-1], interpolation=cv2.INTER_AREA))]
+    return []
+
+
 def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Cover the box around a silhouette with the colour around it; its shape alone would be found again."""
     rows, columns = np.flatnonzero((mask > 0.3).any(1)), np.flatnonzero((mask > 0.3).any(0))
@@ -260,10 +314,11 @@ def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return covered
 
 
-def detect(photo: np.ndarray) -> Pose:
+def detect(photo: np.ndarray, search: bool = True) -> Pose:
     """Find the person in a photograph.
 
-    photo: (H, W, 3) uint8 RGB, upright. Returns a Pose in pixels of the photo. Of several people the one with the
+    photo: (H, W, 3) uint8 RGB, upright; search: look for a small person in its parts when the whole shows none.
+    Returns a Pose in pixels of the photo. Of several people the one with the
     largest silhouette is taken, and `others` is 1.
     Raises InputError when nobody is found. Left and right are the person's own.
     """
@@ -275,7 +330,7 @@ def detect(photo: np.ndarray) -> Pose:
     size = (max(1, round(W * ratio)), max(1, round(H * ratio)))
     small = cv2.resize(photo, size, interpolation=cv2.INTER_AREA) if ratio < 1 else photo
 
-    people = _find(small)
+    people = _find(small) or (_find_small(photo, small.shape[:2]) if search else [])
     if not people:
         raise InputError(NOBODY)
     if len(people) == 1:

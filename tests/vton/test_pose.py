@@ -144,6 +144,20 @@ def test_a_landscape_gets_one_sentence():
             pose.detect(picture)
 
 
+def test_a_small_person_in_a_wide_scene_is_found():
+    pair = draw_pair(size=(320, 240), **EXAMPLE_PEOPLE["person-1.png"])
+    scene = np.random.default_rng(0).normal(150, 5, (1300, 1900, 3)).clip(0, 255).astype(np.uint8)
+    scene[940:1260, 240:480] = pair.person
+    with pytest.raises(InputError):
+        pose.detect(scene, search=False)
+    found = pose.detect(scene)
+    error = np.linalg.norm(found.keypoints[:8, :2] - (pair.keypoints[:8, :2] + (240, 940)), axis=1)
+    assert error.max() < 0.1 * 240
+    inside = np.zeros(scene.shape[:2], bool)
+    inside[920:1290, 220:500] = True
+    assert (found.person_mask[~inside] < 0.5).all() and (found.person_mask[inside] > 0.5).mean() > 0.2
+
+
 def test_of_two_people_the_larger_is_taken():
     big = draw_pair(size=(512, 384), **EXAMPLE_PEOPLE["person-1.png"])
     small = draw_pair(size=(384, 288), **EXAMPLE_PEOPLE["person-3.png"]).person
