@@ -167,6 +167,17 @@ def test_every_picture_component_of_the_page_keeps_png():
     assert all(block.alt_text for block in pictures if isinstance(block, gr.Image))
 
 
+def test_uploads_and_results_are_deleted_when_the_page_says_so():
+    from ui import page
+
+    built = page.build(Services())
+    # Looked after every ten minutes; the page promises an hour.
+    assert built.delete_cache == (600, 3600)
+    texts = " ".join(str(getattr(block, "value", "")) for block in built.blocks.values())
+    assert "deleted from this machine after an hour" in texts
+    assert page.launch_options()["run_history"] is False and page.launch_options()["max_file_size"]
+
+
 def test_every_event_has_a_name_and_only_clean_ones_are_public():
     from ui import page
 
