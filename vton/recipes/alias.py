@@ -89,12 +89,6 @@ class AliasTask(PictureTask):
                         "perceptual": recipe.perceptual}
         self._validation = None
 
-    def learning_rates(self, step):
-        rates = super().learning_rates(step)
-        if "discriminator" in rates:
-            rates["discriminator"] *= self.recipe.lr_d / self.recipe.lr
-        return rates
-
     # -- samples -------------------------------------------------------------------------------------------------
 
     def batch(self, step, micro, rank, world):

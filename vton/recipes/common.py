@@ -45,8 +45,9 @@ class PictureTask(Task):
         return model
 
     def learning_rates(self, step: int) -> dict[str, float]:
-        rate = self.recipe.lr * rate_factor(step, self.recipe)
-        return {name: rate for name in self.optimizers}
+        """`lr` by the recipe's schedule; a discriminator follows it with its own `lr_d`."""
+        factor = rate_factor(step, self.recipe)
+        return {name: factor * (self.recipe.lr_d if name == "discriminator" else self.recipe.lr) for name in self.optimizers}
 
     def count(self, batch: dict[str, Any]) -> int:
         return len(next(iter(batch.values())))

@@ -67,12 +67,6 @@ class SegmentationTask(PictureTask):
         self.class_weights[[labels.SEGMENTATION.index("left arm"), labels.SEGMENTATION.index("right arm")]] = recipe.arms
         self._validation = None
 
-    def learning_rates(self, step):
-        rates = super().learning_rates(step)
-        if "discriminator" in rates:
-            rates["discriminator"] *= self.recipe.lr_d / self.recipe.lr
-        return rates
-
     def batch(self, step, micro, rank, world):
         rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
         batch = collate([self.sampler.sample(rng) for rng in rngs])
