@@ -81,7 +81,7 @@ def main() -> None:
 
     services = Services()
     pairs = tryon.example_pairs()
-    strips(pairs[:4], services.tryon()).save(DOCS / "strips.png", optimize=True)
+    strips(pairs[:3], services.tryon()).save(DOCS / "strips.png", optimize=True)
     built = page.build(services)
     _, address, _ = built.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
     screenshots(address, pairs[0])

@@ -187,12 +187,12 @@ def layout(services: Services) -> SimpleNamespace:
                 None, html_template='<div class="words"></div>', js_on_load=theme.script("words.js"), elem_id="words"
             )
             gr.Markdown(
-                "Point at a word to see its partners: the cross-attention of all layers and heads together.",
+                "Point at a word to see its partners: the cross-attention of the last layer, all heads together.",
                 elem_classes="hint",
             )
         with gr.Row(elem_classes="attention-controls"):
             tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
-            tab.layer = gr.Dropdown([("1", 0)], value=0, label="Layer", scale=1, min_width=110, elem_id="layer")
+            tab.layer = gr.Dropdown([], label="Layer", scale=1, min_width=110, elem_id="layer")
             tab.head = gr.Dropdown(
                 [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
             )
@@ -270,7 +270,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             hidden = gr.update(visible=False)
             return replace(shown, attention=None), gr.skip(), gr.skip(), None, None, note, hidden, None, hidden, ""
         layers, heads = attention.cross.shape[:2]
-        layer, head = min(layer, layers - 1), min(head, heads - 1)
+        # The last layer is shown first: there the words have found each other.
+        layer = layers - 1 if layer is None else min(layer, layers - 1)
+        head = min(head, heads - 1)
         return (
             replace(shown, attention=attention, changes=None),
             gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
@@ -279,7 +281,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head], change=None),
             "",
             gr.update(visible=True),
-            figures.word_links(attention.source_tokens, attention.target_tokens, interpret.alignment(attention.cross)),
+            figures.word_links(
+                attention.source_tokens, attention.target_tokens, interpret.alignment(attention.cross, layers - 1)
+            ),
             gr.update(visible=True),
             "",
         )

@@ -38,7 +38,7 @@ def choose(page, dropdown, option):
 def test_text_in_translation_and_every_attention_map_out(visit, site):
     page = visit()
     translate(page)
-    shown_map(page, "Cross attention, layer 1, mean over heads")
+    shown_map(page, "Cross attention, layer 4, mean over heads")
     translation = page.input_value("#target-text textarea")
     assert translation.strip() and translation != SENTENCE
     assert "tokens/s" in page.inner_text("#translate-status")
@@ -154,8 +154,12 @@ def test_which_heads_matter_is_what_the_library_says(visit, site):
 def test_settings_reach_the_search(visit):
     page = visit()
     page.get_by_text("Search settings").click()
-    page.get_by_label("number input for Beam size").fill("1")
-    page.get_by_label("number input for Beam size").press("Tab")
+    beam = page.get_by_label("number input for Beam size")
+    beam.wait_for()
+    page.wait_for_timeout(500)  # the settings slide open
+    beam.fill("1")
+    beam.press("Tab")
+    page.wait_for_function("document.querySelector('#search-settings input[type=range]').value === '1'")
     translate(page)
     shown_map(page, "Cross attention")
     assert hypotheses(page).count() == 1
