@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +56,7 @@ class Pack:
                 self._data = {key: data[key] for key in data.files}
             self.names = [str(n) for n in self._data["names"]]
             self.products = [str(n) for n in self._data["products"]]
-        except (ValueError, KeyError, OSError) as error:
+        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
             raise ValueError(f"'{file.name}' is not a packed training file ({error}).") from None
 
     def people(self, split: str) -> list[int]:

@@ -1,0 +1,155 @@
+"""Packed photographs: what goes in comes out, bad files are named and skipped, and the figures can be computed from a folder."""
+import json
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from vton import labels, pose
+from vton.data import Pack, affine, change_colours, main, move_points, pack, warp_picture
+from vton.evaluate import evaluate_networks, evaluate_parser
+from vton.pipeline import TryOn
+from vton.recipes.samples import Sampler
+from vton.synthetic import draw_pair
+
+
+def palette_png(file, parse):
+    picture = Image.fromarray(parse, "P")
+    picture.putpalette(labels.LIP_COLOURS.reshape(-1).tolist())
+    picture.save(file)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Six drawn people and five drawn garments in the layout of the training data."""
+    root = tmp_path_factory.mktemp("data")
+    people, garments = root / "people", root / "garments"
+    for name in ("image", "image-parse", "openpose-json", "person-mask", "carried"):
+        (people / name).mkdir(parents=True)
+    for name in ("cloth", "cloth-mask"):
+        (garments / name).mkdir(parents=True)
+    rows = ["id\tx0\ty0\tx1\ty1"]
+    for i in range(6):
+        drawn = draw_pair(100 + i, size=(512, 384), pose="down", sleeves="short" if i % 2 else "long")
+        name = f"{i:04d}"
+        cv2.imwrite(str(people / "image" / f"{name}.jpg"), drawn.person[..., ::-1])
+        palette_png(people / "image-parse" / f"{name}.png", drawn.parse)
+        cv2.imwrite(str(people / "person-mask" / f"{name}.png"), (drawn.parse > 0).astype(np.uint8) * 255)
+        Image.fromarray((drawn.parse == 9) & (np.arange(384) < 192)).save(people / "carried" / f"{name}.png")
+        record = {"people": [{"pose_keypoints_2d": drawn.keypoints.reshape(-1).tolist()}]}
+        (people / "openpose-json" / f"{name}_keypoints.json").write_text(json.dumps(record))
+        rows.append(f"{name}\t0\t0\t384\t512")
+        kind = "tshirt" if i % 2 else "longsleeve"
+        cv2.imwrite(str(garments / "cloth" / f"{kind}_{i:04d}.jpg"), drawn.cloth[..., ::-1])
+        cv2.imwrite(str(garments / "cloth-mask" / f"{kind}_{i:04d}.png"), drawn.cloth_mask)
+    (people / "viton_crop.tsv").write_text("\n".join(rows) + "\n")
+    (people / "train.txt").write_text("0000 0001 0002 0003\n")
+    (people / "val.txt").write_text("0004 0005\n")
+    return people, garments
+
+
+@pytest.fixture(scope="module")
+def packed(folders, tmp_path_factory):
+    out = tmp_path_factory.mktemp("pack") / "pack.npz"
+    assert pack(*folders, out, height=256)["skipped"] == []
+    return Pack(out)
+
+
+def test_what_goes_in_comes_out(folders, packed):
+    assert packed.people("train") == [0, 1, 2, 3] and packed.people("val") == [4, 5]
+    assert set(packed.garments("train")) | set(packed.garments("val")) == set(range(6))
+    assert not set(packed.garments("train")) & set(packed.garments("val"))
+    person, drawn = packed.person(1), draw_pair(101, size=(512, 384), pose="down", sleeves="short")
+    assert person.image.shape == (256, 192, 3) and person.parse.max() <= 19
+    assert np.array_equal(person.parse, cv2.resize(drawn.parse, (192, 256), interpolation=cv2.INTER_NEAREST))
+    np.testing.assert_allclose(person.keypoints[:, :2], drawn.keypoints[:, :2] / 2, atol=1e-3)
+    assert np.abs(person.image.astype(int) - cv2.resize(drawn.person, (192, 256), interpolation=cv2.INTER_AREA)).mean() < 4
+    assert person.carried.any() and person.person_mask.max() == 1
+    assert packed.product(0).category in ("longsleeve", "tshirt")
+
+
+def test_a_broken_picture_is_skipped_and_named(folders, tmp_path):
+    import shutil
+    people = tmp_path / "people"
+    shutil.copytree(folders[0], people)
+    (people / "image" / "0002.jpg").write_bytes(b"broken")
+    palette_png(people / "image-parse" / "0003.png", np.full((512, 384), 77, np.uint8))
+    palette_png(people / "image-parse" / "0001.png", np.zeros((10, 10), np.uint8))
+    report = pack(people, None, tmp_path / "pack.npz", height=128)
+    assert report["people"] == 3
+    assert [line.split(":")[0] for line in report["skipped"]] == ["0001", "0002", "0003"]
+    assert "label 77" in report["skipped"][2]
+
+
+def test_missing_folder_and_foreign_file_are_one_sentence(tmp_path, capsys):
+    assert main(["--people", str(tmp_path), "--out", str(tmp_path / "x.npz")]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    (tmp_path / "x.npz").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises((ValueError, FileNotFoundError), match="x.npz"):
+        Pack(tmp_path / "x.npz")
+    with pytest.raises(FileNotFoundError, match="python -m vton.data"):
+        Pack(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize("source", ["worn", "product"])
+def test_samples_of_photographs_are_consistent(packed, source):
+    sampler = Sampler(packed, (256, 192))
+    sample = sampler.sample(np.random.default_rng(3), source)
+    worn = sample["worn_mask"][0]
+    assert worn.mean() > 0.03
+    assert (sample["segmentation"][worn] == 3).mean() > 0.9  # the worn garment lies in the upper class of the truth
+    assert (sample["worn"][~worn] == 246).all() and (sample["cloth"][~sample["cloth_mask"][0]] == 246).all()
+    assert not sample["parse_agnostic"][3].any()  # no garment is left in S_a
+    again = Sampler(packed, (256, 192)).sample(np.random.default_rng(3), source)
+    assert all(np.array_equal(sample[k], again[k]) for k in sample)
+
+
+def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
+    """The rule-made truth: a long sleeve covers the arms that a T-shirt bares."""
+    from vton.pairs import dress, dressed_segmentation
+    person = packed.person(1)
+    shape = person.parse.shape
+    bare = {}
+    for sleeves in ("short", "long"):
+        cloth = draw_pair(7, size=shape, sleeves=sleeves, pose="down")
+        pair = dress(cloth.cloth, cloth.cloth_mask > 127, person.keypoints, shape, sleeves == "long")
+        seg = dressed_segmentation(labels.lip_to_13(person.parse), person.parse, person.keypoints, pair)
+        bare[sleeves] = int(np.isin(seg, (5, 6)).sum())
+    assert bare["long"] < 0.6 * bare["short"]
+
+
+def test_affine_box_mirror_and_points():
+    box = np.array([10, 20, 40, 60], float)
+    matrix = affine(box, (80, 60))
+    np.testing.assert_allclose(matrix @ [10, 20, 1], [0, 0], atol=1e-9)
+    np.testing.assert_allclose(matrix @ [40, 60, 1], [60, 80], atol=1e-9)
+    mirrored = affine(box, (80, 60), mirror=True)
+    np.testing.assert_allclose(mirrored @ [40, 20, 1], [0, 0], atol=1e-9)
+    keypoints = np.zeros((25, 3), np.float32)
+    keypoints[4] = (10, 20, 1)  # right wrist
+    moved = move_points(keypoints, mirrored, mirror=True)
+    assert moved[7].tolist() == [60, 0, 1] and not moved[4].any()
+    assert not pose.present(move_points(keypoints, matrix))[[0, 1, 7]].any()
+    picture = np.zeros((80, 60), np.uint8)
+    picture[30:40, 20:30] = 7
+    assert warp_picture(picture, matrix, (80, 60), nearest=True)[30, 30] == 7
+
+
+def test_colour_changes_are_seeded_and_stay_in_range():
+    picture = np.random.default_rng(0).integers(0, 256, (20, 20, 3)).astype(np.uint8)
+    one, same, other = (change_colours(picture, np.random.default_rng(s)) for s in (1, 1, 2))
+    assert np.array_equal(one, same) and not np.array_equal(one, other) and one.dtype == np.uint8
+
+
+def test_figures_of_the_parser_and_the_networks(folders, packed):
+    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
+    report = evaluate_parser(tryon.parser, folders[0])
+    assert report["photographs"] == 2 and report["iou"]["background"] > 0.9
+    assert 0 < report["mean_iou"] < 1 and "upper" in report["iou_in_frame"]
+    figures = evaluate_networks(tryon, None, count=2)["drawn"]
+    assert 0.3 < figures["region_iou"] <= 1 and figures["covered_fitted"] >= figures["covered"]
+    assert {"ssim", "ssim_instance", "ssim_pasted"} <= set(figures)
+    (folders[0] / "image-parse" / "0004.png").rename(folders[0] / "image-parse" / "moved.png")
+    with pytest.raises((ValueError, OSError)):
+        evaluate_parser(tryon.parser, folders[0])
