@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from training.assets import model_dir
 from transformer import Translator
@@ -234,3 +235,18 @@ def test_split_sentences(line, expected):
 
 def test_has_letters():
     assert has_letters("a1") and has_letters("你") and not has_letters("12 🙂 !?")
+
+
+def test_the_shipped_weight_file_matters(translator, tmp_path):
+    """What is translated comes out of the weights: with noise in the file the answer is another one."""
+    folder = tmp_path / "model"
+    shutil.copytree(model_dir("multi30k-en-de"), folder)
+    state, generator = load_file(folder / "model.safetensors"), torch.Generator().manual_seed(0)
+    for name, value in state.items():
+        if value.is_floating_point() and value.dim() > 1:
+            noise = torch.randn(value.shape, generator=generator)
+            state[name] = value + (noise * value.float().std()).to(value.dtype)
+    save_file(state, folder / "model.safetensors")
+    sentence = "A man is riding a bicycle."
+    changed = Translator.from_pretrained(folder, device="cpu").translate(sentence, source="en", target="de")
+    assert changed.text != translator.translate(sentence, source="en", target="de").text
