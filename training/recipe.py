@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from training.loop import Trainer
 
 
 @dataclass
@@ -77,7 +80,7 @@ class Task:
         """Each loss term, summed over the items of the batch (scalar tensors)."""
         raise NotImplementedError
 
-    def update(self, batches: list[Any], trainer: "Trainer") -> dict[str, float]:  # noqa: F821
+    def update(self, batches: list[Any], trainer: Trainer) -> dict[str, float]:
         """One optimizer update from all micro-batches; returns the mean of each term over all processes.
 
         Sums are divided by the item count of the *whole* update, over micro-batches and processes, so the

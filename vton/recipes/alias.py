@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from gan.losses import objective, over_scales
 from training.weights import fill, load_model

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from vton.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.data import Pack
