@@ -297,13 +297,16 @@ class TryOn:
 def edited_region(r: TryOnResult) -> np.ndarray:
     """Where the photograph may change: (removed garment, arms, neck) united with (predicted cloth and arms).
 
-    Face, hair, hat, glasses, hands, and trousers that the garment does not cover lie outside. Returns (H0, W0) uint8
-    opacity with a soft seam inside the region's own border, which is grown by at most SEAM pixels.
+    Face, hair, hat, glasses, hands, and trousers that the garment does not cover lie outside. So does the neck where the
+    prediction leaves it bare: the person's own is better than a painted one. (Bare arms are painted anew, as published: a
+    sleeve that the parser took for an arm would stay.) Returns (H0, W0) uint8 opacity with a soft seam inside the region's
+    own border, which is grown by at most SEAM pixels.
     """
     hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
     removed = np.isin(r.parse, (*labels.UPPER_LIP, labels.NECK_LIP, *labels.ARMS_LIP)) & ~hands
     predicted = np.isin(r.segmentation, [labels.SEGMENTATION.index(n) for n in ("upper", "left arm", "right arm")])
-    kept = np.isin(r.parse, (1, 2, 4, 13)) | hands
+    bare_neck = (r.parse == labels.NECK_LIP) & ~predicted
+    kept = np.isin(r.parse, (1, 2, 4, 13)) | hands | bare_neck
     region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
     hw = r.photo.shape[:2]
     whole = photo.uncrop(region, r.frame, hw, "linear", 0)

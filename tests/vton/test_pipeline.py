@@ -64,6 +64,15 @@ def test_face_and_hair_lie_outside_the_region(result):
     assert not result.region[head > 0].any()
 
 
+def test_the_persons_own_neck_stays_where_it_stays_bare(result):
+    """Neck that the garment does not cover is the photograph's own, neck under the predicted cloth is not."""
+    from vton import photo
+    neck = result.parse == labels.NECK_LIP
+    bare = photo.uncrop((neck & (result.segmentation == 0)).astype(np.uint8), result.frame, result.photo.shape[:2], "nearest")
+    assert bare.sum() > 100
+    assert not result.region[bare > 0].any()
+
+
 def test_agnostic_picture_hides_the_old_garment(result):
     old = np.isin(result.parse, labels.UPPER_LIP)
     assert (result.agnostic[old] == 128).all()
