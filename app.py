@@ -6,26 +6,47 @@ import argparse
 import os
 from pathlib import Path
 
+RELEASED_VARIABLE = "ATELIER_RELEASED"  # folders as for --released, separated by the system's path separator
+
 
 def main(argv: list[str] | None = None) -> None:
     """Parse the command line, build the page and serve it until interrupted."""
-    on_spaces = os.environ.get("SYSTEM") == "spaces"
+    on_spaces = "SPACE_ID" in os.environ or os.environ.get("SYSTEM") == "spaces"
     parser = argparse.ArgumentParser(description="Atelier: translate and try on in the browser, and look inside.")
     parser.add_argument("--host", default="0.0.0.0" if on_spaces else "127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=7860, help="port to listen on")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"))
     parser.add_argument("--translation-model", help="shipped model or folder")
     parser.add_argument("--tryon-model", help="shipped model or folder")
-    parser.add_argument("--runs", default="runs", help="folder whose runs the Train tab shows")
+    parser.add_argument("--runs", default="runs", help="folder whose runs the Train tab shows and starts")
+    parser.add_argument("--local", action=argparse.BooleanOptionalAction, default=None,
+                        help="visitors may name folders of this machine and models of the Hub; "
+                             "by default only if the page listens to this machine alone")  # fmt: skip
+    parser.add_argument("--released", metavar="[NAME=]DIR", action="append", default=[],
+                        help="folder with the released seg_final.pth, gmm_final.pth and alias_final.pth, offered in "
+                             f"Try on; may be repeated, or stand in {RELEASED_VARIABLE}")  # fmt: skip
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     options = parser.parse_args(argv)
+    local = options.host in ("127.0.0.1", "localhost", "::1") if options.local is None else options.local
+    named = options.released + [d for d in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if d]
+    released = {}
+    for entry in named:
+        name, _, folder = entry.rpartition("=")
+        if not Path(folder).is_dir():
+            parser.error(f"--released: there is no folder {folder}.")
+        released[name or Path(folder).resolve().name] = Path(folder)
 
     from ui import page, services
 
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
     built = page.build(
-        services.Services(device=options.device, **{name: value for name, value in chosen.items() if value}),
-        runs=Path(options.runs),
+        services.Services(
+            device=options.device,
+            runs=options.runs,
+            local=local and not on_spaces,
+            released=released,
+            **{name: value for name, value in chosen.items() if value},
+        )
     )
     built.launch(
         server_name=options.host,

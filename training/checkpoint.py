@@ -35,6 +35,16 @@ def latest_checkpoint(checkpoints: Path) -> Path | None:
     return found[-1] if found else None
 
 
+def find_checkpoint(checkpoints: Path, step: int | None = None) -> Path:
+    """The checkpoint of update `step`, or the newest one. Raises ValueError that lists what there is."""
+    found = {step_of(folder): folder for folder in list_checkpoints(checkpoints)}
+    if not found:
+        raise ValueError(f"'{checkpoints.parent.name}' has no checkpoint yet.")
+    if step is not None and step not in found:
+        raise ValueError(f"'{checkpoints.parent.name}' has no checkpoint of update {step}; it has {', '.join(map(str, found))}.")
+    return found[max(found) if step is None else step]
+
+
 def save_checkpoint(checkpoints: Path, step: int, task: Task, generator_states: dict[str, Tensor],
                     extra: dict[str, Any]) -> Path:
     """Writes everything that is needed to continue after update `step`; returns its folder.
@@ -105,12 +115,12 @@ def module_state(checkpoint: Path, module: str = "model") -> dict[str, Tensor]:
     return state
 
 
-def average_checkpoints(run: Path | str, n: int, module: str = "model") -> dict[str, Tensor]:
+def average_checkpoints(run: Path | str, n: int, module: str = "model", last: int | None = None) -> dict[str, Tensor]:
     """Mean of the last `n` checkpoints' weights (section 6.1 of Attention Is All You Need: 5 for base, 20 for big).
 
-    Raises ValueError when the run has fewer than `n` checkpoints.
+    last: update of the newest one that counts; None = the run's newest. Raises ValueError when there are fewer than `n`.
     """
-    found = list_checkpoints(Path(run) / "checkpoints")[-n:]
+    found = [f for f in list_checkpoints(Path(run) / "checkpoints") if last is None or step_of(f) <= last][-n:]
     if len(found) < n:
         raise ValueError(f"The run has {len(found)} checkpoints, so the last {n} cannot be averaged.")
     mean: dict[str, Tensor] = {}

@@ -12,8 +12,10 @@ import errno
 import math
 import os
 import resource
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -96,6 +98,7 @@ def fit(task: Task, recipe: Recipe, folder: Path | str, resume: bool = False, qu
             start, best = state["step"], state.get("best")
             _restore_generators(generators, accelerator.process_index)
         if main:
+            _describe(task, run, new=last is None)
             run.write_recipe(recipe, type(task).__name__)
             run.rewind(start)
             run.stop_file.unlink(missing_ok=True)
@@ -196,6 +199,24 @@ def _loop(task, recipe, run, accelerator, start, best, quiet) -> str:
         return "finished"
     finally:
         restore()
+
+
+def _describe(task: Task, run: Run, new: bool) -> None:
+    """Fills RUN/model. Raises ValueError when a run is resumed whose data or sizes are no longer the same."""
+    with tempfile.TemporaryDirectory(dir=run.folder, prefix=".model-") as temporary:
+        made = Path(temporary) / "model"
+        made.mkdir()
+        task.describe(made)
+        if new or not run.model.exists():
+            shutil.rmtree(run.model, ignore_errors=True)
+            if any(made.iterdir()):
+                os.replace(made, run.model)
+            return
+        for file in sorted(made.iterdir()):
+            old = run.model / file.name
+            if old.exists() and old.read_bytes() != file.read_bytes():
+                raise ValueError(f"The data or the network's sizes have changed since '{run.folder.name}' began "
+                                 f"({file.name} differs); put them back, or begin a new run.")
 
 
 def _evaluate(task, recipe, run, main, step, quiet):

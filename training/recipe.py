@@ -108,6 +108,12 @@ class Task:
     def sample(self, folder: Path, step: int) -> None:
         """Writes sample pictures or texts of fixed inputs into `folder`."""
 
+    def describe(self, folder: Path) -> None:
+        """Writes into `folder` what a checkpoint's weights need besides to be used, for example a tokenizer.
+
+        Called once at the start; a resumed run must write the same, or its data or sizes have changed.
+        """
+
     def export(self, folder: Path) -> None:
         """Writes the folder that inference reads: config.json, model.safetensors, tokenizer where there is one."""
         raise NotImplementedError

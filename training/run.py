@@ -4,6 +4,7 @@
     RUN/events.jsonl                one JSON object a line: start, log, evaluation, checkpoint, and how it ended
     RUN/checkpoints/step-00000500/  model.safetensors, optimizer.safetensors, state.json
     RUN/samples/step-00000500/      pictures or texts of fixed inputs
+    RUN/model/                      what the weights need besides to be used: a tokenizer, its config.json
     RUN/lock                        held (flock) by the process that trains; it names the process
     RUN/STOP                        asks that process to finish the step, save and end
 """
@@ -32,6 +33,10 @@ class Run:
     @property
     def checkpoints(self) -> Path:
         return self.folder / "checkpoints"
+
+    @property
+    def model(self) -> Path:
+        return self.folder / "model"
 
     @property
     def events_file(self) -> Path:
@@ -135,6 +140,29 @@ class Run:
         if last is None:
             return "new"
         return last["event"] if last["event"] in ENDINGS else "interrupted"
+
+
+def list_runs(folder: Path) -> list[str]:
+    """Names of the run folders directly below `folder`, the one that was written last first; empty if there is none."""
+    found = [recipe.parent for recipe in folder.glob("*/recipe.json")]
+
+    def written(run: Path) -> float:
+        times = [0.0]
+        for file in (run / "recipe.json", run / "events.jsonl"):
+            try:
+                times.append(file.stat().st_mtime)
+            except OSError:  # not written yet, or deleted meanwhile
+                pass
+        return max(times)
+
+    return [run.name for run in sorted(found, key=written, reverse=True)]
+
+
+def open_run(folder: Path, name: str) -> Run:
+    """The run of that name. Raises ValueError for a name that is not in the list, so that no other path is read."""
+    if name not in list_runs(folder):
+        raise ValueError(f"There is no run {name!r} any more; choose another one.")
+    return Run(folder / name)
 
 
 def _plain(value: Any) -> Any:

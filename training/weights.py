@@ -33,6 +33,11 @@ def save_model(folder: Path | str, config: dict[str, Any], state: dict[str, Tens
     save_file(tensors, temporary)
     temporary.chmod(0o644)  # safetensors writes for the owner alone
     os.replace(temporary, folder / "model.safetensors")
+    save_config(folder, config)
+
+
+def save_config(folder: Path, config: dict[str, Any]) -> None:
+    """Writes config.json into an existing folder."""
     (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -46,17 +51,25 @@ def load_model(folder: Path | str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     for file in (config_file, weights_file):
         if not file.is_file():
             raise ValueError(f"'{folder.name}' is not a model folder: {file.name} is missing.")
-    try:
-        config = json.loads(config_file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"config.json in '{folder.name}' is not readable JSON ({error}).") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"config.json in '{folder.name}' must hold one JSON object.")
+    config = load_config(folder)
     try:
         state = load_file(weights_file)
     except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"model.safetensors in '{folder.name}' is damaged or cut off; copy it again ({error}).") from None
     return config, {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
+
+
+def load_config(folder: Path) -> dict[str, Any]:
+    """The object in config.json. Raises ValueError with one sentence when there is none."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"'{folder.name}' is not a model folder: config.json is missing.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"config.json in '{folder.name}' is not readable JSON ({error}).") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"config.json in '{folder.name}' must hold one JSON object.")
+    return config
 
 
 def fill(module: nn.Module, state: dict[str, Tensor], what: str) -> None:

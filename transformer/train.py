@@ -2,12 +2,17 @@
 
 DIR holds train.tsv(.gz) or train.csv(.gz), and val.* where there is one, with one column a language:
 `--source en --target de` names the columns. A single file works too; then one pair in a hundred is held out.
+
+`--directions "en-de de-en en-fr fr-en"` trains one model for all of these: a token before the source names the target
+language. Rows without text in one of a direction's two columns are no pairs of it. `python -m transformer.prepare`
+makes such tables, and with them `DIR/tokenizer.model`, which is used where it exists.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import random
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +22,16 @@ from torch import Tensor
 
 import training
 from training import Recipe, Task
-from training.weights import save_model
+from training.weights import save_config, save_model
 from transformer import config as configs
 from transformer.config import TransformerConfig
 from transformer.data import Batch, ParallelData, find_split, read_parallel
 from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
 from transformer.schedule import learning_rate
-from transformer.tokenizer import Tokenizer
+from transformer.tokenizer import STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
+from transformer.verbatim import with_stand_ins
 
 
 @dataclass
@@ -36,6 +42,8 @@ class TranslationRecipe(Recipe):
     data: str = ""  # folder with train.* and val.*, or one file
     source: str = "en"  # column of the source
     target: str = "de"  # column of the target
+    directions: str = ""  # several "source-target" with blanks between; instead of source and target
+    stand_ins: float = 0.0  # share of the pairs with a common name or number that learn to copy it (transformer.verbatim)
     vocab_size: int = 37000  # joint vocabulary (5.1)
     tokens: int = 25000  # tokens of a micro-batch, each side (5.1)
     max_length: int = 512  # longest sentence in tokens
@@ -51,10 +59,27 @@ class TranslationRecipe(Recipe):
         super().check()
         if not self.data:
             raise ValueError("say where the text is: --data FOLDER (with train.tsv or train.csv) or --data FILE.")
-        if self.source == self.target:
-            raise ValueError(f"source and target are both the column {self.source!r}; name two different columns.")
+        for source, target in self.pairs():
+            self.check_columns(source, target)
+        if not 0.0 <= self.stand_ins <= 1.0:
+            raise ValueError(f"stand_ins is a share and has to be in [0, 1], got {self.stand_ins}.")
         if self.tokens < self.max_length:
             raise ValueError(f"a batch of {self.tokens} tokens cannot hold a sentence of max_length {self.max_length}.")
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """(source, target) of each direction. Raises `ValueError` if `directions` is not written as it should be."""
+        if not self.directions.split():
+            return [(self.source, self.target)]
+        found = [tuple(text.split("-")) for text in self.directions.replace(",", " ").split()]
+        if any(len(pair) != 2 or not all(pair) for pair in found):
+            raise ValueError(f"directions are written like \"en-de de-en\"; got {self.directions!r}.")
+        return list(dict.fromkeys(found))
+
+    @staticmethod
+    def check_columns(source: str, target: str) -> None:
+        """Raises `ValueError` if both are the same."""
+        if source == target:
+            raise ValueError(f"source and target are both the column {source!r}; name two different columns.")
 
     def model_config(self, vocab_size: int) -> TransformerConfig:
         """The model's configuration for a vocabulary of this size."""
@@ -71,6 +96,11 @@ PRESETS: dict[str, dict] = {
     # a peak above 2e-3 its attention over the source stays uniform, and it learns a bag of words.
     "tiny": dict(size="tiny", vocab_size=8000, tokens=2048, warmup=400, rate_scale=0.2, dropout=0.1, steps=8000,
                  save_every=100, evaluate_every=400, keep_last=8, average=8),
+    # a few hundred thousand pairs of general text in several directions, one CPU core, 2 s an update, over days: nothing
+    # is seen more than a few times, so little dropout
+    "everyday": dict(size="everyday", vocab_size=8000, directions="en-de de-en en-fr fr-en", stand_ins=0.25, tokens=2048,
+                     max_length=160, warmup=800, rate_scale=0.4, dropout=0.05, steps=40000, save_every=200,
+                     evaluate_every=600, keep_last=8, average=8, precision="bf16"),
     # one GPU, a few hundred thousand pairs
     "small": dict(size="small", vocab_size=16000, tokens=16384, warmup=4000, steps=40000, save_every=1000,
                   evaluate_every=2000, keep_last=5, precision="bf16"),
@@ -83,8 +113,14 @@ PRESETS: dict[str, dict] = {
 }
 
 
-def load_splits(recipe: TranslationRecipe) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Training and validation pairs of a recipe; without a validation file every hundredth pair (at least one)."""
+def load_splits(
+    recipe: TranslationRecipe, source: str | None = None, target: str | None = None
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Training and validation pairs of one direction, by default the recipe's source and target.
+
+    Without a validation file, every hundredth pair (at least one) is held out.
+    """
+    source, target = source or recipe.source, target or recipe.target
     path = Path(recipe.data)
     if path.is_file():
         train, val = path, None
@@ -92,9 +128,9 @@ def load_splits(recipe: TranslationRecipe) -> tuple[list[tuple[str, str]], list[
         train, val = find_split(path, "train"), find_split(path, "val")
         if train is None:
             raise FileNotFoundError(f"{path} holds no train.tsv, train.tsv.gz, train.csv or train.csv.gz.")
-    pairs = read_parallel(train, recipe.source, recipe.target)
+    pairs = read_parallel(train, source, target)
     if val is not None:
-        return pairs, read_parallel(val, recipe.source, recipe.target)
+        return pairs, read_parallel(val, source, target)
     if len(pairs) < 2:
         raise ValueError(f"{train.name} holds one pair only; training needs at least two.")
     every = min(100, len(pairs))
@@ -108,13 +144,13 @@ class TranslationTask(Task):
 
     def __init__(self, recipe: TranslationRecipe) -> None:
         self.recipe = recipe
-        train, val = load_splits(recipe)
-        texts = (text for pair in train for text in pair)
-        self.tokenizer = Tokenizer.train(texts, recipe.vocab_size)
+        self.pairs = recipe.pairs()
+        splits = {pair: load_splits(recipe, *pair) for pair in self.pairs}
+        self.tokenizer = self.vocabulary([train for train, _ in splits.values()])
         self.config = recipe.model_config(len(self.tokenizer))
-        self.data = ParallelData(train, self.tokenizer, recipe.max_length)
-        self.val = ParallelData(val, self.tokenizer, recipe.max_length)
-        self.val_text = val[:8]
+        self.data = ParallelData.join([self.encode(train, pair, recipe.stand_ins) for pair, (train, _) in splits.items()])
+        self.val = ParallelData.join([self.encode(val, pair) for pair, (_, val) in splits.items()])
+        self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, (_, val) in splits.items()]
         torch.manual_seed(recipe.seed)
         model = Transformer(self.config)
         self.modules = {"model": model}
@@ -126,6 +162,31 @@ class TranslationTask(Task):
             lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch)
         )
         self.per_epoch = len(self.order(0))
+
+    def vocabulary(self, texts: list[list[tuple[str, str]]]) -> Tokenizer:
+        """The data folder's own vocabulary where it has one, otherwise one learned from these training pairs."""
+        made = Path(self.recipe.data) / "tokenizer.model"
+        languages = list(dict.fromkeys(name for pair in self.pairs for name in pair)) if len(self.pairs) > 1 else []
+        if not made.is_file():
+            sentences = (text for part in texts for pair in part for text in pair)
+            if languages:  # each sentence comes in two directions
+                sentences = dict.fromkeys(sentences)
+            return Tokenizer.train(sentences, self.recipe.vocab_size, languages, stand_ins=self.recipe.stand_ins > 0)
+        tokenizer = Tokenizer.load(made)
+        needed = [language_token(target) for _, target in self.pairs] if languages else []
+        needed += STAND_INS if self.recipe.stand_ins else ()
+        missing = [piece for piece in needed if tokenizer.id(piece) == UNK]
+        if missing:
+            raise ValueError(f"{made} has no piece {', '.join(missing)}; make it again for these directions.")
+        return tokenizer
+
+    def encode(self, texts: list[tuple[str, str]], pair: tuple[str, str], stand_ins: float = 0.0) -> ParallelData:
+        """The ids of one direction's pairs, some with stand-ins; which ones is a function of the seed alone."""
+        prefix = [self.tokenizer.id(language_token(pair[1]))] if len(self.pairs) > 1 else []
+        if stand_ins:
+            draw = random.Random(f"{self.recipe.seed}/{'-'.join(pair)}")
+            texts = [with_stand_ins(*text, draw) if draw.random() < stand_ins else text for text in texts]
+        return ParallelData(texts, self.tokenizer, self.recipe.max_length, prefix)
 
     def learning_rates(self, step: int) -> dict[str, float]:
         """Equation 3."""
@@ -167,19 +228,24 @@ class TranslationTask(Task):
         """Translations of the first validation sentences."""
         translator = self.translator()
         lines = []
-        for source, reference in self.val_text:
-            found = translator.translate(source, self.recipe.source, self.recipe.target, beam=1)
-            lines += [f"source      {source}", f"reference   {reference}", f"translation {found.text}", ""]
+        for pair, texts in self.val_text:
+            for source, reference in texts:
+                found = translator.translate(source, *pair, beam=1)
+                lines += [f"source      {source}", f"reference   {reference}", f"translation {found.text}", ""]
         (folder / "translations.txt").write_text("\n".join(lines), encoding="utf-8")
 
     def translator(self) -> Translator:
         """A Translator of the weights as they are now."""
-        return Translator(self.modules["model"], self.tokenizer, [(self.recipe.source, self.recipe.target)])
+        return Translator(self.modules["model"], self.tokenizer, self.pairs, len(self.pairs) > 1)
+
+    def describe(self, folder: Path) -> None:
+        """config.json and tokenizer.model: with any checkpoint's weights they make a folder that translates."""
+        save_header(folder, self.config, self.tokenizer, self.pairs)
 
     def export(self, folder: Path) -> None:
         """config.json, model.safetensors (fp16), tokenizer.model."""
         export(folder, self.modules["model"].state_dict(), self.config, self.tokenizer,
-               [(self.recipe.source, self.recipe.target)])
+               self.pairs)
 
 
 def export(folder: str | Path, state: dict[str, Tensor], config: TransformerConfig, tokenizer: Tokenizer,
@@ -187,9 +253,20 @@ def export(folder: str | Path, state: dict[str, Tensor], config: TransformerConf
     """Writes what `Translator.from_pretrained` reads."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    header = {"format": FORMAT, "pairs": [list(pair) for pair in pairs], "transformer": config.to_dict()}
-    save_model(folder, header, state)
+    save_model(folder, save_header(folder, config, tokenizer, pairs), state)
+
+
+def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> dict:
+    """Writes everything that `Translator.from_pretrained` reads except the weights; returns what stands in config.json."""
+    header = {
+        "format": FORMAT,
+        "pairs": [list(pair) for pair in pairs],
+        "language_tokens": len(pairs) > 1,
+        "transformer": config.to_dict(),
+    }
+    save_config(folder, header)
     tokenizer.save(folder / "tokenizer.model")
+    return header
 
 
 def main(argv: list[str] | None = None) -> int:

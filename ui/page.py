@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -16,8 +15,8 @@ HEADING = """<header class="masthead"><span class="wordmark">Atelier</span>
 <span class="tagline">Two networks to use and to look inside</span></header>"""
 
 
-def build(services: Services, runs: Path = Path("runs")) -> gr.Blocks:
-    """The page on top of `services`. Builds only; nothing is loaded or started. runs: folder of the runs to watch."""
+def build(services: Services) -> gr.Blocks:
+    """The page on top of `services`. Builds only; nothing is loaded or started."""
     with gr.Blocks(title="Atelier", delete_cache=(600, DELETE_AFTER_SECONDS), analytics_enabled=False) as page:
         gr.HTML(HEADING, elem_id="masthead")
         with gr.Tabs():
@@ -26,7 +25,7 @@ def build(services: Services, runs: Path = Path("runs")) -> gr.Blocks:
             with gr.Tab("Try on", id="try-on") as second:
                 tryon_tab = tryon.layout(services)
             with gr.Tab("Train", id="train") as third:
-                train_tab = train.layout(runs)
+                train_tab = train.layout(services.runs)
             with gr.Tab("About", id="about") as fourth:
                 about.layout()
         translate.events(translate_tab, services, page)

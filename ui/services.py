@@ -1,44 +1,58 @@
-"""The two objects behind the page, loaded at first use, once, behind a lock."""
+"""The models behind the page: each loaded at first use, once, behind a lock; the last few that were used are kept.
+
+A model is named by a key: a shipped model's name; `run:NAME` or `run:NAME@STEP`, a checkpoint of a run below the page's
+runs folder; `released:NAME`, a folder that the operator named at start; on a local page also a folder or somebody's
+model on the Hub (`Helsinki-NLP/opus-mt-en-de`).
+"""
 
 from __future__ import annotations
 
 import queue
+import tempfile
 import threading
 import time
+from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping
+
+from training import assets
+from training.checkpoint import find_checkpoint, list_checkpoints, step_of
+from training.run import Run, list_runs, open_run
 
 TRANSLATION_MODEL = "multi30k-en-de"
 TRYON_MODEL = "tryon-lite"
+KEPT_TRANSLATORS, KEPT_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
+NETWORK_OF_TASK = {  # the try-on networks by the class of the task that trains them
+    "ParserTask": "parser",
+    "SegmentationTask": "segmentation",
+    "MatchingTask": "matching",
+    "AliasTask": "alias",
+}
+NETWORK_NAMES = {
+    "parser": "human parser",
+    "segmentation": "segmentation generator",
+    "matching": "matching module",
+    "alias": "ALIAS generator",
+}
 
 
-class Lazy:
-    """A value made at first use, once, also when several threads ask together. A failed attempt is tried again."""
+class Kept:
+    """Values made at first use, one at a time; the `size` last used ones are kept. A failed attempt is tried again."""
 
-    def __init__(self, make: Callable[[], Any]):
-        self._make = make
+    def __init__(self, make: Callable[[str], Any], size: int):
+        self._make, self._size = make, size
         self._lock = threading.Lock()
-        self._value: Any = None
-        self._made = False
+        self._values: OrderedDict[str, Any] = OrderedDict()
 
-    def __call__(self) -> Any:
+    def __call__(self, key: str) -> Any:
         with self._lock:
-            if not self._made:
-                self._value = self._make()
-                self._made = True
-            return self._value
-
-
-def load_translator(name_or_folder: str, device: str):
-    from transformer import Translator
-
-    return Translator.from_pretrained(name_or_folder, device=device)
-
-
-def load_tryon(name_or_folder: str, device: str):
-    from vton import TryOn
-
-    return TryOn.from_pretrained(name_or_folder, device=device)
+            if key not in self._values:
+                while len(self._values) >= self._size:  # room first, so that no more than `size` are ever in memory
+                    self._values.popitem(last=False)
+                self._values[key] = self._make(key)
+            self._values.move_to_end(key)
+            return self._values[key]
 
 
 class Cancelled(Exception):
@@ -56,28 +70,133 @@ class Progress:
 class Services:
     """What the tabs ask for translations and try-ons.
 
-    translation_model, tryon_model: name of a shipped model or a folder; device: "auto", "cpu", "cuda" or "mps".
+    translation_model, tryon_model: the defaults, each the name of a shipped model or a folder; device: "auto", "cpu",
+    "cuda" or "mps"; runs: folder of the training runs; local: the page serves its operator alone, so visitors may name
+    folders and models of the Hub; released: name -> folder with the released VITON-HD checkpoints.
     """
 
     def __init__(
-        self, translation_model: str = TRANSLATION_MODEL, tryon_model: str = TRYON_MODEL, device: str = "auto"
+        self,
+        translation_model: str = TRANSLATION_MODEL,
+        tryon_model: str = TRYON_MODEL,
+        device: str = "auto",
+        runs: Path | str = "runs",
+        local: bool = False,
+        released: Mapping[str, Path] | None = None,
     ):
-        self.translation_model = translation_model
-        self.tryon_model = tryon_model
-        self.translator = Lazy(lambda: load_translator(translation_model, device))
-        self.tryon = Lazy(lambda: load_tryon(tryon_model, device))
+        self.translation_model, self.tryon_model = translation_model, tryon_model
+        self.device, self.runs, self.local = device, Path(runs), local
+        self.released = dict(released or {})
+        self._translators = Kept(self._load_translator, KEPT_TRANSLATORS)
+        self._tryons = Kept(self._load_tryon, KEPT_TRYONS)
         # A cancelled run ends at its next stage, a moment after its place in the queue is free again.
         self.tryon_in_use = threading.Lock()
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """The language pairs of the translation model, source first."""
-        return [tuple(pair) for pair in self.translator().pairs]
+    # -- what there is -------------------------------------------------------------------------------------------
 
-    def stream_tryon(self, person: Any, garment: Any, **options: Any) -> Iterator[Any]:
+    def translators(self) -> list[tuple[str, str]]:
+        """(label, key) of every translation model, the default one first, then shipped ones and runs' checkpoints."""
+        found = [(_name(self.translation_model), self.translation_model)]
+        found += [(name, name) for name in _shipped("tokenizer.model") if name != self.translation_model]
+        return found + self._checkpoints(lambda task: "" if task == "TranslationTask" else None)
+
+    def tryons(self) -> list[tuple[str, str]]:
+        """(label, key) of every set of try-on networks; a run stands for the default set with its one network in it."""
+        found = [(_name(self.tryon_model), self.tryon_model)]
+        found += [(name, name) for name in _shipped("parser/config.json") if name != self.tryon_model]
+        found += [(f"{name} (released VITON-HD weights)", f"released:{name}") for name in self.released]
+        return found + self._checkpoints(lambda task: NETWORK_NAMES.get(NETWORK_OF_TASK.get(task)))
+
+    def _checkpoints(self, kind: Callable[[str], str | None]) -> list[tuple[str, str]]:
+        """(label, key) of the checkpoints, newest run and newest step first, whose task `kind` gives a word for."""
+        found = []
+        for name in list_runs(self.runs):
+            run = Run(self.runs / name)
+            try:
+                word = kind(run.recipe().get("task", ""))
+            except ValueError:
+                continue
+            if word is None:
+                continue
+            steps = [step_of(folder) for folder in list_checkpoints(run.checkpoints)]
+            what = f"run {name}, {word}" if word else f"run {name}"
+            found += [(f"{what}, step {step:,}", f"run:{name}@{step}") for step in reversed(steps)]
+        return found
+
+    # -- getting one ---------------------------------------------------------------------------------------------
+
+    def translator(self, key: str | None = None) -> Any:
+        """The Translator of a key, the default one without. Raises ValueError with one sentence for an unknown key."""
+        return self._translators(self._resolve(key, self.translation_model, _shipped("tokenizer.model")))
+
+    def tryon(self, key: str | None = None) -> Any:
+        """The TryOn of a key, the default one without. Raises ValueError with one sentence for an unknown key."""
+        return self._tryons(self._resolve(key, self.tryon_model, _shipped("parser/config.json")))
+
+    def pairs(self, key: str | None = None) -> list[tuple[str, str]]:
+        """The language pairs of a translation model, source first."""
+        return [tuple(pair) for pair in self.translator(key).pairs]
+
+    def _resolve(self, key: str | None, default: str, shipped: list[str]) -> str:
+        """The full form of a key, with the step of a checkpoint; only keys that this page offers come back."""
+        if key is None or key in (default, *shipped):
+            return key or default
+        kind, _, rest = str(key).partition(":")
+        if kind == "run" and rest:
+            name, at, step = rest.rpartition("@")
+            if not at or not step.isdigit():
+                name, step = rest, ""
+            checkpoint = find_checkpoint(open_run(self.runs, name).checkpoints, int(step) if step else None)
+            return f"run:{name}@{step_of(checkpoint)}"
+        if kind == "released" and rest in self.released:
+            return key
+        if self.local and kind not in ("run", "released"):
+            return str(key)
+        raise ValueError(f"There is no model {str(key)[:80]!r} on this page; choose one of the list.")
+
+    def _load_translator(self, key: str) -> Any:
+        from transformer import Translator
+        from transformer.export import export
+
+        if not key.startswith("run:"):
+            return Translator.from_pretrained(key, device=self.device)
+        with tempfile.TemporaryDirectory(prefix="atelier-") as temporary:
+            name, _, step = key.removeprefix("run:").rpartition("@")
+            folder = Path(temporary) / f"{name}-step-{step}"
+            export(self.runs / name, folder, int(step))
+            return Translator.from_pretrained(folder, device=self.device)
+
+    def _load_tryon(self, key: str) -> Any:
+        from vton import TryOn
+        from vton.checkpoints import load_released
+        from vton.export import export
+        from vton.pipeline import NETWORKS, choose_device, load_network
+
+        kind, _, rest = key.partition(":")
+        if kind not in ("run", "released"):
+            return TryOn.from_pretrained(key, device=self.device)
+        # The networks that the run or the release does not bring are those of the default set.
+        base = Path(self.tryon_model) if (Path(self.tryon_model) / "parser").is_dir() else assets.model_dir(self.tryon_model)
+        if kind == "released":
+            brought, name = load_released(self.released[rest]), rest
+        else:
+            name, _, step = rest.rpartition("@")
+            network = NETWORK_OF_TASK.get(Run(self.runs / name).recipe().get("task"))
+            if network is None:
+                raise ValueError(f"The run {name!r} trains none of the four try-on networks; choose another one.")
+            with tempfile.TemporaryDirectory(prefix="atelier-") as temporary:
+                folder = Path(temporary) / network
+                export(self.runs / name, folder, int(step))
+                brought = {network: load_network(network, folder)}
+            name = f"{base.name} with the {NETWORK_NAMES[network]} of {name}, step {step}"
+        networks = [brought[kind] if kind in brought else load_network(kind, base / kind) for kind in NETWORKS]
+        return TryOn(*networks, name=name, device=choose_device(self.device))
+
+    def stream_tryon(self, person: Any, garment: Any, model: str | None = None, **options: Any) -> Iterator[Any]:
         """Run a try-on beside the caller. Yields Progress about twice a second, and the TryOnResult at last.
 
         Closing the iterator cancels the run: it stops before its next stage. Errors of the run are raised here.
-        options: those of `TryOn.run` except on_stage.
+        model: key of the networks, None = the default ones; options: those of `TryOn.run` except on_stage.
         """
         reports: queue.Queue = queue.Queue()
         cancelled = threading.Event()
@@ -92,7 +211,7 @@ class Services:
                 with self.tryon_in_use:
                     if cancelled.is_set():
                         return
-                    result = self.tryon().run(person, garment, on_stage=on_stage, **options)
+                    result = self.tryon(model).run(person, garment, on_stage=on_stage, **options)
                 reports.put(("result", result))
             except BaseException as error:  # handed to the caller's thread, also a Cancelled that nobody reads
                 reports.put(("error", error))
@@ -119,3 +238,16 @@ class Services:
                 yield Progress(index, dict(seconds))
         finally:
             cancelled.set()
+
+
+def _shipped(file: str) -> list[str]:
+    """Names of the shipped models that have this file."""
+    try:
+        return [name for name in assets.list_models() if (assets.model_dir(name) / file).is_file()]
+    except FileNotFoundError:
+        return []
+
+
+def _name(name_or_folder: str) -> str:
+    """What a visitor reads of a model that the operator may have named by its folder."""
+    return name_or_folder if "/" in name_or_folder and not Path(name_or_folder).is_dir() else Path(name_or_folder).name

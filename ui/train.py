@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from training.run import Run
+from training.run import Run, list_runs, open_run
 from ui import messages
 
 EVERY_SECONDS = 3
@@ -37,23 +37,6 @@ MEANING = {
 
 
 # -- reading a run, without Gradio ----------------------------------------------------------------------------------
-
-
-def list_runs(folder: Path) -> list[str]:
-    """Names of the run folders directly below `folder`, the one that was written last first; empty if there is none."""
-    found = [recipe.parent for recipe in folder.glob("*/recipe.json")]
-
-    def written(run: Path) -> float:
-        return max(file.stat().st_mtime for file in (run / "recipe.json", run / "events.jsonl") if file.exists())
-
-    return [run.name for run in sorted(found, key=written, reverse=True)]
-
-
-def open_run(folder: Path, name: str) -> Run:
-    """The run of that name. Raises ValueError for a name that is not in the list, so that no other path is read."""
-    if name not in list_runs(folder):
-        raise ValueError(f"There is no run {name!r} any more; choose another one.")
-    return Run(folder / name)
 
 
 def duration(seconds: float) -> str:

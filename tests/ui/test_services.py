@@ -1,41 +1,144 @@
+import json
+import shutil
 import threading
 import time
 
 import pytest
+import torch
 
-from ui.services import Lazy, Progress, Services
+from training import assets, fit
+from training.run import Run
+from transformer.train import TranslationRecipe, TranslationTask
+from ui.services import Kept, Progress, Services
+from vton.recipes.matching import MatchingRecipe, MatchingTask
 
 
-def test_lazy_makes_its_value_once_for_many_threads():
+def test_a_value_is_made_once_for_many_threads():
     made = []
 
-    def make():
+    def make(key):
         time.sleep(0.02)
-        made.append(object())
-        return made[0]
+        made.append(key)
+        return object()
 
-    lazy, got = Lazy(make), []
-    threads = [threading.Thread(target=lambda: got.append(lazy())) for _ in range(8)]
+    kept, got = Kept(make, 2), []
+    threads = [threading.Thread(target=lambda: got.append(kept("a"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(made) == 1 and all(value is made[0] for value in got)
+    assert made == ["a"] and len(got) == 8 and len(set(map(id, got))) == 1
 
 
-def test_lazy_tries_again_after_a_failure():
-    answers = iter([ValueError("not yet"), "ready"])
+def test_a_failure_is_tried_again_and_only_the_last_used_values_are_kept():
+    made = []
 
-    def make():
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    def make(key):
+        made.append(key)
+        if made == ["a"]:
+            raise ValueError("not yet")
+        return key
 
-    lazy = Lazy(make)
+    kept = Kept(make, 2)
     with pytest.raises(ValueError, match="not yet"):
-        lazy()
-    assert lazy() == "ready" and lazy() == "ready"
+        kept("a")
+    assert [kept(key) for key in "abacab"] == list("abacab")
+    assert made == ["a", "a", "b", "c", "b"]  # c pushed b out, the longest unused
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with a run of a Transformer (steps 2 and 4) and one of the matching module (step 1)."""
+    folder = tmp_path_factory.mktemp("runs")
+    table = tmp_path_factory.mktemp("data") / "pairs.tsv"
+    words = ["red", "blue", "old", "new"]
+    rows = [f"a {a} {b} hat\tein {a} {b} hut" for a in words for b in words]
+    table.write_text("en\tde\n" + "\n".join(rows) + "\n")
+    recipe = TranslationRecipe(size="mini", data=str(table), vocab_size=40, tokens=512, steps=4, save_every=2,
+                               evaluate_every=0, threads=1)  # fmt: skip
+    fit(TranslationTask(recipe), recipe, folder / "words", quiet=True)
+    recipe = MatchingRecipe(width=24, batch=1, steps=1, evaluate_every=0, threads=1)
+    fit(MatchingTask(recipe), recipe, folder / "warp", quiet=True)
+    return folder
+
+
+def test_checkpoints_are_offered_beside_the_shipped_models(runs):
+    services = Services(runs=runs)
+    translators, tryons = dict(services.translators()), dict(services.tryons())
+    assert services.translators()[0][1] == services.translation_model
+    assert translators["run words, step 4"] == "run:words@4" and translators["run words, step 2"] == "run:words@2"
+    assert tryons["run warp, matching module, step 1"] == "run:warp@1" and len(tryons) == 2
+    assert set(translators.values()).isdisjoint(tryons.values())
+
+
+def test_a_checkpoint_translates_without_a_restart(runs):
+    services = Services(runs=runs)
+    newest = services.translator("run:words")
+    assert newest is services.translator("run:words@4") is not services.translator("run:words@2")
+    assert services.pairs("run:words") == [("en", "de")]
+    assert isinstance(newest.translate("a red new hat").text, str)
+    trained = Run(runs / "words").checkpoints / "step-00000004"
+    from training.checkpoint import module_state
+
+    expected = module_state(trained)["embedding.weight"].half().float()
+    torch.testing.assert_close(newest.model.embedding.weight.detach(), expected)
+
+
+def test_a_checkpoint_of_one_network_replaces_it_in_the_shipped_set(runs):
+    tryon = Services(runs=runs).tryon("run:warp")
+    from vton.pipeline import load_network
+
+    shipped = load_network("matching", assets.model_dir("tryon-lite") / "matching")
+    assert not torch.equal(tryon.matching.regression.linear.weight, shipped.regression.linear.weight)
+    parser = load_network("parser", assets.model_dir("tryon-lite") / "parser")
+    assert all(torch.equal(a, b) for a, b in zip(tryon.parser.state_dict().values(), parser.state_dict().values()))
+    assert tryon.name == "tryon-lite with the matching module of warp, step 1"
+
+
+@pytest.mark.parametrize(
+    "key, message",
+    [
+        ("run:../words", "no run"),
+        ("run:/etc", "no run"),
+        ("run:words@3", "no checkpoint of update 3; it has 2, 4"),
+        ("run:", "choose one of the list"),
+        ("released:../x", "choose one of the list"),
+        ("/etc/passwd", "choose one of the list"),
+        ("Helsinki-NLP/opus-mt-en-de", "choose one of the list"),
+        ("run:warp", "no Transformer"),
+    ],
+)
+def test_unknown_and_unsafe_keys_are_one_sentence(runs, key, message):
+    with pytest.raises(ValueError, match=message):
+        Services(runs=runs).translator(key)
+
+
+def test_folders_are_read_only_where_the_page_is_local(runs, tmp_path):
+    folder = tmp_path / "mine"
+    shutil.copytree(assets.model_dir("multi30k-en-de"), folder)
+    assert Services(runs=runs, local=True).pairs(str(folder)) == [("en", "de")]
+    with pytest.raises(ValueError, match="choose one of the list"):
+        Services(runs=runs).pairs(str(folder))
+    with pytest.raises((ValueError, FileNotFoundError), match="no shipped model"):
+        Services(runs=runs, local=True).pairs("nothing")
+
+
+def test_a_released_folder_is_offered_by_name_and_its_lack_is_one_sentence(tmp_path):
+    services = Services(runs=tmp_path, released={"paper": tmp_path})
+    assert ("paper (released VITON-HD weights)", "released:paper") in services.tryons()
+    with pytest.raises(FileNotFoundError, match="no seg_final.pth"):
+        services.tryon("released:paper")
+
+
+def test_a_damaged_run_is_left_out_of_the_lists(tmp_path):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "recipe.json").write_text("{")
+    (tmp_path / "early").mkdir()
+    (tmp_path / "early" / "recipe.json").write_text(json.dumps({"task": "TranslationTask"}))
+    services = Services(runs=tmp_path)
+    assert all(not key.startswith("run:") for _, key in services.translators())
+    with pytest.raises(ValueError, match="no checkpoint yet"):
+        services.translator("run:early")
 
 
 class Stages:
@@ -58,7 +161,7 @@ class Stages:
 
 def services_with(stages):
     services = Services()
-    services.tryon = Lazy(lambda: stages)
+    services.tryon = lambda key=None: stages
     return services
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from ui import tryon
-from ui.services import Lazy, Services
+from ui.services import Services
 from vton import labels
 from vton.pipeline import Options, TryOnResult
 
@@ -96,7 +96,7 @@ class Resumed:
 
 def test_a_comparison_runs_only_what_differs_from_the_stage_that_differs(record):
     services, networks = Services(), Resumed()
-    services.tryon = Lazy(lambda: networks)
+    services.tryon = lambda key=None: networks
     record = dataclasses.replace(record, options=dataclasses.replace(record.options, seed=2))
     compared = list(tryon.compare(services, record, "seed"))
     assert networks.asked == [("segmentation", {"seed": seed}) for seed in (0, 1, 3, 4)]

@@ -1,0 +1,50 @@
+"""`python -m transformer.export RUN OUT`: one checkpoint of a training run, or the mean of the last ones, as a model folder."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from training.checkpoint import average_checkpoints, find_checkpoint, module_state, step_of
+from training.run import Run
+from training.weights import load_config, save_model
+
+
+def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> int:
+    """Writes what `Translator.from_pretrained` reads; returns the update of the newest checkpoint in it.
+
+    step: which checkpoint, None = the newest; average: mean of that many checkpoints up to it (section 6.1).
+    Raises `ValueError` with one sentence for another network's run, and for a checkpoint that is not there.
+    """
+    saved, folder = Run(run).recipe(), Run(run).model
+    if saved.get("task") != "TranslationTask":
+        raise ValueError(f"'{run.name}' holds a run of {saved.get('task')}, which is no Transformer.")
+    if not (folder / "tokenizer.model").is_file():
+        raise ValueError(f"'{run.name}' holds no tokenizer beside its checkpoints; resume the run once to have it written.")
+    chosen = find_checkpoint(run / "checkpoints", step)
+    state = module_state(chosen) if average == 1 else average_checkpoints(run, average, last=step_of(chosen))
+    save_model(out, load_config(folder), state)
+    shutil.copyfile(folder / "tokenizer.model", out / "tokenizer.model")
+    return step_of(chosen)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line; prints the exported update."""
+    parser = argparse.ArgumentParser(prog="python -m transformer.export", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--step", type=int, help="update of the checkpoint; the newest one if left out")
+    parser.add_argument("--average", type=int, default=1, metavar="N", help="mean of the last N checkpoints up to it")
+    options = parser.parse_args(argv)
+    try:
+        print(f"update {export(options.run, options.out, options.step, options.average)}")
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
