@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +11,9 @@ import gradio as gr
 import numpy as np
 
 from transformer import interpret
-from ui import figures, messages, theme
+from ui import compare, decoding, figures, messages, theme, what_if
 from ui.services import Services
+from ui.shown import STATE_SECONDS, Shown
 
 LANGUAGES = {"en": "English", "de": "German", "fr": "French", "cs": "Czech", "es": "Spanish", "ko": "Korean"}
 EXAMPLES = [
@@ -26,18 +27,6 @@ KINDS = ("cross", "encoder", "decoder")
 KIND_LABELS = [("Cross", "cross"), ("Encoder", "encoder"), ("Decoder", "decoder")]
 MEAN = -1  # the choice "mean over heads"
 MAX_CHARACTERS = 5000
-STATE_SECONDS = 3600
-
-
-@dataclass
-class Shown:
-    """What one visitor has on the page: a Translation, and the Attention of the sentence that is looked at."""
-
-    translation: Any = None
-    sentence: int = 0
-    hypothesis: int = 0
-    attention: Any = None
-    changes: dict[str, np.ndarray] | None = None  # of the log-probability without each head, if asked for
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -118,10 +107,68 @@ def pair_label(source: str, target: str) -> str:
 # -- layout ---------------------------------------------------------------------------------------------------------
 
 
+def _attention(tab: SimpleNamespace) -> None:
+    gr.Markdown(
+        "## Who looks at whom\nEach row is a query and shares a weight of 1 among the keys. In **cross**-attention "
+        "the word being written looks at the words being read. In the **encoder** the source looks at itself, in "
+        "the **decoder** the word being written looks at those already there.",
+        elem_classes="section",
+    )
+    tab.attention_note = gr.HTML(elem_id="attention-note")
+    with gr.Column(elem_classes="card word-card") as tab.word_view:
+        tab.words = gr.HTML(
+            None, html_template='<div class="words"></div>', js_on_load=theme.script("words.js"), elem_id="words"
+        )
+        gr.Markdown(
+            "Point at a word to see its partners: the cross-attention of the last layer, all heads together.",
+            elem_classes="hint",
+        )
+    with gr.Row(elem_classes="attention-controls"):
+        tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
+        tab.layer = gr.Dropdown([], label="Layer", scale=1, min_width=110, elem_id="layer")
+        tab.head = gr.Dropdown(
+            [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
+        )
+        tab.stretch = gr.Checkbox(
+            False,
+            label="Stretch colours",
+            info="Darkest at each map's own maximum.",
+            scale=1,
+            min_width=190,
+            elem_id="stretch",
+        )
+    with gr.Row(elem_classes="attention-views") as tab.attention_views:
+        with gr.Column(scale=3, min_width=320):
+            tab.map = gr.HTML(
+                None,
+                html_template='<div class="heat"></div>',
+                js_on_load=theme.script("heat_map.js"),
+                stretch=False,
+                elem_id="heat-map",
+                elem_classes="card",
+            )
+        with gr.Column(scale=2, min_width=300):
+            tab.thumbs = gr.HTML(
+                None,
+                html_template='<div class="thumbs"></div>',
+                js_on_load=theme.script("thumbnails.js"),
+                selected=[0, MEAN],
+                stretch=False,
+                change=None,
+                elem_id="thumbnails",
+                elem_classes="card",
+            )
+            gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
+            tab.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
+            tab.ablate_note = gr.HTML(elem_id="ablate-note")
+
+
 def layout(services: Services) -> SimpleNamespace:
     """Build the tab inside the current Blocks and return its components by name."""
     tab = SimpleNamespace()
     tab.shown = gr.State(Shown(), time_to_live=STATE_SECONDS)
+    tab.view = gr.State("attention")  # name of the open view
+    tab.version = gr.State(0)  # counts the sentences shown
     with gr.Row(equal_height=True, elem_classes="translator"):
         with gr.Column(min_width=300):
             tab.source = gr.Textbox(
@@ -175,59 +222,16 @@ def layout(services: Services) -> SimpleNamespace:
             column_widths=["7%", "44%", "16%", "17%", "16%"],
             elem_id="n-best",
         )
-        gr.Markdown(
-            "## Who looks at whom\nEach row is a query and shares a weight of 1 among the keys. In **cross**-attention "
-            "the word being written looks at the words being read. In the **encoder** the source looks at itself, in "
-            "the **decoder** the word being written looks at those already there.",
-            elem_classes="section",
-        )
-        tab.attention_note = gr.HTML(elem_id="attention-note")
-        with gr.Column(elem_classes="card word-card") as tab.word_view:
-            tab.words = gr.HTML(
-                None, html_template='<div class="words"></div>', js_on_load=theme.script("words.js"), elem_id="words"
-            )
-            gr.Markdown(
-                "Point at a word to see its partners: the cross-attention of the last layer, all heads together.",
-                elem_classes="hint",
-            )
-        with gr.Row(elem_classes="attention-controls"):
-            tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
-            tab.layer = gr.Dropdown([], label="Layer", scale=1, min_width=110, elem_id="layer")
-            tab.head = gr.Dropdown(
-                [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
-            )
-            tab.stretch = gr.Checkbox(
-                False,
-                label="Stretch colours",
-                info="Darkest at each map's own maximum.",
-                scale=1,
-                min_width=190,
-                elem_id="stretch",
-            )
-        with gr.Row(elem_classes="attention-views") as tab.views:
-            with gr.Column(scale=3, min_width=320):
-                tab.map = gr.HTML(
-                    None,
-                    html_template='<div class="heat"></div>',
-                    js_on_load=theme.script("heat_map.js"),
-                    stretch=False,
-                    elem_id="heat-map",
-                    elem_classes="card",
-                )
-            with gr.Column(scale=2, min_width=300):
-                tab.thumbs = gr.HTML(
-                    None,
-                    html_template='<div class="thumbs"></div>',
-                    js_on_load=theme.script("thumbnails.js"),
-                    selected=[0, MEAN],
-                    stretch=False,
-                    change=None,
-                    elem_id="thumbnails",
-                    elem_classes="card",
-                )
-                gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
-                tab.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
-                tab.ablate_note = gr.HTML(elem_id="ablate-note")
+        with gr.Tabs(elem_id="views"):
+            tab.views = {}
+            with gr.Tab("Attention", id="attention") as tab.views["attention"]:
+                _attention(tab)
+            with gr.Tab("Decoding", id="decoding") as tab.views["decoding"]:
+                tab.decoding = decoding.layout(tab, services)
+            with gr.Tab("What if", id="what_if") as tab.views["what_if"]:
+                tab.what_if = what_if.layout(tab, services)
+            with gr.Tab("Compare", id="compare") as tab.views["compare"]:
+                tab.compare = compare.layout(tab, services)
     return tab
 
 
@@ -334,6 +338,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             hypothesis_rows(shown.translation.sentences[int(sentence)]),
         )
 
+    def count(version):
+        return version + 1
+
     def offer_pairs():
         """The language pairs of the model; asking for them also gets the model ready before the first sentence."""
         try:
@@ -350,7 +357,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         tab.map,
         tab.thumbs,
         tab.attention_note,
-        tab.views,
+        tab.attention_views,
         tab.words,
         tab.word_view,
         tab.ablate_note,
@@ -367,7 +374,14 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         api_name="translate_page",
         show_progress_on=tab.target,
         **device,
-    ).success(attend_page, look, drawn, api_name="attend_page", show_progress="hidden", **device)
+    ).success(attend_page, look, drawn, api_name="attend_page", show_progress="hidden", **device).then(
+        count, tab.version, tab.version, api_name="count_page", show_progress="hidden", api_visibility="private"
+    )
+    for name, view in tab.views.items():
+        view.select(lambda name=name: name, None, tab.view, api_name=f"view_{name}", **quiet)
+    decoding.events(tab, services, page)
+    what_if.events(tab, services, page)
+    compare.events(tab, services, page)
 
     tab.kind.input(choose_kind, look, [tab.map, tab.thumbs], api_name="choose_kind", **quiet)
     tab.ablate.click(
@@ -391,10 +405,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     tab.thumbs.pick(pick, None, [tab.layer, tab.head], api_name="pick_map", **quiet)
     tab.table.select(choose_hypothesis, tab.shown, tab.shown, api_name="choose_hypothesis", **quiet).success(
         attend_page, look, drawn, api_name="attend_hypothesis", show_progress="hidden", **device
-    )
+    ).then(count, tab.version, tab.version, api_name="count_hypothesis", show_progress="hidden", api_visibility="private")
     tab.sentence.input(
         choose_sentence, [tab.shown, tab.sentence], [tab.shown, tab.table], api_name="choose_sentence", **quiet
-    ).success(attend_page, look, drawn, api_name="attend_sentence", show_progress="hidden", **device)
+    ).success(attend_page, look, drawn, api_name="attend_sentence", show_progress="hidden", **device).then(
+        count, tab.version, tab.version, api_name="count_sentence", show_progress="hidden", api_visibility="private"
+    )
 
     def translate(text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, n_best: int = 1) -> dict[str, Any]:
         """Translate a text with the page's Transformer.
