@@ -158,6 +158,21 @@ class BeamCache:
         kept.value[:, :, self.used - beams : self.used] = value
         return KeyValue(kept.key[:, :, : self.used], kept.value[:, :, : self.used])
 
+    def fork(self, positions: int) -> BeamCache:
+        """A cache of its own with the first `positions` tokens of a single hypothesis; what it holds is not copied.
+
+        Raises `ValueError` if there is more than one hypothesis, or it has fewer tokens.
+        """
+        if self.used != self.position or not 0 <= positions <= self.used:
+            raise ValueError(f"Only a single path can be forked, at one of its {self.position} tokens; got {positions}.")
+        twin = BeamCache(len(self.kept))
+        # Without spare room, so the next token makes a new tensor and leaves this cache's as it is.
+        twin.kept = [kept and KeyValue(kept.key[:, :, :positions], kept.value[:, :, :positions]) for kept in self.kept]
+        twin.used = twin.position = positions
+        twin.slots = self.slots[:positions]
+        twin.ancestors = None if self.ancestors is None else self.ancestors[..., :positions]
+        return twin
+
     def choose(self, parents: Tensor) -> None:
         """Hypothesis k of sentence b goes on from hypothesis parents[b, k]; parents (B, K')."""
         self.ancestors = self.ancestors.gather(1, parents[..., None].expand(-1, -1, self.used))

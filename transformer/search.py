@@ -6,7 +6,8 @@ included; its score divides that by the length penalty of Wu et al. (2016), equa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
 from typing import Protocol, Sequence
 
 import torch
@@ -50,6 +51,15 @@ class TransformerDecoder:
         self.cache.keep(sentences)
         self.memory = self.memory.select(sentences)
 
+    def fork(self, positions: int) -> TransformerDecoder:
+        """A decoder of its own that has read only the first `positions` tokens; nothing is computed again.
+
+        Raises `ValueError` if there is more than one hypothesis, or it has read fewer tokens.
+        """
+        twin = copy.copy(self)
+        twin.cache = self.cache.fork(positions)
+        return twin
+
 
 @dataclass
 class Candidate:
@@ -73,6 +83,14 @@ class TraceStep:
 
 
 @dataclass
+class Prefix:
+    """What an output has to begin with. Its decoder has read all of it but the last token."""
+
+    ids: list[int]  # without bos
+    logprob: float  # of these tokens, as the model rates them
+
+
+@dataclass
 class SearchResult:
     """The outputs for one sentence, best first, and the trace if it was asked for."""
 
@@ -83,6 +101,27 @@ class SearchResult:
 def length_penalty(length: int, alpha: float) -> float:
     """((5 + |Y|) / 6) ^ alpha (Wu et al. 2016, equation 14); length |Y| counts eos."""
     return ((5.0 + length) / 6.0) ** alpha
+
+
+def rank(candidates: Sequence[Candidate], alpha: float) -> list[Candidate]:
+    """The same hypotheses with their scores under another length penalty, best first; nothing is decoded again.
+
+    An unfinished hypothesis has no eos, so its length is that of its ids alone.
+    """
+    scored = [replace(c, score=c.logprob / length_penalty(len(c.ids) + c.finished, alpha)) for c in candidates]
+    return sorted(scored, key=lambda c: -c.score)
+
+
+def read_prefix(
+    decoder: NextToken, ids: Sequence[int], bos: int, device: torch.device | str = "cpu"
+) -> Prefix:
+    """Makes a fresh decoder of one sentence read bos and `ids`, all but the last of them, as `Prefix` wants it."""
+    total, last = 0.0, bos
+    for token in ids:
+        logits = decoder.step(torch.tensor([[last]], device=device))[0, 0].float()
+        total += float(logits[token] - logits.logsumexp(-1))
+        last = token
+    return Prefix(list(ids), total)
 
 
 def beam_search(
@@ -96,6 +135,7 @@ def beam_search(
     min_length: int = 0,
     trace: bool = False,
     device: torch.device | str = "cpu",
+    prefix: Prefix | None = None,
 ) -> list[SearchResult]:
     """Beam search over B sentences at once; beam 1 is greedy search.
 
@@ -103,6 +143,7 @@ def beam_search(
     min_length: eos is not chosen before so many tokens. Of the 2K best continuations, those that end with eos among the
     first K are frozen: they leave the beam with their score and change no more; the best K others go on. A sentence is
     done when K hypotheses are frozen and the best living one, were it to end now, is no better than the worst of them.
+    prefix: what every output begins with (`read_prefix`, or a decoder's `fork`); it counts in ids, sums and lengths.
 
     Raises `ValueError` if the model's output is not a number.
     """
@@ -112,10 +153,11 @@ def beam_search(
     frozen: list[list[Candidate]] = [[] for _ in range(total)]
     traces: list[list[TraceStep]] = [[] for _ in range(total)]
     alive = list(range(total))  # numbers of the sentences that are still searched; row r of each tensor is alive[r]
-    tokens = torch.full((total, 1), bos, dtype=torch.long, device=device)
-    sums = torch.zeros(total, 1, device=device)
-    ids: list[list[list[int]]] = [[[]] for _ in range(total)]  # of the living hypotheses, by row
-    length = 0
+    prefix = prefix or Prefix([], 0.0)
+    tokens = torch.full((total, 1), prefix.ids[-1] if prefix.ids else bos, dtype=torch.long, device=device)
+    sums = torch.full((total, 1), prefix.logprob, device=device)
+    ids: list[list[list[int]]] = [[list(prefix.ids)] for _ in range(total)]  # of the living hypotheses, by row
+    length = len(prefix.ids)
     while alive:
         length += 1
         logits = decoder.step(tokens).float()
@@ -208,3 +250,78 @@ def greedy_search(
             break
         tokens = words
     return [SearchResult([Candidate(o, s, s, e)]) for o, s, e in zip(out, sums, ended)]
+
+
+def sample_search(
+    decoder: NextToken,
+    limits: Sequence[int],
+    bos: int,
+    eos: int,
+    samples: int = 1,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    seeds: Sequence[int] = (0,),
+    alpha: float = 0.6,
+    forbidden: Sequence[int] = (),
+    device: torch.device | str = "cpu",
+) -> list[SearchResult]:
+    """Outputs drawn at random: each token by the model's probabilities, K outputs a sentence, best score first.
+
+    limits, forbidden: as in `beam_search`. temperature: logits are divided by it; below 1 the likely tokens gain, above
+    1 the unlikely ones. top_k: draw among the k most probable tokens only; 0 = among all. seeds: one for each sentence,
+    so a sentence's outputs do not depend on the others of its batch. alpha: length penalty of the scores. A candidate's
+    logprob is the model's own, at temperature 1 and over all words, so that it compares with a search's.
+
+    Raises `ValueError` if samples, temperature or top_k make no sense, or the model's output is not a number.
+    """
+    if samples < 1:
+        raise ValueError(f"The number of samples has to be at least 1, got {samples}.")
+    if not 0.0 < temperature < float("inf"):
+        raise ValueError(f"The temperature has to be above 0, got {temperature:g}; greedy search takes the likeliest token.")
+    if top_k < 0:
+        raise ValueError(f"Top-k has to be 0 (all words) or more, got {top_k}.")
+    total = len(limits)
+    if len(seeds) != total:
+        raise ValueError(f"{total} sentences need as many seeds, got {len(seeds)}.")
+    draws = [torch.Generator().manual_seed(seed) for seed in seeds]
+    tokens = torch.full((total, 1), bos, dtype=torch.long, device=device)
+    ids: list[list[list[int]]] = [[[] for _ in range(samples)] for _ in range(total)]
+    sums = [[0.0] * samples for _ in range(total)]
+    open_ = [[True] * samples for _ in range(total)]
+    ended = [[False] * samples for _ in range(total)]
+    for step in range(max(limits, default=0)):
+        logits = decoder.step(tokens).float()
+        if step == 0:  # the outputs part ways here
+            decoder.choose(torch.zeros(total, samples, dtype=torch.long, device=device))
+            logits = logits.repeat(1, samples, 1)  # (B, K, V)
+        total_mass = logits.logsumexp(-1, keepdim=True)
+        if not bool(total_mass.isfinite().all()):
+            raise ValueError("the model's output is not a number; its weights are damaged.")
+        own = logits - total_mass
+        for token in forbidden:
+            logits[..., token] = -torch.inf
+        if top_k:
+            lowest = logits.topk(min(top_k, logits.shape[-1]), -1).values[..., -1:]
+            logits = logits.masked_fill(logits < lowest, -torch.inf)
+        # Inverse of the distribution function: one uniform number a token, in double precision so that no tail is lost.
+        mass = (logits / temperature).softmax(-1).double().cumsum(-1)
+        uniform = torch.stack([torch.rand(samples, 1, generator=g, dtype=torch.float64) for g in draws]).to(device)
+        drawn = torch.searchsorted(mass, uniform * mass[..., -1:], right=True).clamp_max(mass.shape[-1] - 1)
+        logprobs = own.gather(-1, drawn)[..., 0].tolist()
+        words = drawn[..., 0].tolist()
+        for row in range(total):
+            for k in range(samples):
+                if not open_[row][k]:
+                    continue
+                sums[row][k] += logprobs[row][k]
+                if words[row][k] == eos:
+                    ended[row][k] = True
+                else:
+                    ids[row][k].append(words[row][k])
+                open_[row][k] = not ended[row][k] and len(ids[row][k]) < limits[row]
+        if not any(map(any, open_)):
+            break
+        tokens = drawn[..., 0]
+    return [
+        SearchResult(rank([Candidate(i, s, s, e) for i, s, e in zip(*row)], alpha)) for row in zip(ids, sums, ended)
+    ]

@@ -16,7 +16,7 @@ from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
-from transformer.search import TraceStep, TransformerDecoder, beam_search
+from transformer.search import TraceStep, TransformerDecoder, beam_search, sample_search
 from transformer.tokenizer import Tokenizer, language_token, normalise
 
 FORMAT = "atelier-transformer-1"
@@ -30,6 +30,15 @@ _ABBREVIATIONS = {
     "m", "mme", "mlle", "p.ex", "cf", "env",
 }  # fmt: skip
 _END = re.compile(r"[.!?…]+[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_a-zß-öø-ÿ])")
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Draw translations at random instead of searching for the likeliest; see `search.sample_search`."""
+
+    temperature: float = 1.0  # above 0; below 1 likely words gain, above 1 unlikely ones
+    top_k: int = 0  # draw among the k likeliest word pieces only; 0 = among all
+    seed: int = 0  # the same seed gives the same translations
 
 
 @dataclass
@@ -162,18 +171,20 @@ class Translator:
         n_best: int = 1,
         max_length: int | None = None,
         trace: bool = False,
+        sampling: Sampling | None = None,
     ) -> Translation | list[Translation]:
         """Translates a text, or each text of a list, all sentences in batches; line breaks stay where they are.
 
         source, target: languages, by default the model's first pair. beam >= n_best >= 1. alpha: length penalty, 0.6 in
         the paper. max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep
-        every step of the search.
+        every step of the search. sampling: draw n_best translations at random, each sentence with a seed of its own;
+        beam and trace then mean nothing.
 
         Raises `ValueError` with one sentence for a pair the model does not have, an empty text, a sentence longer than
         the model can read, and a script that it cannot read.
         """
         source, target = self.check_pair(source, target)
-        if beam < 1 or not 1 <= n_best <= beam:
+        if beam < 1 or n_best < 1 or (n_best > beam and sampling is None):
             raise ValueError(f"Beam ({beam}) and number of translations ({n_best}) must be 1 <= number <= beam.")
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:
@@ -186,7 +197,7 @@ class Translator:
                 raise ValueError(f"Please enter some text to translate.{where}")
             plans.append(lines)
         flat = [sentence for lines in plans for line in lines for sentence in line]
-        done = iter(self.translate_sentences(flat, source, target, beam, alpha, n_best, max_length, trace))
+        done = iter(self.translate_sentences(flat, source, target, beam, alpha, n_best, max_length, trace, sampling))
         results = [
             self.assemble(one, [[next(done) for _ in line] for line in lines], n_best, trace)
             for one, lines in zip(texts, plans)
@@ -243,7 +254,7 @@ class Translator:
     @torch.inference_mode()
     def translate_sentences(
         self, sentences: list[str], source: str, target: str, beam: int, alpha: float, n_best: int,
-        max_length: int | None, trace: bool,
+        max_length: int | None, trace: bool, sampling: Sampling | None = None,
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         config = self.model.config
@@ -266,9 +277,15 @@ class Translator:
                 limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
                 decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
                 forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
-                found = beam_search(
-                    decoder, limits, config.bos, config.eos, beam, alpha, forbidden, trace=trace, device=self.device
-                )
+                if sampling is None:
+                    found = beam_search(
+                        decoder, limits, config.bos, config.eos, beam, alpha, forbidden, trace=trace, device=self.device
+                    )
+                else:
+                    found = sample_search(
+                        decoder, limits, config.bos, config.eos, n_best, sampling.temperature, sampling.top_k,
+                        [sampling.seed + number for number in batch], alpha, forbidden, self.device,
+                    )
                 for number, row, result in zip(batch, rows, found):
                     best = result.candidates[:n_best]
                     before, after = around[number]

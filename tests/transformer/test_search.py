@@ -10,7 +10,16 @@ from transformer.attention import key_mask
 from transformer.config import TransformerConfig
 from transformer.data import collate
 from transformer.model import Transformer
-from transformer.search import TransformerDecoder, beam_search, greedy_search, length_penalty
+from transformer.search import (
+    Candidate,
+    TransformerDecoder,
+    beam_search,
+    greedy_search,
+    length_penalty,
+    rank,
+    read_prefix,
+    sample_search,
+)
 
 BOS, EOS, A, B = 0, 1, 2, 3
 
@@ -220,3 +229,120 @@ def test_scores_are_those_of_teacher_forcing(model):
             expected = sum(float(logits[i, label]) for i, label in enumerate(labels))
             assert candidate.logprob == pytest.approx(expected, abs=1e-4)
             assert candidate.score == pytest.approx(expected / length_penalty(len(labels), 0.6), abs=1e-4)
+
+
+def test_another_length_penalty_ranks_the_same_hypotheses_anew():
+    found = search(TABLE, beam=3, alpha=0.0)[0].candidates
+    ranked = rank(found, 5.0)
+    assert ranked == search(TABLE, beam=3, alpha=5.0)[0].candidates  # here a new search finds no others
+    assert [c.ids for c in ranked] != [c.ids for c in found] and found[0].score == found[0].logprob
+    cut = Candidate([A, A], -1.0, 0.0, finished=False)
+    assert rank([cut], 1.0)[0].score == pytest.approx(-6 / 7)  # no eos: two tokens
+
+
+def sample(*tables, seeds=None, limits=None, **options):
+    seeds = seeds or range(len(tables))
+    return sample_search(TableDecoder(*tables), limits or [10] * len(tables), BOS, EOS, seeds=list(seeds), **options)
+
+
+def test_samples_come_as_often_as_the_model_says():
+    (found,) = sample(TABLE, samples=2000)
+    share = sum(c.ids == [B] for c in found.candidates) / 2000
+    assert share == pytest.approx(0.36, abs=0.04)  # 3.7 standard deviations
+    for candidate in found.candidates[:50]:
+        words = [*candidate.ids, EOS]
+        expected = sum(math.log(TABLE.get(tuple(words[:i]), {EOS: 1.0})[word]) for i, word in enumerate(words))
+        assert candidate.finished and candidate.logprob == pytest.approx(expected, abs=1e-5)
+    scores = [c.score for c in found.candidates]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_temperature_and_top_k_narrow_the_draw():
+    (hot,) = sample(TABLE, samples=2000, temperature=1e6)
+    assert sum(c.ids == [B] for c in hot.candidates) / 2000 == pytest.approx(1 / 4, abs=0.04)  # two words, twice
+    (cold,) = sample(TABLE, samples=50, temperature=0.01)
+    (first,) = sample(TABLE, samples=50, top_k=1)
+    for found in (cold, first):
+        assert {tuple(c.ids) for c in found.candidates} == {(A, A)}  # what greedy search takes
+        assert found.candidates[0].logprob == pytest.approx(math.log(0.24), abs=1e-5)  # the model's, not the draw's
+
+
+def test_a_seed_gives_the_same_samples_whatever_else_is_in_the_batch():
+    other = {(): {B: 0.5, A: 0.5}}
+    together = sample(other, TABLE, other, seeds=[5, 6, 7], samples=8)
+    (alone,) = sample(TABLE, seeds=[6], samples=8)
+    assert together[1] == alone
+    (again,) = sample(TABLE, seeds=[8], samples=8)
+    assert again != alone
+
+
+def test_samples_keep_limits_and_forbidden_words():
+    endless = {(A,) * n: {A: 0.5, B: 0.5} for n in range(20)}
+    (found,) = sample(endless, limits=[3], samples=20, forbidden=[B])
+    assert all(c.ids == [A] * 3 and not c.finished for c in found.candidates)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [({"temperature": 0.0}, "above 0"), ({"samples": 0}, "at least 1"), ({"top_k": -1}, "0 \\(all words\\)")],
+)
+def test_senseless_sampling_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        sample(TABLE, **options)
+
+
+def forced(model, source, prefix, beam=3, fork=False):
+    """Beam search behind a prefix; fork: the prefix's tokens are read on another output's cache."""
+    src = collate([(source, [])]).src
+    with torch.inference_mode():
+        decoder = TransformerDecoder(model, src, key_mask(src, 0))
+        if fork:  # another path reads three tokens more; the fork goes back to all but the last token of the prefix
+            read_prefix(decoder, [*prefix[:-1], 20, 21, 22, 23], 2)
+            held = decoder.cache.kept[0].key[:, :, : decoder.cache.used].clone()
+            twin = decoder.fork(len(prefix))
+        start = read_prefix(TransformerDecoder(model, src, key_mask(src, 0)) if fork else decoder, prefix, 2)
+        found = beam_search(twin if fork else decoder, [20], 2, 3, beam=beam, prefix=start)[0]
+        if fork:  # the first path's cache is as it was
+            assert torch.equal(held, decoder.cache.kept[0].key[:, :, : decoder.cache.used])
+    return found
+
+
+@pytest.mark.parametrize("prefix", [[9], [9, 4, 17], [9, 4, 17, 11, 6]])
+def test_a_prefix_is_kept_and_scored_as_teacher_forcing_scores_it(model, prefix):
+    source = SOURCES[1]
+    found = forced(model, source, prefix)
+    assert len(found.candidates) == 3
+    for candidate in found.candidates:
+        assert candidate.ids[: len(prefix)] == prefix
+        batch = collate([(source, candidate.ids)])
+        with torch.no_grad():
+            logits = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)[0].log_softmax(-1)
+        labels = [*candidate.ids, 3] if candidate.finished else candidate.ids
+        expected = sum(float(logits[i, label]) for i, label in enumerate(labels))
+        assert candidate.logprob == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("prefix", [[9], [9, 4, 17]])
+def test_going_on_from_a_cache_equals_reading_the_prefix_again(model, prefix):
+    same(forced(model, SOURCES[1], prefix, fork=True), forced(model, SOURCES[1], prefix))
+
+
+def test_the_best_output_s_own_prefix_leads_back_to_it(model):
+    (free,) = run(model, [SOURCES[3]], beam=3)
+    best = free.candidates[0]
+    found = forced(model, SOURCES[3], best.ids[:2])
+    assert found.candidates[0].ids == best.ids
+    assert found.candidates[0].score == pytest.approx(best.score, abs=1e-4)
+
+
+def test_a_cache_of_several_hypotheses_or_too_few_tokens_is_not_forked(model):
+    src = collate([(SOURCES[0], [])]).src
+    with torch.inference_mode():
+        decoder = TransformerDecoder(model, src, key_mask(src, 0))
+        decoder.step(torch.tensor([[2]]))
+        with pytest.raises(ValueError, match="single path"):
+            decoder.fork(2)
+        decoder.choose(torch.tensor([[0, 0]]))
+        decoder.step(torch.tensor([[4, 5]]))
+        with pytest.raises(ValueError, match="single path"):
+            decoder.fork(1)
