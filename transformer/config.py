@@ -92,6 +92,8 @@ PRESETS: dict[str, dict] = {
     "mini": dict(encoder_layers=2, decoder_layers=2, d_model=64, d_ff=128, heads=2, attention_bias=False),
     "tiny": dict(encoder_layers=4, decoder_layers=4, d_model=128, d_ff=256, heads=4, dropout=0.3, attention_bias=False),
     "small": dict(encoder_layers=6, decoder_layers=6, d_model=256, d_ff=1024, heads=4, dropout=0.2),
+    # few decoder layers: they are what a translation waits for (Kasai et al. 2021)
+    "everyday": dict(encoder_layers=6, decoder_layers=2, d_model=256, d_ff=1024, heads=4, attention_bias=False),
     "base": {},  # 65
     "A-h1": dict(heads=1, d_k=512, d_v=512),
     "A-h4": dict(heads=4, d_k=128, d_v=128),

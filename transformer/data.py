@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+from array import array
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Sequence
@@ -21,7 +22,7 @@ SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
 def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str, str]]:
     """Normalised (source, target) pairs from two named columns of a .tsv or .csv file, gzipped or not.
 
-    TSV is read without quoting, as corpora are written; CSV with the usual quotation marks. Rows with an empty side are
+    source, target: a column's name, or several joined by "+", whose texts are joined by a blank. TSV is read without quoting, as corpora are written; CSV with the usual quotation marks. Rows with an empty side are
     left out. Raises `FileNotFoundError`, or `ValueError` naming what is wrong with the file.
     """
     path = Path(path)
@@ -37,12 +38,13 @@ def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str,
         with open_text(path, "rt", encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, **options)
             names = rows.fieldnames or []
-            for column in (source, target):
+            sides = [[side] if side in names else side.split("+") for side in (source, target)]
+            for column in sides[0] + sides[1]:
                 if column not in names:
                     known = ", ".join(names) or "none"
                     raise ValueError(f"{path.name} has no column {column!r}; its columns are {known}.")
             for row in rows:
-                pair = normalise(row[source] or ""), normalise(row[target] or "")
+                pair = tuple(normalise(" ".join(row[column] or "" for column in side)) for side in sides)
                 if all(pair):
                     pairs.append(pair)
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error) as error:
@@ -108,11 +110,23 @@ class ParallelData:
 
         Longer pairs are left out; `skipped` counts them. Raises `ValueError` if nothing is left.
         """
-        ids = [([*prefix, *tokenizer.encode(source)], tokenizer.encode(target)) for source, target in pairs]
+        # Arrays, not lists: a million pairs of lists would take gigabytes.
+        ids = (
+            (array("i", [*prefix, *tokenizer.encode(source)]), array("i", tokenizer.encode(target)))
+            for source, target in pairs
+        )
         self.pairs = [pair for pair in ids if max(len(pair[0]), len(pair[1])) < max_length]
-        self.skipped = len(ids) - len(self.pairs)
+        self.skipped = len(pairs) - len(self.pairs)
         if not self.pairs:
             raise ValueError(f"Every pair is longer than {max_length} tokens.")
+
+    @classmethod
+    def join(cls, parts: Sequence[ParallelData]) -> ParallelData:
+        """The pairs of several sets as one, for a model that translates in several directions."""
+        whole = cls.__new__(cls)
+        whole.pairs = [pair for part in parts for pair in part.pairs]
+        whole.skipped = sum(part.skipped for part in parts)
+        return whole
 
     def batches(self, tokens: int, seed: int, epoch: int) -> list[list[int]]:
         """Indices of each batch of one epoch; a batch has at most `tokens` tokens a side, padding included.

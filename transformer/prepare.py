@@ -1,8 +1,10 @@
 """Makes a training folder of any tables of sentence pairs: cleaned, without duplicates, split into train, val and test.
 
     python -m transformer.prepare --data a.tsv.gz b.csv --source en --target de --out data/en-de
+    python -m transformer.prepare --data *.tsv.gz --source en --target de fr --vocab-size 8000 --out data/three
 
-`python -m transformer.train --data data/en-de` reads the result.
+Each split is one table with a column a language, empty where a pair has none, and the file a pair came from.
+`python -m transformer.train --data data/en-de` reads the result; for several languages see its `--directions`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from pathlib import Path
 from typing import Iterable
 
 from transformer.data import read_parallel
+
+ORIGIN = "origin"  # the column with the name of the table that a pair came from
+TOKENIZER = "tokenizer.model"
 
 
 def split_of(text: str, val: float, test: float) -> str:
@@ -41,66 +46,141 @@ def reason_to_drop(source: str, target: str, max_words: int, max_ratio: float) -
 
 
 def prepare(
-    pairs: Iterable[tuple[str, str]],
+    pairs: Iterable[tuple[str, ...]],
     val: float = 0.01,
     test: float = 0.01,
     max_words: int = 100,
     max_ratio: float = 3.0,
-) -> tuple[dict[str, list[tuple[str, str]]], Counter]:
+) -> tuple[dict[str, list[tuple[str, ...]]], Counter]:
     """Splits normalised pairs into train, val and test, and counts what was dropped and why.
 
-    val, test: shares in [0, 0.5]. Raises `ValueError` if nothing is left to train on.
+    pairs: (source, target, ...); what follows the target, such as its language, is kept with the pair. val, test:
+    shares in [0, 0.5]. Raises `ValueError` if nothing is left to train on.
     """
     if not (0 <= val <= 0.5 and 0 <= test <= 0.5):
         raise ValueError(f"The shares of val and test have to be in [0, 0.5]; got {val} and {test}.")
-    splits: dict[str, list[tuple[str, str]]] = {"train": [], "val": [], "test": []}
+    splits: dict[str, list[tuple[str, ...]]] = {"train": [], "val": [], "test": []}
     dropped, seen = Counter(), set()
     for pair in pairs:
-        reason = "twice" if pair in seen else reason_to_drop(*pair, max_words, max_ratio)
-        seen.add(pair)
+        reason = "twice" if pair[:2] in seen else reason_to_drop(*pair[:2], max_words, max_ratio)
+        seen.add(pair[:2])
         if reason:
             dropped[reason] += 1
         else:
             # By the source alone: another translation of a training sentence would be no fair test.
             splits[split_of(pair[0], val, test)].append(pair)
-    if not splits["train"]:
+    # Nor would a translation that training has seen be one, where the model learns the other direction too.
+    held_out = {pair[1].casefold() for name in ("val", "test") for pair in splits[name]}
+    kept = [pair for pair in splits["train"] if pair[1].casefold() not in held_out]
+    if len(kept) < len(splits["train"]):
+        dropped["its translation is held out"] = len(splits["train"]) - len(kept)
+    splits["train"] = kept
+    if not kept:
         raise ValueError("No pair is left to train on; look at the limits and at the shares of val and test.")
     return splits, dropped
 
 
-def write(folder: Path, splits: dict[str, list[tuple[str, str]]], source: str, target: str) -> None:
-    """Writes each split that is not empty as SPLIT.tsv.gz with the two columns' names in the first line."""
+def stem(path: str | Path) -> str:
+    """The name of a table without folder and ending: "news.en-de" of "x/news.en-de.tsv.gz"."""
+    name = Path(path).name.removesuffix(".gz")
+    return name.removesuffix(".tsv").removesuffix(".csv")
+
+
+def read_all(
+    files: list[str], source: str, targets: list[str]
+) -> tuple[list[tuple[str, str, str, str]], dict[str, str]]:
+    """(source, target, name of the target's column, origin) of every table, and why tables were left out, by name.
+
+    A table needs the source's column and at least one of the targets'. Progress goes to standard error.
+    """
+    rows, skipped = [], {}
+    for number, path in enumerate(files, 1):
+        found, reasons = 0, []
+        for target in targets:
+            try:
+                pairs = read_parallel(path, source, target)
+            except (ValueError, OSError) as error:
+                reasons.append(str(error))
+                continue
+            rows += [(left, right, target, stem(path)) for left, right in pairs]
+            found += len(pairs)
+        if not found:
+            skipped[str(path)] = reasons[0]
+        print(f"{number}/{len(files)} {Path(path).name}: {found} pairs", file=sys.stderr)
+    return rows, skipped
+
+
+def write(
+    folder: Path, splits: dict[str, list[tuple[str, str, str, str]]], source: str, targets: list[str],
+    repeat: dict[str, int] | None = None,
+) -> None:
+    """Writes each split that is not empty as SPLIT.tsv.gz: the source's column, one a target, and the origin.
+
+    repeat: how often the training pairs of an origin are written, by the beginning of its name.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in splits.items():
-        if pairs:
-            with gzip.open(folder / f"{name}.tsv.gz", "wt", encoding="utf-8") as file:
-                file.write(f"{source}\t{target}\n")
-                file.writelines(f"{left}\t{right}\n" for left, right in pairs)
+        if not pairs:
+            continue
+        # Under another name until it is whole: an interrupted run leaves no half table behind.
+        part = folder / f"{name}.part"
+        with gzip.open(part, "wt", encoding="utf-8") as file:
+            file.write("\t".join([source, *targets, ORIGIN]) + "\n")
+            for left, right, target, origin in pairs:
+                cells = [left, *(right if target == column else "" for column in targets), origin]
+                times = next((n for start, n in (repeat or {}).items() if origin.startswith(start)), 1)
+                file.write(("\t".join(cells) + "\n") * (times if name == "train" else 1))
+        part.replace(folder / f"{name}.tsv.gz")
+
+
+def repeats(texts: list[str]) -> dict[str, int]:
+    """["news=2"] -> {"news": 2}. Raises `ValueError` for anything else."""
+    out = {}
+    for text in texts:
+        name, sign, times = text.partition("=")
+        if not (name and sign and times.isdigit() and int(times) > 0):
+            raise ValueError(f"--repeat takes NAME=TIMES, for example news=2; got {text!r}.")
+        out[name] = int(times)
+    return out
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command line; prints one JSON object with the counts."""
+    """The command line; prints one JSON object with the counts, and at the end the tables that were left out."""
+    from transformer.tokenizer import Tokenizer
+
     options = argparse.ArgumentParser(
         prog="python -m transformer.prepare", description="Make a training folder of tables of sentence pairs.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
-    options.add_argument("--source", required=True, help="column of the source")
-    options.add_argument("--target", required=True, help="column of the target")
+    options.add_argument("--source", required=True, help="column of the source; A+B joins two columns")
+    options.add_argument("--target", required=True, nargs="+", help="column of the target; several for several languages")
     options.add_argument("--out", required=True, type=Path, help="folder to write")
     options.add_argument("--val", type=float, default=0.01, help="share of sources held out for validation")
     options.add_argument("--test", type=float, default=0.01, help="share of sources held out for the test")
     options.add_argument("--max-words", type=int, default=100, help="longest side in words")
     options.add_argument("--max-ratio", type=float, default=3.0, help="largest ratio of the sides' lengths")
+    options.add_argument("--repeat", nargs="*", default=[], metavar="NAME=TIMES",
+                         help="write the training pairs of tables whose names begin so several times")
+    options.add_argument("--vocab-size", type=int, default=0,
+                         help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no")
     given = options.parse_args(argv)
     try:
-        pairs = [pair for path in given.data for pair in read_parallel(path, given.source, given.target)]
-        splits, dropped = prepare(pairs, given.val, given.test, given.max_words, given.max_ratio)
-        write(given.out, splits, given.source, given.target)
+        times = repeats(given.repeat)
+        rows, skipped = read_all(given.data, given.source, given.target)
+        if not rows:
+            raise ValueError("No table could be read. " + " ".join(skipped.values()))
+        splits, dropped = prepare(rows, given.val, given.test, given.max_words, given.max_ratio)
+        write(given.out, splits, given.source, given.target, times)
+        if given.vocab_size:
+            print(f"learning {given.vocab_size} word pieces", file=sys.stderr)
+            texts = [text for row in splits["train"] for text in row[:2]]
+            languages = [given.source, *given.target]
+            Tokenizer.train(dict.fromkeys(texts), given.vocab_size, languages, stand_ins=True).save(given.out / TOKENIZER)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(json.dumps({**{name: len(part) for name, part in splits.items()}, "dropped": dropped}))
+    print(json.dumps({**{name: len(part) for name, part in splits.items()}, "dropped": dropped, "skipped": skipped}))
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Iterable
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
+STAND_INS = ("<x1>", "<x2>", "<x3>", "<x4>")  # pieces that stand for text that is copied as it is
 SPACE = "\u2581"  # SentencePiece's mark for the blank before a word
 _BLANKS = re.compile(r"\s+")
 # Zero-width and direction marks, soft hyphen, byte-order mark; not U+200D, which joins emoji.
@@ -49,10 +50,13 @@ class Tokenizer:
         self.model = model
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocab_size: int, languages: Iterable[str] = ()) -> Tokenizer:
+    def train(
+        cls, texts: Iterable[str], vocab_size: int, languages: Iterable[str] = (), stand_ins: bool = False
+    ) -> Tokenizer:
         """Learns one joint vocabulary of `vocab_size` pieces, with a `language_token` for each of `languages`.
 
-        texts: normalised sentences; if they hold fewer different pieces than that, the vocabulary is smaller. The
+        stand_ins: adds the pieces of `transformer.verbatim` and writes each digit as a piece of its own, so that a
+        model can copy what has no translation. texts: normalised sentences; if they hold fewer different pieces than that, the vocabulary is smaller. The
         result depends on the texts and sizes alone. Raises `ValueError` if their characters alone need more.
         """
         import sentencepiece
@@ -67,7 +71,8 @@ class Tokenizer:
                 model_type="unigram",
                 character_coverage=1.0,
                 normalization_rule_name="identity",  # `normalise` has done it
-                user_defined_symbols=[language_token(name) for name in languages],
+                user_defined_symbols=[*map(language_token, languages), *(STAND_INS if stand_ins else ())],
+                split_digits=stand_ins,
                 pad_id=PAD,
                 unk_id=UNK,
                 bos_id=BOS,
