@@ -36,6 +36,9 @@ def fit_control_points(theta: Tensor, cloth_mask: Tensor, region: Tensor, steps:
         moving = start.clone().requires_grad_(True)
         optimizer = torch.optim.Adam([moving], lr=rate)
         area = goal.sum().clamp(min=1).clone()
+        # The constraint is a sum over the inner points; a finer grid must not become stiffer than the published 5 x 5.
+        n = round((theta.shape[1] / 2) ** 0.5)
+        stiffness = bending * 9 / (n - 2) ** 2
         for _ in range(steps + 1):
             grid = sampling_grid(moving, SIZE)
             misfit = 0
@@ -44,7 +47,7 @@ def fit_control_points(theta: Tensor, cloth_mask: Tensor, region: Tensor, steps:
                 misfit = misfit + (2 * difference.clamp(min=0) + 0.7 * (-difference).clamp(min=0)).sum() / area
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
-            loss = misfit + bending * second_order(moving) + keep * (moving - start).square().mean() * 10 + fold
+            loss = misfit + stiffness * second_order(moving) + keep * (moving - start).square().mean() * 10 + fold
             value = float(loss.detach())
             if (best_value is None or value < best_value) and (float(volume.detach().min()) > 0 or best_value is None):
                 best, best_value = moving.detach().clone(), value

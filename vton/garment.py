@@ -23,7 +23,7 @@ _ADVICE = "lay the garment flat on a plain background of another colour and take
 @dataclass(frozen=True)
 class Garment:
     """cloth: (H, W, 3) uint8 RGB on 246; mask: (H, W) uint8, 255 = garment, 0 = background;
-    method: how it was cut out, "alpha", "uniform" or "grabcut"."""
+    method: how it was cut out, "alpha", "uniform", "grabcut" or, by a person, "painted"."""
 
     cloth: np.ndarray
     mask: np.ndarray
@@ -297,6 +297,33 @@ def with_mask(image: np.ndarray, mask: np.ndarray, method: str = "alpha") -> Gar
         raise ValueError(f"Picture and mask differ in size: {image.shape[:2]} and {mask.shape}.")
     cloth = np.where(mask[..., None], image[..., :3], np.uint8(BACKGROUND))
     return Garment(cloth, mask.astype(np.uint8) * 255, method)
+
+
+def cut_by_mask(image: np.ndarray, mask: np.ndarray) -> Garment:
+    """Cut a garment out along a mask that a person has painted.
+
+    image: (H, W, 3) or (H, W, 4) uint8; mask: (h, w) uint8 of the same shape of picture at any size, garment above 127.
+    Returns a Garment of the picture's size, at most 2048 on its longer side. Raises InputError for an empty mask and for one
+    of another shape.
+    """
+    image, mask = np.asarray(image), np.asarray(mask)
+    if mask.ndim != 2 or abs(mask.shape[0] * image.shape[1] - mask.shape[1] * image.shape[0]) > max(mask.shape) * max(image.shape[:2]) / 50:
+        raise InputError("The painted mask has another shape than the garment's picture; paint it on this picture.")
+    if (mask > 127).mean() < 0.005:
+        raise InputError("The garment's mask is empty; paint over the garment.")
+    ratio = min(1.0, LONGEST / max(image.shape[:2]))
+    size = (round(image.shape[1] * ratio), round(image.shape[0] * ratio))
+    if ratio < 1:
+        image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    rgb = np.ascontiguousarray(image[..., :3])
+    if image.shape[2] == 4:
+        alpha = image[..., 3:].astype(np.uint16)
+        rgb = ((rgb * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
+    if mask.shape != rgb.shape[:2]:
+        growth = max(1.0, size[0] / mask.shape[1])
+        mask = cv2.resize((mask > 127).astype(np.float32), size, interpolation=cv2.INTER_LINEAR)
+        mask = cv2.GaussianBlur(mask, (0, 0), 0.5 * growth) > 0.5
+    return with_mask(rgb, mask, "painted")
 
 
 def place(garment: Garment, size: tuple[int, int]) -> Garment:

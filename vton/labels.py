@@ -29,6 +29,9 @@ ALIAS = ("background", "paste", "upper", "hair", "left arm", "right arm", "noise
 # Class of the segmentation generator -> class of the ALIAS generator. "paste" is what the person keeps unchanged.
 ALIAS_FROM_SEGMENTATION = np.array([0, 3, 1, 2, 1, 4, 5, 1, 1, 1, 1, 1, 6], np.uint8)
 
+# The divided segmentation S_div: the misaligned part of the upper garment is a class of its own (equation 4).
+DIVIDED = (*ALIAS, "misaligned")
+
 FLIP_ALIAS = np.array([0, 1, 2, 3, 5, 4, 6], np.uint8)
 
 # The palette of the published image-parse files.
@@ -41,6 +44,10 @@ LIP_COLOURS = np.array([
 # Every class takes the colour of its most typical LIP label, so that the maps can be compared at sight.
 SEGMENTATION_COLOURS = LIP_COLOURS[[0, 2, 13, 5, 9, 14, 15, 16, 17, 18, 19, 8, 3]]
 ALIAS_COLOURS = LIP_COLOURS[[0, 13, 5, 2, 14, 15, 3]]
+MISALIGNED_COLOUR = (255, 140, 0)  # orange, as in the paper's figures
+# The garment takes a quiet blue here, because its usual colour is an orange too.
+DIVIDED_COLOURS = np.concatenate([ALIAS_COLOURS, np.array([MISALIGNED_COLOUR], np.uint8)])
+DIVIDED_COLOURS[2] = (70, 110, 170)
 
 UPPER_LIP = (5, 6, 7)
 ARMS_LIP = (14, 15)

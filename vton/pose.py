@@ -345,6 +345,20 @@ def detect(photo: np.ndarray, search: bool = True) -> Pose:
     return Pose(keypoints, cv2.resize(mask, (W, H), interpolation=cv2.INTER_LINEAR), others)
 
 
+UPPER_BODY = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)  # the joints that a try-on reads
+
+
+def facing(keypoints: np.ndarray) -> str:
+    """The side of a person that is seen: "front", "side", "back", or "unknown" without shoulders; keypoints (25, 3)."""
+    k, found = np.asarray(keypoints), present(keypoints)
+    if not (found[2] and found[5]):
+        return "unknown"
+    if k[2, 0] > k[5, 0]:
+        return "back"
+    trunk = float(np.linalg.norm(k[8, :2] - k[1, :2])) if found[8] and found[1] else 0.0
+    return "side" if np.linalg.norm(k[2, :2] - k[5, :2]) < 0.35 * trunk else "front"
+
+
 def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
     """What makes a photo unsuited: sentences for the visitor, none when all is well.
 
@@ -356,9 +370,10 @@ def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
         notes.append("Several people are in the photo; the largest one is dressed.")
     shoulders = float(np.linalg.norm(k[2, :2] - k[5, :2])) if found[2] and found[5] else 0.0
     trunk = float(np.linalg.norm(k[8, :2] - k[1, :2])) if found[8] and found[1] else 0.0
-    if shoulders and k[2, 0] > k[5, 0]:
+    seen = facing(k)
+    if seen == "back":
         notes.append("The person seems to be seen from behind; a photo from the front gives a better result.")
-    elif trunk and shoulders < 0.35 * trunk:
+    elif seen == "side":
         notes.append("The person stands sideways; a photo from the front gives a better result.")
     if not found[8]:
         notes.append(
@@ -373,6 +388,8 @@ def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
             notes.append(f"The {side} arm is hidden or cut off; the sleeve there is a guess.")
         elif found[shoulder] and not found[wrist]:
             notes.append(f"The {side} forearm is hidden or cut off; the sleeve there is a guess.")
+    if seen == "front" and found[4] and found[7] and k[4, 0] > k[7, 0]:
+        notes.append("The arms are crossed in front of the body; let them hang at the sides for a better result.")
     if shoulders and shoulders < 0.06 * min(hw):
         notes.append("The person is small in the photo; come closer for a sharper result.")
     return notes

@@ -72,6 +72,14 @@ def sampling_grid(theta: Tensor, size: tuple[int, int]) -> Tensor:
     return (matrix @ targets).reshape(len(theta), *size, 2)
 
 
+def refine(theta: Tensor, n: int) -> Tensor:
+    """The same warp with n x n control points: theta (B, 2 m^2) -> (B, 2 n^2), read off the spline at the new points."""
+    if 2 * n * n == theta.shape[1]:
+        return theta
+    places = sampling_grid(theta, (n, n)).transpose(1, 2).reshape(len(theta), n * n, 2)  # x varies slowest
+    return (places - control_grid(n).to(theta)).transpose(1, 2).reshape(len(theta), -1)
+
+
 def warp(picture: Tensor, grid: Tensor, padding: str = "border") -> Tensor:
     """W(c, theta): `picture` (B,C,h,w) seen through a sampling grid (B,H,W,2) -> (B,C,H,W)."""
     return F.grid_sample(picture, grid, padding_mode=padding, align_corners=False)

@@ -1,0 +1,222 @@
+"""`python -m vton.contact_sheet --people DIR --garments DIR --out sheet.png`: many try-ons on one picture.
+
+One row a pair: photo, garment, the maps that were asked for, result. Pairs run one after another and only their small
+cells are kept, so memory does not grow with the photographs. A pair that cannot be used shows its sentence in its row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Iterable
+
+import cv2
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from vton import photo  # noqa: E402  (the line above has to come before MediaPipe's libraries)
+from vton.maps import MAPS  # noqa: E402
+from vton.photo import InputError  # noqa: E402
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".bmp")
+SHOWN = ("agnostic", "segmentation", "warped_cloth", "misalignment", "synthesis")
+MAX_PAIRS = 400
+PAPER, INK, QUIET = (251, 248, 243), (31, 27, 24), (125, 114, 100)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pair on the sheet: name, small pictures in the order of the columns (photo and garment alone after an error), a line about it."""
+
+    name: str
+    cells: tuple[np.ndarray, ...]
+    line: str
+    error: str = ""
+
+
+def files(folder: Path) -> list[Path]:
+    """The pictures of a folder by name, or the one picture that is named. Raises FileNotFoundError with a sentence."""
+    folder = Path(folder)
+    if folder.is_file():
+        return [folder]
+    found = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES) if folder.is_dir() else []
+    if not found:
+        raise FileNotFoundError(f"There are no pictures in '{folder.name}'; name a folder with JPEG or PNG files.")
+    return found
+
+
+def pairs(people: list[Path], garments: list[Path], every: bool = False, count: int = 0, seed: int | None = None
+          ) -> list[tuple[Path, Path]]:
+    """Which person wears what: the n-th person with the n-th garment, or `every` person with every garment.
+
+    count: at most so many pairs (0: all, at most MAX_PAIRS); seed: shuffles both lists first.
+    """
+    people, garments = list(people), list(garments)
+    if seed is not None:
+        random = np.random.default_rng(seed)
+        random.shuffle(people)
+        random.shuffle(garments)
+    if every:
+        made = [(person, garment) for person in people for garment in garments]
+    else:
+        longest = max(len(people), len(garments)) if not count else count
+        made = [(people[i % len(people)], garments[i % len(garments)]) for i in range(longest)]
+    return made[:count or MAX_PAIRS][:MAX_PAIRS]
+
+
+def fitted(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """A picture (h, w) or (h, w, 3 or 4) uint8 scaled into a cell of `size` = (H, W), the rest paper-coloured."""
+    if picture.ndim == 2:
+        picture = np.repeat(picture[..., None], 3, 2)
+    if picture.shape[2] == 4:
+        alpha = picture[..., 3:] / 255
+        picture = (picture[..., :3] * alpha + 255 * (1 - alpha)).astype(np.uint8)
+    scale = min(size[0] / picture.shape[0], size[1] / picture.shape[1])
+    h, w = max(1, round(picture.shape[0] * scale)), max(1, round(picture.shape[1] * scale))
+    small = cv2.resize(picture, (w, h), interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST)
+    cell = np.full((*size, 3), PAPER, np.uint8)
+    y, x = (size[0] - h) // 2, (size[1] - w) // 2
+    cell[y:y + h, x:x + w] = small
+    return cell
+
+
+def rows(tryon: Any, chosen: Iterable[tuple[Path, Path]], maps: tuple[str, ...] = SHOWN, cell: tuple[int, int] = (256, 192),
+         framed: bool = True, after: Callable[[int, Row], None] | None = None, **options: Any) -> list[Row]:
+    """Run every pair and keep its small cells: photo, garment, the maps, result.
+
+    tryon: a TryOn; chosen: pairs of paths; cell: (H, W) of a picture on the sheet; framed: show photo and result inside the
+    3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options: those of TryOn.run.
+    """
+    unknown = [name for name in maps if name not in MAPS]
+    if unknown:
+        raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
+    made = []
+    for number, (person, garment) in enumerate(chosen):
+        name = f"{person.stem} + {garment.stem}"
+        try:
+            result = tryon.run(person, garment, **options)
+            pictures = result.pictures()
+            around = [photo.crop(p, result.frame, result.options.size) if framed else p for p in (result.photo, result.result)]
+            shown = [around[0], result.garment_photo, *(pictures[name] for name in maps), around[1]]
+            line = f"{sum(result.seconds.values()):.1f} s, {100 * result.misaligned_share:.1f} % open"
+            row = Row(name, tuple(fitted(picture, cell) for picture in shown), " · ".join([line, *result.notes]))
+        except (ValueError, OSError) as error:  # one bad pair does not end the sheet
+            row = Row(name, tuple(_given(path, cell) for path in (person, garment)), "", " ".join(str(error).split()))
+        made.append(row)
+        if after:
+            after(number, row)
+    return made
+
+
+def _given(path: Path, cell: tuple[int, int]) -> np.ndarray:
+    """The small picture of a file that may not be one."""
+    try:
+        return fitted(photo.load_image(path, longest=1024), cell)
+    except InputError:
+        return np.full((*cell, 3), PAPER, np.uint8)
+
+
+def draw(table: list[Row], maps: tuple[str, ...] = SHOWN, cell: tuple[int, int] = (256, 192), title: str = "") -> np.ndarray:
+    """The sheet, (H, W, 3) uint8: a heading with the columns' names, then one row a pair. A row with an error shows it as text."""
+    names = ["Photo", "Garment", *(_heading(name) for name in maps), "Result"]
+    gap, caption, top = 6, 20, 34 + (24 if title else 0)
+    height, width = cell
+    sheet = Image.new("RGB", (len(names) * (width + gap) + gap, top + len(table) * (height + caption + gap) + gap), PAPER)
+    pen, font, small = ImageDraw.Draw(sheet), ImageFont.load_default(14), ImageFont.load_default(12)
+    if title:
+        pen.text((gap, 8), title, INK, font)
+    for i, name in enumerate(names):
+        pen.text((gap + i * (width + gap), top - 24), _cut(name, font, width), INK, font)
+    for j, row in enumerate(table):
+        y = top + j * (height + caption + gap)
+        for i, picture in enumerate(row.cells):
+            sheet.paste(Image.fromarray(picture), (gap + i * (width + gap), y))
+        if row.error:
+            x = gap + 2 * (width + gap)
+            pen.rectangle((x, y, sheet.width - gap, y + height), outline=QUIET)
+            text = "\n".join(textwrap.wrap(row.error, max(16, (sheet.width - x) // 9)))
+            pen.multiline_text((x + 2 * gap, y + 2 * gap), text.encode("latin-1", "replace").decode("latin-1"), INK, font)
+        pen.text((gap, y + height + 2), _cut(f"{j + 1}  {row.name}   {row.line}", small, sheet.width - 2 * gap), QUIET, small)
+    return np.asarray(sheet)
+
+
+def _heading(name: str) -> str:
+    shown = MAPS[name]
+    plain = shown.symbol.replace("Ŝ", "S^").replace("Î", "I^").replace("θ", "theta")  # what the bundled font can write
+    return f"{shown.title}  {plain}".strip()
+
+
+def _cut(text: str, font: Any, width: float) -> str:
+    text = text.encode("latin-1", "replace").decode("latin-1")
+    if font.getlength(text) <= width:
+        return text
+    while text and font.getlength(text + "...") > width:
+        text = text[:-1]
+    return text + "..."
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m vton.contact_sheet", description="Many try-ons on one picture.")
+    parser.add_argument("--people", type=Path, required=True, metavar="DIR", help="photographs of people, a folder or one file")
+    parser.add_argument("--garments", type=Path, required=True, metavar="DIR", help="photographs of garments, a folder or one file")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="PNG or JPEG; more rows than --rows go to FILE-2, FILE-3 ...")
+    parser.add_argument("--count", type=int, default=0, help="at most so many pairs")
+    parser.add_argument("--every", action="store_true", help="every person with every garment, not the n-th with the n-th")
+    parser.add_argument("--shuffle", type=int, metavar="SEED", help="shuffle people and garments first")
+    parser.add_argument("--maps", default=",".join(SHOWN), help=f"between garment and result, out of {','.join(MAPS)}")
+    parser.add_argument("--size", default="512x384", help="of the maps: 256x192, 512x384 or 1024x768")
+    parser.add_argument("--cell", type=int, default=256, help="height of a picture on the sheet, in pixels")
+    parser.add_argument("--rows", type=int, default=20, help="rows of one sheet")
+    parser.add_argument("--whole", action="store_true", help="show whole photographs instead of the 3:4 frame")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-fit", action="store_true")
+    parser.add_argument("--norm", default="alias", choices=("alias", "instance"))
+    parser.add_argument("--model", default="tryon-lite", help="name of a shipped model, or a folder")
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args(argv)
+    from vton.pipeline import Options, TryOn
+    try:
+        if not re.fullmatch(r"\d+x\d+", options.size.lower()):
+            raise ValueError(f"--size must look like 512x384, not '{options.size}'.")
+        size = tuple(int(side) for side in options.size.lower().split("x"))
+        Options(size).check()
+        maps = tuple(name.strip() for name in options.maps.split(",") if name.strip())
+        unknown = [name for name in maps if name not in MAPS]
+        if unknown:
+            raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
+        if options.out.suffix.lower() not in (".png", ".jpg", ".jpeg"):
+            raise ValueError("--out names a PNG or JPEG file.")
+        if not 64 <= options.cell <= 1024 or not 1 <= options.rows <= 100 or options.count < 0:
+            raise ValueError("--cell goes from 64 to 1024, --rows from 1 to 100, --count from 0.")
+        chosen = pairs(files(options.people), files(options.garments), options.every, options.count, options.shuffle)
+        tryon = TryOn.from_pretrained(options.model, options.device)
+        cell = (options.cell, options.cell * 3 // 4)
+        failed = 0
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        for sheet, start in enumerate(range(0, len(chosen), options.rows)):
+            def report(number: int, row: Row, start: int = start) -> None:
+                print(f"{start + number + 1}/{len(chosen)}  {row.name}: {row.error or row.line}", flush=True)
+
+            table = rows(tryon, chosen[start:start + options.rows], maps, cell, not options.whole, report, size=size,
+                         seed=options.seed, fit=not options.no_fit, norm=options.norm)
+            failed += sum(bool(row.error) for row in table)
+            target = options.out if not sheet else options.out.with_stem(f"{options.out.stem}-{sheet + 1}")
+            title = f"{options.model}, {size[0]} x {size[1]}, seed {options.seed}, pairs {start + 1} to {start + len(table)} of {len(chosen)}"
+            Image.fromarray(draw(table, maps, cell, title)).save(target, quality=92)
+            print(target)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{len(chosen) - failed} results, {failed} refused with a sentence.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

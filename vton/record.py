@@ -1,0 +1,245 @@
+"""A try-on's record as one zip: every map as PNG, every array as npz, the settings as JSON; and back again.
+
+A zip holds NAME.png (names as in vton.maps, and photo.png, garment_photo.png), arrays.npz and settings.json. Nothing in
+it is ever unpickled, and what comes back is bounded before it is read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vton import labels
+from vton.garment import Garment
+from vton.photo import LONGEST, Frame, InputError
+from vton.pipeline import STAGES, Options, TryOnResult
+
+FOREIGN = "This is not a file that a try-on has saved; choose its zip or its settings.json."
+MAX_ARRAYS = 600_000_000  # bytes of arrays.npz and of any array in it, unpacked
+MAX_SETTINGS = 200_000
+# Label maps by the field that holds them: the names and colours of their labels.
+LABEL_MAPS = {
+    "parse": (labels.LIP, labels.LIP_COLOURS),
+    "parse_agnostic": (labels.LIP, labels.LIP_COLOURS),
+    "segmentation": (labels.SEGMENTATION, labels.SEGMENTATION_COLOURS),
+    "divided": (labels.DIVIDED, labels.DIVIDED_COLOURS),
+}
+
+
+def png(picture: np.ndarray) -> bytes:
+    """PNG file of a (H, W), (H, W, 3) or (H, W, 4) uint8 picture, exact."""
+    buffer = io.BytesIO()
+    # Fast compression: a phone photo at full size would take seconds with the default.
+    Image.fromarray(np.ascontiguousarray(picture)).save(buffer, "PNG", compress_level=2)
+    return buffer.getvalue()
+
+
+def label_png(label_map: np.ndarray, palette: np.ndarray) -> bytes:
+    """PNG file with a palette: pixels are the labels themselves, (H, W) uint8; palette (n, 3) uint8 shows their colours."""
+    picture = Image.fromarray(np.ascontiguousarray(label_map, np.uint8), "P")
+    picture.putpalette(np.asarray(palette, np.uint8).ravel().tolist())
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """The labels of a PNG as `label_png` writes it, of one with grey levels as labels, or of one in the palette's colours.
+
+    source: path or bytes; shape: (H, W) that it must have. Returns (H, W) uint8. Raises InputError with a sentence for
+    another size, for unknown labels and for colours between two labels' colours (a picture that was scaled or saved as JPEG).
+    """
+    try:
+        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=("PNG",)) as picture:
+            size = picture.height, picture.width
+            if size == tuple(shape):
+                indexed = picture.mode in ("P", "L", "1")
+                values = np.array(picture.convert("L") if picture.mode == "1" else picture if indexed else picture.convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise InputError("A label map is a PNG file; save it as PNG from your editor.") from None
+    if size != tuple(shape):
+        raise InputError(f"The map must be {shape[1]} x {shape[0]} pixels like the one on the page, but is {size[1]} x {size[0]}.")
+    palette = np.asarray(palette, np.int64)
+    if indexed:
+        if values.max() >= len(palette):
+            raise InputError(f"This map holds the label {values.max()}, but the labels go from 0 to {len(palette) - 1}.")
+        return values.astype(np.uint8)
+    codes = palette @ (65536, 256, 1)
+    code = values.astype(np.int64) @ (65536, 256, 1)
+    order = np.argsort(codes)
+    at = np.searchsorted(codes, code, sorter=order).clip(max=len(codes) - 1)
+    found = order[at]
+    if (codes[found] != code).any():
+        raise InputError("Some colours of this map are none of the labels' colours; save it as PNG, without smoothing or scaling.")
+    return found.astype(np.uint8)
+
+
+def arrays(result: TryOnResult) -> dict[str, np.ndarray]:
+    """Every array of a record by its field's name; of the cut-out, `cut_cloth` and `cut_mask`."""
+    values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    if isinstance(result.garment_cut, Garment):
+        values |= {"cut_cloth": result.garment_cut.cloth, "cut_mask": result.garment_cut.mask}
+    if result.misalignment is not None and result.segmentation is not None:
+        values["divided"] = result.divided
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+def settings(result: TryOnResult) -> dict[str, Any]:
+    """What one needs to repeat a record, what is known about it, and how long each stage took, as a JSON value."""
+    return {
+        "weights": result.weights,
+        **dataclasses.asdict(result.options),
+        "seconds": {stage: round(float(value), 4) for stage, value in result.seconds.items()},
+        "notes": list(result.notes),
+        "corrected": list(result.corrected),
+        "resumed_from": result.resumed_from,
+        "quality": result.quality if result.keypoints is not None else {},
+        "frame": list(dataclasses.astuple(result.frame)) if result.frame else None,
+        "cut_out_by": result.garment_cut.method if result.garment_cut else "",
+    }
+
+
+def pictures(result: TryOnResult) -> dict[str, np.ndarray]:
+    """The two photos and every map so far, uint8, by the name of its file."""
+    sources = {"photo": result.photo, "garment_photo": result.garment_photo}
+    return {**{name: picture for name, picture in sources.items() if picture is not None}, **result.pictures()}
+
+
+def save(result: TryOnResult, target: Any, files: dict[str, str] | None = None, **more: Any) -> None:
+    """Write the zip. target: path or binary file; files: PNG files by name that exist already; more: goes into the settings."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays(result))
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # PNG and npz are compressed already
+        if files is None:
+            for name, picture in pictures(result).items():
+                archive.writestr(f"{name}.png", png(picture))
+        else:
+            for name, path in files.items():
+                archive.write(path, f"{name}.png")
+        archive.writestr("arrays.npz", buffer.getvalue())
+        archive.writestr("settings.json", json.dumps({**settings(result), **more}, indent=2) + "\n")
+
+
+def read_settings(source: Any) -> dict[str, Any]:
+    """The checked settings out of a zip or a settings.json (path or bytes): `options` (Options), `weights`, and the rest.
+
+    Raises InputError with one sentence for a file that is neither.
+    """
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    try:
+        if zipfile.is_zipfile(io.BytesIO(data)):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                data = _member(archive, "settings.json", MAX_SETTINGS)
+        if len(data) > MAX_SETTINGS:
+            raise InputError(FOREIGN)
+        values = json.loads(data)
+        names = {field.name for field in dataclasses.fields(Options)}
+        size = tuple(int(side) for side in values["size"])
+        kept = {name: values[name] for name in names & set(values)}
+        types = {"seed": int, "fit": bool, "norm": str, "noise": bool, "detail": bool, "grid": int}
+        if any(not isinstance(kept[name], kind) for name, kind in types.items() if name in kept) or len(size) != 2:
+            raise InputError(FOREIGN)
+        options = Options(**{**kept, "size": size})
+        weights = str(values.get("weights", ""))
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, RecursionError, NotImplementedError):
+        raise InputError(FOREIGN) from None
+    options.check()
+    return {**values, "options": options, "weights": weights}
+
+
+def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    info = archive.getinfo(name)
+    if info.file_size > most:
+        raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
+    return archive.read(info)
+
+
+def load(source: Any) -> TryOnResult:
+    """The record out of a zip that `save` wrote (path or bytes). It can be looked at, corrected and continued at once.
+
+    Raises InputError with one sentence for a zip that is foreign, damaged, too large, or whose maps do not fit together.
+    """
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    values = read_settings(data)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            packed = _member(archive, "arrays.npz", MAX_ARRAYS)
+        with zipfile.ZipFile(io.BytesIO(packed)) as inner:
+            if sum(info.file_size for info in inner.infolist()) > MAX_ARRAYS:
+                raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
+        held = dict(np.load(io.BytesIO(packed), allow_pickle=False))
+        return _assembled(held, values)
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):
+        raise InputError(FOREIGN) from None
+
+
+# What each stage leaves behind, with the shape and kind of each array; H, W are of the maps.
+_SHAPES = {
+    "photo": ("photo", "any3"), "garment_photo": ("photo", "any34"),
+    "person": ("pose", "HW3"), "person_mask": ("pose", "HWf"), "pose": ("pose", "HW3"), "keypoints": ("pose", "joints"),
+    "parse": ("parse", "lip"), "cloth": ("garment", "HW3"), "cloth_mask": ("garment", "HW"),
+    "cut_cloth": ("garment", "any3"), "cut_mask": ("garment", "any"),
+    "agnostic": ("agnostic", "HW3"), "parse_agnostic": ("agnostic", "lip"), "segmentation": ("segmentation", "thirteen"),
+    "theta": ("warp", "theta"), "control_points": ("warp", "points"), "warped_cloth": ("warp", "HW3"), "warped_mask": ("warp", "HW"),
+    "misalignment": ("misalignment", "HW"), "synthesis": ("synthesis", "HW3"), "region": ("composite", "photo"),
+    "result": ("composite", "photo3"),
+}
+
+
+def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo: np.ndarray) -> bool:
+    if kind in ("HWf", "joints", "theta", "points"):
+        shape = {"HWf": size, "joints": (25, 3), "theta": (50,)}.get(kind)
+        right = value.shape == shape if shape else value.shape in ((25, 2), (100, 2))
+        return right and value.dtype == np.float32 and bool(np.isfinite(value).all())
+    if value.dtype != np.uint8 or not value.size:
+        return False
+    if kind in ("lip", "thirteen"):
+        return value.shape == size and value.max() < (20 if kind == "lip" else 13)
+    if kind.startswith("any"):
+        channels = {"any": (), "any3": (3,), "any34": (3, 4)}[kind]
+        return max(value.shape[:2]) <= LONGEST and (value.ndim == 2 if not channels else value.ndim == 3 and value.shape[2] in channels)
+    expected = {"HW": size, "HW3": (*size, 3), "photo": photo.shape[:2], "photo3": photo.shape}[kind]
+    return value.shape == expected
+
+
+def _assembled(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResult:
+    size = values["options"].size
+    ran = {stage: float(values["seconds"][stage]) for stage in STAGES if stage in values["seconds"]}
+    if list(ran) != list(STAGES[:len(ran)]) or "photo" not in ran:
+        raise InputError(FOREIGN)
+    fields = {}
+    for name, (stage, kind) in _SHAPES.items():
+        if stage in ran:
+            if not _fits(name, kind, held[name], size, held["photo"]):
+                raise InputError(FOREIGN)
+            fields[name] = held[name]
+    if "garment" in ran:
+        cloth, mask = fields.pop("cut_cloth"), fields.pop("cut_mask")
+        if cloth.shape[:2] != mask.shape:
+            raise InputError(FOREIGN)
+        fields["garment_cut"] = Garment(cloth, mask, str(values["cut_out_by"])[:20])
+    if "painted_mask" in held:
+        if not _fits("painted_mask", "any", held["painted_mask"], size, held["photo"]):
+            raise InputError(FOREIGN)
+        fields["painted_mask"] = held["painted_mask"]
+    if "pose" in ran:
+        x0, y0, x1, y1 = (int(value) for value in values["frame"])
+        h, w = held["photo"].shape[:2]
+        # A frame is a 3:4 box that meets the photograph and is at most a few times its size.
+        if not (x0 < w and y0 < h and x1 > 0 and y1 > 0 and 0 < x1 - x0 <= 8 * max(h, w) and 4 * (x1 - x0) == 3 * (y1 - y0)):
+            raise InputError(FOREIGN)
+        fields["frame"] = Frame(x0, y0, x1, y1)
+    return TryOnResult(
+        values["options"], seconds=ran, weights=values["weights"], notes=tuple(str(note)[:500] for note in values["notes"][:20]),
+        corrected=tuple(str(name)[:40] for name in values["corrected"][:20]), resumed_from=str(values["resumed_from"])[:40], **fields)
