@@ -1,21 +1,29 @@
-"""What one can ask of attention: rollout, statistics of every head, ablation, alignment, and the six steps of one head.
+"""What one can ask of attention: maps, rollout, statistics, ablation, alignment, the six steps of one head, and what
+else than attention tells which source token mattered: gradients and occlusion.
 
 Axes: L layers, h heads, T queries (rows), S keys (columns). Arrays are numpy, float32.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 from dataclasses import dataclass
+from typing import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.attention import KeyValue, causal_mask, key_mask, neighbourhood_mask
-from transformer.model import Gates
-from transformer.translator import Translation, Translator
+from transformer.model import Gates, Transformer
+from transformer.search import TransformerDecoder, beam_search
+from transformer.translator import EXTRA_LENGTH, Attention, Translation, Translator
 
 KINDS = ("encoder", "decoder", "cross")  # source at source, target at earlier target, target at source
+MEAN, MAX, ROLLOUT = "mean", "max", "rollout"  # instead of the number of a head
+ENDS = ("<s>", "</s>", "<pad>")  # start, end and padding: where idle heads rest
+FLOATS = 8_000_000  # most attention weights of one layer in a batched pass; more rows are done in chunks
 
 
 def rollout(weights: np.ndarray) -> np.ndarray:
@@ -29,6 +37,82 @@ def rollout(weights: np.ndarray) -> np.ndarray:
     for layer in weights.mean(1):
         through = (0.5 * layer + 0.5 * np.eye(length, dtype=np.float32)) @ through
     return through.astype(np.float32)
+
+
+@dataclass
+class AttentionMap:
+    """One map with its labels. Rows are queries, columns are keys."""
+
+    weights: np.ndarray  # (R, C) float32 in [0, 1]
+    rows: list[str]  # R labels
+    columns: list[str]  # C labels
+    row_places: list[int]  # where each row stands among the map's queries before any were hidden
+    column_places: list[int]  # and each column among its keys
+
+
+def labels(attention: Attention, kind: str) -> tuple[list[str], list[str]]:
+    """(rows, columns): the tokens of the queries and of the keys of one kind of attention.
+
+    A decoder's row is labelled with the token that is chosen there; its keys are the tokens that were read so far.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"There is no attention of kind {kind!r}; choose one of {', '.join(KINDS)}.")
+    rows = attention.source_tokens if kind == "encoder" else attention.target_tokens
+    columns = attention.decoder_tokens if kind == "decoder" else attention.source_tokens
+    return list(rows), list(columns)
+
+
+def hide_ends(
+    weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]
+) -> tuple[np.ndarray, list[int], list[int]]:
+    """Leaves out start, end and padding, as queries and as keys, and renormalises every row over what is left.
+
+    weights (..., R, C). Returns the smaller weights and the places of the rows and columns that stay. A row that looked
+    at nothing else becomes zero. Raises `ValueError` if nothing would be left.
+    """
+    row_places = [place for place, token in enumerate(rows) if token not in ENDS]
+    column_places = [place for place, token in enumerate(columns) if token not in ENDS]
+    if not row_places or not column_places:
+        raise ValueError("There is nothing here but start and end of the sentence; show them again.")
+    left = weights[..., row_places, :][..., column_places]
+    total = left.sum(-1, keepdims=True)
+    return (left / np.where(total > 0, total, 1.0)).astype(np.float32), row_places, column_places
+
+
+def attention_map(
+    attention: Attention, kind: str, layer: int, head: int | str, without_ends: bool = False
+) -> AttentionMap:
+    """One map of an `Attention`. kind: one of `KINDS`; layer and head count from 0.
+
+    head may also be MEAN or MAX over the heads of the layer, or ROLLOUT: all layers up to this one multiplied; for
+    cross-attention its mean over heads times the rollout of the encoder, so that the columns are what was read rather
+    than what the encoder made of it. Rows sum to 1, but for MAX, and but for rows left empty by `without_ends`, which
+    leaves out start and end (`hide_ends`).
+
+    Raises `ValueError` for a kind, layer or head that is not there.
+    """
+    rows, columns = labels(attention, kind)
+    maps = getattr(attention, kind)
+    named = head in (MEAN, MAX, ROLLOUT)
+    if not 0 <= layer < maps.shape[0] or not (named or (isinstance(head, int) and 0 <= head < maps.shape[1])):
+        raise ValueError(
+            f"This model has layers 1 to {maps.shape[0]} and heads 1 to {maps.shape[1]}; "
+            f"{MEAN}, {MAX} and {ROLLOUT} stand for all heads."
+        )
+    if head == MEAN:
+        weights = maps[layer].mean(0)
+    elif head == MAX:
+        weights = maps[layer].max(0)
+    elif head == ROLLOUT:
+        weights = maps[layer].mean(0) @ rollout(attention.encoder) if kind == "cross" else rollout(maps[: layer + 1])
+    else:
+        weights = maps[layer, head]
+    row_places, column_places = list(range(len(rows))), list(range(len(columns)))
+    if without_ends:
+        weights, row_places, column_places = hide_ends(weights, rows, columns)
+    return AttentionMap(
+        weights, [rows[i] for i in row_places], [columns[i] for i in column_places], row_places, column_places
+    )
 
 
 @dataclass
@@ -61,6 +145,31 @@ def statistics(weights: np.ndarray) -> HeadStatistics:
         following=share(columns == rows + 1),
         last=share(np.broadcast_to(columns == weights.shape[-1] - 1, weights.shape[-2:])),
     )
+
+
+ROLES = (  # figure, what a head with a high one does
+    ("last", "rests on the last token"),
+    ("previous", "looks one back"),
+    ("same", "looks at its own place"),
+    ("following", "looks one ahead"),
+)
+CLEAR = 0.5  # share of the attention from which a head is said to do one thing
+
+
+def roles(found: HeadStatistics) -> np.ndarray:
+    """What each head mostly does, in words, (L, h) of str; "" for none of the simple patterns, "picks single tokens"
+    for a head that is confident without a fixed place, "looks everywhere" for a spread one."""
+    out = np.empty(found.entropy.shape, dtype=object)
+    for place in np.ndindex(out.shape):
+        shares = {words: getattr(found, name)[place] for name, words in ROLES}
+        words, share = max(shares.items(), key=lambda item: item[1])
+        if share >= CLEAR:
+            out[place] = words
+        elif found.confidence[place] >= CLEAR:
+            out[place] = "picks single tokens"
+        else:
+            out[place] = "looks everywhere" if found.confidence[place] < CLEAR / 2 else ""
+    return out
 
 
 def alignment(cross: np.ndarray, layer: int | None = None) -> list[int]:
@@ -177,3 +286,212 @@ def head_steps(
     columns = {"encoder": source, "decoder": decoder, "cross": source}[kind]
     arrays = [x.float().cpu().numpy() for x in (query, key, value, scores, weights, weights @ value)]
     return HeadSteps(*arrays, rows=source if kind == "encoder" else target, columns=columns)
+
+
+@dataclass
+class QuerySteps:
+    """The six steps of *The Illustrated Transformer* for one query of one head, over S keys."""
+
+    query: np.ndarray  # (d_k,)           1. the query's vector, the keys' and the values'
+    key: np.ndarray  # (S, d_k)
+    value: np.ndarray  # (S, d_v)
+    dots: np.ndarray  # (S,)              2. q . k
+    scores: np.ndarray  # (S,)            3. divided by sqrt(d_k); -inf where the mask forbids
+    weights: np.ndarray  # (S,)           4. softmax
+    weighted: np.ndarray  # (S, d_v)      5. each value times its weight
+    output: np.ndarray  # (d_v,)          6. their sum
+    allowed: np.ndarray  # (S,) bool, False = the mask forbids
+    divisor: float  # sqrt(d_k), or 1 if the scale is switched off
+
+
+def query_steps(steps: HeadSteps, row: int, scale: bool = True, mask: bool = True) -> QuerySteps:
+    """Works out one row of a head anew; scale=False leaves out the division by sqrt(d_k), mask=False the mask.
+
+    With both switched on, the weights and the output are the model's own. Raises `ValueError` if there is no such row.
+    """
+    if not 0 <= row < len(steps.rows):
+        raise ValueError(f"There are queries 1 to {len(steps.rows)}; there is no number {row + 1}.")
+    query, key, value = steps.query[row], steps.key, steps.value
+    allowed = np.isfinite(steps.scores[row])
+    divisor = math.sqrt(query.shape[0]) if scale else 1.0
+    dots = key @ query
+    scores = dots / np.float32(divisor)
+    if mask:
+        scores = np.where(allowed, scores, -np.inf).astype(np.float32)
+    risen = np.exp(scores - scores.max())
+    weights = (risen / risen.sum()).astype(np.float32)
+    weighted = weights[:, None] * value
+    return QuerySteps(query, key, value, dots, scores, weights, weighted, weighted.sum(0), allowed, divisor)
+
+
+def positions(model: Transformer, length: int) -> np.ndarray:
+    """What the model adds to the embedding at each position (section 3.5), (length, d_model) float32, interleaved sine
+    and cosine in the paper's layout; at most the model's longest sequence."""
+    return model.positions[:length].detach().float().cpu().numpy()
+
+
+def _rows_at_once(length: int, heads: int) -> int:
+    return max(1, FLOATS // (heads * length * length))
+
+
+def _token_logprobs(model: Transformer, x: Tensor, mask: Tensor, tgt: Tensor, labels: Tensor) -> Tensor:
+    """Log-probability of every label, (B, T), from the source's scaled embeddings x (B, S, d_model) without positions.
+
+    mask (B, 1, 1, S), True = may be looked at; tgt and labels (B, T) ids.
+    """
+    x = x + model.positions[: x.shape[1]]
+    config, seen = model.config, mask
+    if config.neighbourhood:
+        seen = mask & neighbourhood_mask(x.shape[1], config.neighbourhood, x.device)
+    for layer in model.encoder:
+        x, _ = layer(x, seen)
+    tgt_mask = causal_mask(tgt.shape[1], x.device, config.neighbourhood)
+    hidden, _, _ = model.decode(tgt, tgt_mask, model.remember(x, mask))
+    logits = model.project(hidden)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
+
+
+def gradient_times_input(
+    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
+) -> np.ndarray:
+    """Gradient times input (Shrikumar et al. 2016; Denil et al. 2014) of every target token at every source token.
+
+    Returns (T, S) float32, signed: the derivative of the token's log-probability (nats) along the source token's
+    embedding, that is, how it would change per relative change in the embedding's length.
+    """
+    model = translator.model.eval()
+    src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
+    mask = key_mask(src, model.config.pad)
+    with torch.no_grad():
+        embedded = model.embedding(src) * math.sqrt(model.config.d_model)
+    length, found = labels.shape[1], []
+    at_once = _rows_at_once(max(src.shape[1], length), model.config.heads)
+    for rows in torch.arange(length, device=src.device).split(at_once):
+        with torch.enable_grad():
+            # A copy of the sentence for every target token, so that one backward pass serves them all.
+            x = embedded.expand(len(rows), -1, -1).clone().requires_grad_()
+            one = tgt.expand(len(rows), -1), labels.expand(len(rows), -1)
+            logprobs = _token_logprobs(model, x, mask.expand(len(rows), -1, -1, -1), *one)
+            (gradient,) = torch.autograd.grad(logprobs[torch.arange(len(rows)), rows].sum(), x)
+        found.append((gradient * x.detach()).sum(-1))
+    return torch.cat(found).float().cpu().numpy()
+
+
+@torch.inference_mode()
+def occlusion(
+    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
+) -> np.ndarray:
+    """How much of each target token's log-probability is lost when one source token is hidden from every head.
+
+    Returns (T, S) float32, nats: positive where the source token helped. A hidden token is masked as padding is, in the
+    encoder and in cross-attention; the others keep their positions.
+    """
+    model = translator.model.eval()
+    src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
+    size = src.shape[1]
+    whole = key_mask(src, model.config.pad)
+    hidden = whole & ~torch.eye(size, dtype=torch.bool, device=src.device)[:, None, None, :]
+    masks = torch.cat((whole, hidden))  # row 0 sees all
+    embedded = model.embedding(src) * math.sqrt(model.config.d_model)
+    found = []
+    for mask in masks.split(_rows_at_once(max(size, labels.shape[1]), model.config.heads)):
+        x, tgt_rows, label_rows = (one.expand(len(mask), *one.shape[1:]) for one in (embedded, tgt, labels))
+        found.append(_token_logprobs(model, x, mask, tgt_rows, label_rows))
+    logprobs = torch.cat(found)
+    return (logprobs[0] - logprobs[1:]).T.float().cpu().numpy()
+
+
+def shares(scores: np.ndarray) -> np.ndarray:
+    """Signed scores (T, S) as shares of each row, so that they can stand beside attention: |score| / sum of the row."""
+    size = np.abs(scores)
+    total = size.sum(-1, keepdims=True)
+    return (size / np.where(total > 0, total, 1.0)).astype(np.float32)
+
+
+def agreement(first: np.ndarray, second: np.ndarray) -> float:
+    """Share of the rows, in [0, 1], in which two maps (T, S) have their largest weight in the same column."""
+    return float((first.argmax(-1) == second.argmax(-1)).mean())
+
+
+def without_positions(model: Transformer) -> Transformer:
+    """The same network with the same weights, but for positions, which are all zero."""
+    bare = copy.copy(model)
+    zeros = torch.zeros_like(model.positions)
+    if "positions" in model._buffers:
+        bare._buffers = {**model._buffers, "positions": zeros}
+    else:
+        bare._parameters = {**model._parameters, "positions": torch.nn.Parameter(zeros, requires_grad=False)}
+    return bare
+
+
+@dataclass
+class Swap:
+    """A sentence and the same with two words swapped, read with and without positions in the encoder."""
+
+    words: list[str]  # of the source, W
+    swapped: list[str]
+    translations: dict[bool, tuple[str, str]]  # with positions or without -> (before, after)
+    changes: dict[bool, np.ndarray]  # -> (W,) how far each word's encoding moved, relative to its length
+
+
+def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
+    """Source ids grouped to words, without eos and language token: a piece that begins with the mark of a blank opens
+    one."""
+    pieces = translator.tokenizer.pieces(ids)
+    groups: list[list[int]] = []
+    for place, (token, piece) in enumerate(zip(ids, pieces)):
+        if token == translator.model.config.eos or (place == 0 and piece.startswith("<2")):
+            continue
+        if piece.startswith("▁") or not groups:
+            groups.append([])
+        groups[-1].append(token)
+    return groups
+
+
+@torch.inference_mode()
+def swap_words(
+    translator: Translator, translation: Translation, first: int, second: int, sentence: int = 0, beam: int = 4,
+    alpha: float = 0.6,
+) -> Swap:
+    """Swaps two words of a sentence, counted from 0, and translates both orders, with positions and without.
+
+    Without positions the encoder cannot tell the orders apart: its outputs are the same, in another order
+    (section 3.5). The decoder keeps its positions. Raises `ValueError` if there are no such two words.
+    """
+    model, config = translator.model.eval(), translator.model.config
+    chosen = translation.sentences[sentence]
+    if not chosen.ids:
+        raise ValueError("This sentence holds no words, so it was copied and there is nothing to swap.")
+    groups = source_words(translator, chosen.source_ids)
+    if not (0 <= first < len(groups) and 0 <= second < len(groups)) or first == second:
+        raise ValueError(f"Choose two different words among 1 to {len(groups)}.")
+    order = list(range(len(groups)))
+    order[first], order[second] = second, first
+    before = [token for group in groups for token in group]
+    start = chosen.source_ids[: len(chosen.source_ids) - 1 - len(before)]  # a language token, where there is one
+    rows = [[*start, *(t for i in words for t in groups[i]), config.eos] for words in (range(len(groups)), order)]
+    src = torch.tensor(rows, device=translator.device)
+    # Where each piece of the sentence went.
+    spans = np.split(np.arange(len(before)), np.cumsum([len(group) for group in groups])[:-1])
+    places = np.concatenate([spans[i] for i in order]) + len(start)
+    back = np.empty(len(before), dtype=int)
+    back[places - len(start)] = np.arange(len(before)) + len(start)
+    mask = key_mask(src, config.pad)
+    translations, changes = {}, {}
+    for positioned in (True, False):
+        reader = model if positioned else without_positions(model)
+        encoded, _ = reader.encode(src, mask)
+        own, moved = encoded[0, len(start) : -1], encoded[1, back]
+        change = ((moved - own).norm(dim=-1) / own.norm(dim=-1)).float().cpu().numpy()
+        changes[positioned] = np.array([change[span].mean() for span in spans], dtype=np.float32)
+        decoder = TransformerDecoder(reader, src, mask)
+        decoder.model = model
+        limits = [min(len(row) + EXTRA_LENGTH, config.max_length - 1) for row in rows]
+        forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
+        found = beam_search(
+            decoder, limits, config.bos, config.eos, beam, alpha, forbidden, device=translator.device
+        )
+        translations[positioned] = tuple(translator.tokenizer.decode(result.candidates[0].ids) for result in found)
+    words = [translator.tokenizer.decode(group) for group in groups]
+    return Swap(words, [words[i] for i in order], translations, changes)

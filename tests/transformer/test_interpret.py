@@ -1,11 +1,18 @@
 """Rollout, statistics, ablation, alignment and the six steps, by hand and against the model itself."""
 
+import copy
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from transformer import Translator
-from transformer.interpret import KINDS, ablation, alignment, head_steps, rollout, statistics
+from transformer import Translator, interpret
+from transformer.attention import causal_mask, key_mask
+from transformer.config import TransformerConfig
+from transformer.interpret import KINDS, ablation, alignment, attention_map, head_steps, rollout, statistics
+from transformer.model import Transformer
+from transformer.translator import Attention
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +99,224 @@ def test_what_does_not_exist_says_so(translator, translation):
         head_steps(translator, translation, "cross", 4, 0)
     with pytest.raises(ValueError, match="no words"):
         ablation(translator, translator.translate("123"))
+
+
+# -- maps ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def drawn():
+    """Two layers, three heads, four source and five target tokens; every cell differs from every other."""
+    source, target = ["▁a", "▁b", "▁c", "</s>"], ["▁v", "▁w", "▁x", "▁y", "</s>"]
+    shapes = {"encoder": (2, 3, 4, 4), "decoder": (2, 3, 5, 5), "cross": (2, 3, 5, 4)}
+    values = {
+        kind: np.random.default_rng(i).random(shape, np.float32) for i, (kind, shape) in enumerate(shapes.items())
+    }
+    values = {kind: maps / maps.sum(-1, keepdims=True) for kind, maps in values.items()}
+    return Attention(**values, source_tokens=source, target_tokens=target, decoder_tokens=["<s>", *target[:-1]])
+
+
+@pytest.mark.parametrize(
+    "kind, rows, columns",
+    [
+        ("encoder", "source_tokens", "source_tokens"),
+        ("decoder", "target_tokens", "decoder_tokens"),
+        ("cross", "target_tokens", "source_tokens"),
+    ],
+)
+def test_rows_are_queries_and_columns_are_keys(drawn, kind, rows, columns):
+    found = attention_map(drawn, kind, 1, 2)
+    assert found.rows == getattr(drawn, rows) and found.columns == getattr(drawn, columns)
+    np.testing.assert_array_equal(found.weights, getattr(drawn, kind)[1, 2])
+
+
+def test_mean_maximum_and_rollout_over_heads(drawn):
+    heads = drawn.cross[0]
+    np.testing.assert_allclose(attention_map(drawn, "cross", 0, "mean").weights, sum(heads) / 3, rtol=1e-6)
+    np.testing.assert_array_equal(
+        attention_map(drawn, "cross", 0, "max").weights, np.maximum(np.maximum(heads[0], heads[1]), heads[2])
+    )
+    np.testing.assert_array_equal(attention_map(drawn, "encoder", 0, "rollout").weights, rollout(drawn.encoder[:1]))
+    through = attention_map(drawn, "cross", 1, "rollout").weights
+    np.testing.assert_allclose(through, drawn.cross[1].mean(0) @ rollout(drawn.encoder), rtol=1e-6)
+    np.testing.assert_allclose(through.sum(-1), 1, rtol=1e-5)
+
+
+def test_hidden_ends_are_left_out_and_the_rest_sums_to_one(drawn):
+    found = attention_map(drawn, "cross", 1, 0, without_ends=True)
+    assert found.rows == ["▁v", "▁w", "▁x", "▁y"] and found.columns == ["▁a", "▁b", "▁c"]
+    whole = drawn.cross[1, 0]
+    np.testing.assert_allclose(found.weights[2], whole[2, :3] / whole[2, :3].sum(), rtol=1e-6)
+    own = attention_map(drawn, "decoder", 0, 1, without_ends=True)
+    # The row of </s> goes, and of the columns <s>: what is left are places 0-3 and 1-4.
+    assert own.rows == own.columns == ["▁v", "▁w", "▁x", "▁y"]
+    assert own.row_places == [0, 1, 2, 3] and own.column_places == [1, 2, 3, 4]
+
+
+def test_a_row_that_looked_at_the_end_only_becomes_zero_and_padding_goes():
+    weights = np.array([[0.0, 0.0, 1.0], [0.2, 0.6, 0.2]], dtype=np.float32)
+    left, rows, columns = interpret.hide_ends(weights, ["▁a", "▁b"], ["▁c", "<pad>", "</s>"])
+    np.testing.assert_array_equal(left, [[0.0], [1.0]])
+    assert rows == [0, 1] and columns == [0]
+    with pytest.raises(ValueError, match="start and end"):
+        interpret.hide_ends(weights[:, 2:], ["▁a", "▁b"], ["</s>"])
+
+
+@pytest.mark.parametrize(
+    "kind, layer, head",
+    [("cross", 2, 0), ("cross", -1, 0), ("cross", 0, 3), ("cross", 0, -1), ("cross", 0, "all"), ("other", 0, 0)],
+)
+def test_a_map_that_is_not_there_is_refused_with_what_is(drawn, kind, layer, head):
+    with pytest.raises(ValueError, match="layers 1 to 2 and heads 1 to 3|encoder, decoder, cross"):
+        attention_map(drawn, kind, layer, head)
+
+
+def test_attention_of_a_constructed_model_lands_in_the_right_cells(translator):
+    """Without scores every allowed key gets the same weight; with keys of one token made large, its column gets all."""
+    config = TransformerConfig(
+        vocab_size=len(translator.tokenizer), d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1
+    )
+    torch.manual_seed(0)
+    model = Transformer(config)
+    width = 16
+    for block in (model.encoder[0].attention, model.decoder[0].attention, model.decoder[0].cross_attention):
+        block.qkv.weight.data[: 2 * width] = 0.0
+    made = Translator(model, translator.tokenizer, [("en", "de")])
+    sentence = translator.translate("A dog runs fast through the snow.")
+    att = made.attend(sentence)
+    T, S = len(att.target_tokens), len(att.source_tokens)
+    assert T != S
+    np.testing.assert_allclose(att.encoder, np.full((1, 2, S, S), 1 / S), rtol=1e-5)
+    np.testing.assert_allclose(att.cross, np.full((1, 2, T, S), 1 / S), rtol=1e-5)
+    counts = np.arange(1, T + 1)[:, None]
+    np.testing.assert_allclose(att.decoder[0, 0], np.tril(np.ones((T, T))) / counts, rtol=1e-5)
+    shown = attention_map(att, "decoder", 0, 0)
+    assert shown.weights[0, 0] == 1 and shown.columns[0] == "<s>" and shown.rows[0] == att.target_tokens[0]
+    assert not np.triu(shown.weights, 1).any() and shown.weights[-1].min() > 0
+
+
+# -- one query, positions, swapped words -----------------------------------------------------------------------------
+
+
+def test_the_steps_of_one_query_are_the_model_s_own(translator, translation):
+    att = translator.attend(translation)
+    for kind in KINDS:
+        steps = head_steps(translator, translation, kind, 2, 1)
+        for row in (0, len(steps.rows) - 1):
+            one = interpret.query_steps(steps, row)
+            np.testing.assert_allclose(one.weights, getattr(att, kind)[2, 1, row], atol=2e-6)
+            np.testing.assert_allclose(one.output, steps.output[row], atol=1e-5)
+            np.testing.assert_allclose(one.dots, [query_key @ one.query for query_key in one.key], atol=1e-4)
+            np.testing.assert_allclose(one.weighted, one.weights[:, None] * one.value, atol=1e-7)
+            assert one.divisor == pytest.approx(math.sqrt(len(one.query)))
+
+
+def test_scale_and_mask_can_be_switched_off(translator, translation):
+    steps = head_steps(translator, translation, "decoder", 0, 0)
+    with_mask, without = interpret.query_steps(steps, 1), interpret.query_steps(steps, 1, mask=False)
+    assert np.isneginf(with_mask.scores[2:]).all() and not with_mask.weights[2:].any()
+    assert np.isfinite(without.scores).all() and without.weights[2:].min() > 0
+    np.testing.assert_array_equal(without.allowed, [True, True] + [False] * (len(steps.columns) - 2))
+    raw = interpret.query_steps(steps, 1, scale=False)
+    assert raw.divisor == 1 and raw.weights.max() >= with_mask.weights.max()
+    np.testing.assert_array_equal(raw.scores[:2], raw.dots[:2])
+    with pytest.raises(ValueError, match="queries 1 to"):
+        interpret.query_steps(steps, len(steps.rows))
+
+
+def test_positions_are_interleaved_as_in_the_paper(translator):
+    table = interpret.positions(translator.model, 30)
+    d_model = translator.model.config.d_model
+    assert table.shape == (30, d_model)
+    for position, pair in ((0, 0), (7, 0), (7, 3), (29, d_model // 2 - 1)):
+        angle = position / 10000 ** (2 * pair / d_model)
+        assert table[position, 2 * pair] == pytest.approx(math.sin(angle), abs=1e-6)
+        assert table[position, 2 * pair + 1] == pytest.approx(math.cos(angle), abs=1e-6)
+
+
+def test_only_positions_tell_the_encoder_the_order_of_words(translator, translation):
+    before = translator.model.positions.clone()
+    found = interpret.swap_words(translator, translation, 2, 6)
+    assert found.words == "A young girl is eating a red apple.".split()
+    assert found.swapped == "A young red is eating a girl apple.".split()
+    assert found.translations[True][0] == translation.text
+    assert found.translations[False][0] == found.translations[False][1]
+    assert found.changes[False].max() < 1e-4 and found.changes[True].min() > 1e-2
+    assert torch.equal(translator.model.positions, before)
+    for pair in ((0, 0), (0, 8), (-1, 2)):
+        with pytest.raises(ValueError, match="two different words among 1 to 8"):
+            interpret.swap_words(translator, translation, *pair)
+
+
+def test_learned_positions_can_be_taken_away_too():
+    model = Transformer(TransformerConfig(vocab_size=40, d_model=8, d_ff=8, heads=2, positions="learned"))
+    bare = interpret.without_positions(model)
+    assert not bare.positions.any() and model.positions.any()
+    assert bare.embedding.weight is model.embedding.weight
+
+
+# -- beside attention: gradients and occlusion -----------------------------------------------------------------------
+
+
+def test_gradient_times_input_is_the_slope_that_finite_differences_find(translator, translation):
+    exact = copy.copy(translator)
+    exact.model = copy.deepcopy(translator.model).double()
+    found = interpret.gradient_times_input(exact, translation)
+    src, tgt, labels = interpret._pass(exact, translation, 0, 0)
+    assert found.shape == (labels.shape[1], src.shape[1])
+    mask, step = key_mask(src, 0), 1e-5
+    with torch.no_grad():
+        x = exact.model.embedding(src) * math.sqrt(exact.model.config.d_model)
+        for source in (0, 3, src.shape[1] - 1):
+            ends = []
+            for sign in (1, -1):
+                longer = x.clone()
+                longer[0, source] *= 1 + sign * step
+                ends.append(interpret._token_logprobs(exact.model, longer, mask, tgt, labels)[0])
+            np.testing.assert_allclose(found[:, source], ((ends[0] - ends[1]) / (2 * step)).numpy(), atol=1e-4)
+
+
+def test_gradients_in_chunks_are_the_same(translator, translation, monkeypatch):
+    whole = interpret.gradient_times_input(translator, translation)
+    hidden = interpret.occlusion(translator, translation)
+    monkeypatch.setattr(interpret, "FLOATS", 1)
+    np.testing.assert_allclose(interpret.gradient_times_input(translator, translation), whole, atol=1e-4)
+    np.testing.assert_allclose(interpret.occlusion(translator, translation), hidden, atol=1e-4)
+    assert all(p.grad is None for p in translator.model.parameters())
+
+
+def test_occlusion_is_what_padding_in_that_place_does(translator, translation):
+    found = interpret.occlusion(translator, translation)
+    model, config = translator.model, translator.model.config
+    src, tgt, labels = interpret._pass(translator, translation, 0, 0)
+
+    def logprobs(src):
+        with torch.no_grad():
+            mask = key_mask(src, config.pad)
+            logits = model(src, tgt, mask, causal_mask(tgt.shape[1]))
+            return logits.log_softmax(-1).gather(-1, labels[..., None])[0, :, 0].numpy()
+
+    whole = logprobs(src)
+    assert whole.sum() == pytest.approx(translation.hypotheses[0].logprob, abs=1e-3)
+    for source in (0, 2, 5):
+        padded = src.clone()
+        padded[0, source] = config.pad
+        np.testing.assert_allclose(found[:, source], whole - logprobs(padded), atol=1e-4)
+
+
+def test_shares_and_agreement_by_hand():
+    np.testing.assert_allclose(interpret.shares(np.array([[1.0, -3.0], [0.0, 0.0]])), [[0.25, 0.75], [0, 0]])
+    first, second = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.6, 0.4], [0.7, 0.3]])
+    assert interpret.agreement(first, second) == 0.5
+
+
+def test_heads_that_do_one_thing_are_named():
+    eye, last = np.eye(4), np.zeros((4, 4))
+    last[:, 3] = 1
+    back = np.eye(4, k=-1)
+    back[0, 0] = 1
+    shuffled = np.eye(4)[[2, 0, 3, 1]]
+    found = interpret.roles(statistics(np.stack([eye, last, back, shuffled, np.full((4, 4), 0.25)])[None]))
+    expected = ["looks at its own place", "rests on the last token", "looks one back", "picks single tokens"]
+    assert found[0, :4].tolist() == expected and found[0, 4] == ""
+    assert interpret.roles(statistics(np.full((1, 1, 9, 9), 1 / 9)))[0, 0] == "looks everywhere"
