@@ -29,21 +29,30 @@ from torch import Tensor, nn
 
 from training.assets import model_dir
 from training.weights import fill, load_model
-from vton import agnostic, alias, garment, labels, parsing, photo, pose, segmentation, warping
+from vton import agnostic, alias, composite, garment, labels, parsing, photo, pose, segmentation, warping
 from vton.config import NETWORK_SIZE, AliasConfig, MatchingConfig, ParserConfig, SegmentationConfig, from_dict
 from vton.fit import fit_control_points
 from vton.photo import Frame, InputError
 
 STAGES = ("photo", "pose", "parse", "garment", "agnostic", "segmentation", "warp", "misalignment", "synthesis", "composite")
 SIZES = ((256, 192), (512, 384), (1024, 768))
+GRIDS = (5, 10)  # control points along a side
+# Maps that a person may correct, and the first stage that reads them.
+READ_BY = {"parse": "agnostic", "painted_mask": "garment", "parse_agnostic": "segmentation", "segmentation": "warp",
+           "control_points": "misalignment", "misalignment": "synthesis"}
+# The stage that makes them; a painted mask is always a person's.
+_MADE_BY = {"parse": "parse", "parse_agnostic": "agnostic", "segmentation": "segmentation", "control_points": "warp",
+            "misalignment": "misalignment"}
 SEAM = 8  # pixels by which the edited region may grow for a soft seam
 
 
 @dataclass(frozen=True)
 class Options:
     """What a visitor can set. size: (H, W) of the maps; seed: of the noise; fit: adapt the control points to the
-    predicted region; norm: "alias" or "instance" (VITON-HD*); noise: the two noises of the paper's system; detail: carry
-    the garment's fine detail into the final picture."""
+    predicted region; norm: "alias" or "instance" (VITON-HD*); noise: the two noises of the paper's system; detail: bring
+    what the photographs know into the final picture (colours and fine detail of the garment, background, skin tone);
+    grid: control points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp
+    with more freedom."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0
@@ -51,6 +60,7 @@ class Options:
     norm: str = "alias"
     noise: bool = True
     detail: bool = True
+    grid: int = 5
 
     def check(self) -> None:
         """Raises ValueError with one sentence for values that do not exist."""
@@ -58,6 +68,8 @@ class Options:
             raise ValueError(f"size must be one of {', '.join(f'{h}x{w}' for h, w in SIZES)}, but is {self.size[0]}x{self.size[1]}.")
         if self.norm not in alias.NORMS:
             raise ValueError(f"norm must be one of {', '.join(alias.NORMS)}, but is '{self.norm}'.")
+        if self.grid not in GRIDS:
+            raise ValueError(f"grid must be one of {', '.join(map(str, GRIDS))}, but is {self.grid}.")
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ class TryOnResult:
     options: Options
     photo: np.ndarray | None = None  # (H0, W0, 3)
     garment_photo: np.ndarray | None = None  # (h, w, 3 or 4) as uploaded
+    painted_mask: np.ndarray | None = None  # (h', w') the garment's mask where a person has painted it, 255 = garment
     garment_cut: garment.Garment | None = None  # the cut-out at the uploaded picture's size
     frame: Frame | None = None  # 3:4 window in photo pixels
     person: np.ndarray | None = None  # (H, W, 3) the window's content, I
@@ -93,6 +106,8 @@ class TryOnResult:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     weights: str = ""
+    corrected: tuple[str, ...] = ()  # maps that a person has changed, see READ_BY
+    resumed_from: str = ""  # first stage of the last run, "" when all of them ran
 
     @property
     def seed(self) -> int:
@@ -104,14 +119,40 @@ class TryOnResult:
         region = self.segmentation == labels.SEGMENTATION.index("upper")
         return float((self.misalignment[region] > 127).mean()) if region.any() else 0.0
 
+    @property
+    def divided(self) -> np.ndarray:
+        """S-hat_div as labels (H, W) uint8: ALIAS's 7 classes, and 7 for the misaligned part of the upper garment (eq. 4)."""
+        return np.where(self.misalignment > 127, np.uint8(7), labels.thirteen_to_7(self.segmentation))
+
+    @property
+    def pasted(self) -> np.ndarray:
+        """The baseline (H, W, 3): the warped garment laid on I_a, without any generator."""
+        return np.where(self.warped_mask[..., None] > 127, self.warped_cloth, self.agnostic)
+
+    @property
+    def quality(self) -> dict[str, Any]:
+        """What the result rests on: joints found, the side that is seen, share of the predicted cloth that is covered and open."""
+        found = photo.present(self.keypoints)[list(pose.UPPER_BODY)]
+        known = {"joints": int(found.sum()), "joints_wanted": len(found), "facing": pose.facing(self.keypoints)}
+        if self.misalignment is not None:
+            share = self.misaligned_share
+            known |= {"cloth_coverage": round(1 - share, 4), "misaligned_share": round(share, 4)}
+        return known
+
     def pictures(self) -> dict[str, np.ndarray]:
-        """Every map as a uint8 picture, label maps coloured, in the order of Fig. 3; the names are those of the files."""
-        return {
-            "pose": self.pose, "parse": labels.colour(self.parse), "garment": self.cloth, "garment_mask": self.cloth_mask,
-            "agnostic": self.agnostic, "agnostic_map": labels.colour(self.parse_agnostic),
-            "segmentation": labels.colour(self.segmentation, labels.SEGMENTATION_COLOURS),
-            "warped_cloth": self.warped_cloth, "warped_mask": self.warped_mask, "misalignment": self.misalignment,
-            "synthesis": self.synthesis, "result": self.result}
+        """Every map so far as a uint8 picture, label maps coloured, in the order of Fig. 3; names as in vton.maps."""
+        makers = {
+            "pose": lambda: self.pose, "parse": lambda: labels.colour(self.parse), "garment": lambda: self.cloth,
+            "garment_mask": lambda: self.cloth_mask, "agnostic": lambda: self.agnostic,
+            "agnostic_map": lambda: labels.colour(self.parse_agnostic),
+            "segmentation": lambda: labels.colour(self.segmentation, labels.SEGMENTATION_COLOURS),
+            "warped_cloth": lambda: self.warped_cloth, "warped_mask": lambda: self.warped_mask,
+            "misalignment": lambda: self.misalignment, "divided": lambda: labels.colour(self.divided, labels.DIVIDED_COLOURS),
+            "pasted": lambda: self.pasted, "synthesis": lambda: self.synthesis, "region": lambda: self.region,
+            "result": lambda: self.result}
+        sources = {"garment": "cloth", "garment_mask": "cloth_mask", "agnostic_map": "parse_agnostic",
+                   "divided": "misalignment", "pasted": "misalignment"}
+        return {name: make() for name, make in makers.items() if getattr(self, sources.get(name, name)) is not None}
 
 
 class TryOn:
@@ -140,54 +181,101 @@ class TryOn:
 
     def run(self, person: Any, garment: Any, size: tuple[int, int] = (512, 384), seed: int = 0,
             on_stage: Callable[[str, int, int], None] | None = None, fit: bool = True, norm: str = "alias",
-            noise: bool = True, detail: bool = True) -> TryOnResult:
+            noise: bool = True, detail: bool = True, grid: int = 5, painted_mask: np.ndarray | None = None,
+            until: str = STAGES[-1]) -> TryOnResult:
         """Dresses the person of one picture in the garment of the other.
 
         Args:
             person, garment: path, bytes, PIL picture or uint8 array (H,W,3 or 4).
             size: (H, W) of the maps, one of 256x192, 512x384, 1024x768. The other options: see Options.
             on_stage: called as on_stage(name, index, total) before each stage; an exception from it cancels the run.
+            painted_mask: the garment's mask from a person's hand, see `garment.cut_by_mask`.
+            until: the last stage to run; the record can be looked at, corrected and continued with `resume`.
 
-        Raises InputError with a sentence for the visitor when a picture cannot be used.
+        Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
+        `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
-        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail))
+        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid))
         options.check()
-        return self._continue(TryOnResult(options, weights=self.name), 0, on_stage, (person, garment))
+        corrected = ("painted_mask",) if painted_mask is not None else ()
+        record = TryOnResult(options, weights=self.name, painted_mask=painted_mask, corrected=corrected)
+        return self._continue(record, 0, until, on_stage, (person, garment))
 
     def resume(self, result: TryOnResult, stage: str, on_stage: Callable[[str, int, int], None] | None = None,
-               **edited: Any) -> TryOnResult:
-        """Runs again from `stage` with changed fields or options; nothing before it is repeated.
+               until: str = STAGES[-1], **edited: Any) -> TryOnResult:
+        """Runs again from `stage` up to `until` with changed fields or options; nothing before it is repeated.
 
-        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail).
+        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid).
         """
         if stage not in STAGES:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
         if stage == "photo":
             raise ValueError("The first stage decodes the pictures; use run() for new pictures.")
         option_names = {f.name for f in dataclasses.fields(Options)} - {"size"}
-        fields = {f.name for f in dataclasses.fields(TryOnResult)} - {"options", "seconds", "notes", "weights"}
+        fields = {f.name for f in dataclasses.fields(TryOnResult)} - {"options", "seconds", "notes", "weights", "corrected",
+                                                                        "resumed_from"}
         for name, value in edited.items():
             if name in option_names:
                 continue
             if name not in fields:
                 raise ValueError(f"'{name}' cannot be edited; what can be: {', '.join(sorted(fields | option_names))}.")
-            old = getattr(result, name)
+            old = None if name in ("painted_mask", "garment_photo") else getattr(result, name)  # these may have any size
             if isinstance(old, np.ndarray) and np.shape(value) != old.shape:
                 raise ValueError(f"The edited {name} must have shape {old.shape}, but has {np.shape(value)}.")
         options = replace(result.options, **{k: v for k, v in edited.items() if k in option_names})
         options.check()
         changed = {k: v for k, v in edited.items() if k in fields}
         index = STAGES.index(stage)
+        missing = [name for name in STAGES[:index] if name not in result.seconds]
+        if missing:
+            raise ValueError(f"The stage '{missing[0]}' has not run yet; continue from there.")
         seconds = {k: v for k, v in result.seconds.items() if STAGES.index(k) < index}
-        return self._continue(replace(result, options=options, seconds=seconds, **changed), index, on_stage, None)
+        # A correction counts until the stage that makes its map runs again.
+        kept = [n for n in result.corrected if n not in edited and (n not in _MADE_BY or STAGES.index(_MADE_BY[n]) < index)]
+        corrected = tuple(dict.fromkeys([*kept, *(n for n in changed if n in READ_BY and changed[n] is not None)]))
+        record = replace(_before(result, index), **changed)
+        return self._continue(replace(record, options=options, seconds=seconds, corrected=corrected, resumed_from=stage),
+                              index, until, on_stage, None)
 
-    def _continue(self, record, first, on_stage, sources):
-        for index in range(first, len(STAGES)):
+    def correct(self, result: TryOnResult, name: str, value: np.ndarray, on_stage: Callable[[str, int, int], None] | None = None,
+                until: str = STAGES[-1]) -> TryOnResult:
+        """Goes on from a map that a person has corrected, one of READ_BY; only the stages that read it run again.
+
+        value: parse (H, W) LIP labels; parse_agnostic (H, W) LIP labels; segmentation (H, W) 13 classes; misalignment
+        (H, W) 0/255; painted_mask: the garment's mask, see `garment.cut_by_mask`; control_points (n^2, 2), see
+        `move_control_points`. Raises ValueError for anything else.
+        """
+        if name not in READ_BY:
+            raise ValueError(f"'{name}' cannot be corrected; what can be: {', '.join(READ_BY)}.")
+        value = np.asarray(value)
+        most = {"parse": len(labels.LIP), "parse_agnostic": len(labels.LIP), "segmentation": len(labels.SEGMENTATION)}.get(name)
+        if most and (value.dtype.kind not in "ui" or (value.size and not 0 <= value.min() <= value.max() < most)):
+            raise ValueError(f"The corrected {name} holds labels from 0 to {most - 1}.")
+        if name == "control_points":
+            edited = self.move_control_points(result, value)
+        else:
+            edited = {name: value.astype(np.uint8)}
+        return self.resume(result, READ_BY[name], on_stage, until, **edited)
+
+    def redress(self, result: TryOnResult, garment: Any, on_stage: Callable[[str, int, int], None] | None = None,
+                until: str = STAGES[-1]) -> TryOnResult:
+        """The same person in another garment (path, bytes, PIL picture or array); the person's stages are not repeated."""
+        picture = photo.load_image(garment, alpha=True)
+        return self.resume(result, "garment", on_stage, until, garment_photo=picture, painted_mask=None)
+
+    def _continue(self, record, first, until, on_stage, sources):
+        if until not in STAGES[first:]:
+            raise ValueError(f"The run ends with one of these stages: {', '.join(STAGES[first:])}; not '{until}'.")
+        for index in range(first, STAGES.index(until) + 1):
             name = STAGES[index]
             if on_stage:
                 on_stage(name, index, len(STAGES))
             start = time.perf_counter()
-            made = self._photo(sources) if name == "photo" else self._stages[name](record)
+            try:
+                made = self._photo(sources) if name == "photo" else self._stages[name](record)
+            except InputError as error:
+                error.stage, error.record = name, record
+                raise
             record = replace(record, **made, seconds={**record.seconds, name: time.perf_counter() - start})
         return record
 
@@ -211,7 +299,10 @@ class TryOn:
         return {"parse": np.where(inside > 0, parse, 0).astype(np.uint8)}
 
     def _garment(self, r):
-        cut = garment.cut_out(r.garment_photo)
+        if r.painted_mask is None:
+            cut = garment.cut_out(r.garment_photo)
+        else:
+            cut = garment.cut_by_mask(r.garment_photo, r.painted_mask)
         placed = garment.place(cut, r.options.size)
         return {"garment_cut": cut, "cloth": placed.cloth, "cloth_mask": placed.mask}
 
@@ -238,6 +329,9 @@ class TryOn:
         cloth, mask = self._tensor(r.cloth), self._mask(r.cloth_mask)
         theta = warping.match(self.matching, region, self._tensor(r.pose), self._tensor(r.agnostic), cloth)
         fitted = fit_control_points(theta, mask, region) if r.options.fit else theta
+        if theta.shape[1] != 2 * r.options.grid**2:  # a finer grid goes on from where the network's own has come to
+            fitted = warping.refine(fitted, r.options.grid)
+            fitted = fit_control_points(fitted, mask, region) if r.options.fit else fitted
         return {"theta": theta[0].cpu().numpy(), **self._warped(fitted, cloth, mask, r.options.size)}
 
     def _warped(self, theta: Tensor, cloth: Tensor, mask: Tensor, size):
@@ -249,7 +343,11 @@ class TryOn:
 
     def move_control_points(self, r: TryOnResult, points: np.ndarray) -> dict[str, np.ndarray]:
         """Fields of the warp stage for control points (n^2, 2) that a person has moved; pass them to `resume`."""
-        n = round(len(points) ** 0.5)
+        points = np.asarray(points, np.float32)
+        n = round(len(points) ** 0.5) if points.ndim == 2 else 0
+        if n not in GRIDS or points.shape != (n * n, 2) or not np.isfinite(points).all():
+            raise ValueError(f"Control points are n x n pairs of finite numbers with n one of {', '.join(map(str, GRIDS))}.")
+        points = points.clip(-3, 3)  # further out there is nothing of the cloth
         offsets = torch.from_numpy(np.asarray(points, np.float32)) - warping.control_grid(n)
         theta = offsets.T.reshape(1, -1).to(self.device)
         return self._warped(theta, self._tensor(r.cloth), self._mask(r.cloth_mask), r.options.size)
@@ -272,7 +370,7 @@ class TryOn:
 
     def _composite(self, r):
         region = edited_region(r)
-        picture = carry_detail(r) if r.options.detail else r.synthesis
+        picture = carry_detail(r, from_photograph(r)) if r.options.detail else r.synthesis
         notes = [n for n in r.notes if not n.startswith("The warped garment leaves")]
         if r.misaligned_share > 0.15:
             notes.append(f"The warped garment leaves {r.misaligned_share:.0%} of its region open; the generator has filled it in.")
@@ -294,6 +392,15 @@ class TryOn:
         return ((tensor[0].float().clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).permute(1, 2, 0).cpu().numpy()
 
 
+def _before(r: TryOnResult, index: int) -> TryOnResult:
+    """The record without what the stages from `index` on have made."""
+    made = (("photo", "garment_photo"), ("frame", "keypoints", "person", "person_mask", "pose", "notes"), ("parse",),
+            ("garment_cut", "cloth", "cloth_mask"), ("agnostic", "parse_agnostic"), ("segmentation",),
+            ("theta", "control_points", "warped_cloth", "warped_mask"), ("misalignment",), ("synthesis",), ("region", "result"))
+    later = [name for names in made[index:] for name in names]
+    return replace(r, **{name: () if name == "notes" else None for name in later})
+
+
 def edited_region(r: TryOnResult) -> np.ndarray:
     """Where the photograph may change: (removed garment, arms, neck) united with (predicted cloth and arms).
 
@@ -311,24 +418,48 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     hw = r.photo.shape[:2]
     whole = photo.uncrop(region, r.frame, hw, "linear", 0)
     protected = photo.uncrop(kept.astype(np.uint8) * 255, r.frame, hw, "nearest", 0) > 0
-    grow = min(SEAM, max(1, round(r.frame.width / 192)))
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * grow + 1, 2 * grow + 1))
-    grown = cv2.dilate((whole > 127).astype(np.uint8), kernel)
+    grow, further = (min(SEAM, max(1, round(r.frame.width / share))) for share in (192, 80))
+    grown = _dilate(whole > 127, grow)
+    # A parse seldom reaches the very outline: over the background, further growth takes away what is left of it.
+    background = photo.uncrop(((r.parse == 0) & (r.segmentation == 0)).astype(np.uint8) * 255, r.frame, hw, "nearest", 0) > 0
+    grown |= _dilate(whole > 127, further) & background
     soft = cv2.GaussianBlur(cv2.erode(grown, np.ones((3, 3), np.uint8)).astype(np.float32), (0, 0), grow / 3)
     opacity = np.where(grown > 0, np.clip(soft * 255, 0, 255), 0).astype(np.uint8)
     opacity[protected] = 0
     return opacity
 
 
-def carry_detail(r: TryOnResult) -> np.ndarray:
-    """The frame's content at its own size in the photograph, with the garment's fine detail.
+def _dilate(mask: np.ndarray, radius: int) -> np.ndarray:
+    """(H, W) bool -> uint8 0/1, grown by `radius` pixels."""
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    return cv2.dilate(mask.astype(np.uint8), kernel)
 
-    In the aligned region the print comes from the garment picture warped at full size: what is finer than a few pixels
-    of I-hat is taken from W(c, theta), the rest (light, shadow, folds, the border) from I-hat. Returns (h, w, 3) uint8.
+
+def from_photograph(r: TryOnResult) -> np.ndarray:
+    """I-hat (H, W, 3) with what the photograph knows better: the background that the old garment hid goes on from
+    around it, and bare arms take the tone of the face."""
+    arms = np.isin(r.segmentation, [labels.SEGMENTATION.index(n) for n in ("left arm", "right arm")])
+    picture = composite.match_skin(r.synthesis, arms, r.person, r.parse == labels.LIP.index("face"))
+    outside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0) == 0
+    behind = composite.continue_background(r.person, (r.parse > 0) | (r.segmentation > 0) | (r.person_mask > 0.5) | outside)
+    background, width = r.segmentation == 0, r.options.size[1]
+    removed = _dilate(np.isin(r.parse, (*labels.UPPER_LIP, *labels.ARMS_LIP)), round(width / 48)) > 0
+    untouched = background & (r.parse == 0) & ~removed
+    picture[untouched] = r.person[untouched]
+    share = cv2.GaussianBlur((background & removed).astype(np.float32), (0, 0), width / 384)
+    share = (share * background)[..., None]
+    return (picture * (1 - share) + behind * share).round().astype(np.uint8)
+
+
+def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
+    """The frame's content at its own size in the photograph, with the garment's fine detail. picture (H, W, 3): I-hat.
+
+    In the aligned region print and colours come from the garment picture warped at full size, see
+    `composite.carry_colours`. Returns (h, w, 3) uint8.
     """
     h, w = r.frame.height, r.frame.width
     scale = h / r.options.size[0]
-    synthesis = cv2.resize(r.synthesis, (w, h), interpolation=cv2.INTER_CUBIC if scale > 1 else cv2.INTER_AREA).astype(np.float32)
+    synthesis = cv2.resize(picture, (w, h), interpolation=cv2.INTER_CUBIC if scale > 1 else cv2.INTER_AREA).astype(np.float32)
     side = min(h, 2048) // 4 * 4
     cloth = torch.from_numpy(garment.place(r.garment_cut, (side, side * 3 // 4)).cloth.astype(np.float32)).permute(2, 0, 1)[None]
     mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
@@ -339,18 +470,8 @@ def carry_detail(r: TryOnResult) -> np.ndarray:
     grid = nn.functional.interpolate(grid, (h, w), mode="bilinear", align_corners=True).permute(0, 2, 3, 1)
     warped = warping.warp(cloth, grid)[0].permute(1, 2, 0).numpy()
     inside = warping.warp(mask, grid, "zeros")[0, 0].numpy() > 0.5
-    aligned = cv2.resize((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST)
-    aligned = (aligned > 0) & inside
-    sigma = 0.012 * w
-    weight = aligned.astype(np.float32)
-    spread = cv2.GaussianBlur(weight, (0, 0), sigma) + 1e-6
-    smooth = cv2.GaussianBlur(warped * weight[..., None], (0, 0), sigma) / spread[..., None]
-    base = cv2.GaussianBlur(synthesis * weight[..., None], (0, 0), sigma) / spread[..., None]
-    # Fades towards the region's border, where the generator knows better where the garment ends.
-    distance = cv2.distanceTransform(aligned.astype(np.uint8), cv2.DIST_L2, 3)
-    share = np.clip(distance / (0.01 * w), 0, 1)[..., None]
-    carried = base + (warped - smooth)
-    return np.clip(synthesis * (1 - share) + carried * share, 0, 255).round().astype(np.uint8)
+    upper = cv2.resize((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST) > 0
+    return composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
 
 
 # -- loading -------------------------------------------------------------------------------------------------------

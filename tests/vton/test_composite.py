@@ -1,0 +1,88 @@
+"""What the last stage takes from the photograph: background, skin tone, the garment's colours."""
+import cv2
+import numpy as np
+
+from vton import composite, metrics
+
+
+def difference(first, second):
+    """Mean CIEDE2000 of two uint8 RGB pictures."""
+    return metrics.ciede2000(*(composite._lab(np.ascontiguousarray(p)) for p in (first, second))).mean()
+
+
+def gradient(height=96, width=72):
+    rows, columns = np.mgrid[:height, :width]
+    return np.stack([2 * rows, 120 + columns, 255 - 2 * rows], -1).astype(np.uint8)
+
+
+def box(shape, top, bottom, left, right):
+    mask = np.zeros(shape, bool)
+    mask[top:bottom, left:right] = True
+    return mask
+
+
+def test_background_goes_on_behind_the_body_and_stays_elsewhere():
+    wall = gradient()
+    body = box(wall.shape[:2], 30, 60, 25, 45)
+    picture = wall.copy()
+    picture[body] = (255, 0, 255)
+    before = picture.copy()
+    filled = composite.continue_background(picture, body)
+    assert np.array_equal(picture, before)
+    assert np.array_equal(filled[~body], picture[~body])
+    assert np.abs(filled[body].astype(int) - wall[body]).mean() < 12  # the wall, not the body
+    assert np.abs(picture[body].astype(int) - wall[body]).mean() > 90
+
+
+def test_background_of_a_picture_that_is_all_body_or_all_background_is_left_alone():
+    wall = gradient()
+    for body in (np.ones(wall.shape[:2], bool), np.zeros(wall.shape[:2], bool)):
+        assert np.array_equal(composite.continue_background(wall, body), wall)
+
+
+def test_large_pictures_keep_their_known_pixels_byte_for_byte():
+    wall = cv2.resize(gradient(), (768, 1024))
+    body = box(wall.shape[:2], 400, 700, 200, 500)
+    assert np.array_equal(composite.continue_background(wall, body)[~body], wall[~body])
+
+
+def test_painted_skin_takes_the_tone_of_the_face_and_keeps_its_shading():
+    photograph = np.full((60, 60, 3), (92, 60, 44), np.uint8)
+    face = box((60, 60), 0, 20, 20, 40)
+    picture = np.full((60, 60, 3), 200, np.uint8)
+    arms = box((60, 60), 30, 60, 0, 20)
+    shade = np.linspace(0.8, 1.0, 30)[:, None, None]
+    picture[30:, :20] = (np.array([224, 178, 150]) * shade).astype(np.uint8)
+    out = composite.match_skin(picture, arms, photograph, face)
+    assert np.array_equal(out[~arms], picture[~arms])
+    middle = out[45, 10]
+    assert difference(middle[None, None], photograph[:1, :1]) < 4
+    assert out[58, 10].sum() > out[31, 10].sum()
+
+
+def test_without_a_face_painted_skin_stays():
+    picture = gradient()
+    arms = box(picture.shape[:2], 50, 90, 0, 20)
+    assert np.array_equal(composite.match_skin(picture, arms, picture, np.zeros(arms.shape, bool)), picture)
+
+
+def test_the_garments_colours_are_carried_where_it_lies_and_go_on_beside_it():
+    shape = (96, 72)
+    region, aligned = box(shape, 20, 80, 10, 62), box(shape, 20, 80, 10, 50)
+    warped = np.full((*shape, 3), 246, np.float32)
+    warped[aligned] = (180, 30, 40)
+    synthesis = np.full((*shape, 3), (120, 90, 130), np.float32)
+    out = composite.carry_colours(synthesis, warped, region, aligned, sigma=4)
+    wanted = warped[40:60, 20:40].astype(np.uint8)
+    inside = difference(out[40:60, 20:40], wanted)
+    assert inside < 0.5 * difference(synthesis[40:60, 20:40].astype(np.uint8), wanted)
+    beside = out[45:55, 53:58].reshape(-1, 3).mean(0)
+    assert beside[0] > beside[1] + 40 and beside[0] > beside[2] + 40  # red like the cloth, though the generator painted grey
+    assert np.array_equal(out[~region], synthesis[~region].astype(np.uint8))
+
+
+def test_no_aligned_garment_leaves_the_generators_picture():
+    synthesis = gradient().astype(np.float32)
+    nothing = np.zeros(synthesis.shape[:2], bool)
+    out = composite.carry_colours(synthesis, synthesis, ~nothing, nothing, sigma=3)
+    assert np.array_equal(out, synthesis.astype(np.uint8))
