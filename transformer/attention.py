@@ -164,7 +164,9 @@ class BeamCache:
         Raises `ValueError` if there is more than one hypothesis, or it has fewer tokens.
         """
         if self.used != self.position or not 0 <= positions <= self.used:
-            raise ValueError(f"Only a single path can be forked, at one of its {self.position} tokens; got {positions}.")
+            raise ValueError(
+                f"Only a single path can be forked, at one of its {self.position} tokens; got {positions}."
+            )
         twin = BeamCache(len(self.kept))
         # Without spare room, so the next token makes a new tensor and leaves this cache's as it is.
         twin.kept = [kept and KeyValue(kept.key[:, :, :positions], kept.value[:, :, :positions]) for kept in self.kept]
@@ -245,6 +247,10 @@ class MultiHeadAttention(nn.Module):
             context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
         else:
             context = fused_attention(query, kept.key, kept.value, mask, dropout, full)
+        return self.merge(context, gate), weights
+
+    def merge(self, context: Tensor, gate: Tensor | None = None) -> Tensor:
+        """The heads' outputs (B, h, T, d_v), each times its gate, concatenated and projected: (B, T, d_model)."""
         if gate is not None:
             context = context * gate[..., None, None]
-        return linear(context.transpose(1, 2).flatten(2), self.output.weight, self.output.bias), weights
+        return linear(context.transpose(1, 2).flatten(2), self.output.weight, self.output.bias)

@@ -103,6 +103,42 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5.0 + length) / 6.0) ** alpha
 
 
+@dataclass
+class BeamNode:
+    """One continuation that a search weighed; the nodes of a sentence make a tree."""
+
+    parent: int  # number of the node that it continues; -1 for the root, which holds bos or the prefix
+    step: int  # length with this token, without bos; the root's is that of the prefix
+    token: int
+    logprob: float  # sum so far
+    state: str  # "beam": went on; "finished": took eos; "pruned": one of the 2K best, not one of the K
+
+
+def beam_tree(trace: Sequence[TraceStep], bos: int, eos: int, prefix: Prefix | None = None) -> list[BeamNode]:
+    """The tree of a search: the root, then each step's 2K best continuations, best first."""
+    start = len(prefix.ids) if prefix else 0
+    nodes = [BeamNode(-1, start, prefix.ids[-1] if start else bos, prefix.logprob if prefix else 0.0, "beam")]
+    living = [0]  # node of each hypothesis of the beam
+    for number, step in enumerate(trace, start + 1):
+        ended = [len(c.ids) for c in step.finished]
+        going, next_living = 0, []
+        for parent, token, logprob in step.candidates:
+            if logprob == -float("inf"):
+                continue  # a forbidden token, or the copy that fills the beam of a tiny vocabulary
+            state = "pruned"
+            if token == eos and ended:  # the finished ones come in the order of the candidates
+                ended.pop()
+                state = "finished"
+            elif token != eos and going < len(step.tokens):
+                going += 1
+                state = "beam"
+                next_living.append(len(nodes))
+            nodes.append(BeamNode(living[parent], number, token, logprob, state))
+        # A beam that is not full is filled with copies of its best hypothesis, which never win.
+        living = next_living or living
+    return nodes
+
+
 def rank(candidates: Sequence[Candidate], alpha: float) -> list[Candidate]:
     """The same hypotheses with their scores under another length penalty, best first; nothing is decoded again.
 
@@ -277,7 +313,9 @@ def sample_search(
     if samples < 1:
         raise ValueError(f"The number of samples has to be at least 1, got {samples}.")
     if not 0.0 < temperature < float("inf"):
-        raise ValueError(f"The temperature has to be above 0, got {temperature:g}; greedy search takes the likeliest token.")
+        raise ValueError(
+            f"The temperature has to be above 0, got {temperature:g}; greedy search takes the likeliest token."
+        )
     if top_k < 0:
         raise ValueError(f"Top-k has to be 0 (all words) or more, got {top_k}.")
     total = len(limits)

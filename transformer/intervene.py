@@ -1,0 +1,545 @@
+"""Decoding that can be watched step by step and changed: another token, a forced beginning, heads removed, weights set.
+
+Axes: L layers, h heads, T target tokens, S source tokens. Layers, heads, rows, columns and steps count from 0. Row t of
+the decoder's maps is the step that chooses target token t; it reads bos and the t tokens before it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.attention import KeyValue, MultiHeadAttention, attention_weights, key_mask, neighbourhood_mask
+from transformer.interpret import KINDS
+from transformer.model import Gates, Transformer
+from transformer.search import (
+    BeamNode,
+    Candidate,
+    Prefix,
+    SearchResult,
+    TransformerDecoder,
+    beam_search,
+    beam_tree,
+    length_penalty,
+    rank,
+    read_prefix,
+)
+from transformer.tokenizer import normalise
+from transformer.translator import EXTRA_LENGTH, Hypothesis, Sentence, Translation, Translator
+
+# -- surgery --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Weights of an attention map that are set by hand.
+
+    cells: (column, weight in [0, 1]) pairs. renormalise: the other weights of the row share what is left to 1 in their
+    old proportion (evenly, if they had none); otherwise they stay and the row may sum to anything. A row without other
+    keys stands as given. In the decoder, a step's row sees only the columns up to its own number.
+    """
+
+    kind: str  # one of KINDS
+    layer: int
+    head: int | None  # None = every head
+    row: int | None  # None = every row
+    cells: tuple[tuple[int, float], ...]
+    renormalise: bool = True
+
+
+@dataclass(frozen=True)
+class Surgery:
+    """What is changed inside the model for one translation; without anything in it, the model is as it is."""
+
+    off: frozenset[tuple[str, int, int]] = frozenset()  # (kind, layer, head) of the heads that are removed
+    edits: tuple[Edit, ...] = ()  # made one after the other
+
+    def __bool__(self) -> bool:
+        return bool(self.off or self.edits)
+
+    def touches(self, *kinds: str) -> bool:
+        """True if anything of these kinds of attention is changed."""
+        return any(kind in kinds for kind, _, _ in self.off) or any(edit.kind in kinds for edit in self.edits)
+
+    def check(self, model: Transformer, source_length: int) -> None:
+        """Raises `ValueError` with one sentence for what the model does not have. source_length: S."""
+        config = model.config
+        places = [*self.off, *((e.kind, e.layer, e.head) for e in self.edits)]
+        for kind, layer, head in places:
+            if kind not in KINDS:
+                raise ValueError(f"The kinds of attention are {', '.join(KINDS)}; got {kind!r}.")
+            layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
+            if not 0 <= layer < layers or not (head is None or 0 <= head < config.heads):
+                which = "" if head is None else f", head {head + 1}"
+                raise ValueError(
+                    f"The {kind} has layers 1 to {layers} with heads 1 to {config.heads}; got layer {layer + 1}{which}."
+                )
+        for edit in self.edits:
+            rows = source_length if edit.kind == "encoder" else config.max_length
+            columns = config.max_length if edit.kind == "decoder" else source_length
+            if edit.row is not None and not 0 <= edit.row < rows:
+                raise ValueError(f"This map has rows 1 to {rows}; got row {edit.row + 1}.")
+            if not edit.cells:
+                raise ValueError("An edit has to set at least one weight.")
+            for column, weight in edit.cells:
+                last = columns if edit.row is None or edit.kind != "decoder" else edit.row + 1
+                if not 0 <= column < last:
+                    raise ValueError(f"This row has columns 1 to {last}; got column {column + 1}.")
+                if not 0.0 <= weight <= 1.0:
+                    raise ValueError(f"An attention weight lies between 0 and 1; got {weight:g}.")
+            if len({column for column, _ in edit.cells}) < len(edit.cells):
+                raise ValueError("An edit sets the same cell twice.")
+            if edit.renormalise and sum(weight for _, weight in edit.cells) > 1.0 + 1e-6:
+                raise ValueError("The weights that are set sum to more than 1; lower them or keep the row as given.")
+
+    def gates(self, model: Transformer) -> Gates:
+        """The removed heads as factors."""
+        config, gates = model.config, Gates()
+        for kind, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers),
+                             ("cross", config.decoder_layers)):  # fmt: skip
+            off = [(layer, head) for k, layer, head in self.off if k == kind]
+            if off:
+                gate = torch.ones(layers, 1, config.heads, device=model.embedding.weight.device)
+                for layer, head in off:
+                    gate[layer, 0, head] = 0.0
+                setattr(gates, kind, gate)
+        return gates
+
+
+def overwrite(
+    weights: Tensor, given: Tensor, values: Tensor, renormalise: bool = True, allowed: Tensor | None = None
+) -> Tensor:
+    """Attention weights with some of them set, as `Edit` says; rows in which none is given stay as they are.
+
+    weights (..., T, S); given, True = is set, values, and allowed, True = may be looked at, broadcastable to it.
+    """
+    given = given.expand_as(weights)
+    fixed = torch.where(given, values.expand_as(weights).to(weights.dtype), 0.0)
+    if not renormalise:
+        return torch.where(given, fixed, weights)
+    rest = weights.masked_fill(given, 0.0)
+    free = ~given if allowed is None else ~given & allowed
+    mass = rest.sum(-1, keepdim=True)
+    even = free / free.sum(-1, keepdim=True).clamp_min(1)
+    share = torch.where(mass > 1e-12, rest / mass.clamp_min(1e-12), even.to(weights.dtype))
+    left = (1.0 - fixed.sum(-1, keepdim=True)).clamp_min(0.0)
+    return torch.where(given.any(-1, keepdim=True), fixed + left * share, weights)
+
+
+class OpenDecoder(TransformerDecoder):
+    """A decoder whose attention can be watched and changed.
+
+    With nothing to watch or to change it is a `TransformerDecoder`, bit for bit.
+    """
+
+    def __init__(
+        self, model: Transformer, src: Tensor, src_mask: Tensor, surgery: Surgery | None = None, watch: bool = False
+    ) -> None:
+        """src (B, S) ids, src_mask (B, 1, 1, S), True = may be looked at. watch: keep each step's weights in `seen`.
+
+        Raises `ValueError` with one sentence if the surgery names what the model does not have.
+        """
+        self.surgery, self.watch = surgery or Surgery(), watch
+        self.surgery.check(model, src.shape[1])
+        self.gates = self.surgery.gates(model)
+        self.seen: dict[str, list[Tensor]] = {}  # the last step's weights by layer, (B, h, K, used) and (B, h, K, S)
+        super().__init__(model, src, src_mask)
+        if self.surgery.touches("encoder"):
+            self.memory = model.remember(self.encode(src, src_mask), self.memory.mask)
+
+    def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
+        """The encoder's output (B, S, d_model) with the surgery's changes."""
+        config = self.model.config
+        mask = src_mask
+        if config.neighbourhood:
+            mask = mask & neighbourhood_mask(src.shape[1], config.neighbourhood, src.device)
+        x = self.model.embed(src)
+        place = torch.arange(src.shape[1], device=src.device)
+        for index, layer in enumerate(self.model.encoder):
+            gate = self.gates.at("encoder", index)
+            if not self.edits("encoder", index):
+                x, _ = layer(x, mask, gate=gate)
+                continue
+            query, key, value = layer.attention.project(x)
+            weights = attention_weights(query, key, mask)
+            for edit in self.edits("encoder", index):
+                rows = torch.ones_like(place) if edit.row is None else place == edit.row
+                for_rows = [(rows[:, None] > 0) & (place == column) for column, _ in edit.cells]
+                weights = self.changed(weights, edit, for_rows, mask)
+            x = layer.attention_norm(x + layer.attention.merge(weights @ value, gate))
+            x = layer.feed_forward_norm(x + layer.feed_forward(x))
+        return x
+
+    def edits(self, kind: str, layer: int, row: int | None = None) -> list[Edit]:
+        """Those of one layer (and of one row, or of all)."""
+        here = [e for e in self.surgery.edits if e.kind == kind and e.layer == layer]
+        return here if row is None else [e for e in here if e.row in (None, row)]
+
+    def changed(self, weights: Tensor, edit: Edit, places: list[Tensor], allowed: Tensor | None) -> Tensor:
+        """weights (B, h, T, S) after one edit; places: for each cell, True where it lies, broadcastable to (B, 1, T, S)."""
+        given, values = torch.zeros_like(weights, dtype=torch.bool), torch.zeros_like(weights)
+        heads = slice(None) if edit.head is None else slice(edit.head, edit.head + 1)
+        for (_, weight), place in zip(edit.cells, places):
+            given[:, heads] |= place
+            values[:, heads] = torch.where(place, weight, values[:, heads])
+        return overwrite(weights, given, values, edit.renormalise, allowed)
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """As `TransformerDecoder.step`, with the surgery's changes, and with the weights kept if they are watched."""
+        if not self.watch and not self.surgery.touches("decoder", "cross"):
+            return super().step(tokens)
+        model, cache = self.model, self.cache
+        sentences, beams = tokens.shape
+        x = model.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
+        mask = cache.open(sentences, beams, tokens.device, model.config.neighbourhood)
+        row = cache.position - 1
+        slots = torch.tensor(cache.slots, device=tokens.device)
+        place = torch.arange(self.memory.layers[0].key.shape[2] if self.memory.layers else 0, device=tokens.device)
+        self.seen = {"decoder": [], "cross": []}
+        for index, layer in enumerate(model.decoder):
+            query, key, value = layer.attention.project(x)
+            kept = cache.write(index, key, value)
+            own = [(e, [((slots == c) & cache.ancestors)[:, None] for c, _ in e.cells])
+                   for e in self.edits("decoder", index, row)]  # fmt: skip
+            x = layer.attention_norm(x + self.attend("decoder", index, layer.attention, query, kept, mask, own))
+            query = layer.cross_attention.project_query(x)
+            cross = [(e, [place == c for c, _ in e.cells]) for e in self.edits("cross", index, row)]
+            out = self.attend(
+                "cross", index, layer.cross_attention, query, self.memory.layers[index], self.memory.mask, cross
+            )
+            x = layer.cross_attention_norm(x + out)
+            x = layer.feed_forward_norm(x + layer.feed_forward(x))
+        return model.project(x)
+
+    def attend(
+        self, kind: str, layer: int, block: MultiHeadAttention, query: Tensor, kept: KeyValue, mask: Tensor | None,
+        edits: list[tuple[Edit, list[Tensor]]],
+    ) -> Tensor:
+        gate = self.gates.at(kind, layer)
+        weights = attention_weights(query, kept.key, mask) if self.watch or edits else None
+        for edit, places in edits:
+            weights = self.changed(weights, edit, places, mask)
+        if self.watch:
+            self.seen[kind].append(weights)
+        if edits:
+            return block.merge(weights @ kept.value, gate)
+        # Without an edit the sum is the fused kernel's, so that watching changes no bit of the output.
+        return block.attend(query, kept, mask, full=True, gate=gate)[0]
+
+
+# -- one output, step by step -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class CacheSize:
+    """Keys and values that one decoder layer keeps of the tokens read so far."""
+
+    key: tuple[int, ...]  # (h, t, d_k)
+    value: tuple[int, ...]  # (h, t, d_v)
+    bytes: int
+
+
+@dataclass
+class Decoding:
+    """How a decoder comes to one output, with the cache it leaves behind; T = tokens with eos, if it was reached."""
+
+    source_ids: list[int]
+    ids: list[int]  # without bos and eos
+    finished: bool  # the last step chose eos
+    logprobs: np.ndarray  # (T,) of each chosen token, nats
+    entropy: np.ndarray  # (T,) of each step's distribution, nats
+    ranks: list[int]  # T, place of the chosen token among all, from 1
+    top: list[list[tuple[int, float]]]  # T x k most probable tokens (id, probability), best first
+    decoder: np.ndarray  # (L, h, T, T) weights, zero above the diagonal; row t is step t
+    cross: np.ndarray  # (L, h, T, S)
+    mask: np.ndarray  # (T, T) bool, True = this step may look at this token
+    state: OpenDecoder  # what the steps left: a single path
+
+    @property
+    def labels(self) -> list[int]:
+        """The T chosen tokens."""
+        return [*self.ids, self.state.model.config.eos] if self.finished else self.ids
+
+    @property
+    def logprob(self) -> float:
+        """Of the whole output, eos included."""
+        return float(self.logprobs.sum())
+
+    def cache_size(self, step: int) -> list[CacheSize]:
+        """For each layer what the cache holds when step `step` chooses: bos and the tokens before it."""
+        return [_size(kept, step + 1) for kept in self.state.cache.kept]
+
+    def memory_size(self) -> list[CacheSize]:
+        """For each layer the keys and values of the source, made once."""
+        return [_size(kept, kept.key.shape[2]) for kept in self.state.memory.layers]
+
+    def cache(self, layer: int, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Keys (h, t, d_k) and values (h, t, d_v) of one layer, t = step + 1; float32."""
+        kept = self.state.cache.kept[layer]
+        return tuple(x[0, :, : step + 1].float().cpu().numpy() for x in (kept.key, kept.value))
+
+
+def _size(kept: KeyValue, length: int) -> CacheSize:
+    shapes = [(x.shape[1], length, x.shape[3]) for x in (kept.key, kept.value)]
+    return CacheSize(*shapes, sum(h * t * d for h, t, d in shapes) * kept.key.element_size())
+
+
+def chosen(translation: Translation, sentence: int, hypothesis: int) -> tuple[Sentence, list[int]]:
+    """The sentence and the ids of one of its hypotheses. Raises `ValueError` if the model had no part in it."""
+    if not 0 <= sentence < len(translation.sentences):
+        raise ValueError(f"The text has {len(translation.sentences)} sentences; there is no number {sentence + 1}.")
+    found = translation.sentences[sentence]
+    if not found.ids:
+        raise ValueError("This sentence holds no words, so it was copied and nothing was decoded.")
+    if not 0 <= hypothesis < len(found.ids):
+        raise ValueError(f"The sentence has {len(found.ids)} translations; there is no number {hypothesis + 1}.")
+    return found, found.ids[hypothesis]
+
+
+def limit(translator: Translator, source_ids: Sequence[int]) -> int:
+    """The most tokens an output may have: the source's plus 50 (section 6.1), and what the model can read."""
+    return min(len(source_ids) + EXTRA_LENGTH, translator.model.config.max_length - 1)
+
+
+def _forbidden(translator: Translator) -> list[int]:
+    config = translator.model.config
+    return sorted({config.pad, config.unk, config.bos} - {config.eos})
+
+
+def open_decoder(
+    translator: Translator, source_ids: Sequence[int], surgery: Surgery | None = None, watch: bool = False
+) -> OpenDecoder:
+    """A fresh decoder of one sentence. Raises `ValueError` if the surgery does not fit the model."""
+    model = translator.model.eval()
+    src = torch.tensor([list(source_ids)], device=translator.device)
+    return OpenDecoder(model, src, key_mask(src, model.config.pad), surgery, watch)
+
+
+@torch.inference_mode()
+def follow(
+    translator: Translator, source_ids: Sequence[int], ids: Sequence[int], finished: bool = True,
+    surgery: Surgery | None = None, top: int = 10,
+) -> Decoding:
+    """Decodes one given output token by token, as the search does, and keeps what every step saw.
+
+    ids: the output without bos and eos; finished: it ends with eos. top: how many likely tokens to keep of each step.
+    Raises `ValueError` if there is nothing to follow or the surgery does not fit.
+    """
+    config = translator.model.config
+    labels = [*ids, config.eos] if finished else list(ids)
+    if not labels:
+        raise ValueError("There is no token to follow.")
+    state = open_decoder(translator, source_ids, surgery, watch=True)
+    length, layers = len(labels), config.decoder_layers
+    decoder = np.zeros((layers, config.heads, length, length), np.float32)
+    cross = np.zeros((layers, config.heads, length, len(source_ids)), np.float32)
+    mask = np.tril(np.ones((length, length), bool))
+    if config.neighbourhood:
+        mask &= neighbourhood_mask(length, config.neighbourhood)[0, 0].numpy()
+    logprobs, entropy, ranks, likely, last = [], [], [], [], config.bos
+    for step, label in enumerate(labels):
+        logits = state.step(torch.tensor([[last]], device=translator.device))[0, 0].float()
+        own = logits.log_softmax(-1)
+        values, tokens = own.topk(min(top, len(own)))
+        likely.append(list(zip(tokens.tolist(), values.exp().tolist())))
+        logprobs.append(float(own[label]))
+        entropy.append(float(-(own.exp() * own).nan_to_num(0.0).sum()))
+        ranks.append(int((own > own[label]).sum()) + 1)
+        for layer in range(layers):
+            decoder[layer, :, step, : step + 1] = state.seen["decoder"][layer][0, :, 0].float().cpu().numpy()
+            cross[layer, :, step] = state.seen["cross"][layer][0, :, 0].float().cpu().numpy()
+        last = label
+    state.seen = {}
+    return Decoding(
+        list(source_ids), list(ids), finished, np.array(logprobs), np.array(entropy), ranks, likely, decoder, cross,
+        mask, state,
+    )
+
+
+# -- the search, and going on from a beginning ------------------------------------------------------------------------
+
+
+@dataclass
+class Continuation:
+    """What a search made of a beginning; hypotheses best first, their ids with the beginning."""
+
+    hypotheses: list[Hypothesis]
+    candidates: list[Candidate]
+    prefix: Prefix
+    reused: int  # tokens that were not read again, bos included
+    tree: list[BeamNode]
+    ended: list[Candidate]  # every hypothesis that ended during the search, also those that the beam dropped later
+
+
+def ended(result: SearchResult) -> list[Candidate]:
+    """Every hypothesis that ended during a traced search, and those cut by the length limit; best first."""
+    found = {tuple(c.ids): c for step in result.trace or [] for c in step.finished}
+    found.update({tuple(c.ids): c for c in result.candidates})
+    return sorted(found.values(), key=lambda c: -c.score)
+
+
+def _search(
+    translator: Translator, decoder: OpenDecoder, prefix: Prefix, most: int, beam: int, alpha: float, reused: int = 0
+) -> Continuation:
+    config = translator.model.config
+    (result,) = beam_search(
+        decoder, [most], config.bos, config.eos, beam, alpha, _forbidden(translator), trace=True,
+        device=translator.device, prefix=prefix,
+    )
+    tree = beam_tree(result.trace, config.bos, config.eos, prefix)
+    return Continuation(
+        [hypothesis(translator, c) for c in result.candidates], result.candidates, prefix, reused, tree, ended(result)
+    )
+
+
+def hypothesis(translator: Translator, candidate: Candidate) -> Hypothesis:
+    """A candidate with its text and word pieces."""
+    ids = candidate.ids
+    return Hypothesis(
+        translator.tokenizer.decode(ids), translator.tokenizer.pieces(ids), candidate.score, candidate.logprob
+    )
+
+
+def prefix_ids(translator: Translator, text: str) -> list[int]:
+    """The word pieces of a forced beginning, written as text; its last word may be unfinished.
+
+    Raises `ValueError` if the vocabulary lacks one of its characters.
+    """
+    ids = translator.tokenizer.encode(normalise(text))
+    special = set(_forbidden(translator)) | {translator.model.config.eos}
+    unknown = [piece for i, piece in zip(ids, translator.tokenizer.pieces(ids)) if i in special]
+    if unknown:
+        raise ValueError("The beginning holds characters that this model's vocabulary lacks; write it without them.")
+    return ids
+
+
+@torch.inference_mode()
+def decode_from(
+    translator: Translator, source_ids: Sequence[int], ids: Sequence[int] = (), beam: int = 4, alpha: float = 0.6,
+    surgery: Surgery | None = None,
+) -> Continuation:
+    """Searches for the best outputs that begin with `ids` (all of them, if it is empty), with a trace.
+
+    Raises `ValueError` if the beginning is too long or the surgery does not fit the model.
+    """
+    most = limit(translator, source_ids)
+    if len(ids) >= most:
+        raise ValueError(f"The beginning has {len(ids)} word pieces and this translation may have {most}; shorten it.")
+    decoder = open_decoder(translator, source_ids, surgery)
+    prefix = read_prefix(decoder, ids, translator.model.config.bos, translator.device)
+    return _search(translator, decoder, prefix, most, beam, alpha)
+
+
+@torch.inference_mode()
+def continue_from(
+    translator: Translator, decoding: Decoding, step: int, token: int, beam: int = 4, alpha: float = 0.6
+) -> Continuation:
+    """Takes another token at one step of an output and goes on from the same cache; what came before is not read again.
+
+    `decoding` stays as it is, so that this can be asked again. Raises `ValueError` for a step or token that is not
+    there, and for a token that no output may hold.
+    """
+    config = translator.model.config
+    if not 0 <= step < len(decoding.labels):
+        raise ValueError(f"This output has steps 1 to {len(decoding.labels)}; got step {step + 1}.")
+    if not 0 <= token < config.vocab_size or token in _forbidden(translator):
+        raise ValueError("No translation can hold this token; choose another one.")
+    before = decoding.ids[:step]
+    known = dict(decoding.top[step])
+    if token in known:
+        logprob = float(np.log(known[token]))
+    else:  # the one step is read again, on the cache of those before it
+        last = before[-1] if before else config.bos
+        logits = decoding.state.fork(step).step(torch.tensor([[last]], device=translator.device))[0, 0].float()
+        logprob = float(logits.log_softmax(-1)[token])
+    total = float(decoding.logprobs[:step].sum()) + logprob
+    if token == config.eos:
+        done = rank([Candidate(before, total, 0.0, True)], alpha)
+        root = BeamNode(-1, step, before[-1] if before else config.bos, total - logprob, "beam")
+        tree = [root, BeamNode(0, step + 1, token, total, "finished")]
+        return Continuation(
+            [hypothesis(translator, done[0])], done, Prefix(before, total - logprob), step + 1, tree, done
+        )
+    most = limit(translator, decoding.source_ids)
+    if step + 1 >= most:
+        raise ValueError(f"This translation may have {most} word pieces at most, so none can follow here.")
+    twin = decoding.state.fork(step + 1)
+    twin.watch = False
+    return _search(translator, twin, Prefix([*before, token], total), most, beam, alpha, reused=step + 1)
+
+
+# -- before and after -----------------------------------------------------------------------------------------------
+
+
+def word_difference(before: str, after: str) -> list[tuple[str, str]]:
+    """Words of two texts in reading order: (" ", both have it), ("-", only the first), ("+", only the second)."""
+    old, new = before.split(), after.split()
+    out: list[tuple[str, str]] = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            out += [(" ", word) for word in old[i:j]]
+        else:
+            out += [("-", word) for word in old[i:j]] + [("+", word) for word in new[k:m]]
+    return out
+
+
+@torch.inference_mode()
+def logprob(
+    translator: Translator, source_ids: Sequence[int], ids: Sequence[int], finished: bool = True,
+    surgery: Surgery | None = None,
+) -> float:
+    """Log-probability (nats, eos included if finished) of an output, read step by step, with a surgery or without."""
+    config = translator.model.config
+    labels = [*ids, config.eos] if finished else list(ids)
+    return read_prefix(open_decoder(translator, source_ids, surgery), labels, config.bos, translator.device).logprob
+
+
+@dataclass
+class Outcome:
+    """A translation before and after a surgery."""
+
+    before: Hypothesis  # the translation as it was; its log-probability is read anew from the whole model
+    forced: float  # log-probability of the same words under the surgery
+    after: Hypothesis  # the new translation, rated by the changed model
+    after_ids: list[int]
+    whole: float  # log-probability of the new translation in the whole model
+    difference: list[tuple[str, str]]  # `word_difference`
+    search: Continuation
+
+    @property
+    def change(self) -> float:
+        """Of the old translation's log-probability by the surgery; below 0 if what was changed had helped it."""
+        return self.forced - self.before.logprob
+
+
+@torch.inference_mode()
+def operate(
+    translator: Translator, translation: Translation, surgery: Surgery, sentence: int = 0, hypothesis_number: int = 0,
+    beam: int = 4, alpha: float = 0.6,
+) -> Outcome:
+    """Translates a sentence again with a changed model, and rates old and new translation with and without the change.
+
+    Raises `ValueError` with one sentence if the surgery does not fit, or the sentence was copied without the model.
+    """
+    found, ids = chosen(translation, sentence, hypothesis_number)
+    source_ids = found.source_ids
+    finished = len(ids) < limit(translator, source_ids)
+    old = logprob(translator, source_ids, ids, finished)
+    before = hypothesis(translator, Candidate(ids, old, old / length_penalty(len(ids) + finished, alpha), finished))
+    search = decode_from(translator, source_ids, (), beam, alpha, surgery)
+    after = search.hypotheses[0]
+    best = search.candidates[0]
+    return Outcome(
+        before,
+        logprob(translator, source_ids, ids, finished, surgery),
+        after,
+        best.ids,
+        logprob(translator, source_ids, best.ids, best.finished),
+        word_difference(before.text, after.text),
+        search,
+    )
