@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from training.recipe import Task
+from training.weights import fill
 
 PREFIX = "step-"
 
@@ -82,11 +83,15 @@ def save_checkpoint(checkpoints: Path, step: int, task: Task, generator_states: 
 
 
 def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Restores modules and optimizers of `task`; returns state.json and the random generators' states."""
+    """Restores modules and optimizers of `task`; returns state.json and the random generators' states.
+
+    Raises ValueError with one sentence when the weights are of another network or size.
+    """
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     models = load_file(folder / "model.safetensors")
     for name, module in task.modules.items():
-        module.load_state_dict({k[len(name) + 1:]: v for k, v in models.items() if k.startswith(name + "/")})
+        own = {k[len(name) + 1:]: v for k, v in models.items() if k.startswith(name + "/")}
+        fill(module, own, f"the module '{name}' of this recipe")
     tensors = load_file(folder / "optimizer.safetensors")
     for name, optimizer in task.optimizers.items():
         values: dict[int, dict[str, Tensor]] = {}
@@ -94,6 +99,8 @@ def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str,
             if key.startswith(name + "/"):
                 _, index, field = key.split("/")
                 values.setdefault(int(index), {})[field] = value
+        if name not in state["param_groups"]:
+            raise ValueError(f"The checkpoint holds no state of the optimizer '{name}': it is of another recipe.")
         optimizer.load_state_dict({"state": values, "param_groups": state["param_groups"][name]})
     generators = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.startswith("generator/")}
     return state, generators

@@ -4,6 +4,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
+import shutil
 import sys
 import typing
 from pathlib import Path
@@ -11,9 +13,10 @@ from typing import Callable
 
 import torch
 
-from training.loop import TrainingFailed, fit
+from training.checkpoint import average_checkpoints, latest_checkpoint, list_checkpoints
+from training.loop import TrainingFailed, fit, log_quietly
 from training.recipe import Recipe, Task
-from training.run import Run
+from training.run import Run, RunInUse
 
 
 def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets: dict[str, dict],
@@ -24,13 +27,16 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
         build: makes the Task from a finished recipe.
         presets: name -> the fields that differ from the dataclass's defaults. The first one is the default.
 
-    With `--resume` the recipe of the run folder is used, with the fields given on the command line over it.
+    With `--resume` the recipe of the run folder is used, with `--fork` that of the other run, and the fields given on
+    the command line over it.
     Mistakes of the user are printed as one sentence on standard error (status 2).
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--preset", choices=list(presets), default=next(iter(presets)))
     parser.add_argument("--run", type=Path, required=True, metavar="DIR", help="run folder")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
+    parser.add_argument("--fork", type=Path, metavar="DIR", help="begin as a copy of this run's newest checkpoint")
+    parser.add_argument("--fork-step", type=int, metavar="N", help="of its checkpoint of update N instead")
     parser.add_argument("--export", type=Path, metavar="DIR", help="write the trained weights there at the end")
     hints = typing.get_type_hints(recipe_class)
     for field in dataclasses.fields(recipe_class):
@@ -42,27 +48,64 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     options = parser.parse_args(argv)
     names = {f.name for f in dataclasses.fields(recipe_class)}
     given = {k: v for k, v in vars(options).items() if k in names and v is not None}
-    try:
+    run = Run(options.run)
+
+    def work() -> None:
         fields = dict(presets[options.preset])
-        if options.resume and (options.run / "recipe.json").exists():
-            saved = Run(options.run).recipe()
-            fields = {k: v for k, v in saved.items() if k in names}
+        if options.resume and not options.fork and (run.folder / "recipe.json").exists():
+            fields = {k: v for k, v in run.recipe().items() if k in names}
+        if not options.fork:
+            recipe_class(**{**fields, **given}).check()  # before the folder is made
+        if int(os.environ.get("RANK", "0")) == 0:
+            run.acquire()
+        if options.fork:
+            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+                raise ValueError("A fork is made by one process; stop it after its first update and resume it with several.")
+            fields = {k: v for k, v in run.fork(Run(options.fork), options.fork_step).items() if k in names}
         recipe = recipe_class(**{**fields, **given})
         recipe.check()
         print(json.dumps(dataclasses.asdict(recipe)), flush=True)
         torch.manual_seed(recipe.seed)  # the initial weights
         task = build(recipe)
-        outcome = fit(task, recipe, options.run, resume=options.resume)
-        if options.export:
-            for module in task.modules.values():
-                module.eval()
-            task.export(options.export)
-    except (ValueError, RuntimeError, OSError) as error:
-        if isinstance(error, RuntimeError) and not isinstance(error, TrainingFailed) and "training in" not in str(error):
-            raise  # a fault of the program, not of the user
+        outcome = fit(task, recipe, run, resume=options.resume or bool(options.fork))
+        if options.export and int(os.environ.get("RANK", "0")) == 0:
+            export(task, recipe, run, options.export)
+        print(outcome, flush=True)
+
+    def work_and_tell() -> None:
+        try:
+            work()
+        except (ValueError, OSError) as error:
+            # The page made the folder before this process began, and waits there for a word.
+            if run.held and run.command() and not any(run.events()):
+                log_quietly(run, "failed", reason=str(error))
+            raise
+
+    new = not run.folder.exists()
+    status = one_sentence(work_and_tell)
+    if status and new and run.held and latest_checkpoint(run.checkpoints) is None or status and new and options.fork:
+        shutil.rmtree(run.folder, ignore_errors=True)  # nothing came of it
+    run.release()
+    return status
+
+
+def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:
+    """Writes the trained weights: the mean of the last `recipe.average` checkpoints, of fewer where there are fewer."""
+    number = min(recipe.average, len(list_checkpoints(run.checkpoints)))
+    if number > 1:
+        task.modules["model"].load_state_dict(average_checkpoints(run.folder, number))
+    for module in task.modules.values():
+        module.eval()
+    task.export(folder)
+
+
+def one_sentence(work: Callable[[], object]) -> int:
+    """Runs a command's work. A mistake of the user is one sentence on standard error; returns the exit status, 0 or 2."""
+    try:
+        work()
+    except (ValueError, OSError, RunInUse, TrainingFailed) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(outcome, flush=True)
     return 0
 
 

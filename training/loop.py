@@ -1,10 +1,10 @@
 """The one training loop. It owns time, files and devices; a Task owns the tensors.
 
-    take the lock; resume from the newest checkpoint
+    take the lock; resume from the newest checkpoint; before the first update: evaluate, sample
     for every update:
-        learning rate(step) -> micro-batches(step) -> backward, clip, optimizer step -> check for NaN
+        learning rate(step) -> micro-batches(step) -> backward, check for NaN, clip, optimizer step
         now and then: log, evaluate, sample, checkpoint
-        asked to stop: save and return
+        asked to stop, out of patience or at a limit: save and return
 """
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class Trainer:
         self.accelerator, self.task, self.recipe = accelerator, task, recipe
         self.world, self.rank, self.device = accelerator.num_processes, accelerator.process_index, accelerator.device
         self.gradient_norms: dict[str, float] = {}
+        self.broken: str | None = None  # the optimizer whose gradient was not finite
 
     def autocast(self):
         """Context in which networks run in the recipe's precision."""
@@ -49,12 +50,18 @@ class Trainer:
         self.accelerator.backward(loss)
 
     def step(self, name: str) -> None:
-        """Clips (or only measures) the gradient of one optimizer, makes its step, and clears the gradient."""
+        """Clips (or only measures) the gradient of one optimizer, makes its step, and clears the gradient.
+
+        A gradient that is not finite makes no step: the weights stay good, and the loop ends the run.
+        """
         optimizer = self.task.optimizers[name]
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         limit = self.recipe.clip or math.inf
-        self.gradient_norms[name] = torch.nn.utils.clip_grad_norm_(parameters, limit)
-        optimizer.step()
+        self.gradient_norms[name] = float(torch.nn.utils.clip_grad_norm_(parameters, limit))
+        if math.isfinite(self.gradient_norms[name]):
+            optimizer.step()
+        else:
+            self.broken = name
         optimizer.zero_grad(set_to_none=True)
 
     def total(self, value: float) -> float:
@@ -64,14 +71,17 @@ class Trainer:
         return float(self.accelerator.reduce(torch.tensor(float(value), device=self.device, dtype=torch.float64)))
 
 
-def fit(task: Task, recipe: Recipe, folder: Path | str, resume: bool = False, quiet: bool = False) -> str:
+def fit(task: Task, recipe: Recipe, folder: Run | Path | str, resume: bool = False, quiet: bool = False) -> str:
     """Trains `task` to `recipe.steps` updates in the run folder; returns 'finished' or 'stopped'.
 
-    SIGTERM, SIGINT or a file `STOP` in the folder end it after the current update, with a checkpoint.
+    folder: a path, or a Run whose lock the caller may hold already.
+
+    SIGTERM, SIGINT or a file `STOP` in the folder end it after the current update, with a checkpoint; so do the
+    recipe's limits. It is finished early when `recipe.patience` evaluations in a row were no better than the best.
     With `resume` it goes on from the newest whole checkpoint; the updates are then the same, bit for bit, as
     without the interruption (same machine, torch version and number of threads).
 
-    Raises RuntimeError when another process trains in this folder, ValueError when the folder already holds a run and
+    Raises RunInUse when another process trains in this folder, ValueError when the folder already holds a run and
     `resume` is False, TrainingFailed on a loss that is not finite and on a full disk.
     """
     from accelerate import Accelerator
@@ -84,41 +94,46 @@ def fit(task: Task, recipe: Recipe, folder: Path | str, resume: bool = False, qu
     accelerator = Accelerator(cpu=cpu, mixed_precision=recipe.precision,
                               kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)])
     main = accelerator.is_main_process
-    run = Run(folder)
-    if main:
+    run = folder if isinstance(folder, Run) else Run(folder)
+    if main and not run.held:
         run.acquire()
     try:
         last = latest_checkpoint(run.checkpoints)
         if not resume and (last or (run.events_file.exists() and any(run.events()))):
             raise ValueError(f"'{run.folder.name}' already holds a run; add --resume to go on, or choose another folder.")
         torch.manual_seed(recipe.seed + accelerator.process_index)
-        start, best = 0, None
+        start, best, seconds = 0, None, 0.0
         if last:
             state, generators = load_checkpoint(last, task)
-            start, best = state["step"], state.get("best")
+            start, best, seconds = state["step"], state.get("best"), state.get("seconds", 0.0)
             _restore_generators(generators, accelerator.process_index)
         if main:
             _describe(task, run, new=last is None)
             run.write_recipe(recipe, type(task).__name__)
+            run.write_plan(*_plan(task, recipe))
             run.rewind(start)
-            run.stop_file.unlink(missing_ok=True)
             run.log("start", step=start, steps=recipe.steps, device=str(accelerator.device), processes=accelerator.num_processes,
                     threads=torch.get_num_threads(), torch=torch.__version__, process=os.getpid(),
                     parameters={k: sum(p.numel() for p in m.parameters()) for k, m in task.modules.items()})
-        return _loop(task, recipe, run, accelerator, start, best, quiet)
+        return _loop(task, recipe, run, accelerator, start, best, seconds, quiet)
     except TrainingFailed as error:
         if main:
-            _log_quietly(run, "failed", reason=str(error))
+            log_quietly(run, "failed", reason=str(error))
         raise
+    except OSError as error:
+        failure = TrainingFailed(f"{_disk(error)}; the last checkpoint is good. Make room and resume.")
+        if main:
+            log_quietly(run, "failed", reason=str(failure))
+        raise failure from error
     except Exception as error:
         if main and not isinstance(error, ValueError):
-            _log_quietly(run, "failed", reason=f"{type(error).__name__}: {error}")
+            log_quietly(run, "failed", reason=f"{type(error).__name__}: {error}")
         raise
     finally:
         run.release()
 
 
-def _loop(task, recipe, run, accelerator, start, best, quiet) -> str:
+def _loop(task, recipe, run, accelerator, start, best, seconds, quiet) -> str:
     main = accelerator.is_main_process
     trainer = Trainer(accelerator, task, recipe)
     task.wrapped = {}
@@ -136,10 +151,12 @@ def _loop(task, recipe, run, accelerator, start, best, quiet) -> str:
 
     stop = threading.Event()
     restore = _on_signals(stop)
-    clock, items, since = time.perf_counter(), 0, {}
-    logged = start
-    began, last_save = time.perf_counter(), start
+    items, since, logged, last_save = 0, {}, start, start
+    began = clock = time.perf_counter()
     try:
+        if start == 0 and recipe.evaluate_every:  # what the untrained network does: the first picture of the story
+            _evaluate(task, recipe, run, main, 0, quiet)
+            clock = time.perf_counter()
         _train_mode(task, True)
         for step in range(start + 1, recipe.steps + 1):
             rates = task.learning_rates(step)
@@ -152,53 +169,93 @@ def _loop(task, recipe, run, accelerator, start, best, quiet) -> str:
                 items += task.count(batch)
                 batches.append(batch)
             terms = task.update(batches, trainer)
+            _check_finite(terms, trainer, step)
             for name, value in terms.items():
-                if not math.isfinite(value):
-                    raise TrainingFailed(f"The loss term '{name}' became {value} at update {step}; the run stopped and "
-                                         "its last checkpoint is good. Lower the learning rate and resume.")
                 since[name] = since.get(name, 0.0) + value
             if main and (step - logged >= recipe.log_every or step == recipe.steps):
                 now = time.perf_counter()
                 n, elapsed = step - logged, now - clock
-                norms = {k: float(v) for k, v in trainer.gradient_norms.items()}
                 means = {k: v / n for k, v in since.items()}
-                run.log("log", step=step, losses=means, learning_rates=rates, gradient_norms=norms,
+                run.log("log", step=step, losses=means, learning_rates=rates, gradient_norms=dict(trainer.gradient_norms),
                         items_per_second=items * trainer.world / elapsed, seconds_per_step=elapsed / n,
                         seconds_left=(recipe.steps - step) * (now - began) / (step - start), memory_mb=_memory_mb())
                 if not quiet:
                     shown = "  ".join(f"{k} {v:.4f}" for k, v in means.items())
                     print(f"step {step}/{recipe.steps}  {shown}  {elapsed / n:.3f} s/step", flush=True)
                 clock, items, since, logged = now, 0, {}, step
-            if run.stop_file.exists() or stop.is_set():
-                stop.set()
-            ending = _any(stop.is_set(), trainer)
             final = step == recipe.steps
-            figures = None
             if recipe.evaluate_every and (step % recipe.evaluate_every == 0 or final):
-                figures = _evaluate(task, recipe, run, main, step, quiet)
+                best = _compare(task.best, best, _evaluate(task, recipe, run, main, step, quiet), step)
                 clock = time.perf_counter()
-                if task.best and figures and task.best[0] in figures:
-                    better = max if task.best[1] == "max" else min
-                    value = figures[task.best[0]]
-                    if best is None or (better(value, best["value"]) == value and value != best["value"]):
-                        best = {"step": step, "value": value}
-            chosen = best is not None and best["step"] == step
-            if step % recipe.save_every == 0 or final or ending or chosen:
-                _save(task, recipe, run, accelerator, step, best)
+            # One process decides for all: the others have seen neither the figures nor the clock.
+            chosen = _any(best is not None and best["step"] == step, trainer)
+            early = _any(bool(recipe.patience and best and best["waited"] >= recipe.patience), trainer)
+            spent = seconds + time.perf_counter() - began
+            limit = _limit(recipe, run, spent, saving=step % recipe.save_every == 0) if main else ""
+            ending = _any(bool(limit) or stop.is_set() or run.stop_file.exists(), trainer)
+            if step % recipe.save_every == 0 or final or ending or chosen or early:
+                _save(task, recipe, run, accelerator, step, best, spent)
                 last_save = step
                 clock = time.perf_counter()
+            if early and not final:
+                if main:
+                    run.log("finished", step=step, reason=f"{recipe.patience} evaluations were no better than that of "
+                                                          f"update {best['step']}")
+                return "finished"
             if ending and not final:
                 if main:
-                    run.log("stopped", step=step)
+                    run.log("stopped", step=step, **({"reason": limit} if limit else {}))
                     run.stop_file.unlink(missing_ok=True)
                 return "stopped"
         if last_save < recipe.steps and start < recipe.steps:
-            _save(task, recipe, run, accelerator, recipe.steps, best)
+            _save(task, recipe, run, accelerator, recipe.steps, best, seconds + time.perf_counter() - began)
         if main:
             run.log("finished", step=max(start, recipe.steps))
         return "finished"
     finally:
         restore()
+
+
+def _check_finite(terms: dict[str, float], trainer: Trainer, step: int) -> None:
+    """Raises TrainingFailed that names the first loss term, or else the gradient, that is not finite."""
+    bad = next((f"The loss term '{name}' became {value}" for name, value in terms.items() if not math.isfinite(value)), "")
+    if not bad and trainer.broken:
+        bad = f"The gradient of '{trainer.broken}' became {trainer.gradient_norms[trainer.broken]}"
+    if bad:
+        raise TrainingFailed(f"{bad} at update {step}; the run stopped and its last checkpoint is good. "
+                             "Lower the learning rate and resume.")
+
+
+def _compare(goal: tuple[str, str] | None, best: dict | None, figures: dict[str, float] | None, step: int) -> dict | None:
+    """The best evaluation so far: its step and value, and how many evaluations there were since then (`waited`)."""
+    if not goal or not figures or goal[0] not in figures:
+        return best
+    value = figures[goal[0]]
+    if best is None:
+        return {"step": step, "value": value, "waited": 0} if math.isfinite(value) else None
+    if (value > best["value"] if goal[1] == "max" else value < best["value"]):
+        return {"step": step, "value": value, "waited": 0}
+    return {**best, "waited": best.get("waited", 0) + 1}
+
+
+def _limit(recipe: Recipe, run: Run, seconds: float, saving: bool) -> str:
+    """Which of the recipe's limits was reached, as a sentence; empty if none was."""
+    if recipe.max_minutes and seconds > 60 * recipe.max_minutes:
+        return f"it reached its limit of {recipe.max_minutes:g} minutes"
+    # The folder grows when a checkpoint is written, so its size is looked at then.
+    if recipe.max_megabytes and saving and run.megabytes() > recipe.max_megabytes:
+        return f"its folder reached its limit of {recipe.max_megabytes:g} MB"
+    return ""
+
+
+def _plan(task: Task, recipe: Recipe, points: int = 200) -> tuple[str, dict[str, list[tuple[int, float]]]]:
+    """The learning rate's formula, and its value at up to `points` steps of the whole run, by optimizer."""
+    steps = sorted({max(1, round(i * recipe.steps / points)) for i in range(points + 1)} | {1, recipe.steps})
+    rates: dict[str, list[tuple[int, float]]] = {}
+    for step in steps:
+        for name, rate in task.learning_rates(step).items():
+            rates.setdefault(name, []).append((step, rate))
+    return task.formula, rates
 
 
 def _describe(task: Task, run: Run, new: bool) -> None:
@@ -240,19 +297,22 @@ def _evaluate(task, recipe, run, main, step, quiet):
     return figures
 
 
-def _save(task, recipe, run, accelerator, step, best) -> None:
+def _save(task, recipe, run, accelerator, step, best, seconds) -> None:
     accelerator.wait_for_everyone()
     generators = _generators(accelerator)
     if not accelerator.is_main_process:
         return
     try:
-        folder = save_checkpoint(run.checkpoints, step, task, generators, {"best": best})
+        folder = save_checkpoint(run.checkpoints, step, task, generators, {"best": best, "seconds": round(seconds, 1)})
     except OSError as error:
-        reason = "The disk is full" if error.errno == errno.ENOSPC else f"The disk refused the write ({error.strerror})"
-        raise TrainingFailed(f"{reason}, so the checkpoint of update {step} was not written; the one before it is "
+        raise TrainingFailed(f"{_disk(error)}, so the checkpoint of update {step} was not written; the one before it is "
                              "good. Make room and resume.") from error
     prune(run.checkpoints, recipe.keep_last, best and best["step"])
     run.log("checkpoint", step=step, folder=folder.name)
+
+
+def _disk(error: OSError) -> str:
+    return "The disk is full" if error.errno == errno.ENOSPC else f"The disk refused to be written or read ({error.strerror or error})"
 
 
 def _generators(accelerator) -> dict[str, Tensor]:
@@ -317,8 +377,8 @@ def _on_signals(stop: threading.Event):
     return restore
 
 
-def _log_quietly(run: Run, event: str, **fields: Any) -> None:
+def log_quietly(run: Run, event: str, **fields: Any) -> None:
     try:
         run.log(event, **fields)
     except OSError:  # the disk is full: the caller's exception says so
-        pass
+        return

@@ -30,12 +30,21 @@ class Recipe:
     compile: bool = False  # torch.compile the modules
     threads: int = 0  # torch's CPU threads; 0 = torch's own choice
     clip: float = 0.0  # largest gradient norm; 0 = no clipping
+    patience: int = 0  # evaluations without a better figure after which the run ends; 0 = goes on to the last update
+    average: int = 1  # checkpoints whose mean is exported
+    max_minutes: float = 0.0  # after so long, over all resumes, the run saves and stops; 0 = no limit
+    max_megabytes: float = 0.0  # when the run folder is larger than this, the run saves and stops; 0 = no limit
 
     def check(self) -> None:
         """Raises ValueError with one sentence when fields contradict each other."""
-        for name in ("steps", "log_every", "save_every", "keep_last", "accumulate"):
+        for name in ("steps", "log_every", "save_every", "keep_last", "accumulate", "average"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}.")
+        for name in ("evaluate_every", "patience", "threads", "clip", "max_minutes", "max_megabytes"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be 0 or more, but is {getattr(self, name)}.")
+        if self.patience and not self.evaluate_every:
+            raise ValueError("patience counts evaluations, so evaluate_every must be more than 0.")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision must be 'no' or 'bf16', but is '{self.precision}'.")
 
@@ -48,12 +57,14 @@ class Task:
         optimizers: saved and restored by name.
         weights: weight of each named loss term; a missing name weighs 1, a weight of 0 only logs the term.
         best: name of the validation figure that chooses the best checkpoint, and "max" or "min"; or None.
+        formula: the learning rate's formula, as text for a reader.
     """
 
     modules: dict[str, nn.Module]
     optimizers: dict[str, torch.optim.Optimizer]
     weights: dict[str, float] = {}
     best: tuple[str, str] | None = None
+    formula: str = ""
     wrapped: dict[str, nn.Module] | None = None  # set by the loop: the modules as prepared for several processes
 
     @property

@@ -4,7 +4,11 @@
     RUN/events.jsonl                one JSON object a line: start, log, evaluation, checkpoint, and how it ended
     RUN/checkpoints/step-00000500/  model.safetensors, optimizer.safetensors, state.json
     RUN/samples/step-00000500/      pictures or texts of fixed inputs
+    RUN/plan.json                   the learning rate's formula and its values over the whole run
     RUN/model/                      what the weights need besides to be used: a tokenizer, its config.json
+    RUN/data/                       data that was uploaded for this run
+    RUN/command.json                the command and process, where the page started it
+    RUN/output.log                  what the process printed, where the page started it
     RUN/lock                        held (flock) by the process that trains; it names the process
     RUN/STOP                        asks that process to finish the step, save and end
 """
@@ -14,13 +18,19 @@ import dataclasses
 import fcntl
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any, Iterator
 
 from training.recipe import Recipe
 
+_BORN = time.time()
 ENDINGS = ("finished", "stopped", "failed")
+
+
+class RunInUse(RuntimeError):
+    """Another process trains in the folder."""
 
 
 class Run:
@@ -39,6 +49,10 @@ class Run:
         return self.folder / "model"
 
     @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
     def events_file(self) -> Path:
         return self.folder / "events.jsonl"
 
@@ -54,7 +68,7 @@ class Run:
     def acquire(self) -> None:
         """Takes the lock for this process.
 
-        Raises RuntimeError when another process trains in this folder.
+        Raises RunInUse when another process trains in this folder.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         handle = open(self.folder / "lock", "a+", encoding="utf-8")
@@ -64,12 +78,22 @@ class Run:
             handle.seek(0)
             owner = handle.read().strip() or "unknown"
             handle.close()
-            raise RuntimeError(f"Another process (number {owner}) is training in '{self.folder.name}'; "
+            raise RunInUse(f"Another process (number {owner}) is training in '{self.folder.name}'; "
                                "stop it first or choose another run folder.") from None
         handle.truncate(0)
         handle.write(f"{os.getpid()}\n")
         handle.flush()
         self._lock = handle
+        command = self.command()
+        ours = command.get("process") in (os.getpid(), os.getppid())
+        # A wish to stop from before this process was started was meant for another one.
+        if self.stop_file.exists() and self.stop_file.stat().st_mtime < (command["time"] if ours else _BORN):
+            self.stop_file.unlink()
+
+    @property
+    def held(self) -> bool:
+        """True while this object holds the lock."""
+        return self._lock is not None
 
     def release(self) -> None:
         if self._lock is not None:
@@ -82,6 +106,10 @@ class Run:
         temporary = self.folder / "recipe.json.part"
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, self.folder / "recipe.json")
+
+    def write_plan(self, formula: str, rates: dict[str, list[tuple[int, float]]]) -> None:
+        """Writes plan.json: how the learning rate of each optimizer is meant to go."""
+        (self.folder / "plan.json").write_text(json.dumps(_plain({"formula": formula, "rates": rates})), encoding="utf-8")
 
     def log(self, event: str, **fields: Any) -> None:
         """Appends one line to the event log. Numbers that are not finite become strings, as JSON has none."""
@@ -99,6 +127,33 @@ class Run:
         temporary.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept), encoding="utf-8")
         os.replace(temporary, self.events_file)
 
+    def fork(self, source: Run, step: int | None = None) -> dict[str, Any]:
+        """Makes this new folder begin as a copy of `source` at one of its checkpoints; returns the recipe to change.
+
+        The log and the samples up to there come along, and uploaded data, so that either run may be deleted.
+        step: which checkpoint, None = the newest. Raises ValueError when there is none, or this folder is in use.
+        """
+        from training.checkpoint import find_checkpoint, step_of  # these build on this module
+
+        if any(self.events()) or self.checkpoints.exists():
+            raise ValueError(f"'{self.folder.name}' already holds a run; choose another folder for the fork.")
+        fields = source.recipe()
+        chosen = find_checkpoint(source.checkpoints, step)
+        step = step_of(chosen)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        parts = [source.model, source.data] + [f for f in (source.folder / "samples").glob("step-*") if int(f.name[5:]) <= step]
+        for part in filter(Path.is_dir, parts):
+            # Nothing in these folders is ever written again, so a second name for each file is enough.
+            shutil.copytree(part, self.folder / part.relative_to(source.folder), copy_function=_link, dirs_exist_ok=True)
+        kept = [e for e in source.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
+        self.events_file.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept), encoding="utf-8")
+        self.log("fork", step=step, source=source.folder.name)
+        part = self.checkpoints / f".part-fork-{step}"
+        shutil.copytree(chosen, part)
+        os.replace(part, self.checkpoints / chosen.name)
+        old, new = str(source.data), str(self.data)
+        return {k: new + v[len(old):] if isinstance(v, str) and v.startswith(old) else v for k, v in fields.items()}
+
     # -- reading -------------------------------------------------------------------------------------------------
 
     def recipe(self) -> dict[str, Any]:
@@ -107,6 +162,40 @@ class Run:
             return json.loads((self.folder / "recipe.json").read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError):
             raise ValueError(f"'{self.folder.name}' is not a run folder: recipe.json is missing or damaged.") from None
+
+    def command(self) -> dict[str, Any]:
+        """What the page started here last: `shell` (the command as text), `process` (its number) and `time`; or empty."""
+        try:
+            return json.loads((self.folder / "command.json").read_text(encoding="utf-8"))
+        except (OSError, json.JSONDecodeError):
+            return {}
+
+    def output(self, lines: int = 40) -> list[str]:
+        """The last lines that the process printed, where the page started it."""
+        try:
+            with open(self.folder / "output.log", "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 400 * lines))
+                text = file.read().decode("utf-8", errors="replace")
+        except OSError:
+            return []
+        return [line.rstrip() for line in text.replace("\r", "\n").splitlines() if line.strip()][-lines:]
+
+    def plan(self) -> dict[str, Any]:
+        """`formula` and `rates` of plan.json; empty ones where the file is missing or damaged."""
+        try:
+            return json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
+        except (OSError, json.JSONDecodeError):
+            return {"formula": "", "rates": {}}
+
+    def megabytes(self) -> float:
+        """Size of all files of the run."""
+        size = 0
+        for file in self.folder.rglob("*"):
+            try:
+                size += file.stat().st_size if file.is_file() else 0
+            except OSError:  # deleted meanwhile
+                continue
+        return size / 1e6
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The event log, oldest first. A half-written last line (a killed process) is left out."""
@@ -144,11 +233,11 @@ class Run:
 
 def list_runs(folder: Path) -> list[str]:
     """Names of the run folders directly below `folder`, the one that was written last first; empty if there is none."""
-    found = [recipe.parent for recipe in folder.glob("*/recipe.json")]
+    found = {file.parent for name in ("recipe.json", "command.json") for file in folder.glob(f"*/{name}")}
 
     def written(run: Path) -> float:
         times = [0.0]
-        for file in (run / "recipe.json", run / "events.jsonl"):
+        for file in (run / "recipe.json", run / "events.jsonl", run / "command.json"):
             try:
                 times.append(file.stat().st_mtime)
             except OSError:  # not written yet, or deleted meanwhile
@@ -163,6 +252,14 @@ def open_run(folder: Path, name: str) -> Run:
     if name not in list_runs(folder):
         raise ValueError(f"There is no run {name!r} any more; choose another one.")
     return Run(folder / name)
+
+
+def _link(source: str, target: str) -> None:
+    """A second name for a file; a copy where the file system has none."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Trains a Transformer by the recipe of section 5: `python -m transformer.train --preset tiny --data DIR --run DIR`.
+"""Trains a Transformer by the recipe of section 5: `python -m transformer.train --preset multi30k --data DIR --run DIR`.
 
 DIR holds train.tsv(.gz) or train.csv(.gz), and val.* where there is one, with one column a language:
 `--source en --target de` names the columns. A single file works too; then one pair in a hundred is held out.
@@ -14,9 +14,10 @@ import functools
 import math
 import random
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,11 +25,12 @@ import training
 from training import Recipe, Task
 from training.weights import save_config, save_model
 from transformer import config as configs
+from transformer import grammar
 from transformer.config import TransformerConfig
 from transformer.data import Batch, ParallelData, find_split, read_parallel
 from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
-from transformer.schedule import learning_rate
+from transformer.schedule import learning_rate, ramped_dropout
 from transformer.tokenizer import STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
 from transformer.verbatim import with_stand_ins
@@ -39,7 +41,7 @@ class TranslationRecipe(Recipe):
     """Section 5 of the paper, and where the text is. Figures are the paper's unless a preset says otherwise."""
 
     size: str = "base"  # a name of config.PRESETS
-    data: str = ""  # folder with train.* and val.*, or one file
+    data: str = ""  # folder with train.* and val.*, or one file, or "grammar" for the sentences of transformer.grammar
     source: str = "en"  # column of the source
     target: str = "de"  # column of the target
     directions: str = ""  # several "source-target" with blanks between; instead of source and target
@@ -50,6 +52,7 @@ class TranslationRecipe(Recipe):
     warmup: int = 4000  # warm-up steps of equation 3 (5.3)
     rate_scale: float = 1.0  # factor on equation 3; the paper has 1
     dropout: float = -1.0  # P_drop; -1 = as the size has it
+    dropout_ramp: int = 0  # updates over which P_drop rises from 0 (schedule.ramped_dropout); the paper has none
     label_smoothing: float = -1.0  # epsilon_ls; -1 = as the size has it
     neighbourhood: int = 0  # r of restricted self-attention; 0 = unrestricted
     average: int = 5  # checkpoints averaged for the exported weights (6.1)
@@ -92,9 +95,12 @@ class TranslationRecipe(Recipe):
 
 
 PRESETS: dict[str, dict] = {
+    # two minutes on a laptop, with nothing to download: the sentences of transformer.grammar
+    "tiny": dict(size="mini", data=grammar.NAME, vocab_size=300, tokens=1024, max_length=64, warmup=150, rate_scale=0.3,
+                 dropout=0.0, steps=800, log_every=10, save_every=100, evaluate_every=100, keep_last=9, average=3, threads=1),
     # Multi30k on one CPU core, 0.3 s an update; the start of the shipped weights. So narrow a model needs a low rate: with
     # a peak above 2e-3 its attention over the source stays uniform, and it learns a bag of words.
-    "tiny": dict(size="tiny", vocab_size=8000, tokens=2048, warmup=400, rate_scale=0.2, dropout=0.1, steps=8000,
+    "multi30k": dict(size="tiny", vocab_size=8000, tokens=2048, warmup=400, rate_scale=0.2, dropout=0.1, steps=8000,
                  save_every=100, evaluate_every=400, keep_last=8, average=8),
     # a few hundred thousand pairs of general text in several directions, one CPU core, 2 s an update, over days: nothing
     # is seen more than a few times, so little dropout
@@ -121,6 +127,10 @@ def load_splits(
     Without a validation file, every hundredth pair (at least one) is held out.
     """
     source, target = source or recipe.source, target or recipe.target
+    if recipe.data == grammar.NAME:
+        if {source, target} != {"en", "de"}:
+            raise ValueError(f"The sentences of {grammar.NAME!r} are in en and de, not in {source} and {target}.")
+        return tuple([pair if source == "en" else pair[::-1] for pair in part] for part in grammar.splits())
     path = Path(recipe.data)
     if path.is_file():
         train, val = path, None
@@ -141,6 +151,7 @@ class TranslationTask(Task):
     """What the training loop needs to know of a Transformer."""
 
     best = ("loss", "min")
+    formula = "scale · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)   (equation 3)"
 
     def __init__(self, recipe: TranslationRecipe) -> None:
         self.recipe = recipe
@@ -197,7 +208,8 @@ class TranslationTask(Task):
         number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
         # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
         batches = self.order(number // self.per_epoch)
-        return self.data.collate(batches[number % self.per_epoch % len(batches)], self.config.neighbourhood)
+        batch = self.data.collate(batches[number % self.per_epoch % len(batches)], self.config.neighbourhood)
+        return replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
 
     def count(self, batch: Batch) -> int:
         """Target tokens, eos included."""
@@ -205,6 +217,8 @@ class TranslationTask(Task):
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
         """The smoothed loss that is minimised, and the plain one, both in nats summed over target tokens."""
+        if batch.dropout is not None:
+            self.modules["model"].set_dropout(batch.dropout)
         hidden = self.networks["model"](batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
         # Only real positions reach the vocabulary: padding would cost as much as a word there.
         hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
@@ -233,6 +247,24 @@ class TranslationTask(Task):
                 found = translator.translate(source, *pair, beam=1)
                 lines += [f"source      {source}", f"reference   {reference}", f"translation {found.text}", ""]
         (folder / "translations.txt").write_text("\n".join(lines), encoding="utf-8")
+        self.save_attention(folder / "attention.npz")
+
+    def save_attention(self, file: Path) -> None:
+        """Every head's weights for one fixed validation pair, teacher-forced, so that training can be watched in them.
+
+        The file holds encoder (L, h, S, S), decoder (L, h, T, T) and cross (L, h, T, S) as float16, and their labels
+        source, read and said (what the decoder reads and what it should say), all without pickled objects.
+        """
+        device = next(self.modules["model"].parameters()).device
+        # About ten word pieces can be read at a glance.
+        chosen = min(range(min(100, len(self.val.pairs))), key=lambda i: abs(len(self.val.pairs[i][1]) - 10))
+        batch = self.val.collate([chosen], self.config.neighbourhood).to(device)
+        weights = self.modules["model"].attend(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
+        maps = {kind: torch.stack(getattr(weights, kind))[:, 0].float().cpu().numpy().astype(np.float16)
+                for kind in ("encoder", "decoder", "cross")}  # fmt: skip
+        tokens = {"source": batch.src[0], "read": batch.tgt[0], "said": batch.labels}
+        labels = {name: np.array(self.tokenizer.pieces(ids.tolist())) for name, ids in tokens.items()}
+        np.savez_compressed(file, **maps, **labels)
 
     def translator(self) -> Translator:
         """A Translator of the weights as they are now."""

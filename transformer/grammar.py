@@ -1,0 +1,91 @@
+"""English and German sentences out of a small grammar of our own: text for a first training, with nothing to download.
+
+The words agree in gender and case, and the verb moves (second place, last place), so that attention has to learn more
+than one word after the other.
+"""
+
+from __future__ import annotations
+
+import random
+
+NAME = "grammar"  # what stands for this text in the place of a file
+PEOPLE = [  # English, German, gender
+    ("dog", "Hund", "m"), ("cat", "Katze", "f"), ("child", "Kind", "n"), ("woman", "Frau", "f"), ("man", "Mann", "m"),
+    ("horse", "Pferd", "n"), ("bird", "Vogel", "m"), ("teacher", "Lehrerin", "f"), ("girl", "Mädchen", "n"),
+]  # fmt: skip
+THINGS = [
+    ("apple", "Apfel", "m"), ("book", "Buch", "n"), ("lamp", "Lampe", "f"), ("chair", "Stuhl", "m"),
+    ("flower", "Blume", "f"), ("house", "Haus", "n"), ("table", "Tisch", "m"), ("cup", "Tasse", "f"),
+    ("picture", "Bild", "n"),
+]  # fmt: skip
+ADJECTIVES = [
+    ("small", "klein"), ("old", "alt"), ("red", "rot"), ("blue", "blau"), ("young", "jung"), ("new", "neu"),
+    ("beautiful", "schön"),
+]  # fmt: skip
+VERBS = [  # present and base form of English; present, infinitive and participle of German
+    ("sees", "see", "seen", "sieht", "sehen", "gesehen"), ("finds", "find", "found", "findet", "finden", "gefunden"),
+    ("paints", "paint", "painted", "malt", "malen", "gemalt"), ("carries", "carry", "carried", "trägt", "tragen", "getragen"),
+    ("looks for", "look for", "looked for", "sucht", "suchen", "gesucht"), ("brings", "bring", "brought", "bringt", "bringen", "gebracht"),
+]  # fmt: skip
+PLACES = [
+    ("in the garden", "im Garten"), ("at the window", "am Fenster"), ("on the bridge", "auf der Brücke"),
+    ("in the morning", "am Morgen"), ("today", "heute"), ("behind the house", "hinter dem Haus"),
+]  # fmt: skip
+MODALS = [("can", "kann"), ("must", "muss"), ("wants to", "will")]
+ARTICLES = {  # (definite, case) -> article and adjective ending by gender
+    (True, "nominative"): {"m": ("der", "e"), "f": ("die", "e"), "n": ("das", "e")},
+    (True, "accusative"): {"m": ("den", "en"), "f": ("die", "e"), "n": ("das", "e")},
+    (False, "nominative"): {"m": ("ein", "er"), "f": ("eine", "e"), "n": ("ein", "es")},
+    (False, "accusative"): {"m": ("einen", "en"), "f": ("eine", "e"), "n": ("ein", "es")},
+}
+
+
+def noun_phrase(draw: random.Random, nouns: list, case: str) -> tuple[str, str]:
+    """A noun with its article and at most one adjective, in both languages."""
+    definite, (english, german, gender) = draw.random() < 0.5, draw.choice(nouns)
+    article, ending = ARTICLES[definite, case][gender]
+    words, worte = [english], [german]
+    if draw.random() < 0.6:
+        adjective, stem = draw.choice(ADJECTIVES)
+        words.insert(0, adjective)
+        worte.insert(0, stem + ending)
+    first = "the" if definite else "an" if words[0][0] in "aeiou" else "a"
+    return " ".join([first, *words]), " ".join([article, *worte])
+
+
+def sentence(draw: random.Random) -> tuple[str, str]:
+    """One English sentence and its German translation."""
+    who, wer = noun_phrase(draw, PEOPLE, "nominative")
+    what, was = noun_phrase(draw, draw.choice((PEOPLE, THINGS)), "accusative")
+    place, ort = draw.choice(PLACES)
+    sees, see, seen, sieht, sehen, gesehen = draw.choice(VERBS)
+    modal, kann = draw.choice(MODALS)
+    kind = draw.randrange(5)
+    if kind == 0:
+        pair = f"{who} {sees} {what} {place}", f"{wer} {sieht} {ort} {was}"
+    elif kind == 1:  # the verb stays in the second place
+        pair = f"{place} {who} {sees} {what}", f"{ort} {sieht} {wer} {was}"
+    elif kind == 2:  # and its infinitive goes to the end
+        pair = f"{who} {modal} {see} {what}", f"{wer} {kann} {was} {sehen}"
+    elif kind == 3:
+        pair = f"{who} has {seen} {what} {place}", f"{wer} hat {ort} {was} {gesehen}"
+    else:  # in a clause the verb itself goes to the end
+        says, sagt = noun_phrase(draw, PEOPLE, "nominative")
+        pair = f"{says} says that {who} {sees} {what}", f"{sagt} sagt, dass {wer} {was} {sieht}"
+    return tuple(text[0].upper() + text[1:] + "." for text in pair)
+
+
+def pairs(count: int, seed: int, without: set[tuple[str, str]] = frozenset()) -> list[tuple[str, str]]:
+    """`count` different (English, German) pairs, none of them in `without`; a function of its arguments alone."""
+    draw, found = random.Random(seed), {}
+    while len(found) < count:
+        pair = sentence(draw)
+        if pair not in without:
+            found[pair] = None
+    return list(found)
+
+
+def splits(train: int = 6000, val: int = 200, seed: int = 1) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Training and validation pairs; no validation sentence is among the training ones."""
+    held_out = pairs(val, seed)
+    return pairs(train, seed + 1, without=set(held_out)), held_out
