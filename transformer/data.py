@@ -72,10 +72,12 @@ class Batch:
     positions: Tensor  # (N,) indices of those positions in the flattened (B * T)
     src_mask: Tensor  # (B, 1, 1, S), True = may be looked at: no padding
     tgt_mask: Tensor  # (1, 1, T, T), True = may be looked at: itself and what is before; padding comes last, unseen
+    dropout: float | None = None  # P_drop while this batch is learned; None = the model's own
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(**{name: value.to(device) for name, value in vars(self).items()})
+        moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return Batch(**{**vars(self), **moved})
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad: int) -> Tensor:

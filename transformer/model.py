@@ -196,6 +196,12 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.output_bias = nn.Parameter(torch.zeros(config.vocab_size)) if config.output_bias else None
+        self.dropout = config.dropout
+
+    def set_dropout(self, p: float) -> None:
+        """P_drop of every place from now on; the configuration's holds until this is called."""
+        for module in (self, *self.encoder, *self.decoder):
+            module.dropout = p
 
     def embed(self, tokens: Tensor, start: int = 0) -> Tensor:
         """tokens (B, T) ids at positions start, start + 1, ... -> (B, T, d_model), dropout applied (section 5.4).
@@ -206,7 +212,7 @@ class Transformer(nn.Module):
         if end > self.config.max_length:
             raise ValueError(f"a sequence of {end} tokens is longer than this model's {self.config.max_length}.")
         x = self.embedding(tokens) * math.sqrt(self.config.d_model) + self.positions[start:end]
-        return dropout(x, self.config.dropout, self.training)
+        return dropout(x, self.dropout, self.training)
 
     def encode(
         self, src: Tensor, src_mask: Tensor, need_weights: bool = False, gates: Gates | None = None
