@@ -2,28 +2,313 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from typing import Any
 
 import gradio as gr
 
+from transformer import intervene
+from transformer.translator import Hypothesis, Translator
+from ui import decoding_figures, messages, theme
 from ui.services import Services
-from ui.shown import Shown, on_view
+from ui.shown import STATE_SECONDS, Shown, on_view
+
+WHOLE_CACHE = -1  # the choice "sizes only"
+
+
+@dataclass
+class Followed:
+    """What one visitor follows: an output with its cache, and the search that found it."""
+
+    model: str | None
+    beam: int
+    alpha: float
+    decoding: intervene.Decoding
+    search: intervene.Continuation
+    branch: intervene.Continuation | None = None  # what another token or a forced beginning led to
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def follow_shown(translator: Translator, shown: Shown, beam: int, alpha: float) -> Followed:
+    """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
+    sentence, ids = intervene.chosen(shown.translation, shown.sentence, shown.hypothesis)
+    finished = len(ids) < intervene.limit(translator, sentence.source_ids)
+    decoding = intervene.follow(translator, sentence.source_ids, ids, finished)
+    search = intervene.decode_from(translator, sentence.source_ids, (), int(beam), float(alpha))
+    return Followed(shown.model, int(beam), float(alpha), decoding, search)
+
+
+def own_hypothesis(translator: Translator, followed: Followed) -> Hypothesis:
+    """The output that is followed."""
+    decoding = followed.decoding
+    length = intervene.length_penalty(len(decoding.labels), followed.alpha)
+    pieces = translator.tokenizer.pieces(decoding.ids)
+    return Hypothesis(translator.tokenizer.decode(decoding.ids), pieces, decoding.logprob / length, decoding.logprob)
+
+
+def path_to(followed: Followed, node: int) -> list[int]:
+    """The tokens from the start of the output to one node of the search's tree. Raises ValueError if there is none."""
+    tree = followed.search.tree
+    if not 0 < node < len(tree) or tree[node].state == "finished":
+        raise ValueError("No translation goes on from there; select another branch.")
+    ids = []
+    while node > 0:
+        ids.append(tree[node].token)
+        node = tree[node].parent
+    return [*followed.search.prefix.ids, *reversed(ids)]
+
+
+def draw_branch(translator: Translator, followed: Followed, found: intervene.Continuation, how: str) -> str:
+    """What a changed beginning led to, beside the output that is followed."""
+    before = own_hypothesis(translator, followed)
+    words = intervene.word_difference(before.text, found.hypotheses[0].text)
+    return decoding_figures.branch(before, found, words, how)
+
+
+def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float, model: str | None, layer: int) -> Any:
+    """The answer of `/trace`: everything this view shows, as plain values."""
+    translator = services.translator(model or None)
+    source, _, target = pair.partition("-")
+    if not text or not text.strip():
+        raise ValueError("There is nothing to translate yet; enter a sentence.")
+    translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=float(alpha))
+    followed = follow_shown(translator, Shown(translation, model=model or None), beam, alpha)
+    decoding, layers = followed.decoding, translator.model.config.decoder_layers
+    if not 0 <= layer <= layers:
+        raise ValueError(f"This model's decoder has layers 1 to {layers}; 0 leaves the attention out.")
+    told = decoding_figures.steps(translator, decoding)
+    steps = [
+        {
+            "input": told["read"][: step + 1],
+            "token": told["chosen"][step],
+            "logprob": told["logprobs"][step],
+            "rank": told["ranks"][step],
+            "entropy": told["entropy"][step],
+            "top": [{"token": piece, "probability": p} for piece, p, _, _ in told["top"][step]],
+            "cache_bytes": sum(size.bytes for size in decoding.cache_size(step)),
+        }
+        for step in range(len(told["chosen"]))
+    ]
+    if layer:
+        for step, row in enumerate(steps):
+            row["decoder"] = decoding.decoder[layer - 1, :, step, : step + 1].tolist()
+            row["cross"] = decoding.cross[layer - 1, :, step].tolist()
+    drawn = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha)
+    nodes = zip(drawn["parent"], drawn["step"], drawn["token"], drawn["logprob"], drawn["state"])
+    names = ("parent", "step", "token", "logprob", "state")
+    return {
+        "translation": own_hypothesis(translator, followed).text,
+        "source": told["source"],
+        "steps": steps,
+        "tree": [dict(zip(names, node)) for node in nodes],
+        "finished": [
+            {"text": ended, "logprob": logprob, "tokens": length, "score": candidate.score}
+            for (ended, logprob, length, _), candidate in zip(drawn["ended"], followed.search.ended)
+        ],
+    }
+
+
+# -- layout ---------------------------------------------------------------------------------------------------------
 
 
 def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     """Build the view inside the current gr.Tab and return its components by name."""
     view = SimpleNamespace()
-    view.note = gr.Markdown(elem_id="decoding-note", elem_classes="hint")
+    view.followed = gr.State(None, time_to_live=STATE_SECONDS)
+    gr.Markdown(
+        "## One token at a time\nThe decoder reads what it has written so far and rates every token that could come "
+        "next. Move the slider, or use the arrow keys, to see what it sees at each step.",
+        elem_classes="section",
+    )
+    view.note = gr.HTML(elem_id="decoding-note")
+    with gr.Column() as view.body:
+        with gr.Row(elem_classes="attention-controls"):
+            view.layer = gr.Dropdown([], label="Layer of the attention", min_width=150, elem_id="decoding-layer")
+            view.cache_layer = gr.Dropdown([], label="Layer of the cache", min_width=150, elem_id="cache-layer")
+            view.cache_head = gr.Dropdown(
+                [("Sizes only", WHOLE_CACHE)],
+                value=WHOLE_CACHE,
+                label="Cached numbers of head",
+                min_width=150,
+                elem_id="cache-head",
+            )
+        view.steps = gr.HTML(
+            None,
+            html_template='<div class="steps"></div>',
+            js_on_load=theme.script("decoding.js"),
+            attention=None,
+            cache=None,
+            elem_id="decoding-steps",
+        )
+        with gr.Column(visible=False, elem_classes="card", elem_id="branch-card") as view.branch_card:
+            view.branch = gr.HTML(elem_id="branch")
+            with gr.Row():
+                view.adopt = gr.Button("Show its steps", size="sm", min_width=150, elem_id="branch-adopt")
+                view.back = gr.Button("Back to the translation", size="sm", min_width=150, elem_id="branch-back")
+        gr.Markdown(
+            "## The search\nBeam search keeps the best few beginnings at every step. Alive branches lead to the "
+            "beginnings kept at the current step.",
+            elem_classes="section",
+        )
+        view.tree = gr.HTML(
+            None,
+            html_template='<div class="beam"></div>',
+            js_on_load=theme.script("beam_tree.js"),
+            elem_id="beam-tree",
+            elem_classes="card",
+        )
     return view
 
 
+# -- events ---------------------------------------------------------------------------------------------------------
+
+
 def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
-    """Wire the view built by `layout`, which is tab.decoding."""
+    """Wire the view built by `layout`, which is tab.decoding, and publish `/trace`."""
+    view = tab.decoding
+    drawn = [
+        view.followed, view.note, view.body, view.layer, view.cache_layer, view.cache_head, view.steps,
+        view.branch_card, view.tree,
+    ]  # fmt: skip
 
-    def refresh(shown: Shown):
+    def draw(followed: Followed, note: str, with_tree: bool = True):
+        translator = services.translator(followed.model)
+        layers = translator.model.config.decoder_layers
+        choices = [(str(n + 1), n) for n in range(layers)]
+        heads = [("Sizes only", WHOLE_CACHE)] + [(str(n + 1), n) for n in range(translator.model.config.heads)]
+        steps = decoding_figures.steps(translator, followed.decoding)
+        weights = decoding_figures.layer_weights(followed.decoding, layers - 1)
+        found = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha) if with_tree else None
+        return (
+            followed,
+            messages.status(note) if note else "",
+            gr.update(visible=True),
+            gr.update(choices=choices, value=layers - 1),
+            gr.update(choices=choices, value=0),
+            gr.update(choices=heads, value=WHOLE_CACHE),
+            gr.update(value=steps, attention=weights, cache=None),
+            gr.update(visible=False),
+            found if with_tree else gr.skip(),
+        )
+
+    def refresh(shown: Shown, beam, alpha):
         if shown.translation is None:
-            return ""
-        chosen = shown.translation.sentences[shown.sentence].hypotheses[shown.hypothesis]
-        return f"The decoder wrote {len(chosen.tokens)} tokens, one after the other."
+            return (None, "", gr.update(visible=False), *[gr.skip()] * 6)
+        try:
+            followed = follow_shown(services.translator(shown.model), shown, beam, alpha)
+            return draw(followed, "")
+        except Exception as error:
+            hidden = gr.update(visible=False)
+            return (None, messages.alert(messages.sentence(error)), hidden, *[gr.skip()] * 4, hidden, gr.skip())
 
-    on_view(tab, "decoding", refresh, [tab.shown], [tab.decoding.note], "decoding")
+    def choose_layer(followed, layer):
+        if followed is None:
+            return gr.skip()
+        return gr.update(attention=decoding_figures.layer_weights(followed.decoding, int(layer)))
+
+    def choose_cache(followed, layer, head):
+        if followed is None:
+            return gr.skip()
+        if int(head) == WHOLE_CACHE:
+            return gr.update(cache=None)
+        return gr.update(cache=decoding_figures.cache_strip(followed.decoding, int(layer), int(head)))
+
+    def branch(followed, event: gr.EventData):
+        """Another token at one step, on the cache of the tokens before it."""
+        if followed is None:
+            return gr.skip(), gr.skip(), gr.skip()
+        try:
+            translator = services.translator(followed.model)
+            step, token = int(event.step), int(event.token)
+            decoding = followed.decoding
+            found = intervene.continue_from(translator, decoding, step, token, followed.beam, followed.alpha)
+            chosen, instead = translator.tokenizer.pieces([decoding.labels[step], token])
+            how = (
+                f"“{instead}” instead of “{chosen}” at step {step + 1}; "
+                f"{found.reused} cached tokens were used again, the rest was searched anew."
+            )
+            drawing = draw_branch(translator, followed, found, how)
+        except Exception as error:
+            return followed, messages.alert(messages.sentence(error)), gr.update(visible=True)
+        return replace(followed, branch=found), drawing, gr.update(visible=True)
+
+    def force(followed, event: gr.EventData):
+        """A branch of the tree, alive or pruned, as the beginning."""
+        if followed is None:
+            return gr.skip(), gr.skip(), gr.skip()
+        try:
+            translator = services.translator(followed.model)
+            ids = path_to(followed, int(event.node))
+            found = intervene.decode_from(
+                translator, followed.decoding.source_ids, ids, followed.beam, followed.alpha
+            )
+            how = f"Begun with “{translator.tokenizer.decode(ids)}”, as that branch of the search does."
+            drawing = draw_branch(translator, followed, found, how)
+        except Exception as error:
+            return followed, messages.alert(messages.sentence(error)), gr.update(visible=True)
+        return replace(followed, branch=found), drawing, gr.update(visible=True)
+
+    def adopt(followed):
+        """Follow what the branch led to."""
+        if followed is None or followed.branch is None:
+            return [gr.skip()] * len(drawn)
+        try:
+            best = followed.branch.candidates[0]
+            decoding = intervene.follow(
+                services.translator(followed.model), followed.decoding.source_ids, best.ids, best.finished
+            )
+            note = f"These are the steps of “{followed.branch.hypotheses[0].text}”."
+            return draw(replace(followed, decoding=decoding, branch=None), note, with_tree=False)
+        except Exception as error:
+            return (followed, messages.alert(messages.sentence(error)), *[gr.skip()] * (len(drawn) - 2))
+
+    quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+    device = {"concurrency_id": "device", "api_visibility": "private", "show_progress": "hidden"}
+    on_view(
+        tab, "decoding", refresh, [tab.shown, tab.beam, tab.alpha], drawn, "decoding", concurrency_id="device"
+    )
+    view.layer.input(choose_layer, [view.followed, view.layer], view.steps, api_name="decoding_layer", **quiet)
+    gr.on(
+        [view.cache_layer.input, view.cache_head.input],
+        choose_cache,
+        [view.followed, view.cache_layer, view.cache_head],
+        view.steps,
+        api_name="decoding_cache",
+        **quiet,
+    )
+    branched = [view.followed, view.branch, view.branch_card]
+    view.steps.branch(branch, view.followed, branched, api_name="decoding_branch", **device)
+    view.tree.force(force, view.followed, branched, api_name="decoding_force", **device)
+    view.adopt.click(adopt, view.followed, drawn, api_name="decoding_adopt", **device)
+    view.back.click(
+        refresh, [tab.shown, tab.beam, tab.alpha], drawn, api_name="decoding_back", **device
+    )
+
+    def trace(
+        text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, model: str = "", layer: int = 0
+    ) -> dict[str, Any]:
+        """Translate one sentence and return every step of its decoding and the search as a tree.
+
+        Args:
+            text: one sentence; of a longer text the first is taken
+            pair: source and target language, for example en-de
+            beam: beam size, 1 is greedy search
+            alpha: length penalty, 0 to 2
+            model: key of a model, empty for the page's default
+            layer: decoder layer whose attention is returned with every step, from 1; 0 leaves it out
+
+        Returns:
+            translation: the text; source: its tokens; steps: for every step the input so far, the chosen token, its
+            log-probability and rank, the entropy (nats), the likeliest tokens and the size of the key/value cache, and
+            with a layer the weights of each head; tree: the nodes of the search with the number of their parent, step,
+            token, log-probability so far and state (beam, finished, pruned); finished: every hypothesis that ended
+        """
+        try:
+            return trace_text(services, text, pair, beam, alpha, model, int(layer))
+        except Exception as error:
+            raise gr.Error(messages.sentence(error), print_exception=False) from error
+
+    gr.api(trace, api_name="trace", concurrency_id="device")
