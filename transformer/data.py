@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+import zlib
 from array import array
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Sequence
+from typing import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -19,11 +21,10 @@ from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, normalise
 SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
 
 
-def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str, str]]:
-    """Normalised (source, target) pairs from two named columns of a .tsv or .csv file, gzipped or not.
-
-    source, target: a column's name, or several joined by "+", whose texts are joined by a blank. TSV is read without quoting, as corpora are written; CSV with the usual quotation marks. Rows with an empty side are
-    left out. Raises `FileNotFoundError`, or `ValueError` naming what is wrong with the file.
+@contextmanager
+def open_table(path: str | Path) -> Iterator[csv.DictReader]:
+    """The rows of a .tsv or .csv file, gzipped or not. TSV is read without quoting, as corpora are written; CSV with the
+    usual quotation marks. Raises `FileNotFoundError`, or `ValueError` with file and line for what is no table.
     """
     path = Path(path)
     if not path.is_file():
@@ -33,22 +34,38 @@ def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str,
     tabs = ".tsv" in path.suffixes[-2:]
     open_text = gzip.open if path.suffix == ".gz" else open
     options = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {"delimiter": ","}
-    pairs = []
+    line = 0
     try:
         with open_text(path, "rt", encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, **options)
-            names = rows.fieldnames or []
-            sides = [[side] if side in names else side.split("+") for side in (source, target)]
-            for column in sides[0] + sides[1]:
-                if column not in names:
-                    known = ", ".join(names) or "none"
-                    raise ValueError(f"{path.name} has no column {column!r}; its columns are {known}.")
-            for row in rows:
-                pair = tuple(normalise(" ".join(row[column] or "" for column in side)) for side in sides)
-                if all(pair):
-                    pairs.append(pair)
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error) as error:
-        raise ValueError(f"{path.name} cannot be read as a UTF-8 table ({error}).") from None
+            if not rows.fieldnames:
+                raise ValueError(f"{path.name}, line 1: the file is empty; the first line has to name the columns.")
+            try:
+                yield rows
+            finally:
+                line = rows.line_num
+    except (UnicodeDecodeError, zlib.error, gzip.BadGzipFile, EOFError, csv.Error) as error:
+        raise ValueError(f"{path.name}, line {line + 1}: cannot be read as a UTF-8 table ({error}).") from None
+
+
+def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str, str]]:
+    """Normalised (source, target) pairs from two named columns of a table that `open_table` reads.
+
+    source, target: a column's name, or several joined by "+", whose texts are joined by a blank. Rows with an empty side
+    are left out. Raises `FileNotFoundError`, or `ValueError` naming what is wrong with the file.
+    """
+    path = Path(path)
+    pairs = []
+    with open_table(path) as rows:
+        names = rows.fieldnames
+        sides = [[side] if side in names else side.split("+") for side in (source, target)]
+        for column in sides[0] + sides[1]:
+            if column not in names:
+                raise ValueError(f"{path.name}, line 1: there is no column {column!r}; the columns are {', '.join(names)}.")
+        for row in rows:
+            pair = tuple(normalise(" ".join(row[column] or "" for column in side)) for side in sides)
+            if all(pair):
+                pairs.append(pair)
     if not pairs:
         raise ValueError(f"{path.name} holds no pair with text in both {source!r} and {target!r}.")
     return pairs

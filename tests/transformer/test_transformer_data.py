@@ -61,7 +61,7 @@ def test_bad_tables_say_what_is_wrong(tmp_path):
     with pytest.raises(ValueError, match="endings"):
         read_parallel(tmp_path / "a.txt", "en", "de")
     (tmp_path / "a.tsv").write_text("en\tfr\nx\ty\n")
-    with pytest.raises(ValueError, match="no column 'de'; its columns are en, fr"):
+    with pytest.raises(ValueError, match="line 1: there is no column 'de'; the columns are en, fr"):
         read_parallel(tmp_path / "a.tsv", "en", "de")
     (tmp_path / "b.tsv").write_text("en\tde\n\t\n")
     with pytest.raises(ValueError, match="no pair"):
