@@ -15,9 +15,10 @@ from training.weights import fill, load_model
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
-from transformer.model import Transformer
-from transformer.search import TraceStep, TransformerDecoder, beam_search, sample_search
-from transformer.tokenizer import Tokenizer, language_token, normalise
+from transformer.model import AttentionWeights, Transformer
+from transformer.search import SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
+from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalise
+from transformer.verbatim import Masked, find, mask, put_back, without_loops, word_numbers
 
 FORMAT = "atelier-transformer-1"
 EXTRA_LENGTH = 50  # an output may be this much longer than its input (section 6.1)
@@ -61,6 +62,8 @@ class Sentence:
     hypotheses: list[Hypothesis]
     trace: list[TraceStep] | None
     finished: bool = True  # False: the best hypothesis met the length limit
+    looped: bool = False  # True: the best hypothesis repeated itself and was cut
+    stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
 
 
 @dataclass
@@ -124,6 +127,8 @@ class Translator:
         """pairs: (source, target) languages; language_tokens: a token before the source names the target language."""
         self.model, self.tokenizer, self.language_tokens, self.name = model, tokenizer, language_tokens, name
         self.pairs = [tuple(pair) for pair in pairs]
+        # pieces that the model has learned to copy
+        self.stand_ins = [piece for piece in STAND_INS if tokenizer.id(piece) != model.config.unk]
         if len(tokenizer) != model.config.vocab_size:
             raise ValueError(
                 f"The tokenizer has {len(tokenizer)} word pieces and the model {model.config.vocab_size}; "
@@ -213,27 +218,24 @@ class Translator:
         asked = f"{source or 'any language'} to {target or 'any language'}"
         raise ValueError(f"{self.name} does not translate {asked}; it translates {known}.")
 
-    def edges(self, sentence: str) -> tuple[str, str, str]:
-        """(before, words, after) of a normalised sentence: emoji and other signs at its ends that the vocabulary lacks.
+    def mask(self, sentence: str, source: str) -> Masked:
+        """A normalised sentence without what has no translation: see `transformer.verbatim`.
 
-        The model would drop them; they are the same in every language, so they go around it.
+        source: its language. Names that the vocabulary has to spell are copied where the model has learned to copy, and
+        not in German, where every noun is capitalised.
         """
-        words = sentence.split(" ")
 
-        def foreign(word: str) -> bool:
-            return not any(map(str.isalnum, word)) and self.model.config.unk in self.tokenizer.encode(word)
+        def unknown(character: str) -> bool:
+            return self.model.config.unk in self.tokenizer.encode(character)
 
-        first, last = 0, len(words)
-        while first < last and foreign(words[first]):
-            first += 1
-        while last > first and foreign(words[last - 1]):
-            last -= 1
-        return " ".join(words[:first]), " ".join(words[first:last]), " ".join(words[last:])
+        names = self.stand_ins and source != "de"
+        spans = find(sentence, unknown, (lambda word: len(self.tokenizer.encode(word))) if names else None)
+        return mask(sentence, spans, self.stand_ins)
 
     def encode(self, sentence: str, target: str) -> list[int]:
         """Source ids of a normalised sentence, with eos and, where the model has them, the language token.
 
-        Raises `ValueError` if the sentence is too long, or holds letters but none that the vocabulary knows.
+        Raises `ValueError` if the sentence is too long.
         """
         prefix = [self.tokenizer.id(language_token(target))] if self.language_tokens else []
         ids = self.tokenizer.encode(sentence)
@@ -244,11 +246,6 @@ class Translator:
                 f"The sentence “{shown}” has {len(ids)} word pieces and this model reads {limit} at most; "
                 "break it into shorter sentences."
             )
-        unk = self.model.config.unk
-        known = "".join(p for i, p in zip(ids, self.tokenizer.pieces(ids)) if i != unk)
-        if has_letters(sentence) and not has_letters(known):
-            languages = " or ".join(sorted({LANGUAGES.get(pair[0], pair[0]) for pair in self.pairs}))
-            raise ValueError(f"This model cannot read the script of “{shown}”; please write in {languages}.")
         return [*prefix, *ids, self.model.config.eos]
 
     @torch.inference_mode()
@@ -259,12 +256,13 @@ class Translator:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         config = self.model.config
         out: list[Sentence | None] = [None] * len(sentences)
-        encoded, around = {}, {}
+        encoded, masked = {}, {}
         for number, sentence in enumerate(sentences):
-            if has_letters(sentence):
-                before, words, after = self.edges(sentence)
-                encoded[number], around[number] = self.encode(words, target), (before, after)
-            else:  # numbers, punctuation and emoji are the same in every language
+            known = self.mask(sentence, source)
+            if self.has_words(known):
+                encoded[number], masked[number] = self.encode(known.text, target), known
+            else:  # numbers, addresses, punctuation and emoji are the same in every language
+                self.check_script(sentence, known)
                 pieces = sentence.split(" ")
                 copy = [Hypothesis(sentence, pieces, 0.0, 0.0)]
                 out[number] = Sentence(sentence, [], [], copy, [] if trace else None)
@@ -287,17 +285,81 @@ class Translator:
                         [sampling.seed + number for number in batch], alpha, forbidden, self.device,
                     )
                 for number, row, result in zip(batch, rows, found):
-                    best = result.candidates[:n_best]
-                    before, after = around[number]
-                    texts = [" ".join(filter(None, (before, self.tokenizer.decode(c.ids), after))) for c in best]
-                    pieces = [self.tokenizer.pieces(c.ids) for c in best]
-                    hypotheses = [Hypothesis(t, p, c.score, c.logprob) for t, p, c in zip(texts, pieces, best)]
-                    out[number] = Sentence(
-                        sentences[number], row, [c.ids for c in best], hypotheses, result.trace, best[0].finished
-                    )
+                    out[number] = self.sentence(sentences[number], masked[number], row, result, n_best)
         finally:
             self.model.train(training)
         return out
+
+    def has_words(self, masked: Masked) -> bool:
+        """True if there is anything to translate besides what was taken out."""
+        rest = masked.text
+        for stand_in in masked.stand_ins:
+            rest = rest.replace(stand_in, "")
+        return has_letters(rest)
+
+    def check_script(self, sentence: str, masked: Masked) -> None:
+        """Raises `ValueError` if the words that were taken out are all there is, in letters the model cannot read."""
+        taken = [*masked.stand_ins.values(), *(removed.text for removed in masked.removed)]
+        letters = "".join(c for c in "".join(taken) if has_letters(c))
+        if self.model.config.unk in self.tokenizer.encode(letters):
+            shown = sentence if len(sentence) <= 40 else sentence[:40] + "…"
+            languages = " or ".join(sorted({LANGUAGES.get(pair[0], pair[0]) for pair in self.pairs}))
+            raise ValueError(f"This model cannot read the script of “{shown}”; please write in {languages}.")
+
+    def sentence(self, text: str, masked: Masked, source_ids: list[int], result: SearchResult, n_best: int) -> Sentence:
+        """What a search found for one sentence: loops cut, and everything that was taken out back in its place."""
+        candidates = result.candidates
+        if masked.stand_ins:  # those that copied them all, and once, come first
+            wanted = sorted(self.tokenizer.id(piece) for piece in masked.stand_ins)
+            all_stand_ins = {self.tokenizer.id(piece) for piece in self.stand_ins}
+            candidates = sorted(candidates, key=lambda c: sorted(i for i in c.ids if i in all_stand_ins) != wanted)
+        best = candidates[:n_best]
+
+        def words(ids: list[int]) -> bool:
+            return has_letters(self.tokenizer.decode(ids))
+
+        repeated = without_loops(source_ids, words) != source_ids
+        ids = [c.ids if repeated else without_loops(c.ids, words) for c in best]
+        hypotheses = []
+        for candidate, own in zip(best, ids):
+            translated = self.tokenizer.decode(own)
+            if masked.removed or masked.stand_ins:
+                translated = put_back(translated, masked, lambda word: self.follow(source_ids, own, word))
+            pieces = self.labels(own, masked.stand_ins)
+            hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob))
+        return Sentence(
+            text, source_ids, ids, hypotheses, result.trace, best[0].finished, ids[0] != best[0].ids, masked.stand_ins
+        )
+
+    def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
+        """The word pieces of some ids; a stand-in is shown as what it stands for."""
+        return [stand_ins.get(piece, piece) for piece in self.tokenizer.pieces(ids)]
+
+    def follow(self, source_ids: list[int], ids: list[int], words: int) -> int:
+        """How many words of a translation come before what stood behind the first `words` words of its source.
+
+        By the last decoder layer's attention, mean of its heads: what follows a word follows the word that looks at it.
+        """
+        prefix = 1 if self.language_tokens else 0
+        source = word_numbers(self.tokenizer.pieces(source_ids[prefix:-1]))
+        target = word_numbers(self.tokenizer.pieces(ids))
+        if not source or not target or words > source[-1]:  # it stood at the end
+            return len(target) and target[-1] + 1
+        columns = [column + prefix for column, word in enumerate(source) if word == words - 1]
+        cross = self.weights(source_ids, ids).cross[-1][0].mean(0)  # (T, S)
+        return target[int(cross[: len(target), columns].sum(1).argmax())] + 1
+
+    def weights(self, source_ids: list[int], ids: list[int]) -> AttentionWeights:
+        """Every head's weights for one pair of sentences, in one teacher-forced pass."""
+        config = self.model.config
+        src = torch.tensor([source_ids], device=self.device)
+        tgt = torch.tensor([[config.bos, *ids]], device=self.device)
+        mask = causal_mask(tgt.shape[1], self.device, config.neighbourhood)
+        training, _ = self.model.training, self.model.eval()
+        try:
+            return self.model.attend(src, tgt, key_mask(src, config.pad), mask)
+        finally:
+            self.model.train(training)
 
     def batches(self, encoded: dict[int, list[int]]) -> list[list[int]]:
         """Numbers of the sentences, longest first, in groups of at most BATCH_TOKENS tokens with padding."""
@@ -327,8 +389,12 @@ class Translator:
                     sum(h.logprob for h in parts),
                 )
             )
-        cut = [s.source_text[:40] for s in sentences if not s.finished]
-        notes = [f"The translation of “{start}” met the length limit and was cut." for start in cut]
+        notes = []
+        for sentence in sentences:
+            if sentence.looped:
+                notes.append(f"The model repeated itself in “{sentence.source_text[:40]}”; the repetition was cut.")
+            elif not sentence.finished:
+                notes.append(f"The translation of “{sentence.source_text[:40]}” met the length limit and was cut.")
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
         traces = [s.trace for s in sentences] if trace else None
@@ -338,7 +404,9 @@ class Translator:
 
     def source_tokens(self, sentence: Sentence) -> list[str]:
         """The word pieces the encoder read, eos included; for a sentence that was only copied, its words."""
-        return self.tokenizer.pieces(sentence.source_ids) if sentence.source_ids else sentence.source_text.split(" ")
+        if not sentence.source_ids:
+            return sentence.source_text.split(" ")
+        return self.labels(sentence.source_ids, sentence.stand_ins)
 
     @torch.inference_mode()
     def attend(self, translation: Translation, hypothesis: int = 0, sentence: int = 0) -> Attention:
@@ -353,16 +421,8 @@ class Translator:
             raise ValueError("This sentence holds no words, so it was copied and no attention was paid to it.")
         if not 0 <= hypothesis < len(chosen.ids):
             raise ValueError(f"The sentence has {len(chosen.ids)} translations; there is no number {hypothesis}.")
-        config = self.model.config
-        src = torch.tensor([chosen.source_ids], device=self.device)
-        tgt = torch.tensor([[config.bos, *chosen.ids[hypothesis]]], device=self.device)
-        mask = causal_mask(tgt.shape[1], self.device, config.neighbourhood)
-        training, _ = self.model.training, self.model.eval()
-        try:
-            weights = self.model.attend(src, tgt, key_mask(src, config.pad), mask)
-        finally:
-            self.model.train(training)
+        weights = self.weights(chosen.source_ids, chosen.ids[hypothesis])
         stack = [torch.stack(w)[:, 0].float().cpu().numpy() for w in (weights.encoder, weights.decoder, weights.cross)]
-        ids = chosen.ids[hypothesis]
-        pieces = self.tokenizer.pieces
-        return Attention(*stack, pieces(chosen.source_ids), pieces([*ids, config.eos]), pieces([config.bos, *ids]))
+        eos, bos = self.tokenizer.pieces([self.model.config.eos, self.model.config.bos])
+        own = self.labels(chosen.ids[hypothesis], chosen.stand_ins)
+        return Attention(*stack, self.source_tokens(chosen), [*own, eos], [bos, *own])

@@ -1,0 +1,168 @@
+"""Numbers, addresses, names and emoji pass through translation unharmed, and loops are cut."""
+
+import random
+
+import pytest
+import torch
+
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
+from transformer.search import Candidate, SearchResult
+from transformer.tokenizer import STAND_INS, Tokenizer
+from transformer.translator import Translator
+from transformer.verbatim import find, mask, put_back, shared_words, with_stand_ins, without_loops, word_numbers
+
+
+def found(text, unknown="", pieces=None):
+    return [text[a:b] for a, b in find(text, lambda c: c in unknown, pieces)]
+
+
+def test_what_is_copied():
+    assert found("Write to anna.b@example.com, please.") == ["anna.b@example.com"]
+    assert found("See https://example.org/a?b=1. Or www.example.org!") == ["https://example.org/a?b=1", "www.example.org"]
+    assert found("@anna likes #cats and e@mc") == ["@anna", "#cats"]
+    assert found("At 10:30 on 2024-05-06 it cost 1,250.50, not 7 or 17.") == ["10:30", "2024-05-06", "1,250.50", "17"]
+    assert found("A literal <x1> and </s>.") == ["<x1>", "</s>"]
+    assert found("Good 😀😀 day, Łódź-Süd!", "😀Łź") == ["😀😀", "Łódź-Süd"]
+    assert found("A family 👩‍👧 smiles", "👩‍👧") == ["👩‍👧"]
+    assert found("Nothing to copy here.") == []
+
+
+def test_names_that_have_to_be_spelled_are_copied_inside_a_sentence():
+    def pieces(word):
+        return len(word) // 3
+
+    assert found("Yesterday Schwarzenegger met Tom. Unbelievable news!", pieces=pieces) == ["Schwarzenegger"]
+    assert found("Unbelievable, said Schwarzenegger.", pieces=pieces) == ["Schwarzenegger"]
+    assert found("Unbelievable, said Schwarzenegger.") == []
+
+
+def test_stand_ins_take_the_place_of_the_first_finds_and_give_it_back():
+    text = "Call 030-1234 or anna@example.com, 😀 please."
+    masked = mask(text, find(text, lambda c: c == "😀"), ["<x1>", "<x2>"])
+    assert masked.text == "Call <x1> or <x2>, please."
+    assert masked.stand_ins == {"<x1>": "030-1234", "<x2>": "anna@example.com"}
+    assert [(r.text, r.word, r.glued, r.stop) for r in masked.removed] == [("😀", 4, False, "")]
+    back = put_back("Bitte rufen Sie <x1> oder <x2> an.", masked, lambda word: 3)
+    assert back == "Bitte rufen Sie 😀 030-1234 oder anna@example.com an."
+
+
+def test_a_stand_in_that_was_lost_or_doubled_comes_once():
+    text = "Call 1234 or 5678."
+    masked = mask(text, find(text, lambda c: False), STAND_INS)
+    assert masked.text == "Call <x1> or <x2>."
+    # <x2> stood behind three words, was followed by a full stop, and was lost
+    assert put_back("Rufen Sie <x1> oder <x1> an.", masked, lambda word: 5) == "Rufen Sie 1234 oder an 5678."
+
+
+@pytest.mark.parametrize("text", ["A dog 🐶.", "🐶 A dog.", "🐶", "A 🐶 dog", "17 dogs", "Year:1998!", "(1998)", "a 12 34 56 78 90 b"])
+def test_masking_and_putting_back_is_the_identity(text):
+    for stand_ins in (STAND_INS, STAND_INS[:1], ()):
+        masked = mask(text, find(text, lambda c: c == "🐶"), stand_ins)
+        # the translation is the source itself: what stood behind w words does so again
+        assert put_back(masked.text, masked, lambda word: word) == text
+        for taken in masked.removed:
+            assert taken.text not in masked.text
+
+
+def test_training_pairs_with_stand_ins_agree_on_both_sides():
+    pair = ("Tom met Mary in Boston in 1998.", "Tom traf Mary 1998 in Boston.")
+    assert shared_words(*pair) == ["Tom", "Mary", "Boston", "1998"]
+    source, target = with_stand_ins(*pair, random.Random(0))
+    assert sorted(w.strip(".") for w in source.split() if "<x" in w) == list(STAND_INS)
+    for piece in STAND_INS:
+        assert source.count(piece) == target.count(piece) == 1
+    assert with_stand_ins("Tom and Tom", "Tom und Tom", random.Random(0)) == ("Tom and Tom", "Tom und Tom")  # which one?
+    assert with_stand_ins("I am here.", "I bin da.", random.Random(0)) == ("I am here.", "I bin da.")
+
+
+def test_loops_are_cut_to_one_round():
+    def always(ids):
+        return True
+
+    assert without_loops([1, 2, 3, 3, 3, 3, 3, 4], always) == [1, 2, 3, 4]
+    assert without_loops([9, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 8], always) == [9, 1, 2, 3, 4, 8]
+    assert without_loops([1, 2, 1, 2, 1, 2], always) == [1, 2, 1, 2, 1, 2]  # three short rounds may be meant
+    assert without_loops([5, 5, 5, 5, 5], lambda ids: False) == [5] * 5  # digits
+    assert without_loops([], always) == []
+    assert word_numbers(["\u2581a", "b", "\u2581c", "."]) == [0, 0, 1, 1]
+
+
+@pytest.fixture(scope="module")
+def captions():
+    return Translator.from_pretrained("multi30k-en-de", "cpu")
+
+
+@pytest.mark.parametrize(
+    "text, kept",
+    [
+        ("A man 😀 is riding a red bicycle.", "😀"),
+        ("Two dogs run to anna.b@example.com, near the beach.", "anna.b@example.com"),
+        ("A man at https://example.org/a?b=1 is smiling.", "https://example.org/a?b=1"),
+        ("3,141 dogs run on the beach at 10:30.", "3,141"),
+        ("3,141 dogs run on the beach at 10:30.", "10:30"),
+        ("A girl from Łomża smiles.", "Łomża"),
+        ("A dog <x1> runs </s> home.", "</s>"),
+        ("A family 👩‍👩‍👧 is eating 🍕", "👩‍👩‍👧"),
+    ],
+)
+def test_the_shipped_model_hands_it_through(captions, text, kept):
+    result = captions.translate(text)
+    assert result.text.count(kept) == text.count(kept)
+    rest = result.text.replace(kept, "")
+    assert len(rest.split()) > 2 and "<unk>" not in rest
+
+
+def test_numbers_and_addresses_alone_are_copied(captions):
+    for text in ("anna@example.com", "10:30", "🍕 17", "https://example.org"):
+        assert captions.translate(text).text == text
+
+
+def test_a_script_that_cannot_be_read_is_refused_but_a_word_of_it_passes(captions):
+    with pytest.raises(ValueError, match="cannot read the script"):
+        captions.translate("Москва город 17.")
+    assert "Москва" in captions.translate("A man in Москва smiles.").text
+
+
+def test_a_loop_is_cut_and_reported(captions):
+    ids = captions.tokenizer.encode("Ein Mann fährt auf einem Fahrrad")
+    loop = captions.tokenizer.encode("und lacht laut") * 6
+    source = captions.encode("A man rides a bicycle.", "de")
+    masked = mask("A man rides a bicycle.", [], [])
+    found = SearchResult([Candidate([*ids, *loop], -9.0, -3.0, False)])
+    sentence = captions.sentence("A man rides a bicycle.", masked, source, found, 1)
+    assert sentence.looped and sentence.hypotheses[0].text == "Ein Mann fährt auf einem Fahrrad und lacht laut"
+    whole = captions.assemble("A man rides a bicycle.", [[sentence]], 1, False)
+    assert len(whole.notes) == 1 and "repeated itself" in whole.notes[0]
+    # a source that repeats itself may be translated by a text that does
+    again = captions.encode("run and run and run and run and run and run and run and run", "de")
+    assert not captions.sentence("x", masked, again, found, 1).looped
+
+
+def test_a_model_with_stand_ins_copies_them():
+    """An untrained model, and a search result as a trained one gives it."""
+    texts = ["eins zwei drei vier fünf 1 2 12 21", "one two three four five", "Call or write to me", "Rufen Sie an oder schreiben"]
+    tokenizer = Tokenizer.train(texts, 80, ["en", "de"], stand_ins=True)
+    torch.manual_seed(0)
+    config = TransformerConfig(vocab_size=len(tokenizer), d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)
+    model = Translator(Transformer(config), tokenizer, [("en", "de"), ("de", "en")], language_tokens=True)
+    assert model.stand_ins == list(STAND_INS)
+    masked = model.mask("Call 1234 or 5678", "en")
+    assert masked.text == "Call <x1> or <x2>"
+    source = model.encode(masked.text, "de")
+    assert tokenizer.pieces(source)[0] == "<2de>" and "<unk>" not in tokenizer.pieces(source)
+
+    def outcome(text, score):
+        return Candidate(tokenizer.encode(text), score, score, True)
+
+    # the better score lost a number, so the other one is taken
+    result = SearchResult([outcome("Rufen Sie <x1> an", -1.0), outcome("Rufen Sie <x1> oder <x2> an", -2.0)])
+    sentence = model.sentence("Call 1234 or 5678", masked, source, result, 1)
+    assert sentence.hypotheses[0].text == "Rufen Sie 1234 oder 5678 an" and sentence.hypotheses[0].score == -2.0
+    assert "1234" in sentence.hypotheses[0].tokens and "<x1>" not in sentence.hypotheses[0].tokens
+    translation = model.assemble("Call 1234 or 5678", [[sentence]], 1, False)
+    attention = model.attend(translation)
+    assert "5678" in attention.source_tokens and "5678" in attention.target_tokens
+    assert attention.cross.shape[2:] == (len(attention.target_tokens), len(attention.source_tokens))
+    # digits that no stand-in is left for are pieces of their own
+    assert [p for p in tokenizer.pieces(tokenizer.encode("one 12")) if p in "12"] == ["1", "2"]
