@@ -8,6 +8,7 @@ import torch
 
 import training
 from training.run import Run
+from transformer.schedule import ramped_dropout
 from transformer.train import PRESETS, TranslationRecipe, TranslationTask, load_splits, main
 from transformer.translator import Translator
 
@@ -162,3 +163,93 @@ def test_presets_are_whole_recipes():
     assert (base.vocab_size, base.tokens, base.warmup, base.steps) == (37000, 25000, 4000, 100000)  # section 5
     config = base.model_config(37000)
     assert (config.dropout, config.label_smoothing, config.d_model) == (0.1, 0.1, 512)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """A table of three languages, where French is English read backwards; half of its rows have no French."""
+    folder = tmp_path_factory.mktemp("three")
+    corpus(folder / "two.tsv", 300)
+    rows = (folder / "two.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    lines = ["en\tde\tfr"]
+    for number, row in enumerate(rows):
+        english, german = row.split("\t")
+        lines.append(f"{english}\t{german}\t{' '.join(english.split()[::-1]) if number % 2 else ''}")
+    (folder / "train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_one_model_for_several_directions(three, tmp_path):
+    options = recipe(three, directions="en-de de-en, en-fr", steps=2, stand_ins=0.5)
+    options.check()
+    task = TranslationTask(options)
+    tokenizer = task.tokenizer
+    prefixes = [pair[0][0] for pair in task.data.pairs]
+    counts = [prefixes.count(tokenizer.id(f"<2{name}>")) for name in ("de", "en", "fr")]
+    assert sum(counts) == len(prefixes) and counts[0] == counts[1] and 0.45 < counts[2] / counts[0] < 0.55
+    assert training.fit(task, options, tmp_path / "run", quiet=True) == "finished"
+    task.export(tmp_path / "out")
+    translator = Translator.from_pretrained(tmp_path / "out", "cpu")
+    assert translator.pairs == [("en", "de"), ("de", "en"), ("en", "fr")] and translator.language_tokens
+    for source, target in translator.pairs:
+        sentence = translator.translate("one two", source, target, max_length=5).sentences[0]
+        assert tokenizer.pieces(sentence.source_ids)[0] == f"<2{target}>"
+    with pytest.raises(ValueError, match="does not translate fr to en; it translates en to de, de to en, en to fr"):
+        translator.translate("one", "fr", "en")
+
+
+def test_directions_that_are_not_directions():
+    for text in ("en", "en-de-fr", "en- de-en"):
+        with pytest.raises(ValueError, match="directions are written like"):
+            TranslationRecipe(data="x", directions=text).check()
+    with pytest.raises(ValueError, match="both the column 'en'"):
+        TranslationRecipe(data="x", directions="en-en").check()
+    with pytest.raises(ValueError, match="stand_ins is a share"):
+        TranslationRecipe(data="x", stand_ins=2.0).check()
+
+
+def test_the_data_folders_own_vocabulary_is_used(three, tmp_path):
+    from transformer.tokenizer import Tokenizer
+
+    (tmp_path / "train.tsv").write_bytes((three / "train.tsv").read_bytes())
+    texts = (three / "train.tsv").read_text(encoding="utf-8").replace("\t", "\n").splitlines()
+    made = Tokenizer.train(texts, 90, ["en", "de"], stand_ins=True)
+    made.save(tmp_path / "tokenizer.model")
+    task = TranslationTask(recipe(tmp_path, directions="en-de de-en", stand_ins=0.1))
+    assert task.tokenizer.model == made.model and task.config.vocab_size == len(made)
+    with pytest.raises(ValueError, match="no piece <2fr>"):
+        TranslationTask(recipe(tmp_path, directions="en-de en-fr"))
+
+
+def test_dropout_rises_in_steps(data):
+    options = recipe(data, dropout=0.3, dropout_ramp=10)
+    assert [ramped_dropout(step, 0.3, 10) for step in (1, 2, 3, 10, 11)] == pytest.approx([0, 0, 0.06, 0.24, 0.3])
+    assert ramped_dropout(1, 0.3, 0) == 0.3
+    task = TranslationTask(options)
+    model = task.modules["model"].train()
+
+    def spread(step):
+        batch = task.batch(step, 0, 0, 1)
+        return (task.terms(batch)["nll"] - task.terms(batch)["nll"]).abs()
+
+    assert spread(1) == 0 and model.encoder[0].dropout == model.decoder[1].dropout == model.dropout == 0.0
+    assert spread(11) > 0 and model.encoder[0].dropout == model.decoder[1].dropout == model.dropout == 0.3
+
+
+def test_a_table_of_instructions_trains_as_sequence_to_sequence(tmp_path):
+    """Customer service in Korean: three named columns, of which two together are the source."""
+    rows = ["Instruction,Input,Response"]
+    for number in range(40):
+        rows.append(f'"요금제, {number}번을 알려 주세요","고객 등급 {number % 3}","{number}번 요금제는 월 {number}만 원입니다, 고객님."')
+    (tmp_path / "service.csv").write_text("\n".join(rows) + "\n", encoding="utf-8-sig")
+    argv = ["--preset", "quick", "--data", str(tmp_path / "service.csv"), "--source", "Instruction+Input"]
+    argv += ["--target", "Response", "--vocab-size", "80", "--tokens", "600", "--max-length", "100", "--steps", "2"]
+    argv += ["--threads", "1", "--run", str(tmp_path / "run"), "--export", str(tmp_path / "out")]
+    assert main(argv) == 0
+    translator = Translator.from_pretrained(tmp_path / "out", "cpu")
+    answer = translator.translate("요금제, 5번을 알려 주세요 고객 등급 2", max_length=4)
+    assert answer.sentences[0].source_ids and translator.pairs == [("Instruction+Input", "Response")]
+    train, val = load_splits(TranslationRecipe(data=str(tmp_path / "service.csv"), source="Instruction+Input", target="Response"))
+    assert len(train) + len(val) == 40 and val[0] == (
+        "요금제, 0번을 알려 주세요 고객 등급 0", "0번 요금제는 월 0만 원입니다, 고객님."
+    )
