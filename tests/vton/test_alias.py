@@ -1,7 +1,9 @@
 import pytest
 import torch
 
-from vton.alias import (EPS, AliasGenerator, AliasNorm, SpectralConv2d, gaussian_noise, misalignment, standardise)
+from vton import alias
+from vton.alias import (EPS, AliasGenerator, AliasNorm, SpectralConv2d, gamma_and_beta, gaussian_noise, misalignment,
+                        neighbourhoods, standardise)
 from vton.config import LITE, PAPER, AliasConfig
 
 SMALL = AliasConfig(width=8, widest=4, hidden=6, injected=3, levels=5, masked=3)
@@ -120,13 +122,116 @@ def test_channels_of_the_figure_and_errors():
 
 
 def test_spectral_convolution_has_unit_norm():
+    torch.manual_seed(0)
     layer = SpectralConv2d(6, 8, 3, padding=1)
     with torch.no_grad():
         layer.weight_orig.mul_(7)
     layer.train()
-    for _ in range(60):
+    for _ in range(300):
         layer(torch.rand(1, 6, 5, 5))
     layer.eval()
     assert float(torch.linalg.matrix_norm(layer.normalised_weight().detach().flatten(1), 2)) == pytest.approx(1, abs=1e-3)
     x = torch.rand(1, 6, 5, 5)
     torch.testing.assert_close(layer(x), torch.nn.functional.conv2d(x, layer.normalised_weight(), layer.bias, padding=1))
+
+
+# -- inference, where every distinct neighbourhood is computed once --------------------------------------------------
+
+
+def one_hot(label_map, k=7):
+    return torch.nn.functional.one_hot(label_map, k).movedim(-1, 0).float()
+
+
+def label_maps(size):
+    """Label maps (H, W) of several kinds: what networks predict, and what they never would."""
+    generator, (height, width) = torch.Generator().manual_seed(4), size
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    regions = ((y - height / 2) ** 2 + (x - width / 3) ** 2 < (height / 3) ** 2).long() * 2 + (x > 0.8 * width).long() * 3
+    return {"regions": regions, "noise": torch.randint(0, 7, size, generator=generator), "one label": torch.full(size, 2)}
+
+
+def lively(network):
+    """The network in evaluation mode, with noise and modulation that leave their traces."""
+    with torch.no_grad():
+        for module in network.modules():
+            if isinstance(module, AliasNorm):
+                module.noise_scale.normal_(0, 0.3)
+                module.conv_gamma.weight.mul_(3)
+    return network.eval()
+
+
+def both_ways(network, *arguments, **options):
+    """The answers of the modules as they train, and of the way taken without gradients."""
+    with torch.no_grad():
+        quick = network(*arguments, **options)
+    return network(*arguments, **options).detach(), quick
+
+
+@pytest.mark.parametrize("size", [(9, 7), (3, 2), (6, 11)])
+def test_gamma_and_beta_of_the_distinct_neighbourhoods_equal_the_full_maps(size):
+    torch.manual_seed(5)
+    for kind, labels in label_maps(size).items():
+        maps = one_hot(labels)
+        if kind == "regions":
+            maps[:, 1] = torch.rand(7, size[1])  # a soft row
+        norm, around = AliasNorm(4, 7, 5), neighbourhoods(maps, None)
+        gamma, beta = gamma_and_beta(norm, around, chunk=3)
+        shared = norm.conv_shared(maps[None])
+        for table, convolution in ((gamma, norm.conv_gamma), (beta, norm.conv_beta)):
+            torch.testing.assert_close(table[around.index].movedim(-1, 0)[None], convolution(shared), atol=1e-6, rtol=1e-5)
+
+
+def test_few_neighbourhoods_are_distinct_in_a_picture_of_regions():
+    maps = one_hot(label_maps((128, 96))["regions"])
+    assert len(neighbourhoods(maps, None).kinds) < 0.12 * 128 * 96
+    # A pixel counts as another where the mask differs, even in the middle of one label.
+    mask = torch.zeros(1, 128, 96)
+    mask[:, 60:70, 20:30] = 1
+    around = neighbourhoods(maps, mask)
+    assert torch.equal(around.mask[around.index], mask[0])
+
+
+@pytest.mark.parametrize("mask", ["some", "empty", "full", "soft"])
+@pytest.mark.parametrize("kind", ["regions", "noise", "one label"])
+def test_without_gradients_the_answer_is_the_same(kind, mask, monkeypatch):
+    monkeypatch.setattr(alias, "BAND", 4096)  # several bands in every level
+    torch.manual_seed(6)
+    network, (height, width) = lively(AliasGenerator(SMALL)), (80, 48)
+    x, *_ = inputs(SMALL, (height, width))
+    seven = one_hot(label_maps((height, width))[kind])[None]
+    warped = {"some": (torch.rand(1, 1, height, width) > 0.5).float(), "empty": torch.ones(1, 1, height, width),
+              "full": torch.zeros(1, 1, height, width), "soft": torch.rand(1, 1, height, width)}[mask]
+    misalign, divided = misalignment(seven, warped)
+    for norm in ("alias", "instance"):
+        slow, quick = both_ways(network, x, seven, divided, misalign, norm=norm)
+        torch.testing.assert_close(quick, slow, atol=1e-5, rtol=0)
+        assert slow.std() > 0.01
+
+
+def test_the_same_with_noise_in_a_batch_at_odd_levels():
+    config = AliasConfig(width=8, widest=4, hidden=6, injected=3, levels=6, masked=4)
+    torch.manual_seed(7)
+    network = lively(AliasGenerator(config))
+    pairs = [inputs(config, (96, 32)), inputs(config, (96, 32))]
+    pairs[1] = (pairs[1][0].flip(3), *(t.flip(2) for t in pairs[1][1:]))
+    arguments = [torch.cat(parts) for parts in zip(*pairs)]
+    slow = network(*arguments, noise=gaussian_noise(3)).detach()
+    with torch.inference_mode():
+        quick = network(*arguments, noise=gaussian_noise(3))
+        other = network(*arguments, noise=gaussian_noise(4))
+    torch.testing.assert_close(quick, slow, atol=1e-5, rtol=0)
+    assert not torch.allclose(quick, other, atol=1e-3) and not torch.allclose(quick[0], quick[1], atol=1e-3)
+
+
+def test_inputs_stay_as_they_are_and_training_does_not_take_that_way(monkeypatch):
+    network = lively(AliasGenerator(SMALL))
+    arguments = inputs(SMALL, (32, 32))
+    copies = [a.clone() for a in arguments]
+    with torch.no_grad():
+        network(*arguments)
+        assert all(torch.equal(a, c) for a, c in zip(arguments, copies))
+        monkeypatch.setattr(alias, "generate", None)
+        with pytest.raises(TypeError):
+            network(*arguments)
+        network.train()(*arguments)
+    network.eval()(*arguments)

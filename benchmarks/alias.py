@@ -1,0 +1,265 @@
+"""The ALIAS generator against a direct transcription of its published architecture: same weights, same answer.
+
+    python -m benchmarks.alias --threads 2
+
+Each variant runs in a process of its own, so that its peak memory (the largest resident set of the whole process, with
+interpreter and weights) is its own. Prints a JSON object per variant and one with the ratios ours / direct. On a CUDA
+machine it adds pictures per second and peak memory in bf16.
+
+The transcription follows section 3.4, A.2 and Figs. 4, 5 and 12 one step after the other: full maps of gamma and beta
+for every layer, the two regions standardised one after the other over the whole picture, torch's own spectral norm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils import spectral_norm
+
+from vton.alias import AliasGenerator, gaussian_noise, misalignment
+from vton.config import LITE, PAPER, AliasConfig
+
+CONFIGS = {"paper": PAPER.alias, "lite": LITE.alias}
+
+
+class DirectNorm(nn.Module):
+    """ALIAS normalisation, Fig. 5."""
+
+    def __init__(self, masked: bool, channels: int, labels: int, hidden: int):
+        super().__init__()
+        self.masked = masked
+        self.noise_scale = nn.Parameter(torch.zeros(channels))
+        self.conv_shared = nn.Sequential(nn.Conv2d(labels, hidden, 3, padding=1), nn.ReLU())
+        self.conv_gamma = nn.Conv2d(hidden, channels, 3, padding=1)
+        self.conv_beta = nn.Conv2d(hidden, channels, 3, padding=1)
+        self.standardise = nn.InstanceNorm2d(channels, affine=False)
+
+    def region(self, h, mask):
+        """One region: the rest is filled with its mean, so that instance normalisation sees the region alone."""
+        size = mask.sum((2, 3), keepdim=True)
+        size = torch.where(size == 0, torch.ones_like(size), size)
+        mean = (h * mask).sum((2, 3), keepdim=True) / size
+        filled = h * mask + (1 - mask) * mean
+        return self.standardise(filled) * torch.sqrt(size / (h.shape[2] * h.shape[3]))
+
+    def forward(self, h, segmentation, misalign, noise):
+        if noise is not None:
+            h = h + noise * self.noise_scale.view(1, -1, 1, 1)
+        if self.masked:
+            normalised = self.region(h, 1 - misalign) + self.region(h, misalign)
+        else:
+            normalised = self.standardise(h)
+        shared = self.conv_shared(segmentation)
+        gamma = self.conv_gamma(shared)
+        beta = self.conv_beta(shared)
+        return normalised * (1 + gamma) + beta
+
+
+class DirectBlock(nn.Module):
+    """ALIAS residual block, Fig. 4 b."""
+
+    def __init__(self, inputs: int, outputs: int, labels: int, hidden: int, masked: bool):
+        super().__init__()
+        middle = min(inputs, outputs)
+        self.conv_0 = spectral_norm(nn.Conv2d(inputs, middle, 3, padding=1))
+        self.conv_1 = spectral_norm(nn.Conv2d(middle, outputs, 3, padding=1))
+        self.norm_0 = DirectNorm(masked, inputs, labels, hidden)
+        self.norm_1 = DirectNorm(masked, middle, labels, hidden)
+        self.learned_shortcut = inputs != outputs
+        if self.learned_shortcut:
+            self.conv_s = spectral_norm(nn.Conv2d(inputs, outputs, 1, bias=False))
+            self.norm_s = DirectNorm(masked, inputs, labels, hidden)
+
+    def forward(self, x, segmentation, misalign, noise):
+        size = x.shape[2:]
+        segmentation = F.interpolate(segmentation, size=size, mode="nearest")
+        misalign = F.interpolate(misalign, size=size, mode="nearest")
+
+        def plane():
+            return None if noise is None else noise((len(x), 1, *size))
+
+        shortcut = self.conv_s(self.norm_s(x, segmentation, misalign, plane())) if self.learned_shortcut else x
+        dx = self.conv_0(F.leaky_relu(self.norm_0(x, segmentation, misalign, plane()), 0.2))
+        dx = self.conv_1(F.leaky_relu(self.norm_1(dx, segmentation, misalign, plane()), 0.2))
+        return shortcut + dx
+
+
+class DirectGenerator(nn.Module):
+    """ALIAS generator, Fig. 12. The names are those of vton.alias, so that one state dict serves both."""
+
+    def __init__(self, config: AliasConfig):
+        super().__init__()
+        self.config = config
+        channels = config.channels()
+        self.blocks = ["head_0", "G_middle_0", "G_middle_1"] + [f"up_{i}" for i in range(config.levels - 3)]
+        previous = 0
+        for level, (name, width) in enumerate(zip(self.blocks, channels)):
+            masked = level < config.masked
+            injected = config.injected if level else channels[0]
+            setattr(self, f"conv_{level}", nn.Conv2d(config.inputs, injected, 3, padding=1))
+            setattr(self, name, DirectBlock(previous + injected, width, config.classes + masked, config.hidden, masked))
+            previous = width
+        self.conv_img = nn.Conv2d(previous, 3, 3, padding=1)
+        self.up = nn.Upsample(scale_factor=2, mode="nearest")
+
+    def forward(self, x, segmentation, divided, misalign, noise=None):
+        height, width = x.shape[2:]
+        levels = self.config.levels
+        sizes = [(height // 2 ** (levels - 1 - i), width // 2 ** (levels - 1 - i)) for i in range(levels)]
+        inputs = [F.interpolate(x, size=size, mode="nearest") for size in sizes]
+        features = [getattr(self, f"conv_{i}")(inputs[i]) for i in range(levels)]
+        h = features[0]
+        for level, name in enumerate(self.blocks):
+            if level:
+                h = torch.cat((self.up(h), features[level]), 1)
+            h = getattr(self, name)(h, divided if level < self.config.masked else segmentation, misalign, noise)
+        return torch.tanh(self.conv_img(F.leaky_relu(h, 0.2)))
+
+
+VARIANTS = {"direct": DirectGenerator, "ours": AliasGenerator}
+
+
+def inputs(size: tuple[int, int], seed: int = 4) -> dict[str, torch.Tensor]:
+    """I_a, P and W(c, theta) (1,9,H,W), S, S_div and M_misalign of a drawn person, the cloth warped a little wrong."""
+    from vton import labels
+    from vton.synthetic import draw_pair
+    from vton.warping import sampling_grid, warp
+
+    drawn = draw_pair(seed, size=size)
+    seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(labels.lip_to_13(drawn.parse)), 7))[None]
+    cloth_mask = torch.from_numpy(drawn.worn_mask / 255.0).float()[None, None]
+    theta = torch.full((1, 50), 0.02)
+    misalign, divided = misalignment(seven, warp(cloth_mask, sampling_grid(theta, size)))
+    picture = torch.from_numpy(drawn.person.transpose(2, 0, 1) / 127.5 - 1).float()[None]
+    x = torch.cat((picture * (1 - seven[:, 2:3]), picture.flip(1), picture * cloth_mask), 1)
+    return {"x": x, "segmentation": seven, "divided": divided, "misalign": misalign}
+
+
+def peak_mib() -> float:
+    """Largest resident set of this process so far, in MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # on Linux ru_maxrss still remembers the process that started this one
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+@torch.no_grad()
+def build(variant: str, config: AliasConfig) -> nn.Module:
+    """One variant in evaluation mode with random weights that follow from their names, so that both have the same.
+
+    Nothing is read from a file: that would count as memory twice.
+    """
+    network = VARIANTS[variant](config).eval()
+    state = network.state_dict()
+    for name, value in state.items():
+        generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+        if name.endswith("noise_scale"):
+            value.fill_(0.1)
+        elif value.dim() > 1:
+            value.normal_(0, value[0].numel() ** -0.5, generator=generator)
+        elif not name.endswith(("weight_u", "weight_v")):
+            value.normal_(0, 0.05, generator=generator)
+    for name, weight in state.items():
+        if name.endswith("weight_orig"):  # the largest singular value, roughly
+            matrix, u, v = weight.flatten(1), state[name[:-4] + "u"], state[name[:-4] + "v"]
+            v.copy_(F.normalize(matrix.sum(0), dim=0))
+            u.copy_(F.normalize(matrix @ v, dim=0))
+    return network
+
+
+@torch.inference_mode()
+def measure(variant: str, options: argparse.Namespace) -> dict:
+    """One variant in this process: seconds of each forward pass and peak memory; the answer goes to a file."""
+    torch.set_num_threads(options.threads)
+    size = (options.height, options.height * 3 // 4)
+    network, given = build(variant, CONFIGS[options.config]), load_file(options.given)
+    loaded, seconds = peak_mib(), []
+    for _ in range(options.repeats):
+        start = time.perf_counter()
+        out = network(**given, noise=gaussian_noise(1) if options.noise else None)
+        seconds.append(time.perf_counter() - start)
+    save_file({"out": out}, options.answer)
+    return {"variant": variant, "config": options.config, "size": f"{size[0]}x{size[1]}", "threads": options.threads,
+            "noise": options.noise, "seconds": [round(s, 3) for s in seconds], "peak_mib": round(peak_mib()),
+            "peak_mib_before": round(loaded)}  # fmt: skip
+
+
+@torch.inference_mode()
+def measure_cuda(variant: str, options: argparse.Namespace, batch: int = 4, repeats: int = 10) -> dict:
+    """Pictures per second and peak memory in bf16 on CUDA."""
+    network = build(variant, CONFIGS[options.config]).to("cuda", memory_format=torch.channels_last)
+    given = {k: t.cuda().repeat(batch, 1, 1, 1).contiguous(memory_format=torch.channels_last)
+             for k, t in load_file(options.given).items()}
+    torch.cuda.reset_peak_memory_stats()
+    with torch.autocast("cuda", torch.bfloat16):
+        for i in range(repeats + 3):
+            if i == 3:  # the first ones choose the convolution algorithms
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+            network(**given)
+        torch.cuda.synchronize()
+    seconds = time.perf_counter() - start
+    return {"variant": variant, "device": torch.cuda.get_device_name(), "precision": "bf16", "batch": batch,
+            "pictures_per_second": round(batch * repeats / seconds, 2),
+            "peak_mib": round(torch.cuda.max_memory_allocated() / 2**20)}  # fmt: skip
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Both variants in processes of their own, then the ratios."""
+    results, answers = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        given = Path(folder) / "given.safetensors"
+        save_file({k: v.contiguous() for k, v in inputs((options.height, options.height * 3 // 4)).items()}, given)
+        for variant in VARIANTS:
+            answer = Path(folder) / f"{variant}.safetensors"
+            passed = {"variant": variant, "given": given, "answer": answer, "config": options.config,
+                      "height": options.height, "threads": options.threads, "repeats": options.repeats,
+                      "noise": options.noise}  # fmt: skip
+            command = [sys.executable, "-m", "benchmarks.alias"]
+            command += [str(word) for name, value in passed.items() for word in (f"--{name}", value)]
+            lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+            for line in lines:
+                print(line, flush=True)
+            results[variant], answers[variant] = json.loads(lines[0]), load_file(answer)["out"]
+    direct, ours = results["direct"], results["ours"]
+    print(json.dumps({
+        "time_ratio": round(min(ours["seconds"]) / min(direct["seconds"]), 3),
+        "memory_ratio": round(ours["peak_mib"] / direct["peak_mib"], 3),
+        "largest_difference": float((answers["direct"] - answers["ours"]).abs().max()),
+        "network": asdict(CONFIGS[options.config])}), flush=True)  # fmt: skip
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--config", choices=list(CONFIGS), default="paper")
+    parser.add_argument("--height", type=int, default=1024, help="the width is three quarters of it")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--noise", type=int, default=1, choices=(0, 1))
+    for name in ("variant", "given", "answer"):  # of the processes that this one starts
+        parser.add_argument(f"--{name}", type=str if name == "variant" else Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.variant:
+        compare(options)
+        return
+    print(json.dumps(measure(options.variant, options)), flush=True)
+    if torch.cuda.is_available():
+        print(json.dumps(measure_cuda(options.variant, options)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
