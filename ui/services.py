@@ -193,10 +193,15 @@ class Services:
         return TryOn(*networks, name=name, device=choose_device(self.device))
 
     def stream_tryon(self, person: Any, garment: Any, model: str | None = None, **options: Any) -> Iterator[Any]:
-        """Run a try-on beside the caller. Yields Progress about twice a second, and the TryOnResult at last.
+        """A whole try-on as `stream_on_tryon` runs it. options: those of `TryOn.run` except on_stage."""
+        return self.stream_on_tryon(lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, **options), model)
+
+    def stream_on_tryon(self, call: Callable[[Any, Callable[[str, int, int], None]], Any], model: str | None = None
+                        ) -> Iterator[Any]:
+        """Run `call(tryon, on_stage)` beside the caller. Yields Progress about twice a second, and its value at last.
 
         Closing the iterator cancels the run: it stops before its next stage. Errors of the run are raised here.
-        model: key of the networks, None = the default ones; options: those of `TryOn.run` except on_stage.
+        model: key of the networks, None = the default ones.
         """
         reports: queue.Queue = queue.Queue()
         cancelled = threading.Event()
@@ -211,7 +216,7 @@ class Services:
                 with self.tryon_in_use:
                     if cancelled.is_set():
                         return
-                    result = self.tryon(model).run(person, garment, on_stage=on_stage, **options)
+                    result = call(self.tryon(model), on_stage)
                 reports.put(("result", result))
             except BaseException as error:  # handed to the caller's thread, also a Cancelled that nobody reads
                 reports.put(("error", error))

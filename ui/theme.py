@@ -112,7 +112,7 @@ def theme() -> Base:
 
 def css() -> str:
     """The page's own style sheet."""
-    return (STATIC / "page.css").read_text(encoding="utf-8")
+    return "\n".join((STATIC / file).read_text(encoding="utf-8") for file in ("page.css", "decoding.css", "tryon.css"))
 
 
 def script(name: str) -> str:

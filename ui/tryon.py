@@ -1,128 +1,34 @@
-"""The Try on tab: two photographs in, the person in that garment out, and every map in between."""
+"""The Try on tab: two photographs in, the person in that garment out; every map in between to see, correct and go on from."""
 
 from __future__ import annotations
 
-import dataclasses
-import io
-import json
 import tempfile
-import zipfile
+from functools import partial
 from html import escape
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Callable, Iterator
 
 import gradio as gr
 import numpy as np
-from PIL import Image
 
-from training import assets
-from ui import figures, messages
+from ui import figures, messages, theme, tryon_figures
+from ui import tryon_work as work
 from ui.services import Progress, Services
-from vton import labels
-from vton.pipeline import SIZES, STAGES
+from vton import record
+from vton.maps import MAPS
+from vton.pipeline import GRIDS, STAGES
 
-SIZE_LABELS = [
-    (f"{height} × {width}{remark}", f"{height}x{width}")
-    for (height, width), remark in zip(SIZES, (", quick", "", ", slow"), strict=True)
-]
 DEFAULT_SIZE = "512x384"
-MAX_SEED = 2**31 - 1
 STATE_SECONDS = 3600
+MOST_UNDO = 6
 SHOW_RESULTS = """() => {
   const results = document.querySelector('#tryon-results');
   if (results) results.scrollIntoView({ behavior: 'smooth', block: 'start' });
 }"""
-
-
-class Map(NamedTuple):
-    """How one picture of a result is presented."""
-
-    title: str
-    symbol: str  # HTML, the paper's symbol
-    about: str
-
-
-# In the order of Figure 3 of the VITON-HD paper; the keys are those of TryOnResult.pictures() and the file names.
-MAPS = {
-    "pose": Map(
-        "Pose", "P", "The joints found in the photo, drawn as a skeleton: where shoulders, elbows and hips are."
-    ),
-    "parse": Map("Parse", "S", "The human parser gives every pixel of the person one of 20 labels."),
-    "garment": Map("Garment", "c", "The garment cut out of its photo and laid on the light grey of the training data."),
-    "garment_mask": Map("Garment mask", "c<sub>m</sub>", "White where the garment is."),
-    "agnostic": Map(
-        "Agnostic image",
-        "I<sub>a</sub>",
-        "The person with the old garment and the arms painted grey, so that nothing of its shape is left to copy.",
-    ),
-    "agnostic_map": Map("Agnostic map", "S<sub>a</sub>", "The parse with the same regions removed."),
-    "segmentation": Map(
-        "Predicted segmentation",
-        "Ŝ",
-        "Where cloth, arms and body will be in the new garment, "
-        "predicted from the agnostic map, the pose and the garment.",
-    ),
-    "warped_cloth": Map(
-        "Warped garment", "W(c, θ)", "The garment bent into place by a thin-plate spline with 5 × 5 control points."
-    ),
-    "warped_mask": Map("Warped mask", "W(c<sub>m</sub>, θ)", "The garment mask after the same warp."),
-    "misalignment": Map(
-        "Misalignment",
-        "M<sub>misalign</sub>",
-        "Predicted cloth that the warped garment does not cover; here the generator has to invent cloth.",
-    ),
-    "synthesis": Map("Synthesis", "Î", "What the ALIAS generator paints from all of the above."),
-    "result": Map(
-        "Result",
-        "",
-        "The synthesis put back into the photograph; every pixel outside the edited region is the photo's own.",
-    ),
-}
-# Label maps: field of the result that holds the labels, their names and colours.
-LEGENDS = {
-    "parse": ("parse", labels.LIP, labels.LIP_COLOURS),
-    "agnostic_map": ("parse_agnostic", labels.LIP, labels.LIP_COLOURS),
-    "segmentation": ("segmentation", labels.SEGMENTATION, labels.SEGMENTATION_COLOURS),
-}
-
-
-class Comparison(NamedTuple):
-    """Variants of a finished result that differ in one option, and the first stage that they run again from."""
-
-    title: str
-    stage: str
-    variants: tuple[tuple[str, dict[str, Any]], ...]
-    about: str
-
-
-COMPARISONS = {
-    "norm": Comparison(
-        "ALIAS or instance normalisation",
-        "synthesis",
-        (("ALIAS normalisation", {"norm": "alias"}), ("Instance normalisation", {"norm": "instance"})),
-        "The paper's central claim: ALIAS normalisation keeps the misaligned region, outlined in orange, from "
-        "misleading the generator.",
-    ),
-    "fit": Comparison(
-        "Fitted or unfitted warp",
-        "warp",
-        (("Fitted", {"fit": True}), ("As the network predicts it", {"fit": False})),
-        "What the gradient steps on the control points change. Orange outlines what the warped garment leaves open.",
-    ),
-    "noise": Comparison(
-        "Noise on or off",
-        "segmentation",
-        (("With noise", {"noise": True}), ("Without noise", {"noise": False})),
-        "Both generators of VITON-HD are given noise; this is how much of the picture it decides.",
-    ),
-    "seed": Comparison(
-        "Five seeds",
-        "segmentation",
-        tuple((f"Seed {seed}", {"seed": seed}) for seed in range(5)),
-        "The same two photos under five noises.",
-    ),
-}
+NORMS = [("ALIAS (the paper's)", "alias"), ("Instance (VITON-HD*)", "instance")]
+VIEWS = ("steps", "look", "correct", "warp", "compare", "several")
+example_pairs = work.example_pairs
 
 
 def photograph(**options: Any) -> gr.Image:
@@ -138,115 +44,6 @@ def photograph(**options: Any) -> gr.Image:
     return image
 
 
-# -- the work behind the events, without Gradio ---------------------------------------------------------------------
-
-
-def check_inputs(person: str | None, garment: str | None, size: str, seed: float | None) -> dict[str, Any]:
-    """The options of `TryOn.run` from what the page holds.
-
-    Raises ValueError with the sentence for what is missing or out of range.
-    """
-    if not person and not garment:
-        raise ValueError("Add a photo of a person and a photo of a garment first.")
-    if not person:
-        raise ValueError("Add a photo of a person first.")
-    if not garment:
-        raise ValueError("Add a photo of a garment first.")
-    if size not in {value for _, value in SIZE_LABELS}:
-        raise ValueError(f"Choose one of these sizes: {', '.join(value for _, value in SIZE_LABELS)}.")
-    if seed is None or not 0 <= seed <= MAX_SEED or int(seed) != seed:
-        raise ValueError(f"The seed is a whole number from 0 to {MAX_SEED}.")
-    height, width = (int(side) for side in size.split("x"))
-    return {"size": (height, width), "seed": int(seed)}
-
-
-def png(picture: np.ndarray) -> bytes:
-    """PNG file of a (H, W) or (H, W, 3) uint8 picture, exact."""
-    buffer = io.BytesIO()
-    # Fast compression: a phone photo at full size would take seconds with the default.
-    Image.fromarray(np.ascontiguousarray(picture)).save(buffer, "PNG", compress_level=2)
-    return buffer.getvalue()
-
-
-def write_pictures(result: Any, folder: Path) -> dict[str, str]:
-    """Write every picture of a result and the photo itself as NAME.png. Returns the path of each name."""
-    paths = {}
-    for name, picture in {"photo": result.photo, **result.pictures()}.items():
-        paths[name] = str(folder / f"{name}.png")
-        Path(paths[name]).write_bytes(png(picture))
-    return paths
-
-
-def arrays(result: Any) -> dict[str, np.ndarray]:
-    """Every array field of a result by name."""
-    values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
-    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-
-
-def settings(result: Any) -> dict[str, Any]:
-    """What one needs to repeat a result, and how long each stage took, as a JSON value."""
-    return {
-        "weights": result.weights,
-        **dataclasses.asdict(result.options),
-        "seconds": {stage: round(float(value), 4) for stage, value in result.seconds.items()},
-        "notes": list(result.notes),
-    }
-
-
-def write_zip(paths: dict[str, str], result: Any, record: dict[str, Any], target: Path) -> str:
-    """One zip with every PNG, all arrays (arrays.npz, no pickles) and the record as settings.json. Returns its path."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays(result))
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # PNG and npz are compressed already
-        for name, path in paths.items():
-            archive.write(path, f"{name}.png")
-        archive.writestr("arrays.npz", buffer.getvalue())
-        archive.writestr("settings.json", json.dumps(record, indent=2) + "\n")
-    return str(target)
-
-
-def legends(result: Any) -> list[str]:
-    """HTML legend of every label map, in the order of LEGENDS."""
-    return [figures.legend(getattr(result, name), names, colours) for name, names, colours in LEGENDS.values()]
-
-
-def summary(result: Any) -> str:
-    """One line about a finished result, plain text."""
-    height, width = result.options.size
-    return (
-        f"Done in {sum(result.seconds.values()):.1f} s at {height} × {width}, seed {result.options.seed}. "
-        f"{100 * result.misaligned_share:.1f} % of the predicted cloth is not covered by the warped garment."
-    )
-
-
-def compare(services: Services, result: Any, name: str) -> Iterator[tuple[np.ndarray, str]]:
-    """The syntheses of a comparison's variants with their labels, one by one; nothing before its stage is repeated."""
-    if result is None:
-        raise ValueError("The result has been cleared away; run the try-on again first.")
-    comparison = COMPARISONS[name]
-    for label, options in comparison.variants:
-        if all(getattr(result.options, option) == value for option, value in options.items()):
-            variant = result
-        else:
-            with services.tryon_in_use:
-                variant = services.tryon().resume(result, comparison.stage, **options)
-        picture = variant.synthesis
-        if name in ("norm", "fit"):
-            picture = figures.outline(picture, variant.misalignment)
-        yield picture, f"{label}: {100 * variant.misaligned_share:.1f} % open" if name == "fit" else label
-
-
-def example_pairs() -> list[list[str]]:
-    """Shipped examples as [person, garment] paths: the n-th person with the n-th garment."""
-    try:
-        folder = assets.examples_dir()
-    except FileNotFoundError:
-        return []
-    people = sorted(str(path) for path in folder.glob("person*.[pj][np]g"))
-    garments = sorted(str(path) for path in folder.glob("garment*.[pj][np]g"))
-    return [[person, garments[i % len(garments)]] for i, person in enumerate(people)] if garments else []
-
-
 # -- layout ---------------------------------------------------------------------------------------------------------
 
 
@@ -254,40 +51,12 @@ def layout(services: Services) -> SimpleNamespace:
     """Build the tab inside the current Blocks and return its components by name."""
     tab = SimpleNamespace()
     tab.result = gr.State(None, time_to_live=STATE_SECONDS)
+    tab.history = gr.State([], time_to_live=STATE_SECONDS)  # earlier results of this visitor, for undo
+    tab.key = gr.State(None)  # the networks that made the result
+    tab.view = gr.State("steps")
     with gr.Row(elem_classes="tryon-top"):
         with gr.Column(scale=5, min_width=300):
-            with gr.Row():
-                tab.person = photograph(
-                    label="Person",
-                    height=340,
-                    min_width=150,
-                    sources=["upload", "webcam", "clipboard"],
-                    elem_id="person",
-                    alt_text="Photo of the person",
-                    placeholder="One person from the front,\nhead to hips in view",
-                )
-                tab.garment = photograph(
-                    label="Garment",
-                    height=340,
-                    min_width=150,
-                    sources=["upload", "webcam", "clipboard"],
-                    elem_id="garment",
-                    alt_text="Photo of the garment",
-                    placeholder="One upper garment,\nlaid flat on a plain ground",
-                )
-            with gr.Row(elem_classes="tryon-settings"):
-                tab.size = gr.Dropdown(SIZE_LABELS, value=DEFAULT_SIZE, label="Size", min_width=150, elem_id="size")
-                tab.seed = gr.Number(0, label="Seed", precision=0, min_width=90, elem_id="seed")
-                tab.fit = gr.Checkbox(
-                    True,
-                    label="Fit the warp",
-                    min_width=230,
-                    elem_id="fit",
-                    info="A few gradient steps on the control points; off shows the published behaviour.",
-                )
-            with gr.Row():
-                tab.run = gr.Button("Try it on", variant="primary", elem_id="tryon-button", min_width=140, scale=2)
-                tab.cancel = gr.Button("Cancel", visible=False, elem_id="cancel-button", min_width=100, scale=1)
+            _inputs(tab, services)
         with gr.Column(scale=4, min_width=300):
             tab.stages = gr.HTML(figures.stage_list(STAGES, None, {}), elem_id="stages", elem_classes="card")
             tab.status = gr.HTML(elem_id="tryon-status")
@@ -299,185 +68,584 @@ def layout(services: Services) -> SimpleNamespace:
         elem_classes="hint",
     )
     with gr.Column(visible=False, elem_id="tryon-results") as tab.results:
-        with gr.Row(elem_classes="tryon-result"):
-            tab.slider = gr.ImageSlider(
-                label="Before and after",
-                format="png",
-                type="filepath",
-                max_height=620,
-                elem_id="before-after",
-                interactive=False,
-                scale=3,
-                min_width=300,
+        _result(tab)
+        tab.view_note = gr.HTML(elem_id="view-note")
+        with gr.Tabs(elem_id="tryon-views", selected="steps") as tab.views:
+            tab.tabs = {}
+            builders = {
+                "steps": ("Every step", _steps),
+                "look": ("Look closer", _look),
+                "correct": ("Correct a map", _correct),
+                "warp": ("Move the warp", _warp),
+                "compare": ("Compare", _compare),
+                "several": ("Several at once", _several),
+            }
+            for name in VIEWS:
+                title, build = builders[name]
+                with gr.Tab(title, id=name, elem_id=name if name == "compare" else f"view-{name}") as tab.tabs[name]:
+                    build(tab)
+    _api(tab)
+    return tab
+
+
+def _inputs(tab: SimpleNamespace, services: Services) -> None:
+    with gr.Row():
+        with gr.Column(min_width=150):
+            tab.person = photograph(
+                label="Person",
+                height=340,
+                sources=["upload", "webcam", "clipboard"],
+                elem_id="person",
+                alt_text="Photo of the person",
+                placeholder="One person from the front,\nhead to hips in view",
             )
-            with gr.Column(scale=2, min_width=280):
-                tab.summary = gr.HTML(elem_id="tryon-summary")
-                tab.notes = gr.HTML(elem_id="tryon-notes")
-                tab.download = gr.DownloadButton("Download everything (zip)", elem_id="download-zip")
-                gr.Markdown(
-                    "The zip holds every picture as PNG, all arrays as npz and the settings as JSON.\n\n"
-                    "The weights learned from photographs that allow research and teaching only; so does this picture.",
-                    elem_classes="hint",
-                )
-        gr.Markdown(
-            "## Every step on the way\nIn the order of Figure 3 of the paper. Each picture can be enlarged and "
-            "downloaded; PNG keeps every label exact.",
-            elem_classes="section",
+            tab.person_check = gr.HTML(elem_id="person-check", elem_classes="check")
+        with gr.Column(min_width=150):
+            tab.garment = photograph(
+                label="Garment",
+                height=340,
+                sources=["upload", "webcam", "clipboard"],
+                elem_id="garment",
+                alt_text="Photo of the garment",
+                placeholder="One upper garment,\nlaid flat on a plain ground",
+            )
+            tab.garment_check = gr.HTML(elem_id="garment-check", elem_classes="check")
+    with gr.Row(elem_classes="tryon-settings"):
+        tab.size = gr.Dropdown(work.SIZE_LABELS, value=DEFAULT_SIZE, label="Size", min_width=150, elem_id="size")
+        tab.seed = gr.Number(0, label="Seed", precision=0, min_width=90, elem_id="seed")
+        tab.fit = gr.Checkbox(
+            True,
+            label="Fit the warp",
+            min_width=230,
+            elem_id="fit",
+            info="A few gradient steps on the control points; off shows the published behaviour.",
         )
-        tab.maps, tab.legends = {}, {}
-        with gr.Row(elem_classes="maps"):
-            for number, (name, shown) in enumerate(MAPS.items(), start=1):
-                with gr.Column(min_width=150, elem_classes="map card"):
-                    gr.HTML(
-                        f'<div class="map-title"><span class="map-number">{number}</span> {escape(shown.title)} '
-                        f'<span class="symbol">{shown.symbol}</span></div>'
-                    )
-                    tab.maps[name] = gr.Image(
-                        label=shown.title,
-                        show_label=False,
-                        format="png",
-                        type="filepath",
-                        interactive=False,
-                        buttons=["download", "fullscreen"],
-                        alt_text=f"{shown.title}. {shown.about}",
-                        elem_id=f"map-{name}",
-                        container=False,
-                    )
-                    gr.HTML(f'<p class="map-about">{escape(shown.about)}</p>')
-                    if name in LEGENDS:
-                        tab.legends[name] = gr.HTML(elem_id=f"legend-{name}")
-        with gr.Accordion("Compare", open=False, elem_id="compare"):
+    with gr.Accordion("More settings", open=False, elem_id="tryon-more"):
+        models = services.tryons()
+        tab.model = gr.Dropdown(models, value=models[0][1], label="Networks", elem_id="tryon-model", allow_custom_value=services.local)
+        with gr.Row():
+            tab.norm = gr.Dropdown(NORMS, value="alias", label="Normalisation", min_width=150, elem_id="norm")
+            tab.grid = gr.Dropdown(
+                [(f"{n} × {n}", n) for n in GRIDS], value=GRIDS[0], label="Control points", min_width=110, elem_id="grid"
+            )
+        with gr.Row():
+            tab.noise = gr.Checkbox(True, label="Noise", min_width=90, elem_id="noise")
+            tab.detail = gr.Checkbox(True, label="Carry fine detail", min_width=140, elem_id="detail")
+            tab.stop = gr.Checkbox(
+                False,
+                label="Maps first",
+                info="Stop before the slow synthesis, look at the maps, correct them, go on.",
+                min_width=220,
+                elem_id="maps-first",
+            )
+        tab.saved = gr.File(
+            label="Open a saved try-on (its zip, or settings.json)", file_types=[".zip", ".json"], height=110, elem_id="saved"
+        )
+    with gr.Row():
+        tab.run = gr.Button("Try it on", variant="primary", elem_id="tryon-button", min_width=140, scale=2)
+        tab.cancel = gr.Button("Cancel", visible=False, elem_id="cancel-button", min_width=100, scale=1)
+
+
+def _result(tab: SimpleNamespace) -> None:
+    with gr.Row(elem_classes="tryon-result"):
+        tab.slider = gr.ImageSlider(
+            label="Before and after",
+            format="png",
+            type="filepath",
+            max_height=620,
+            elem_id="before-after",
+            interactive=False,
+            scale=3,
+            min_width=300,
+        )
+        with gr.Column(scale=2, min_width=280):
+            tab.summary = gr.HTML(elem_id="tryon-summary")
+            tab.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="go-on")
+            tab.notes = gr.HTML(elem_id="tryon-notes")
+            with gr.Row():
+                tab.picture = gr.DownloadButton("Result (PNG)", elem_id="download-result", min_width=130, size="md")
+                tab.download = gr.DownloadButton("Everything (zip)", elem_id="download-zip", min_width=130, size="md")
+            with gr.Row():
+                tab.undo = gr.Button("Undo the correction", visible=False, elem_id="undo", min_width=130, size="sm")
+                tab.reset = gr.Button("Back to the first result", visible=False, elem_id="reset", min_width=130, size="sm")
+            tab.quality = gr.HTML(elem_id="quality")
             gr.Markdown(
-                "Runs this result again from one stage with one thing changed, and shows what the generator paints.",
+                "The zip holds every picture as PNG, all arrays as npz and the settings as JSON. Opened again under "
+                "*More settings*, it brings everything back.",
                 elem_classes="hint",
             )
-            with gr.Row(elem_classes="actions"):
-                tab.comparison = gr.Dropdown(
-                    [(comparison.title, name) for name, comparison in COMPARISONS.items()],
-                    value="norm",
-                    label="What to compare",
-                    min_width=220,
-                    scale=2,
-                    elem_id="comparison",
+
+
+def _steps(tab: SimpleNamespace) -> None:
+    gr.Markdown(
+        "In the order of Figure 3 of the paper. Each picture can be enlarged and downloaded; PNG keeps every label exact.",
+        elem_classes="hint",
+    )
+    tab.maps, tab.captions, tab.legends = {}, {}, {}
+    with gr.Row(elem_classes="maps"):
+        for number, (name, shown) in enumerate(MAPS.items(), start=1):
+            with gr.Column(min_width=150, elem_classes="map card"):
+                gr.HTML(
+                    f'<div class="map-title"><span class="map-number">{number}</span> {escape(shown.title)} '
+                    f'<span class="symbol">{tryon_figures.symbol(shown.symbol)}</span></div>'
                 )
-                tab.compare = gr.Button("Compare", elem_id="compare-button", min_width=120, scale=1)
-            tab.compare_note = gr.HTML(elem_id="compare-note")
-            tab.compared = gr.Gallery(
-                label="Compared",
-                format="png",
-                columns=5,
-                height="auto",
-                object_fit="contain",
-                interactive=False,
-                buttons=["download", "fullscreen"],
-                elem_id="compared",
-                visible=False,
+                tab.maps[name] = gr.Image(
+                    label=shown.title,
+                    show_label=False,
+                    format="png",
+                    type="filepath",
+                    interactive=False,
+                    buttons=["download", "fullscreen"],
+                    alt_text=f"{shown.title}. {shown.about}",
+                    elem_id=f"map-{name}",
+                    container=False,
+                )
+                gr.HTML(f'<p class="map-about">{escape(shown.about)}</p>')
+                tab.captions[name] = gr.HTML(elem_id=f"facts-{name}")
+                if name in tryon_figures.LEGENDS:
+                    tab.legends[name] = gr.HTML(elem_id=f"legend-{name}")
+
+
+def _canvas(name: str, paint: bool) -> gr.HTML:
+    return gr.HTML(
+        None,
+        html_template='<div class="label-canvas"></div>',
+        js_on_load=theme.script("label_canvas.js"),
+        elem_id=name,
+        elem_classes="card",
+    )
+
+
+def _look(tab: SimpleNamespace) -> None:
+    gr.Markdown("Any map over the photo. Point at a place or at a name, and that class lights up.", elem_classes="hint")
+    tab.look = gr.Dropdown(
+        [(shown.title, name) for name, shown in MAPS.items() if name != "result"],
+        value="segmentation",
+        label="Map",
+        elem_id="look-map",
+    )
+    tab.look_view = _canvas("look-view", False)
+
+
+def _correct(tab: SimpleNamespace) -> None:
+    gr.Markdown(
+        "Choose a class, paint, and run on from there: only what comes after the map runs again.", elem_classes="hint"
+    )
+    tab.paint = gr.Radio(
+        [(title, name) for name, (title, _, _) in tryon_figures.PAINTED.items()],
+        value="segmentation",
+        label="Map to correct",
+        elem_id="paint-map",
+    )
+    tab.painter = _canvas("painter", True)
+    with gr.Accordion("Correct it in another program", open=False, elem_id="elsewhere"):
+        gr.Markdown(
+            "The file is a PNG whose pixels are the labels themselves. Keep its size, save it as PNG and without smoothing.",
+            elem_classes="hint",
+        )
+        with gr.Row():
+            tab.paint_out = gr.DownloadButton("Download the map", elem_id="paint-out", size="sm", min_width=140)
+            tab.paint_in = gr.UploadButton(
+                "Upload the corrected map", file_types=[".png"], elem_id="paint-in", size="sm", min_width=140
             )
-    # What the API's /try_on gives back; the page itself shows the same through the components above.
+
+
+def _warp(tab: SimpleNamespace) -> None:
+    gr.Markdown(
+        "The control points of the thin-plate spline. Drag them; what the garment leaves open stays orange.",
+        elem_classes="hint",
+    )
+    tab.points = gr.HTML(
+        None,
+        html_template='<div class="warp-editor"></div>',
+        js_on_load=theme.script("control_points.js"),
+        elem_id="control-points",
+        elem_classes="card",
+    )
+
+
+def _compare(tab: SimpleNamespace) -> None:
+    gr.Markdown(
+        "Runs this result again from one stage with one thing changed, and shows what the generator paints. "
+        "The last picture is the baseline without a generator.",
+        elem_classes="hint",
+    )
+    with gr.Row(elem_classes="actions"):
+        tab.comparison = gr.Dropdown(
+            [(comparison.title, name) for name, comparison in work.COMPARISONS.items()],
+            value="norm",
+            label="What to compare",
+            min_width=220,
+            scale=2,
+            elem_id="comparison",
+        )
+        tab.compare = gr.Button("Compare", elem_id="compare-button", min_width=120, scale=1)
+    tab.compare_note = gr.HTML(elem_id="compare-note")
+    tab.compared = gr.Gallery(
+        label="Compared",
+        format="png",
+        columns=3,
+        height="auto",
+        object_fit="contain",
+        interactive=False,
+        buttons=["download", "fullscreen"],
+        elem_id="compared",
+        visible=False,
+    )
+
+
+def _several(tab: SimpleNamespace) -> None:
+    gr.Markdown(
+        f"This person in other garments, or this garment on other people; up to {work.MAX_SEVERAL} pictures at a time.",
+        elem_classes="hint",
+    )
+    tab.several_kind = gr.Radio(
+        [("More garments for this person", "garments"), ("More people for this garment", "people")],
+        value="garments",
+        label="Pictures of",
+        elem_id="several-kind",
+    )
+    tab.several_files = gr.File(
+        label="Pictures", file_count="multiple", file_types=["image"], height=140, elem_id="several-files"
+    )
+    with gr.Row(elem_classes="actions"):
+        tab.several = gr.Button("Dress them", elem_id="several-button", min_width=120, scale=1)
+        tab.several_sheet = gr.DownloadButton("The grid (PNG)", visible=False, elem_id="several-sheet", min_width=120, scale=1)
+    tab.several_note = gr.HTML(elem_id="several-note")
+    tab.several_shown = gr.Gallery(
+        label="Results",
+        format="png",
+        columns=3,
+        height="auto",
+        object_fit="contain",
+        interactive=False,
+        buttons=["download", "fullscreen"],
+        elem_id="several-shown",
+        visible=False,
+    )
+
+
+def _api(tab: SimpleNamespace) -> None:
+    """What `/try_on` and `/try_on_stage` take and give; the page itself shows the same through the components above."""
     tab.api_files = gr.File(visible=False, file_count="multiple", label="Every map as PNG, and the zip")
-    tab.api_record = gr.JSON(visible=False, label="Settings, seconds per stage and notes")
-    tab.api_run = gr.Button(visible=False)
-    return tab
+    tab.api_record = gr.JSON(visible=False, label="Settings, seconds per stage, notes and quality")
+    tab.api_saved = gr.File(visible=False, label="The zip of an earlier try-on, to go on from")
+    tab.api_map = gr.Textbox("", visible=False, label="Name of the corrected map")
+    tab.api_edited = gr.File(visible=False, label="The corrected map")
+    tab.api_until = gr.Textbox(STAGES[-1], visible=False, label="Last stage to run")
+    tab.api_run, tab.api_stage = gr.Button(visible=False), gr.Button(visible=False)
 
 
 # -- events ---------------------------------------------------------------------------------------------------------
 
 
 def events(tab: SimpleNamespace, services: Services) -> None:
-    """Wire the tab built by `layout`, and publish `/try_on`."""
-    outputs = [
-        tab.result,
-        tab.stages,
-        tab.status,
-        tab.run,
-        tab.cancel,
-        tab.results,
+    """Wire the tab built by `layout`, and publish `/try_on` and `/try_on_stage`."""
+    shown = [
         tab.slider,
         tab.summary,
+        tab.go_on,
         tab.notes,
+        tab.picture,
         tab.download,
+        tab.undo,
+        tab.reset,
+        tab.quality,
         *tab.maps.values(),
+        *tab.captions.values(),
         *tab.legends.values(),
     ]
-    inputs = [tab.person, tab.garment, tab.size, tab.seed, tab.fit]
+    outputs = [tab.result, tab.history, tab.key, tab.stages, tab.status, tab.run, tab.cancel, tab.results, *shown]
+    settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.model]
+    inputs = [tab.person, tab.garment, *settings]
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
     buttons_busy = (gr.update(interactive=False), gr.update(visible=True))
-    unchanged = [gr.skip() for _ in outputs[6:]]
+    skipped = [gr.skip() for _ in shown]
 
-    def try_on_page(person, garment, size, seed, fit):
-        current, seconds = None, {}
+    def options_of(person, garment, size, seed, fit, norm, noise, detail, grid):
+        checked = work.check_inputs(person, garment, size, seed)
+        return {**checked, "fit": bool(fit), "norm": norm, "noise": bool(noise), "detail": bool(detail), "grid": int(grid or GRIDS[0])}
+
+    def presented(result, history, model, folder):
+        """Values of `shown` for a record; its files lie in `folder` until Gradio has copied them."""
+        paths = work.write_pictures(result, folder)
+        finished = result.result is not None
+        archive = work.write_zip(paths, result, model, folder / "try-on.zip")
+        again = tryon_figures.rerun(result)
+        ready = work.shown_maps(result)
+        return [
+            gr.update(value=(paths["photo"], paths["result"]), visible=True) if finished else gr.update(visible=False),
+            messages.status(work.summary(result)) + (messages.status(again) if again else ""),
+            gr.update(visible=not finished and "misalignment" in result.seconds),
+            messages.notes(list(result.notes)),
+            gr.update(value=paths.get("result"), visible=finished),
+            archive,
+            gr.update(visible=bool(history)),
+            gr.update(visible=len(history) > 1),
+            tryon_figures.quality(result, services.tryon(model).device.type, work.licence(model)) if result.keypoints is not None else "",
+            *[paths.get(name) for name in MAPS],
+            *[tryon_figures.caption(result, name) if name in ready else "" for name in MAPS],
+            *[tryon_figures.legend(result, name) if name in ready else "" for name in tab.legends],
+        ]
+
+    def streamed(call: Callable, before: Any, history: list, model: str | None) -> Iterator[tuple]:
+        """Run `call(tryon, on_stage)` and keep the page up to date. before: the record that is corrected, None for a new run."""
+        current, seconds = None, dict(before.seconds) if before is not None else {}
+        history = [] if before is None else [*history, before][-MOST_UNDO:]
         try:
-            options = {**check_inputs(person, garment, size, seed), "fit": bool(fit)}
+            start = gr.skip() if before is not None else None
             yield (
-                None,
+                start,
+                gr.skip(),
+                gr.skip(),
                 figures.stage_list(STAGES, None, {}),
                 messages.status("Starting …"),
                 *buttons_busy,
-                gr.update(visible=False),
-                *unchanged,
+                gr.skip() if before is not None else gr.update(visible=False),
+                *skipped,
             )
-            for report in services.stream_tryon(person, garment, **options):
+            for report in services.stream_on_tryon(call, model):
                 if not isinstance(report, Progress):
                     result = report
                     break
-                current, seconds = report.stage, report.seconds
+                current = report.stage
+                kept = {stage: seconds[stage] for stage in STAGES[: max(current, 0)] if stage in seconds}
+                running = {**kept, **report.seconds}
                 waiting = current < 0
                 yield (
-                    None,
-                    figures.stage_list(STAGES, None if waiting else current, seconds),
+                    *[gr.skip()] * 3,
+                    figures.stage_list(STAGES, None if waiting else current, running),
                     messages.status("Getting the networks ready …" if waiting else f"Working on: {STAGES[current]}"),
                     *buttons_busy,
                     gr.skip(),
-                    *unchanged,
+                    *skipped,
                 )
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-                paths = write_pictures(result, Path(folder))
-                record = settings(result)
-                archive = write_zip(paths, result, record, Path(folder) / "try-on.zip")
                 # Gradio has copied the files into its own cache when this generator is asked for more.
                 yield (
                     result,
+                    history,
+                    model,
                     figures.stage_list(STAGES, None, result.seconds),
                     "",
                     *buttons_idle,
                     gr.update(visible=True),
-                    (paths["photo"], paths["result"]),
-                    messages.status(summary(result)),
-                    messages.notes(list(result.notes)),
-                    archive,
-                    *[paths[name] for name in MAPS],
-                    *legends(result),
+                    *presented(result, history, model, Path(folder)),
                 )
         except Exception as error:  # every error becomes a sentence; what was entered stays
-            yield (
-                None,
-                figures.stage_list(STAGES, current, seconds, "failed"),
-                messages.alert(messages.sentence(error)),
-                *buttons_idle,
-                gr.update(visible=False),
-                *unchanged,
-            )
+            partial_record = getattr(error, "record", None) if before is None else None
+            alert = messages.alert(messages.sentence(error))
+            failed = figures.stage_list(STAGES, current, seconds, "failed")
+            if tryon_figures.can_be_painted(partial_record):
+                help_ = messages.status("Or paint the map yourself: choose “Correct a map” below.")
+                with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+                    yield (
+                        partial_record, [], model, failed, alert + help_, *buttons_idle, gr.update(visible=True),
+                        *presented(partial_record, [], model, Path(folder)),
+                    )
+            else:
+                visible = gr.skip() if before is not None else gr.update(visible=False)
+                yield (*[gr.skip()] * 3, failed, alert, *buttons_idle, visible, *skipped)
 
-    def cancel_page():
-        return (
-            figures.stage_list(STAGES, None, {}),
-            messages.status("Cancelled. Your photos are still here; change what you like and try again."),
-            *buttons_idle,
+    def refused(error: BaseException) -> tuple:
+        return (*[gr.skip()] * 3, gr.skip(), messages.alert(messages.sentence(error)), *buttons_idle, gr.skip(), *skipped)
+
+    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, model, stop):
+        try:
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid)
+        except ValueError as error:
+            yield refused(error)
+            return
+        yield from streamed(
+            lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, until=work.upto(stop), **options), None, [], model
         )
 
-    def compare_page(result, name):
-        about = messages.status(COMPARISONS[name].about)
-        shown = []
+    def corrected(result, history, model, stop, name, value):
+        """Go on from a corrected map; a failure leaves the page as it was."""
+        yield from streamed(
+            lambda tryon, on_stage: tryon.correct(result, name, value, on_stage, work.upto(stop)), result, history, model
+        )
+
+    def correct_page(result, history, model, stop, event: gr.EventData):
+        try:
+            if result is None:
+                raise ValueError(work.GONE)
+            value = tryon_figures.painted(event.name, event.labels, event.width, event.height)
+        except ValueError as error:
+            yield refused(error)
+            return
+        yield from corrected(result, history, model, stop, tryon_figures.PAINTED[event.name][1], value)
+
+    def upload_page(result, history, model, stop, name, file):
+        try:
+            if result is None:
+                raise ValueError(work.GONE)
+            value = record.read_map(result, tryon_figures.PAINTED[name][1], file)
+        except ValueError as error:
+            yield refused(error)
+            return
+        yield from corrected(result, history, model, stop, tryon_figures.PAINTED[name][1], value)
+
+    def warp_page(result, history, model, stop, event: gr.EventData):
+        try:
+            if result is None:
+                raise ValueError(work.GONE)
+            points = np.array(event.points, np.float32)
+        except (ValueError, TypeError):
+            yield refused(ValueError("The control points did not arrive whole; drag them again."))
+            return
+        yield from corrected(result, history, model, stop, "control_points", points)
+
+    def move_page(result, model, event: gr.EventData):
+        """What the warp looks like with the points of now; nothing is kept."""
+        try:
+            if result is None:
+                raise ValueError(work.GONE)
+            points = np.array(event.points, np.float32)
+            with services.tryon_in_use:
+                moved = services.tryon(model).correct(result, "control_points", points, until="misalignment")
+            return tryon_figures.control_points(moved, result.control_points, fresh=False), ""
+        except Exception as error:
+            return gr.skip(), messages.alert(messages.sentence(error))
+
+    def go_on_page(result, history, model):
+        try:
+            stage = work.next_stage(result)
+        except ValueError as error:
+            yield refused(error)
+            return
+        yield from streamed(lambda tryon, on_stage: tryon.resume(result, stage, on_stage), result, history[:-1], model)
+
+    def back_page(history, model, steps):
+        if not history:
+            yield refused(ValueError(work.GONE))
+            return
+        history = history[:1] if steps == "all" else history
+        *rest, result = history
+        stages = figures.stage_list(STAGES, None, result.seconds)
+        with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+            values = presented(result, rest, model, Path(folder))
+            yield (result, rest, model, stages, "", *buttons_idle, gr.update(visible=True), *values)
+
+    def open_page(file):
+        unchanged = [gr.skip() for _ in inputs]
+        try:
+            known = record.read_settings(file)
+            o, model = known["options"], str(known.get("model") or "")
+            offered = {key for _, key in services.tryons()}
+            chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, model if model in offered else gr.skip()]
+            remark = "" if model in offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
+            if str(file).endswith(".json"):
+                yield (gr.skip(), gr.skip(), *chosen, *[gr.skip()] * 4, messages.status(
+                    remark + "The settings are back; add the same two photos and run."), *buttons_idle, gr.skip(), *skipped)
+                return
+            result = record.load(file)
+            with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+                values = presented(result, [], model if model in offered else None, Path(folder))
+                yield (
+                    str(Path(folder) / "photo.png"), str(Path(folder) / "garment_photo.png"), *chosen, result, [],
+                    model if model in offered else None, figures.stage_list(STAGES, None, result.seconds),
+                    messages.status(remark + "The saved try-on is back, with its photos, maps and settings."), *buttons_idle,
+                    gr.update(visible=True), *values,
+                )
+        except Exception as error:
+            yield (*unchanged, *refused(error))
+
+    def refresh(result, view, look, paint):
+        """Values of the open view alone: the others are made when they are opened."""
+        looked, painting, painted_file, points, note = gr.skip(), gr.skip(), gr.skip(), gr.skip(), ""
+        with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+            try:
+                if view == "look":
+                    ready = result is not None and look in result.pictures()
+                    looked = tryon_figures.looked_at(result, look) if ready else None
+                elif view == "correct":
+                    ready = paint in tryon_figures.can_be_painted(result)
+                    painting = tryon_figures.painting(result, paint) if ready else None
+                    painted_file = gr.update(interactive=False)
+                    if ready:
+                        path = Path(folder) / f"{paint}.png"
+                        path.write_bytes(tryon_figures.paint_file(result, paint))
+                        painted_file = gr.update(value=str(path), interactive=True)
+                elif view == "warp":
+                    ready = result is not None and result.misalignment is not None
+                    points = tryon_figures.control_points(result) if ready else None
+                else:
+                    ready = True
+                if not ready:
+                    note = messages.status("This map has not been made yet.")
+            except Exception as error:
+                note = messages.alert(messages.sentence(error))
+            yield looked, painting, painted_file, points, note
+
+    def open_view(result, look, paint, view):
+        for values in refresh(result, view, look, paint):
+            yield (view, *values)
+
+    def check_person(path):
+        if not path:
+            return ""
+        try:
+            notes = work.look_at_person(path)
+            return messages.notes(notes) if notes else messages.status("✓ One person from the front.")
+        except Exception as error:
+            return messages.alert(messages.sentence(error))
+
+    def check_garment(path):
+        if not path:
+            return ""
+        try:
+            return messages.status(f"✓ {work.look_at_garment(path)}")
+        except Exception as error:
+            return messages.alert(messages.sentence(error))
+
+    def cancel_page(result):
+        return (
+            figures.stage_list(STAGES, None, result.seconds if result is not None else {}),
+            messages.status("Cancelled. Your photos are still here; change what you like and try again."),
+            *buttons_idle,
+            gr.update(interactive=True),
+            gr.update(interactive=True),
+        )
+
+    def compare_page(result, name, model):
+        about = messages.status(work.COMPARISONS[name].about)
+        shown_ = []
         try:
             yield messages.status("Working …"), gr.update(visible=False, value=None), gr.update(interactive=False)
-            for picture in compare(services, result, name):
-                shown.append(picture)
-                yield about, gr.update(value=list(shown), visible=True), gr.update(interactive=False)
+            for picture in work.compare(services, result, name, model):
+                shown_.append(picture)
+                yield about, gr.update(value=list(shown_), visible=True), gr.update(interactive=False)
             yield about, gr.skip(), gr.update(interactive=True)
         except Exception as error:
             yield messages.alert(messages.sentence(error)), gr.skip(), gr.update(interactive=True)
 
-    def try_on(person, garment, size, seed, fit):
+    def several_page(result, kind, files, model):
+        rows, pictures, remarks = [], [], []
+        try:
+            yield messages.status("Working …"), gr.update(visible=False, value=None), gr.update(visible=False), gr.update(interactive=False)
+            for row, picture in work.several(services, result, files, kind, model):
+                rows.append(row)
+                if picture is not None:
+                    pictures.append((picture, f"{row.name}: {row.line}"))
+                else:
+                    remarks.append(f"{row.name}: {row.error}")
+                yield messages.notes(remarks), gr.update(value=list(pictures), visible=bool(pictures)), gr.skip(), gr.skip()
+            with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+                path = Path(folder) / "grid.png"
+                path.write_bytes(record.png(work.sheet(rows)))
+                yield messages.notes(remarks), gr.skip(), gr.update(value=str(path), visible=True), gr.update(interactive=True)
+        except Exception as error:
+            yield messages.alert(messages.sentence(error)), gr.skip(), gr.skip(), gr.update(interactive=True)
+
+    def handed_over(result, model):
+        """Files and settings of a record, as the API gives them."""
+        with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+            paths = work.write_pictures(result, Path(folder))
+            archive = work.write_zip(paths, result, model, Path(folder) / "try-on.zip")
+            yield [*(paths[name] for name in work.shown_maps(result)), archive], record.settings(result)
+
+    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, model):
         """Put a garment on a person.
 
         Args:
@@ -486,63 +654,146 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             size: 256x192, 512x384 or 1024x768
             seed: seed of the noise, a whole number
             fit: fit the warp's control points to the predicted cloth region
+            norm: alias, or instance for VITON-HD*
+            noise: give both generators their noise
+            detail: carry the garment's fine detail into the final picture
+            grid: control points along a side of the spline, 5 or 10
+            model: key of the networks
 
         Returns:
             every map as a PNG file named by its stage and one zip with arrays, and the settings with time per stage
         """
         try:
-            options = {**check_inputs(person, garment, size, seed), "fit": bool(fit)}
-            *_, result = services.stream_tryon(person, garment, **options)
-            with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-                paths = write_pictures(result, Path(folder))
-                record = settings(result)
-                archive = write_zip(paths, result, record, Path(folder) / "try-on.zip")
-                yield [*(paths[name] for name in MAPS), archive], record
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid)
+            *_, result = services.stream_tryon(person, garment, model, **options)
+            yield from handed_over(result, model)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
 
-    # Said at once and outside the queue, where another visitor's run may come first.
-    asked = tab.run.click(
-        lambda: (messages.status("Waiting for a free place …"), *buttons_busy),
-        None,
-        [tab.status, tab.run, tab.cancel],
-        api_name="ask",
-        queue=False,
-        show_progress="hidden",
-        api_visibility="private",
-    )
-    run = asked.then(
-        try_on_page,
-        inputs,
-        outputs,
-        api_name="try_on_page",
-        concurrency_id="device",
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    def try_on_stage(person, garment, saved, name, edited, until, size, seed, fit, norm, noise, detail, grid, model):
+        """Run a try-on up to a stage, or go on from a saved one, with a corrected map if there is one.
+
+        Args:
+            person: photo of one person; leave out when `saved` is given
+            garment: photo of one upper garment; leave out when `saved` is given
+            saved: the zip that /try_on or /try_on_stage gave before
+            name: the corrected map: parse, parse_agnostic, segmentation, painted_mask, control_points or misalignment
+            edited: its file, a PNG of labels or a mask, or JSON for control points
+            until: last stage to run: photo, pose, parse, garment, agnostic, segmentation, warp, misalignment, synthesis, composite
+            size: 256x192, 512x384 or 1024x768; this and what follows is for a new run
+            seed: seed of the noise, a whole number
+            fit: fit the warp's control points to the predicted cloth region
+            norm: alias, or instance for VITON-HD*
+            noise: give both generators their noise
+            detail: carry the garment's fine detail into the final picture
+            grid: control points along a side of the spline, 5 or 10
+            model: key of the networks
+
+        Returns:
+            every map so far as a PNG file and one zip with arrays, and the settings with time per stage
+        """
+        try:
+            until = until or STAGES[-1]
+            if saved:
+                before = record.load(saved)
+                if name:
+                    if not edited:
+                        raise ValueError("Add the file of the corrected map.")
+                    value = record.read_map(before, name, edited)
+                    *_, result = services.stream_on_tryon(lambda t, on_stage: t.correct(before, name, value, on_stage, until), model)
+                else:
+                    stage = work.next_stage(before)
+                    *_, result = services.stream_on_tryon(lambda t, on_stage: t.resume(before, stage, on_stage, until), model)
+            else:
+                options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid)
+                *_, result = services.stream_tryon(person, garment, model, until=until, **options)
+            yield from handed_over(result, model)
+        except Exception as error:
+            raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
+
+    quiet = {"show_progress": "hidden", "api_visibility": "private"}
+    views = [tab.look_view, tab.painter, tab.paint_out, tab.points, tab.view_note]
+    at_device = {**quiet, "concurrency_id": "device"}
+
+    def wired(trigger, handler, inputs_, name, outputs_=outputs):
+        """A long event: the wait is said at once and outside the queue, where another visitor's run may come first."""
+        asked = trigger(
+            lambda: (messages.status("Waiting for a free place …"), *buttons_busy),
+            None,
+            [tab.status, tab.run, tab.cancel],
+            api_name=f"ask_{name}",
+            queue=False,
+            **quiet,
+        )
+        return asked.then(handler, inputs_, outputs_, api_name=name, **at_device)
+
+    def refreshed(event, name):
+        event.then(refresh, [tab.result, tab.view, tab.look, tab.paint], views, api_name=f"refresh_{name}", **quiet)
+
+    run = wired(tab.run.click, try_on_page, [*inputs, tab.stop], "try_on_page")
     run.then(None, js=SHOW_RESULTS, api_visibility="private", api_name="show_results")
+    refreshed(run, "run")
+    going_on = wired(tab.go_on.click, go_on_page, [tab.result, tab.history, tab.key], "go_on")
+    refreshed(going_on, "go_on")
+    # Events of the canvases carry their own data, which `wired` would lose on the way through its first step.
+    common = [tab.result, tab.history, tab.key, tab.stop]
+    long = [run, going_on]
+    for name, trigger, handler, given in (
+        ("correct", tab.painter.apply, correct_page, common),
+        ("upload_map", tab.paint_in.upload, upload_page, [*common, tab.paint, tab.paint_in]),
+        ("move_warp", tab.points.apply, warp_page, common),
+    ):
+        event = trigger(handler, given, outputs, api_name=name, **at_device)
+        refreshed(event, name)
+        long.append(event)
+    tab.points.move(
+        move_page, [tab.result, tab.key], [tab.points, tab.view_note], api_name="try_warp", trigger_mode="always_last", **at_device
+    )
+    for button, steps in ((tab.undo, "one"), (tab.reset, "all")):
+        event = button.click(partial(back_page, steps=steps), [tab.history, tab.key], outputs, api_name=f"back_{steps}", **quiet)
+        refreshed(event, f"back_{steps}")
+    opened = tab.saved.upload(open_page, tab.saved, [*inputs, *outputs], api_name="open_saved", **quiet)
+    refreshed(opened, "open")
+
+    for name, item in tab.tabs.items():
+        item.select(
+            partial(open_view, view=name), [tab.result, tab.look, tab.paint], [tab.view, *views], api_name=f"open_{name}", **quiet
+        )
+    for choice, name in ((tab.look, "look"), (tab.paint, "paint")):
+        choice.change(
+            refresh, [tab.result, tab.view, tab.look, tab.paint], views, api_name=f"choose_{name}", trigger_mode="always_last", **quiet
+        )
+    tab.person.change(check_person, tab.person, tab.person_check, api_name="check_person", trigger_mode="always_last", **quiet)
+    tab.garment.change(check_garment, tab.garment, tab.garment_check, api_name="check_garment", trigger_mode="always_last", **quiet)
+
+    comparing = tab.compare.click(
+        compare_page,
+        [tab.result, tab.comparison, tab.key],
+        [tab.compare_note, tab.compared, tab.compare],
+        api_name="compare",
+        **at_device,
+    )
+    dressing = tab.several.click(
+        several_page,
+        [tab.result, tab.several_kind, tab.several_files, tab.key],
+        [tab.several_note, tab.several_shown, tab.several_sheet, tab.several],
+        api_name="several",
+        **at_device,
+    )
     tab.cancel.click(
         cancel_page,
-        None,
-        [tab.stages, tab.status, tab.run, tab.cancel],
-        cancels=[run],
+        tab.result,
+        [tab.stages, tab.status, tab.run, tab.cancel, tab.compare, tab.several],
+        cancels=[*long, comparing, dressing],
         api_name="cancel_try_on",
         queue=False,
         api_visibility="private",
     )
-    tab.compare.click(
-        compare_page,
-        [tab.result, tab.comparison],
-        [tab.compare_note, tab.compared, tab.compare],
-        api_name="compare",
-        concurrency_id="device",
-        show_progress="hidden",
-        api_visibility="private",
-    )
-    tab.api_run.click(
-        try_on,
-        inputs,
+    tab.api_run.click(try_on, inputs, [tab.api_files, tab.api_record], api_name="try_on", concurrency_id="device")
+    tab.api_stage.click(
+        try_on_stage,
+        [tab.person, tab.garment, tab.api_saved, tab.api_map, tab.api_edited, tab.api_until, *settings],
         [tab.api_files, tab.api_record],
-        api_name="try_on",
+        api_name="try_on_stage",
         concurrency_id="device",
     )

@@ -108,14 +108,14 @@ def rows(tryon: Any, chosen: Iterable[tuple[Path, Path]], maps: tuple[str, ...] 
             line = f"{sum(result.seconds.values()):.1f} s, {100 * result.misaligned_share:.1f} % open"
             row = Row(name, tuple(fitted(picture, cell) for picture in shown), " · ".join([line, *result.notes]))
         except (ValueError, OSError) as error:  # one bad pair does not end the sheet
-            row = Row(name, tuple(_given(path, cell) for path in (person, garment)), "", " ".join(str(error).split()))
+            row = Row(name, tuple(given(path, cell) for path in (person, garment)), "", " ".join(str(error).split()))
         made.append(row)
         if after:
             after(number, row)
     return made
 
 
-def _given(path: Path, cell: tuple[int, int]) -> np.ndarray:
+def given(path: Path, cell: tuple[int, int]) -> np.ndarray:
     """The small picture of a file that may not be one."""
     try:
         return fitted(photo.load_image(path, longest=1024), cell)

@@ -18,8 +18,8 @@ from PIL import Image
 
 from vton import labels
 from vton.garment import Garment
-from vton.photo import LONGEST, Frame, InputError
-from vton.pipeline import STAGES, Options, TryOnResult
+from vton.photo import LONGEST, Frame, InputError, load_image
+from vton.pipeline import READ_BY, STAGES, Options, TryOnResult
 
 FOREIGN = "This is not a file that a try-on has saved; choose its zip or its settings.json."
 MAX_ARRAYS = 600_000_000  # bytes of arrays.npz and of any array in it, unpacked
@@ -79,6 +79,31 @@ def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> 
     if (codes[found] != code).any():
         raise InputError("Some colours of this map are none of the labels' colours; save it as PNG, without smoothing or scaling.")
     return found.astype(np.uint8)
+
+
+def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
+    """A corrected map out of a file, in the form in which `TryOn.correct` takes it.
+
+    name: one of pipeline.READ_BY; source: path or bytes. Label maps: see `read_label_png`. Masks: any PNG, white = inside.
+    Control points: JSON, a list of n^2 pairs x, y in [-1, 1] of the cloth, or an object with it under "control_points".
+    Raises InputError or ValueError with one sentence.
+    """
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    if name == "control_points":
+        try:
+            values = json.loads(data) if len(data) < MAX_SETTINGS else None
+            values = values.get("control_points") if isinstance(values, dict) else values
+            return np.array(values, np.float32)
+        except (ValueError, TypeError, RecursionError):
+            raise InputError("Control points come as JSON, a list of x, y pairs.") from None
+    if name in LABEL_MAPS and name in READ_BY:
+        return read_label_png(data, LABEL_MAPS[name][1], result.options.size)
+    if name not in READ_BY:
+        raise InputError(f"'{name}' cannot be corrected; what can be: {', '.join(READ_BY)}.")
+    mask = load_image(data)
+    if name == "misalignment" and mask.shape[:2] != tuple(result.options.size):
+        raise InputError(f"The map must be {result.options.size[1]} x {result.options.size[0]} pixels like the one on the page.")
+    return np.where(mask.mean(2) > 127, np.uint8(255), np.uint8(0))
 
 
 def arrays(result: TryOnResult) -> dict[str, np.ndarray]:

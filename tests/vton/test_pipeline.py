@@ -9,14 +9,14 @@ from safetensors.torch import load_file, save_file
 
 from training.assets import examples_dir, model_dir
 from vton import STAGES, InputError, TryOn, labels
+from vton.maps import MAPS
 from vton.metrics import coverage, mask_iou
 from vton.pipeline import NETWORKS
 from vton.synthetic import draw_pair
 from vton.tryon import main
 
 SIZE = (256, 192)
-FILES = ["pose", "parse", "garment", "garment_mask", "agnostic", "agnostic_map", "segmentation", "warped_cloth", "warped_mask",
-         "misalignment", "synthesis", "result"]
+FILES = list(MAPS)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_every_map_is_there_in_its_form(result):
     assert list(maps) == FILES
     for name, picture in maps.items():
         assert picture.dtype == np.uint8, name
-        assert picture.shape[:2] == (result.photo.shape[:2] if name == "result" else SIZE), name
+        assert picture.shape[:2] == (result.photo.shape[:2] if name in ("region", "result") else SIZE), name
     assert set(np.unique(result.cloth_mask)) == {0, 255} and set(np.unique(result.misalignment)) <= {0, 255}
     assert result.keypoints.shape == (25, 3) and result.control_points.shape == (25, 2) and result.theta.shape == (50,)
     assert set(result.seconds) == set(STAGES)
@@ -208,3 +208,100 @@ def test_cancelling_stops_before_the_next_stage(tryon, pictures):
 def test_unknown_model_lists_the_known_ones():
     with pytest.raises((FileNotFoundError, ValueError), match="tryon-lite"):
         TryOn.from_pretrained("no-such-model")
+
+
+def test_a_run_can_stop_before_the_slow_stage_and_goes_on_to_the_same_result(tryon, pictures, result):
+    partial = tryon.run(*pictures, size=SIZE, until="misalignment")
+    assert partial.synthesis is None and partial.result is None and set(partial.seconds) == set(STAGES[:8])
+    assert list(partial.pictures()) == [n for n in MAPS if STAGES.index(MAPS[n].stage) <= 7]
+    whole = tryon.resume(partial, "synthesis")
+    assert np.array_equal(whole.result, result.result) and whole.resumed_from == "synthesis"
+    with pytest.raises(ValueError, match="has not run yet"):
+        tryon.resume(partial, "composite")
+    with pytest.raises(ValueError, match="ends with one of"):
+        tryon.run(*pictures, size=SIZE, until="dinner")
+
+
+def test_the_divided_segmentation_is_equation_4(result):
+    from vton.alias import misalignment
+    seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(result.segmentation), 7))[None]
+    _, divided = misalignment(seven, torch.from_numpy((result.warped_mask > 127).astype(np.float32))[None, None])
+    assert np.array_equal(labels.one_hot(result.divided, 8), divided[0].numpy())
+
+
+def test_the_baseline_is_the_warped_cloth_on_the_agnostic_picture(result):
+    inside = result.warped_mask > 127
+    assert np.array_equal(result.pasted[inside], result.warped_cloth[inside])
+    assert np.array_equal(result.pasted[~inside], result.agnostic[~inside])
+
+
+@pytest.mark.parametrize("name, first", [("parse", "agnostic"), ("segmentation", "warp"), ("misalignment", "synthesis"),
+                                         ("painted_mask", "garment"), ("control_points", "misalignment")])
+def test_a_correction_runs_on_from_the_stage_that_reads_it(tryon, result, name, first):
+    """The maps before are the very same arrays; those after are made anew; the record says what was corrected."""
+    if name == "painted_mask":
+        value = result.garment_cut.mask.copy()
+        value[: value.shape[0] // 2] = 0  # only the lower half of the garment
+    elif name == "control_points":
+        value = result.control_points + np.float32(0.1)
+    else:
+        value = getattr(result, name).copy()
+        value[100:140, 80:110] = {"parse": 9, "segmentation": 4, "misalignment": 255}[name]
+    seen = []
+    after = tryon.correct(result, name, value, on_stage=lambda stage, *_: seen.append(stage))
+    assert seen == list(STAGES[STAGES.index(first):]) and after.corrected == (name,) and after.resumed_from == first
+    before = [n for n in ("photo", "person", "parse", "cloth", "agnostic", "segmentation", "warped_cloth", "misalignment")
+              if n != name and STAGES.index({"cloth": "garment", "person": "pose", "warped_cloth": "warp"}.get(n, n)) < STAGES.index(first)
+              and not (name == "control_points" and n == "warped_cloth")]
+    assert before and all(getattr(after, n) is getattr(result, n) for n in before)
+    assert not np.array_equal(after.result, result.result)
+    for stage in STAGES[:STAGES.index(first)]:
+        assert after.seconds[stage] == result.seconds[stage]
+    if name == "painted_mask":
+        assert (after.cloth_mask > 0).any() and after.garment_cut.method == "painted"
+
+
+def test_a_correction_is_forgotten_when_its_map_is_made_again(tryon, result):
+    once = tryon.correct(result, "segmentation", result.segmentation, until="misalignment")
+    assert tryon.resume(once, "misalignment", until="misalignment").corrected == ("segmentation",)
+    assert tryon.resume(once, "segmentation", until="misalignment").corrected == ()
+
+
+@pytest.mark.parametrize("name, value", [("parse", np.full(SIZE, 20, np.uint8)), ("segmentation", np.full(SIZE, 13, np.uint8)),
+                                         ("painted_mask", np.zeros((40, 40), np.uint8)), ("painted_mask", np.full((9, 99), 255, np.uint8)),
+                                         ("control_points", np.full((25, 2), np.nan, np.float32)),
+                                         ("control_points", np.zeros((7, 2), np.float32)), ("pose", np.zeros(3))])
+def test_a_correction_that_cannot_be_is_refused_with_a_sentence(tryon, result, name, value):
+    with pytest.raises(ValueError, match=r"\.$"):
+        tryon.correct(result, name, value)
+
+
+def test_a_finer_grid_starts_from_the_same_warp_and_fits_at_least_as_well(tryon, result):
+    from vton import warping
+    theta = torch.from_numpy(result.theta)[None]
+    coarse, fine = warping.sampling_grid(theta, (64, 48)), warping.sampling_grid(warping.refine(theta, 10), (64, 48))
+    assert (coarse - fine).abs().max() < 0.05
+    finer = tryon.resume(result, "warp", grid=10)
+    assert finer.control_points.shape == (100, 2)
+    region = result.segmentation == 3
+    assert coverage(finer.warped_mask > 127, region) > coverage(result.warped_mask > 127, region) - 0.02
+
+
+def test_a_stage_that_refuses_tells_how_far_the_run_came(tryon, pictures):
+    nothing = np.full((300, 300, 3), 255, np.uint8)
+    with pytest.raises(InputError) as error:
+        tryon.run(pictures[0], nothing, size=SIZE)
+    assert error.value.stage == "garment" and set(error.value.record.seconds) == {"photo", "pose", "parse"}
+    mask = np.zeros((300, 300), np.uint8)
+    mask[60:240, 80:220] = 255
+    painted = tryon.correct(error.value.record, "painted_mask", mask)
+    assert painted.result is not None and painted.corrected == ("painted_mask",)
+    whole = tryon.run(pictures[0], nothing, size=SIZE, painted_mask=mask)
+    assert np.array_equal(whole.result, painted.result)
+
+
+def test_quality_says_what_the_result_rests_on(result):
+    known = result.quality
+    assert known["facing"] == "front" and 8 <= known["joints"] <= known["joints_wanted"] == 11
+    assert known["misaligned_share"] == pytest.approx(result.misaligned_share, abs=1e-4)
+    assert known["cloth_coverage"] == pytest.approx(1 - result.misaligned_share, abs=1e-4)
