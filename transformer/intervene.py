@@ -181,7 +181,7 @@ class OpenDecoder(TransformerDecoder):
         return here if row is None else [e for e in here if e.row in (None, row)]
 
     def changed(self, weights: Tensor, edit: Edit, places: list[Tensor], allowed: Tensor | None) -> Tensor:
-        """weights (B, h, T, S) after one edit; places: for each cell, True where it lies, broadcastable to (B, 1, T, S)."""
+        """weights (B, h, T, S) after one edit; places: for each cell, True where it lies, (B, 1, T, S) or less."""
         given, values = torch.zeros_like(weights, dtype=torch.bool), torch.zeros_like(weights)
         heads = slice(None) if edit.head is None else slice(edit.head, edit.head + 1)
         for (_, weight), place in zip(edit.cells, places):
@@ -259,6 +259,7 @@ class Decoding:
     cross: np.ndarray  # (L, h, T, S)
     mask: np.ndarray  # (T, T) bool, True = this step may look at this token
     state: OpenDecoder  # what the steps left: a single path
+    stand_ins: dict[str, str]  # those of the `Sentence`
 
     @property
     def labels(self) -> list[int]:
@@ -323,11 +324,13 @@ def open_decoder(
 @torch.inference_mode()
 def follow(
     translator: Translator, source_ids: Sequence[int], ids: Sequence[int], finished: bool = True,
-    surgery: Surgery | None = None, top: int = 10,
+    surgery: Surgery | None = None, top: int = 10, stand_ins: dict[str, str] | None = None,
 ) -> Decoding:
     """Decodes one given output token by token, as the search does, and keeps what every step saw.
 
     ids: the output without bos and eos; finished: it ends with eos. top: how many likely tokens to keep of each step.
+    stand_ins: those of the `Sentence`, for texts and labels.
+
     Raises `ValueError` if there is nothing to follow or the surgery does not fit.
     """
     config = translator.model.config
@@ -357,7 +360,7 @@ def follow(
     state.seen = {}
     return Decoding(
         list(source_ids), list(ids), finished, np.array(logprobs), np.array(entropy), ranks, likely, decoder, cross,
-        mask, state,
+        mask, state, stand_ins or {},
     )
 
 
@@ -374,6 +377,7 @@ class Continuation:
     reused: int  # tokens that were not read again, bos included
     tree: list[BeamNode]
     ended: list[Candidate]  # every hypothesis that ended during the search, also those that the beam dropped later
+    stand_ins: dict[str, str]
 
 
 def ended(result: SearchResult) -> list[Candidate]:
@@ -384,7 +388,8 @@ def ended(result: SearchResult) -> list[Candidate]:
 
 
 def _search(
-    translator: Translator, decoder: OpenDecoder, prefix: Prefix, most: int, beam: int, alpha: float, reused: int = 0
+    translator: Translator, decoder: OpenDecoder, prefix: Prefix, most: int, beam: int, alpha: float,
+    stand_ins: dict[str, str], reused: int = 0,
 ) -> Continuation:
     config = translator.model.config
     (result,) = beam_search(
@@ -392,25 +397,34 @@ def _search(
         device=translator.device, prefix=prefix,
     )
     tree = beam_tree(result.trace, config.bos, config.eos, prefix)
-    return Continuation(
-        [hypothesis(translator, c) for c in result.candidates], result.candidates, prefix, reused, tree, ended(result)
-    )
+    hypotheses = [hypothesis(translator, c, stand_ins) for c in result.candidates]
+    return Continuation(hypotheses, result.candidates, prefix, reused, tree, ended(result), stand_ins)
 
 
-def hypothesis(translator: Translator, candidate: Candidate) -> Hypothesis:
+def text_of(translator: Translator, ids: Sequence[int], stand_ins: dict[str, str]) -> str:
+    """The text of an output, with what its stand-ins stand for."""
+    text = translator.tokenizer.decode(ids)
+    for piece, word in stand_ins.items():
+        text = text.replace(piece, word)
+    return text
+
+
+def hypothesis(translator: Translator, candidate: Candidate, stand_ins: dict[str, str]) -> Hypothesis:
     """A candidate with its text and word pieces."""
-    ids = candidate.ids
-    return Hypothesis(
-        translator.tokenizer.decode(ids), translator.tokenizer.pieces(ids), candidate.score, candidate.logprob
-    )
+    pieces = translator.labels(candidate.ids, stand_ins)
+    return Hypothesis(text_of(translator, candidate.ids, stand_ins), pieces, candidate.score, candidate.logprob)
 
 
-def prefix_ids(translator: Translator, text: str) -> list[int]:
+def prefix_ids(translator: Translator, text: str, stand_ins: dict[str, str] | None = None) -> list[int]:
     """The word pieces of a forced beginning, written as text; its last word may be unfinished.
 
+    stand_ins: those of the `Sentence`; where the text has their words, the model's beginning has the stand-ins.
     Raises `ValueError` if the vocabulary lacks one of its characters.
     """
-    ids = translator.tokenizer.encode(normalise(text))
+    text = normalise(text)
+    for piece, word in (stand_ins or {}).items():
+        text = text.replace(word, piece)
+    ids = translator.tokenizer.encode(text)
     special = set(_forbidden(translator)) | {translator.model.config.eos}
     unknown = [piece for i, piece in zip(ids, translator.tokenizer.pieces(ids)) if i in special]
     if unknown:
@@ -421,7 +435,7 @@ def prefix_ids(translator: Translator, text: str) -> list[int]:
 @torch.inference_mode()
 def decode_from(
     translator: Translator, source_ids: Sequence[int], ids: Sequence[int] = (), beam: int = 4, alpha: float = 0.6,
-    surgery: Surgery | None = None,
+    surgery: Surgery | None = None, stand_ins: dict[str, str] | None = None,
 ) -> Continuation:
     """Searches for the best outputs that begin with `ids` (all of them, if it is empty), with a trace.
 
@@ -432,7 +446,7 @@ def decode_from(
         raise ValueError(f"The beginning has {len(ids)} word pieces and this translation may have {most}; shorten it.")
     decoder = open_decoder(translator, source_ids, surgery)
     prefix = read_prefix(decoder, ids, translator.model.config.bos, translator.device)
-    return _search(translator, decoder, prefix, most, beam, alpha)
+    return _search(translator, decoder, prefix, most, beam, alpha, stand_ins or {})
 
 
 @torch.inference_mode()
@@ -462,15 +476,15 @@ def continue_from(
         done = rank([Candidate(before, total, 0.0, True)], alpha)
         root = BeamNode(-1, step, before[-1] if before else config.bos, total - logprob, "beam")
         tree = [root, BeamNode(0, step + 1, token, total, "finished")]
-        return Continuation(
-            [hypothesis(translator, done[0])], done, Prefix(before, total - logprob), step + 1, tree, done
-        )
+        hypotheses = [hypothesis(translator, done[0], decoding.stand_ins)]
+        prefix = Prefix(before, total - logprob)
+        return Continuation(hypotheses, done, prefix, step + 1, tree, done, decoding.stand_ins)
     most = limit(translator, decoding.source_ids)
     if step + 1 >= most:
         raise ValueError(f"This translation may have {most} word pieces at most, so none can follow here.")
     twin = decoding.state.fork(step + 1)
     twin.watch = False
-    return _search(translator, twin, Prefix([*before, token], total), most, beam, alpha, reused=step + 1)
+    return _search(translator, twin, Prefix([*before, token], total), most, beam, alpha, decoding.stand_ins, step + 1)
 
 
 # -- before and after -----------------------------------------------------------------------------------------------
@@ -530,8 +544,9 @@ def operate(
     source_ids = found.source_ids
     finished = len(ids) < limit(translator, source_ids)
     old = logprob(translator, source_ids, ids, finished)
-    before = hypothesis(translator, Candidate(ids, old, old / length_penalty(len(ids) + finished, alpha), finished))
-    search = decode_from(translator, source_ids, (), beam, alpha, surgery)
+    stated = Candidate(ids, old, old / length_penalty(len(ids) + finished, alpha), finished)
+    before = hypothesis(translator, stated, found.stand_ins)
+    search = decode_from(translator, source_ids, (), beam, alpha, surgery, found.stand_ins)
     after = search.hypotheses[0]
     best = search.candidates[0]
     return Outcome(

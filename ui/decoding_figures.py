@@ -8,6 +8,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from transformer import intervene
 from transformer.intervene import Continuation, Decoding, Outcome
 from transformer.translator import Hypothesis, Translator
 
@@ -18,8 +19,11 @@ def _floats(array: np.ndarray) -> str:
 
 def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
     """All steps of one output for `static/decoding.js`, without the attention: tokens, probabilities, cache, mask."""
-    pieces, config = translator.tokenizer.pieces, translator.model.config
-    labels = decoding.labels
+    config, labels = translator.model.config, decoding.labels
+
+    def pieces(ids):
+        return translator.labels(ids, decoding.stand_ins)
+
     special = {config.pad, config.unk, config.bos} - {config.eos}
     size, memory = decoding.cache_size(0)[0], decoding.memory_size()[0]
     return {
@@ -78,11 +82,12 @@ def tree(translator: Translator, found: Continuation, beam: int, alpha: float) -
     return {
         "parent": [node.parent for node in nodes],
         "step": [node.step for node in nodes],
-        "token": translator.tokenizer.pieces([node.token for node in nodes]),
+        "token": translator.labels([node.token for node in nodes], found.stand_ins),
         "logprob": [node.logprob for node in nodes],
         "state": [node.state for node in nodes],
         "ended": [
-            [translator.tokenizer.decode(c.ids), c.logprob, len(c.ids) + c.finished, c.finished] for c in found.ended
+            [intervene.text_of(translator, c.ids, found.stand_ins), c.logprob, len(c.ids) + c.finished, c.finished]
+            for c in found.ended
         ],
         "beam": beam,
         "alpha": alpha,
@@ -137,4 +142,22 @@ def outcome(result: Outcome, what: str) -> str:
         f'<tr><th scope="row">log p of the new translation</th><td>{result.whole:.3f}</td>'
         f"<td>{result.after.logprob:.3f}</td><td><b>{signed(result.after.logprob - result.whole)}</b></td></tr>"
         "</tbody></table></div>"
+    )
+
+
+def side_by_side(
+    sides: Sequence[tuple[str, str, float, float, int, float]], words: Sequence[tuple[str, str]]
+) -> str:
+    """HTML of two translations. sides: (name, text, log-probability, score, tokens, seconds) of each; words: their
+    difference, from the first to the second."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td dir="auto">{escape(text)}</td><td>{logprob:.3f}</td>'
+        f"<td>{score:.3f}</td><td>{tokens}</td><td>{seconds:.2f} s</td></tr>"
+        for name, text, logprob, score, tokens, seconds in sides
+    )
+    same = "Both translations are the same." if sides[0][1] == sides[1][1] else "From A to B:"
+    return (
+        f'<div class="outcome"><p><b>{same}</b></p>{difference(words)}'
+        '<div class="rank-scroll"><table class="outcome-table"><thead><tr><td></td><th>translation</th><th>log p</th>'
+        f"<th>score</th><th>tokens</th><th>time</th></tr></thead><tbody>{rows}</tbody></table></div></div>"
     )

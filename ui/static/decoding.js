@@ -11,14 +11,14 @@ const clip = (token) => (token.length > 14 ? token.slice(0, 13) + '…' : token)
 let step = 0, data = null, own = null, cross = null, parts = null;
 
 function section(title, note) {
-  const box = make('section', 'step-card');
+  const box = make('section', 'decode-card');
   box.append(make('h3', '', title));
   if (note) box.append(make('p', 'hint', note));
   return box;
 }
 
 function strips(rows, columns) {  // a small map: one row a head, one column a token; cells are filled per step
-  const wrap = make('div', 'strip-scroll'), canvas = make('canvas', 'strip'), foot = make('div', 'strip-readout');
+  const wrap = make('div', 'decode-strip-scroll'), canvas = make('canvas', 'decode-strip'), foot = make('div', 'decode-strip-readout');
   canvas.setAttribute('role', 'img');
   wrap.append(canvas);
   return { wrap, canvas, foot, rows, columns };
@@ -78,7 +78,7 @@ function paint(strip, labels, names, value, about) {  // value(row, column) -> w
 }
 
 function build() {
-  const host = element.querySelector('.steps');
+  const host = element.querySelector('.decode-view');
   if (!host) return;
   host.replaceChildren();
   data = props.value;
@@ -88,50 +88,50 @@ function build() {
   step = Math.min(step, T - 1);
   parts = {};
 
-  const bar = make('div', 'step-bar');
-  const back = make('button', 'step-button', '◀'), next = make('button', 'step-button', '▶');
+  const bar = make('div', 'decode-bar');
+  const back = make('button', 'decode-button', '◀'), next = make('button', 'decode-button', '▶');
   back.type = next.type = 'button';
   back.setAttribute('aria-label', 'Previous step');
   next.setAttribute('aria-label', 'Next step');
-  const slider = make('input', 'step-slider');
+  const slider = make('input', 'decode-slider');
   Object.assign(slider, { type: 'range', min: 1, max: T, step: 1, value: step + 1 });
   slider.setAttribute('aria-label', 'Step of decoding');
-  const name = make('output', 'step-name');
+  const name = make('output', 'decode-name');
   bar.append(back, slider, next, name);
   slider.addEventListener('input', () => go(Number(slider.value) - 1));
   back.addEventListener('click', () => go(step - 1));
   next.addEventListener('click', () => go(step + 1));
   Object.assign(parts, { slider, name, back, next });
 
-  const story = make('section', 'step-card step-story');
+  const story = make('section', 'decode-card decode-story');
   story.append(make('h3', '', 'Input so far'));
-  parts.read = make('div', 'step-tokens');
+  parts.read = make('div', 'decode-tokens');
   parts.read.dir = 'auto';
-  parts.source = make('div', 'step-tokens');
+  parts.source = make('div', 'decode-tokens');
   parts.source.dir = 'auto';
   const sourceName = make('p', 'hint', 'The source, darker where this layer looks (mean over heads):');
   story.append(parts.read, sourceName, parts.source);
 
   const top = section('Next token');
   parts.top = make('ol', 'top-list');
-  parts.entropy = make('p', 'step-entropy');
+  parts.entropy = make('p', 'decode-entropy');
   top.append(parts.top, parts.entropy, make('p', 'hint', 'Select another token to go on with it from the same cache.'));
 
   const cache = section('Key/value cache', 'Keys and values of the tokens read so far stay in memory, so each step reads one token only.');
   parts.cache = make('div', 'cache-bars');
-  parts.total = make('p', 'step-entropy');
+  parts.total = make('p', 'decode-entropy');
   parts.values = make('div', 'cache-values');
   cache.append(parts.cache, parts.total, parts.values);
 
   const looks = section('Attention of every head');
   parts.layerName = make('p', 'hint');
-  parts.ownTitle = make('p', 'strip-title', 'At the target so far; struck cells are masked');
+  parts.ownTitle = make('p', 'decode-strip-title', 'At the target so far; struck cells are masked');
   parts.own = strips();
-  parts.crossTitle = make('p', 'strip-title', 'At the source');
+  parts.crossTitle = make('p', 'decode-strip-title', 'At the source');
   parts.cross = strips();
   looks.append(parts.layerName, parts.ownTitle, parts.own.wrap, parts.own.foot, parts.crossTitle, parts.cross.wrap, parts.cross.foot);
 
-  const grid = make('div', 'step-grid');
+  const grid = make('div', 'decode-grid');
   grid.append(top, looks, cache);
   host.append(bar, story, grid);
   unpack();
@@ -177,14 +177,14 @@ function show() {
   parts.next.disabled = t === T - 1;
 
   parts.read.replaceChildren();
-  data.read.slice(0, t + 1).forEach((token) => parts.read.append(make('span', 'step-token', token), ' '));
-  parts.read.append(make('span', 'step-arrow', '→'), ' ', make('span', 'step-token step-chosen', data.chosen[t]));
-  data.chosen.slice(t + 1).forEach((token) => parts.read.append(' ', make('span', 'step-token step-later', token)));
+  data.read.slice(0, t + 1).forEach((token) => parts.read.append(make('span', 'decode-token', token), ' '));
+  parts.read.append(make('span', 'decode-arrow', '→'), ' ', make('span', 'decode-token decode-chosen', data.chosen[t]));
+  data.chosen.slice(t + 1).forEach((token) => parts.read.append(' ', make('span', 'decode-token decode-later', token)));
 
   const heads = props.attention ? props.attention.heads : 0;
   parts.source.replaceChildren();
   data.source.forEach((token, c) => {
-    const chip = make('span', 'step-token', token);
+    const chip = make('span', 'decode-token', token);
     if (cross) {
       let mean = 0;
       for (let h = 0; h < heads; h += 1) mean += cross(h, t, c) / heads;
@@ -236,7 +236,7 @@ function show() {
     for (const [name, width] of [['key', held.d_k], ['value', held.d_v]]) {
       const canvas = strip(floats(held[name]), width, t, held.most);
       canvas.setAttribute('aria-label', `Cached ${name}s of layer ${held.layer + 1}, head ${held.head + 1}`);
-      parts.values.append(make('p', 'strip-title', `${name}s of layer ${held.layer + 1}, head ${held.head + 1}: a column a token, `
+      parts.values.append(make('p', 'decode-strip-title', `${name}s of layer ${held.layer + 1}, head ${held.head + 1}: a column a token, `
         + `a row a dimension; one colour below 0, the other above, up to ±${held.most.toFixed(2)}`), canvas);
     }
   }
