@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+TRAINING_VARIABLE = "ATELIER_TRAINING"  # set to 1 on a Space: visitors may train, within limits
 RELEASED_VARIABLE = "ATELIER_RELEASED"  # folders as for --released, separated by the system's path separator
 
 
@@ -22,12 +23,18 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--local", action=argparse.BooleanOptionalAction, default=None,
                         help="visitors may name folders of this machine and models of the Hub; "
                              "by default only if the page listens to this machine alone")  # fmt: skip
+    parser.add_argument("--training", choices=("on", "limited", "off"),
+                        help="whether visitors may start trainings; on a Space it is off, or limited where the "
+                             f"environment variable {TRAINING_VARIABLE} is 1")  # fmt: skip
     parser.add_argument("--released", metavar="[NAME=]DIR", action="append", default=[],
                         help="folder with the released seg_final.pth, gmm_final.pth and alias_final.pth, offered in "
                              f"Try on; may be repeated, or stand in {RELEASED_VARIABLE}")  # fmt: skip
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     options = parser.parse_args(argv)
     local = options.host in ("127.0.0.1", "localhost", "::1") if options.local is None else options.local
+    training = options.training or "on"
+    if on_spaces:  # whatever the command line says: there the operator's word is the environment
+        training = "limited" if os.environ.get(TRAINING_VARIABLE) == "1" else "off"
     named = options.released + [d for d in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if d]
     released = {}
     for entry in named:
@@ -36,6 +43,7 @@ def main(argv: list[str] | None = None) -> None:
             parser.error(f"--released: there is no folder {folder}.")
         released[name or Path(folder).resolve().name] = Path(folder)
 
+    from training.start import PUBLIC, Limits
     from ui import page, services
 
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
@@ -45,6 +53,7 @@ def main(argv: list[str] | None = None) -> None:
             runs=options.runs,
             local=local and not on_spaces,
             released=released,
+            training={"on": Limits(), "limited": PUBLIC, "off": None}[training],
             **{name: value for name, value in chosen.items() if value},
         )
     )

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import typing
 from pathlib import Path
 from typing import Callable
@@ -33,7 +34,8 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--preset", choices=list(presets), default=next(iter(presets)))
-    parser.add_argument("--run", type=Path, required=True, metavar="DIR", help="run folder")
+    parser.add_argument("--run", type=Path, metavar="DIR", help="run folder")
+    parser.add_argument("--time", type=int, metavar="N", help="only time N updates: print seconds a step, keep nothing")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
     parser.add_argument("--fork", type=Path, metavar="DIR", help="begin as a copy of this run's newest checkpoint")
     parser.add_argument("--fork-step", type=int, metavar="N", help="of its checkpoint of update N instead")
@@ -48,6 +50,10 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     options = parser.parse_args(argv)
     names = {f.name for f in dataclasses.fields(recipe_class)}
     given = {k: v for k, v in vars(options).items() if k in names and v is not None}
+    if options.time:
+        return one_sentence(lambda: print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **given}), options.time))))
+    if options.run is None:
+        parser.error("the following arguments are required: --run")
     run = Run(options.run)
 
     def work() -> None:
@@ -87,6 +93,20 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
         shutil.rmtree(run.folder, ignore_errors=True)  # nothing came of it
     run.release()
     return status
+
+
+def timing(build: Callable[[Recipe], Task], recipe: Recipe, updates: int) -> dict[str, float]:
+    """Trains a few updates in a folder that is thrown away: seconds a step, parameters, and memory in MB."""
+    recipe = dataclasses.replace(recipe, steps=updates + 1, log_every=1, evaluate_every=0, patience=0, max_minutes=0, max_megabytes=0)
+    recipe.check()
+    torch.manual_seed(recipe.seed)
+    task = build(recipe)
+    with tempfile.TemporaryDirectory() as folder:
+        fit(task, recipe, Path(folder) / "run", quiet=True)
+        logs = [event for event in Run(Path(folder) / "run").events() if event["event"] == "log"]
+    times = sorted(event["seconds_per_step"] for event in logs[1:])  # the first update pays for what is made once
+    return {"seconds_per_step": times[len(times) // 2], "parameters": sum(p.numel() for p in task.modules["model"].parameters()),
+            "memory_mb": logs[-1]["memory_mb"]}
 
 
 def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:

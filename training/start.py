@@ -102,18 +102,23 @@ def start(folder: Path, commands: list[list[str]]) -> Run:
     folder.mkdir(parents=True, exist_ok=True)
     shell = shell_text(commands)
     line = " && ".join(shlex.join([sys.executable, *command[1:]]) for command in commands)
-    root = str(Path(__file__).resolve().parents[1])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     with open(folder / "output.log", "ab") as output:
         output.write(f"$ {shell}\n".encode())
         output.flush()
         process = subprocess.Popen(["/bin/sh", "-c", line], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                                   start_new_session=True, env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"})
+                                   start_new_session=True, env=environment())
     _children.append(process)
     part = folder / "command.json.part"
     part.write_text(json.dumps({"shell": shell, "process": process.pid, "time": time.time()}), encoding="utf-8")
     os.replace(part, folder / "command.json")
     return run
+
+
+def environment() -> dict[str, str]:
+    """Environment in which `python -m` finds this project from any folder."""
+    root = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def stop(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -25,12 +26,12 @@ def build(services: Services) -> gr.Blocks:
             with gr.Tab("Try on", id="try-on") as second:
                 tryon_tab = tryon.layout(services)
             with gr.Tab("Train", id="train") as third:
-                train_tab = train.layout(services.runs)
+                train_tab = train.layout(services)
             with gr.Tab("About", id="about") as fourth:
                 about.layout()
         translate.events(translate_tab, services, page)
         tryon.events(tryon_tab, services)
-        train.events(train_tab, third, [first, second, fourth])
+        train.events(train_tab, services, third, [first, second, fourth], Path(page.GRADIO_CACHE))
     return page.queue(max_size=32)
 
 

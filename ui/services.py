@@ -19,6 +19,7 @@ from typing import Any, Callable, Iterator, Mapping
 from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.run import Run, list_runs, open_run
+from training.start import Limits
 
 TRANSLATION_MODEL = "multi30k-en-de"
 TRYON_MODEL = "tryon-lite"
@@ -72,7 +73,8 @@ class Services:
 
     translation_model, tryon_model: the defaults, each the name of a shipped model or a folder; device: "auto", "cpu",
     "cuda" or "mps"; runs: folder of the training runs; local: the page serves its operator alone, so visitors may name
-    folders and models of the Hub; released: name -> folder with the released VITON-HD checkpoints.
+    folders and models of the Hub; released: name -> folder with the released VITON-HD checkpoints; training: what
+    visitors may start, None = nothing.
     """
 
     def __init__(
@@ -83,10 +85,11 @@ class Services:
         runs: Path | str = "runs",
         local: bool = False,
         released: Mapping[str, Path] | None = None,
+        training: Limits | None = Limits(),
     ):
         self.translation_model, self.tryon_model = translation_model, tryon_model
         self.device, self.runs, self.local = device, Path(runs), local
-        self.released = dict(released or {})
+        self.released, self.training = dict(released or {}), training
         self._translators = Kept(self._load_translator, KEPT_TRANSLATORS)
         self._tryons = Kept(self._load_tryon, KEPT_TRYONS)
         # A cancelled run ends at its next stage, a moment after its place in the queue is free again.

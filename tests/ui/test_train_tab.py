@@ -49,7 +49,7 @@ def test_runs_are_listed_and_only_listed_names_are_opened(runs):
 def test_report_says_state_step_and_speed(runs):
     run = train.open_run(runs, "first")
     text = train.report(run, list(run.events()))
-    assert "AliasTask was stopped and can be resumed at step 40 of 100" in text and "12 items/s" in text
+    assert "AliasTask was stopped and can be resumed at step 40 of 100" in text and "12 pictures/s" in text
     assert "left" not in text  # nobody waits for a run that stands still
     assert train.report(train.open_run(runs, "second"), []) == "AliasTask has not begun."
 
