@@ -1,6 +1,9 @@
-"""Scores a model: BLEU, chrF and perplexity per word piece.
+"""Scores a model: BLEU, chrF and perplexity per word piece, beside what copying the source would score.
 
     python -m transformer.evaluate --model multi30k-en-de --data test.tsv.gz
+    python -m transformer.evaluate --model everyday multi30k-en-de --data test.tsv.gz --show 50
+
+Several models are scored on the same sentences, each in every direction that it has and the table has columns for.
 
 Two BLEU figures that must not be mixed up: `bleu` is sacreBLEU on cased, untokenised text with its signature;
 `bleu_lower_moses` is on lower-cased text tokenised by Moses' rules (sacremoses), as papers on Multi30k report it.
@@ -11,8 +14,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
+import re
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 import torch
@@ -34,6 +40,9 @@ class Scores:
     bleu_lower_moses: float | None  # None without sacremoses
     perplexity: float  # of the references, per word piece
     seconds_per_sentence: float
+    copy_bleu: float  # of the sources as they are
+    copy_chrf: float
+    remarks: dict[str, int]  # sentences with each of `remarks`
 
 
 def text_scores(outputs: list[str], references: list[str], language: str) -> dict:
@@ -64,6 +73,29 @@ def text_scores(outputs: list[str], references: list[str], language: str) -> dic
     tokenised = BLEU(tokenize="none", force=True)
     moses = tokenised.corpus_score([prepare(o) for o in outputs], [[prepare(r) for r in references]])
     return {**scores, "bleu_lower_moses": moses.score}
+
+
+def remarks(source: str, output: str, reference: str) -> list[str]:
+    """What a program can see of one translation: "as the reference", or signs of an error by their kind."""
+    if output == reference:
+        return ["as the reference"]
+    found = []
+    ours, theirs = output.lower().split(), reference.lower().split()
+    if sorted(re.findall(r"\d+", source)) != sorted(re.findall(r"\d+", output)):
+        found.append("numbers differ from the source")
+    if len(ours) < 0.6 * len(theirs) and len(theirs) > 3:
+        found.append("much shorter than the reference")
+    if len(ours) > 1.6 * len(theirs) and len(ours) > 5:
+        found.append("much longer than the reference")
+    if any(a == b and a.isalpha() for a, b in zip(ours, ours[1:])):
+        found.append("a word twice running")
+    names = set(re.findall(r"(?<=[\w,;] )[A-ZÀ-Ý]\w+", source)) & set(re.findall(r"\w+", reference))
+    if not names <= set(re.findall(r"\w+", output)):
+        found.append("a name is lost")
+    words = set(re.findall(r"[^\W\d_]+", reference.lower()))
+    if words and not words & set(re.findall(r"[^\W\d_]+", output.lower())):
+        found.append("no word of the reference")
+    return found
 
 
 @torch.inference_mode()
@@ -98,7 +130,37 @@ def evaluate(
     outputs = [sentence.hypotheses[0].text for sentence in found]
     scores = text_scores(outputs, [reference for _, reference in pairs], target)
     ppl = perplexity(translator, pairs, target)
-    return Scores(sentences=len(pairs), perplexity=ppl, seconds_per_sentence=seconds, **scores), outputs
+    copied = text_scores([s for s, _ in pairs], [reference for _, reference in pairs], target)
+    seen = Counter(kind for pair, output in zip(pairs, outputs) for kind in remarks(pair[0], output, pair[1]))
+    return Scores(
+        sentences=len(pairs), perplexity=ppl, seconds_per_sentence=seconds, copy_bleu=copied["bleu"],
+        copy_chrf=copied["chrf"], remarks=dict(seen.most_common()), **scores,
+    ), outputs
+
+
+def directions(translator: Translator, path: str, source: str | None, target: str | None) -> list[tuple[str, str]]:
+    """The pairs to be scored on a table: the one that is asked for, or all of the model's that it has text for."""
+    if source or target or len(translator.pairs) == 1:
+        return [translator.check_pair(source, target)]
+    found = []
+    for pair in translator.pairs:
+        try:
+            read_parallel(path, *pair)
+        except ValueError:
+            continue
+        found.append(pair)
+    if not found:
+        read_parallel(path, *translator.pairs[0])  # says what is missing
+    return found
+
+
+def show(pairs: list[tuple[str, str]], outputs: list[str], count: int, seed: int) -> None:
+    """Prints `count` random translations with source, reference and remarks."""
+    for number in sorted(random.Random(seed).sample(range(len(pairs)), min(count, len(pairs)))):
+        (source, reference), output = pairs[number], outputs[number]
+        seen = "; ".join(remarks(source, output, reference))
+        print(f"{number + 1}\n  source       {source}\n  reference    {reference}\n  translation  {output}")
+        print(f"  remarks      {seen}" if seen else "", flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -107,26 +169,35 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m transformer.evaluate", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a model on parallel text: one column a language, named in the first line.",
     )
-    options.add_argument("--model", default="multi30k-en-de", help="name of a shipped model, or a folder")
+    options.add_argument("--model", nargs="+", default=["multi30k-en-de"], help="names of shipped models, or folders")
     options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
-    options.add_argument("--source", default=None, help="source language and column; by default the model's")
+    options.add_argument("--source", default=None, help="source language and column; by default all of the model's")
     options.add_argument("--target", default=None, help="target language and column")
     options.add_argument("--beam", type=int, default=4)
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty")
     options.add_argument("--limit", type=int, default=0, help="only the first so many pairs; 0 = all")
+    options.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
+    options.add_argument("--show", type=int, default=0, help="print so many random translations, too")
+    options.add_argument("--seed", type=int, default=1, help="of the random choices")
     options.add_argument("--device", default="auto")
-    options.add_argument("--output", default=None, help="write the translations there, one a line (last file)")
+    options.add_argument("--output", default=None, help="write the translations there, one a line (of the last scores)")
     given = options.parse_args(argv)
     try:
-        translator = Translator.from_pretrained(given.model, given.device)
-        source, target = translator.check_pair(given.source, given.target)
+        translators = [Translator.from_pretrained(name, given.device) for name in given.model]
         for path in given.data:
-            pairs = read_parallel(path, source, target)[: given.limit or None]
-            scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha)
-            print(json.dumps({"data": str(path), "beam": given.beam, "alpha": given.alpha, **vars(scores)}), flush=True)
-            if given.output:
-                with open(given.output, "w", encoding="utf-8") as file:
-                    file.writelines(f"{line}\n" for line in outputs)
+            for translator in translators:
+                for source, target in directions(translator, path, given.source, given.target):
+                    pairs = read_parallel(path, source, target)
+                    if given.shuffle:
+                        random.Random(given.seed).shuffle(pairs)
+                    pairs = pairs[: given.limit or None]
+                    scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha)
+                    head = {"model": translator.name, "data": str(path), "source": source, "target": target}
+                    print(json.dumps({**head, "beam": given.beam, "alpha": given.alpha, **vars(scores)}), flush=True)
+                    show(pairs, outputs, given.show, given.seed)
+                    if given.output:
+                        with open(given.output, "w", encoding="utf-8") as file:
+                            file.writelines(f"{line}\n" for line in outputs)
     except (ValueError, FileNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

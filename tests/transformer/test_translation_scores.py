@@ -9,7 +9,7 @@ import torch
 
 from transformer import Translator
 from transformer.data import collate
-from transformer.evaluate import evaluate, main, perplexity, text_scores
+from transformer.evaluate import directions, evaluate, main, perplexity, remarks, text_scores
 
 PAIRS = [
     ("A man is riding a bicycle.", "Ein Mann fährt auf einem Fahrrad."),
@@ -80,3 +80,49 @@ def test_the_command_prints_json_and_writes_the_outputs(tmp_path, capsys):
     assert scores["sentences"] == 3 and 0 < scores["bleu"] <= 100
     assert len(out.read_text(encoding="utf-8").splitlines()) == 3
     assert main(["--data", str(tmp_path / "no.tsv")]) == 2 and "no.tsv" in capsys.readouterr().err
+
+
+def test_what_a_program_can_see_of_a_translation():
+    assert remarks("A dog.", "Ein Hund.", "Ein Hund.") == ["as the reference"]
+    assert remarks("It is 10 o'clock.", "Es ist Uhr.", "Es ist 10 Uhr.") == ["numbers differ from the source"]
+    assert remarks("We saw Tom.", "Wir sahen ihn.", "Wir sahen Tom.") == ["a name is lost"]
+    assert "a word twice running" in remarks("A dog runs.", "Ein Hund Hund rennt.", "Ein Hund rennt.")
+    assert "much shorter than the reference" in remarks("x", "Ein Hund.", "Ein Hund rennt durch den Garten.")
+    assert "much longer than the reference" in remarks("x", "Ein Hund rennt durch den ganzen Garten.", "Ein Hund rennt.")
+    assert "no word of the reference" in remarks("x", "Katzen schlafen.", "Ein Hund rennt.")
+    assert remarks("A dog runs.", "Ein Hund läuft.", "Ein Hund rennt.") == []
+
+
+def test_copying_the_source_is_scored_beside_it(translator):
+    scores, outputs = evaluate(translator, PAIRS, "en", "de")
+    copied = text_scores([s for s, _ in PAIRS], [t for _, t in PAIRS], "de")
+    assert (scores.copy_bleu, scores.copy_chrf) == (copied["bleu"], copied["chrf"])
+    assert scores.remarks.get("as the reference", 0) == sum(o == t for o, (_, t) in zip(outputs, PAIRS))
+
+
+def test_several_models_on_the_same_random_sentences(tmp_path, capsys):
+    rows = [(*pair, "") for pair in PAIRS] + [("A cat.", "", "Un chat.")]
+    table = "en\tde\tfr\n" + "".join("\t".join(row) + "\n" for row in rows)
+    (tmp_path / "test.tsv").write_text(table, encoding="utf-8")
+    argv = ["--model", "multi30k-en-de", "multi30k-en-de", "--data", str(tmp_path / "test.tsv"), "--beam", "1", "--limit", "2"]
+    assert main([*argv, "--device", "cpu", "--shuffle", "--show", "1", "--seed", "3"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    scores = [json.loads(line) for line in out if line.startswith("{")]
+    assert len(scores) == 2 and all((s["model"], s["source"], s["target"]) == ("multi30k-en-de", "en", "de") for s in scores)
+    assert scores[0]["bleu"] == scores[1]["bleu"] and scores[0]["sentences"] == 2
+    shown = [line.split("  ")[-1].strip() for line in out if line.startswith("  source")]
+    assert len(shown) == 2 and shown[0] == shown[1] and shown[0] in [source for source, _ in PAIRS]
+
+
+def test_each_direction_that_the_table_has_text_for(translator, tmp_path):
+    (tmp_path / "a.tsv").write_text("en\tde\tfr\nA dog.\tEin Hund.\t\n", encoding="utf-8")
+
+    class Many:
+        pairs = [("en", "de"), ("de", "en"), ("en", "fr"), ("es", "en")]
+        check_pair = Translator.check_pair
+
+    assert directions(Many(), str(tmp_path / "a.tsv"), None, None) == [("en", "de"), ("de", "en")]
+    assert directions(Many(), str(tmp_path / "a.tsv"), "de", None) == [("de", "en")]
+    (tmp_path / "b.tsv").write_text("x\ty\n1\t2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="no column 'en'"):
+        directions(Many(), str(tmp_path / "b.tsv"), None, None)
