@@ -223,6 +223,9 @@ def test_warnings_name_what_is_wrong():
     sitting = standing()
     sitting[[10, 13], 1] = 470
     assert "sit" in notes_of(sitting)
+    crossed = standing()
+    crossed[[4, 7], 0] = crossed[[7, 4], 0]
+    assert "arms are crossed" in notes_of(crossed)
     cut = standing()
     cut[[3, 4, 7]] = 0
     assert "right arm" in notes_of(cut) and "left forearm" in notes_of(cut)
@@ -233,6 +236,13 @@ def test_warnings_name_what_is_wrong():
     far = standing()
     far[:, :2] *= 0.25
     assert "small" in notes_of(far)
+
+
+def test_the_side_that_is_seen():
+    behind, sideways, nobody = standing(), standing(), np.zeros((25, 3), np.float32)
+    behind[[2, 5]] = behind[[5, 2]]
+    sideways[[2, 5], 0] = 290, 310
+    assert [pose.facing(k) for k in (standing(), behind, sideways, nobody)] == ["front", "back", "side", "unknown"]
 
 
 def test_wrong_arrays_are_refused():
