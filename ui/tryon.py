@@ -26,6 +26,11 @@ SHOW_RESULTS = """() => {
   const results = document.querySelector('#tryon-results');
   if (results) results.scrollIntoView({ behavior: 'smooth', block: 'start' });
 }"""
+# Only when the correction went through: a sentence that asks for a change stays where the visitor is.
+SHOW_CORRECTED = """() => {
+  const results = document.querySelector('#tryon-results');
+  if (results && !document.querySelector('#tryon-progress [role=alert]')) results.scrollIntoView({ behavior: 'smooth', block: 'start' });
+}"""
 NORMS = [("ALIAS (the paper's)", "alias"), ("Instance (VITON-HD*)", "instance")]
 VIEWS = ("steps", "look", "correct", "warp", "compare", "several")
 example_pairs = work.example_pairs
@@ -84,6 +89,7 @@ def layout(services: Services) -> SimpleNamespace:
                 title, build = builders[name]
                 with gr.Tab(title, id=name, elem_id=name if name == "compare" else f"view-{name}") as tab.tabs[name]:
                     build(tab)
+        tab.progress = gr.HTML(elem_id="tryon-progress")
     _api(tab)
     return tab
 
@@ -355,7 +361,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         *tab.captions.values(),
         *tab.legends.values(),
     ]
-    outputs = [tab.result, tab.history, tab.key, tab.stages, tab.status, tab.run, tab.cancel, tab.results, *shown]
+    outputs = [tab.result, tab.history, tab.key, tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.results, *shown]
     settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.model]
     inputs = [tab.person, tab.garment, *settings]
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
@@ -392,6 +398,11 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         """Run `call(tryon, on_stage)` and keep the page up to date. before: the record that is corrected, None for a new run."""
         current, seconds = None, dict(before.seconds) if before is not None else {}
         history = [] if before is None else [*history, before][-MOST_UNDO:]
+
+        def said(html):
+            """The line at the top, and for a correction the one that stays in view below."""
+            return html, html if before is not None else ""
+
         try:
             start = gr.skip() if before is not None else None
             yield (
@@ -399,7 +410,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 gr.skip(),
                 gr.skip(),
                 figures.stage_list(STAGES, None, {}),
-                messages.status("Starting …"),
+                *said(messages.status("Starting …")),
                 *buttons_busy,
                 gr.skip() if before is not None else gr.update(visible=False),
                 *skipped,
@@ -415,7 +426,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 yield (
                     *[gr.skip()] * 3,
                     figures.stage_list(STAGES, None if waiting else current, running),
-                    messages.status("Getting the networks ready …" if waiting else f"Working on: {STAGES[current]}"),
+                    *said(messages.status("Getting the networks ready …" if waiting else f"Working on: {STAGES[current]}")),
                     *buttons_busy,
                     gr.skip(),
                     *skipped,
@@ -427,7 +438,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                     history,
                     model,
                     figures.stage_list(STAGES, None, result.seconds),
-                    "",
+                    *said(""),
                     *buttons_idle,
                     gr.update(visible=True),
                     *presented(result, history, model, Path(folder)),
@@ -440,15 +451,16 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 help_ = messages.status("Or paint the map yourself: choose “Correct a map” below.")
                 with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                     yield (
-                        partial_record, [], model, failed, alert + help_, *buttons_idle, gr.update(visible=True),
+                        partial_record, [], model, failed, *said(alert + help_), *buttons_idle, gr.update(visible=True),
                         *presented(partial_record, [], model, Path(folder)),
                     )
             else:
                 visible = gr.skip() if before is not None else gr.update(visible=False)
-                yield (*[gr.skip()] * 3, failed, alert, *buttons_idle, visible, *skipped)
+                yield (*[gr.skip()] * 3, failed, *said(alert), *buttons_idle, visible, *skipped)
 
     def refused(error: BaseException) -> tuple:
-        return (*[gr.skip()] * 3, gr.skip(), messages.alert(messages.sentence(error)), *buttons_idle, gr.skip(), *skipped)
+        alert = messages.alert(messages.sentence(error))
+        return (*[gr.skip()] * 4, alert, alert, *buttons_idle, gr.skip(), *skipped)
 
     def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, model, stop):
         try:
@@ -525,7 +537,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         stages = figures.stage_list(STAGES, None, result.seconds)
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
             values = presented(result, rest, model, Path(folder))
-            yield (result, rest, model, stages, "", *buttons_idle, gr.update(visible=True), *values)
+            yield (result, rest, model, stages, "", "", *buttons_idle, gr.update(visible=True), *values)
 
     def open_page(file):
         unchanged = [gr.skip() for _ in inputs]
@@ -537,7 +549,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             remark = "" if model in offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
             if str(file).endswith(".json"):
                 yield (gr.skip(), gr.skip(), *chosen, *[gr.skip()] * 4, messages.status(
-                    remark + "The settings are back; add the same two photos and run."), *buttons_idle, gr.skip(), *skipped)
+                    remark + "The settings are back; add the same two photos and run."), "", *buttons_idle, gr.skip(), *skipped)
                 return
             result = record.load(file)
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
@@ -545,7 +557,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                 yield (
                     str(Path(folder) / "photo.png"), str(Path(folder) / "garment_photo.png"), *chosen, result, [],
                     model if model in offered else None, figures.stage_list(STAGES, None, result.seconds),
-                    messages.status(remark + "The saved try-on is back, with its photos, maps and settings."), *buttons_idle,
+                    messages.status(remark + "The saved try-on is back, with its photos, maps and settings."), "", *buttons_idle,
                     gr.update(visible=True), *values,
                 )
         except Exception as error:
@@ -603,6 +615,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         return (
             figures.stage_list(STAGES, None, result.seconds if result is not None else {}),
             messages.status("Cancelled. Your photos are still here; change what you like and try again."),
+            "",
             *buttons_idle,
             gr.update(interactive=True),
             gr.update(interactive=True),
@@ -744,6 +757,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         ("move_warp", tab.points.apply, warp_page, common),
     ):
         event = trigger(handler, given, outputs, api_name=name, **at_device)
+        event.success(None, js=SHOW_CORRECTED, api_visibility="private", api_name=f"show_{name}")
         refreshed(event, name)
         long.append(event)
     tab.points.move(
@@ -783,7 +797,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     tab.cancel.click(
         cancel_page,
         tab.result,
-        [tab.stages, tab.status, tab.run, tab.cancel, tab.compare, tab.several],
+        [tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.compare, tab.several],
         cancels=[*long, comparing, dressing],
         api_name="cancel_try_on",
         queue=False,

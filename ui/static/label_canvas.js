@@ -31,11 +31,12 @@ function render() {
   if (images.base && images.base.complete) context.drawImage(images.base, 0, 0, width, height);
   if (labels) {
     const layer = context.createImageData(width, height), data = layer.data;
-    const alpha = Math.round(255 * opacity), faint = Math.round(60 * opacity);
+    const alpha = Math.round(255 * opacity), faint = Math.round(60 * opacity), ground = Math.round(90 * opacity);
     for (let i = 0; i < labels.length; i += 1) {
       const [red, green, blue] = palette[labels[i]];
       data[4 * i] = red; data[4 * i + 1] = green; data[4 * i + 2] = blue;
-      data[4 * i + 3] = lit >= 0 && labels[i] !== lit ? faint : alpha;
+      // The ground lets the photo through, so that one sees what has been missed.
+      data[4 * i + 3] = lit >= 0 ? (labels[i] === lit ? alpha : faint) : labels[i] ? alpha : ground;
     }
     const sheet = new OffscreenCanvas(width, height);
     sheet.getContext('2d').putImageData(layer, 0, 0);
@@ -187,7 +188,9 @@ function draw() {
     canvas.addEventListener('pointerup', end);
     canvas.addEventListener('pointercancel', end);
   }
-  host.append(tools, stage);
+  const body = make('div', 'canvas-body'), aside = make('div', 'canvas-side');
+  body.append(stage, aside);
+  host.append(tools, body);
   if (labels) {
     const chips = make('div', 'class-chips');
     value.names.forEach((name, label) => {
@@ -204,14 +207,14 @@ function draw() {
       if (value.paint) chip.addEventListener('click', () => { current = label; light(-1); shares(); });
       chips.append(chip);
     });
-    host.append(tip, chips);
+    aside.append(tip, chips);
   }
   if (value.paint) {
     const apply = button('apply', value.apply || 'Run on from here', () => {
       apply.disabled = true;
       trigger('apply', { name: value.name, labels: encode(labels), width: value.width, height: value.height });
     });
-    host.append(apply);
+    aside.append(apply);
   }
   render();
   if (labels) changed();
