@@ -115,6 +115,16 @@ def attention_map(
     )
 
 
+def strongest(shown: AttentionMap, apart: bool = False) -> tuple[int, int]:
+    """(row, column) of the largest weight of a map. apart: none of a token at its own place, if there is any other."""
+    weights = shown.weights
+    if apart and weights.shape[1] > 1:
+        own = np.equal.outer(shown.row_places, shown.column_places)
+        weights = np.where(own, -1.0, weights)
+    row, column = np.unravel_index(weights.argmax(), weights.shape)
+    return int(row), int(column)
+
+
 @dataclass
 class HeadStatistics:
     """Figures of every head, each (L, h) and a mean over the rows."""
@@ -125,12 +135,16 @@ class HeadStatistics:
     previous: np.ndarray  # weight on the position before the row's own
     same: np.ndarray  # weight on the row's own position
     following: np.ndarray  # weight on the position after
-    last: np.ndarray  # weight on the last column: eos, where idle heads rest
+    ends: np.ndarray  # weight on start, end and padding, where idle heads rest; without labels, on the last column
 
 
-def statistics(weights: np.ndarray) -> HeadStatistics:
-    """`HeadStatistics` of weights (L, h, T, S)."""
-    rows, columns = np.arange(weights.shape[-2])[:, None], np.arange(weights.shape[-1])[None, :]
+def statistics(weights: np.ndarray, columns: Sequence[str] | None = None) -> HeadStatistics:
+    """`HeadStatistics` of weights (L, h, T, S). columns: S labels, to tell which of them are start, end and padding."""
+    if columns is None:
+        resting = np.arange(weights.shape[-1]) == weights.shape[-1] - 1
+    else:
+        resting = np.array([token in ENDS for token in columns])
+    row, column = np.arange(weights.shape[-2])[:, None], np.arange(weights.shape[-1])[None, :]
 
     def share(where: np.ndarray) -> np.ndarray:
         return (weights * where).sum(-1).mean(-1)
@@ -139,16 +153,16 @@ def statistics(weights: np.ndarray) -> HeadStatistics:
     return HeadStatistics(
         entropy=-(weights * np.log(safe)).sum(-1).mean(-1),
         confidence=weights.max(-1).mean(-1),
-        distance=share(np.abs(rows - columns)),
-        previous=share(columns == rows - 1),
-        same=share(columns == rows),
-        following=share(columns == rows + 1),
-        last=share(np.broadcast_to(columns == weights.shape[-1] - 1, weights.shape[-2:])),
+        distance=share(np.abs(row - column)),
+        previous=share(column == row - 1),
+        same=share(column == row),
+        following=share(column == row + 1),
+        ends=share(np.broadcast_to(resting, weights.shape[-2:])),
     )
 
 
 ROLES = (  # figure, what a head with a high one does
-    ("last", "rests on the last token"),
+    ("ends", "rests on start or end"),
     ("previous", "looks one back"),
     ("same", "looks at its own place"),
     ("following", "looks one ahead"),

@@ -7,11 +7,20 @@ data, which the browser's side inserts as text, or escaped.
 from __future__ import annotations
 
 import base64
+import json
 from html import escape
 from typing import Sequence
 
 import cv2
 import numpy as np
+
+from transformer.interpret import QuerySteps
+
+
+def script_json(value: object) -> str:
+    """JSON that can stand inside a script element: no character in it can end the element or begin a comment."""
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def outline(picture: np.ndarray, mask: np.ndarray, colour: tuple[int, int, int] = (255, 140, 0)) -> np.ndarray:
@@ -29,13 +38,22 @@ def _base64(array: np.ndarray) -> str:
 
 
 def heat_map(
-    weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], title: str, row_axis: str, column_axis: str
+    weights: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    row_axis: str,
+    column_axis: str,
+    verb: str = "attends to",
+    raw: np.ndarray | None = None,
+    unit: str = "",
 ) -> dict:
     """One attention map for `static/heat_map.js`.
 
     weights: (R, C) in [0, 1], rows are queries and columns are keys; rows, columns: R and C token labels, raw text;
-    title and the names of the two axes. Returns a JSON value; `weights` travels as little-endian float32 in base64, so
-    the numbers shown on hover are the library's own.
+    title and the names of the two axes; verb: what a row does to a column; raw, unit: other numbers of the same shape
+    to read beside the weights. Returns a JSON value; `weights` travels as little-endian float32 in base64, so the
+    numbers shown on hover are the library's own.
 
     Raises ValueError if labels and weights do not fit each other.
     """
@@ -51,18 +69,79 @@ def heat_map(
         "title": title,
         "rowAxis": row_axis,
         "columnAxis": column_axis,
+        "verb": verb,
+        "raw": None if raw is None else _base64(np.asarray(raw, dtype="<f4")),
+        "unit": unit,
     }
 
 
-def thumbnails(maps: np.ndarray) -> dict:
+def lines(
+    weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], title: str, row_axis: str, column_axis: str
+) -> dict:
+    """The heads of one layer for `static/lines.js`; arguments as in `heat_map`, but weights are (h, R, C)."""
+    weights = np.asarray(weights, dtype="<f4")
+    if weights.ndim != 3:
+        raise ValueError(f"Lines need weights of shape (heads, queries, keys), got {weights.shape}.")
+    value = heat_map(weights[0], rows, columns, title, row_axis, column_axis)
+    return {**value, "weights": _base64(weights), "heads": weights.shape[0]}
+
+
+def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) -> dict:
+    """The six steps of one query for `static/one_head.js`.
+
+    row: the query's token; columns: the S tokens of the keys, raw text. Every array travels as float32, so the numbers
+    shown are the library's own; the scores that a mask forbids are -inf.
+    """
+    names = ("query", "key", "value", "dots", "scores", "weights", "weighted", "output")
+    if len(columns) != len(steps.weights):
+        raise ValueError(f"{len(steps.weights)} keys need as many labels, got {len(columns)}.")
+    return {
+        **{name: _base64(np.asarray(getattr(steps, name), dtype="<f4")) for name in names},
+        "allowed": [bool(x) for x in steps.allowed],
+        "divisor": steps.divisor,
+        "row": str(row),
+        "columns": [str(token) for token in columns],
+        "title": title,
+    }
+
+
+def matrix(
+    numbers: np.ndarray, title: str, row_axis: str, column_axis: str, column_names: Sequence[str] = ("",)
+) -> dict:
+    """Signed numbers (R, C) for `static/matrix.js`; column_names repeat from left to right."""
+    numbers = np.asarray(numbers, dtype="<f4")
+    return {
+        "numbers": _base64(numbers),
+        "rows": numbers.shape[0],
+        "columns": numbers.shape[1],
+        "title": title,
+        "rowAxis": row_axis,
+        "columnAxis": column_axis,
+        "columnNames": list(column_names),
+    }
+
+
+def pool(maps: np.ndarray, most: int) -> np.ndarray:
+    """Maps (..., R, C) with at most `most` rows and columns: of each block the largest weight, so that no peak is lost."""
+    for axis in (-2, -1):
+        size = maps.shape[axis]
+        block = -(-size // most)
+        if block > 1:
+            starts = np.arange(0, size, block)
+            maps = np.maximum.reduceat(maps, starts, axis=axis)
+    return maps
+
+
+def thumbnails(maps: np.ndarray, most: int = 64) -> dict:
     """All maps of one kind of attention for `static/thumbnails.js`.
 
     maps: (L, h, R, C) in [0, 1]. Returns a JSON value; the maps travel as one byte a weight (error at most 1/510), in
-    the order layer, head, row, column.
+    the order layer, head, row, column. Maps with more than `most` rows or columns are pooled to that size.
     """
     maps = np.asarray(maps)
     if maps.ndim != 4:
         raise ValueError(f"Thumbnails need maps of shape (layers, heads, queries, keys), got {maps.shape}.")
+    maps = pool(maps, most)
     return {
         "bytes": _base64(np.rint(np.clip(maps, 0, 1) * 255).astype(np.uint8)),
         "layers": maps.shape[0],

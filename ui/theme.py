@@ -7,6 +7,8 @@ from pathlib import Path
 from gradio.themes import Base
 from gradio.themes.utils import colors, fonts, sizes
 
+from ui import colours
+
 STATIC = Path(__file__).parent / "static"
 
 _CLAY = colors.Color(
@@ -117,4 +119,5 @@ def css() -> str:
 
 def script(name: str) -> str:
     """Text of one of the page's own drawing scripts in `static/`, with the colours that the maps share."""
-    return "\n".join((STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", name))
+    files = [(STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", name)]
+    return "\n".join([colours.constants(), *files])

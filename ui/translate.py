@@ -1,4 +1,4 @@
-"""The Translate tab: text in, translation out, and every attention map behind it."""
+"""The Translate tab: text in, translation out, and below it the views of what happened inside."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
-import numpy as np
 
 from transformer import interpret
-from ui import compare, decoding, figures, messages, theme, what_if
+from transformer.translator import Sampling
+from ui import attention, compare, decoding, figures, messages, one_head, save, theme, tour, what_if
 from ui.services import Services
 from ui.shown import STATE_SECONDS, Shown
 
@@ -23,17 +23,30 @@ EXAMPLES = [
     "A woman in a red dress is reading a book on a bench.",
     "Several people are standing in front of a large building.",
 ]
-KINDS = ("cross", "encoder", "decoder")
-KIND_LABELS = [("Cross", "cross"), ("Encoder", "encoder"), ("Decoder", "decoder")]
-MEAN = -1  # the choice "mean over heads"
+SEARCHES = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sampling")]
 MAX_CHARACTERS = 5000
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
 
 
-def translate_text(services: Services, text: str, pair: str, beam: int, alpha: float, n_best: int) -> Any:
-    """Translate a text of the page. pair: "en-de"; returns a Translation with at most `beam` hypotheses.
+def translate_text(
+    services: Services,
+    text: str,
+    pair: str,
+    beam: int,
+    alpha: float,
+    n_best: int,
+    model: str | None = None,
+    search: str = "beam",
+    temperature: float = 1.0,
+    top_k: int = 0,
+    seed: int = 0,
+) -> Any:
+    """Translate a text of the page. pair: "en-de"; returns a Translation with at most `n_best` hypotheses.
+
+    model: a key of `services.translator`; search: "beam", "greedy" (a beam of one) or "sampling" (n_best draws with this
+    temperature, among the top_k likeliest pieces, 0 for all, and this seed).
 
     Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
     """
@@ -43,41 +56,20 @@ def translate_text(services: Services, text: str, pair: str, beam: int, alpha: f
         raise ValueError(
             f"The text has {len(text):,} characters and this page takes {MAX_CHARACTERS:,} at once; shorten it."
         )
-    source, _, target = pair.partition("-")
-    return services.translator().translate(
-        text, source=source, target=target, beam=int(beam), alpha=float(alpha), n_best=min(int(n_best), int(beam))
+    if search not in [key for _, key in SEARCHES]:
+        raise ValueError(f"There is no search {search!r}; choose beam, greedy or sampling.")
+    beam, n_best = (1 if search == "greedy" else int(beam)), int(n_best)
+    sampling = Sampling(float(temperature), int(top_k or 0), int(seed or 0)) if search == "sampling" else None
+    source, _, target = str(pair).partition("-")
+    return services.translator(model or None).translate(
+        text,
+        source=source,
+        target=target,
+        beam=beam,
+        alpha=float(alpha),
+        n_best=n_best if sampling else min(n_best, beam),
+        sampling=sampling,
     )
-
-
-def select_map(attention: Any, kind: str, layer: int, head: int) -> tuple[np.ndarray, list[str], list[str]]:
-    """One map with the labels of its rows (queries) and columns (keys).
-
-    kind: "cross", "encoder" or "decoder"; layer and head from 0; head MEAN is the mean over heads.
-    Returns weights (R, C), R row tokens, C column tokens.
-    """
-    if kind not in KINDS:
-        raise ValueError(f"There is no attention of kind {kind!r}; choose one of {', '.join(KINDS)}.")
-    maps = getattr(attention, kind)
-    if not 0 <= layer < maps.shape[0] or not MEAN <= head < maps.shape[1]:
-        raise ValueError(f"This model has layers 1 to {maps.shape[0]} and heads 1 to {maps.shape[1]}.")
-    weights = maps[layer].mean(axis=0) if head == MEAN else maps[layer, head]
-    # A decoder row is labelled with the token that is chosen there, and its keys are the tokens read so far.
-    rows = attention.source_tokens if kind == "encoder" else attention.target_tokens
-    columns = attention.decoder_tokens if kind == "decoder" else attention.source_tokens
-    return weights, list(rows), list(columns)
-
-
-def draw_map(attention: Any, kind: str, layer: int, head: int) -> dict:
-    """The large heat map of one choice, ready for the page."""
-    weights, rows, columns = select_map(attention, kind, layer, head)
-    queries, keys = {
-        "cross": ("target", "source"),
-        "encoder": ("source", "source"),
-        "decoder": ("target", "target so far"),
-    }[kind]
-    name = "mean over heads" if head == MEAN else f"head {head + 1}"
-    title = f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
-    return figures.heat_map(weights, rows, columns, title, f"queries: {queries}", f"keys: {keys}")
 
 
 def hypothesis_rows(sentence: Any) -> list[list[Any]]:
@@ -94,73 +86,60 @@ def hypothesis_rows(sentence: Any) -> list[list[Any]]:
     ]
 
 
-def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
-    """What switching off each head of one kind changes, (L, h) as lists; None if nobody has asked."""
-    return None if shown.changes is None else shown.changes[kind].tolist()
-
-
 def pair_label(source: str, target: str) -> str:
     """How a language pair is written in the choice of languages."""
     return f"{LANGUAGES.get(source, source)} → {LANGUAGES.get(target, target)}"
 
 
+def pair_choices(services: Services, model: str | None) -> list[tuple[str, str]]:
+    """(label, "source-target") of a model's language pairs."""
+    return [(pair_label(*pair), "-".join(pair)) for pair in services.pairs(model or None)]
+
+
 # -- layout ---------------------------------------------------------------------------------------------------------
 
 
-def _attention(tab: SimpleNamespace) -> None:
-    gr.Markdown(
-        "## Who looks at whom\nEach row is a query and shares a weight of 1 among the keys. In **cross**-attention "
-        "the word being written looks at the words being read. In the **encoder** the source looks at itself, in "
-        "the **decoder** the word being written looks at those already there.",
-        elem_classes="section",
+def _settings(tab: SimpleNamespace, services: Services) -> None:
+    """The model and the search."""
+    with gr.Row():
+        tab.model = gr.Dropdown(
+            services.translators(),
+            value=services.translation_model,
+            label="Model",
+            info="Shipped with this page, or a run of the Train tab"
+            + ("; or type a folder or a name like Helsinki-NLP/opus-mt-en-de." if services.local else "."),
+            allow_custom_value=services.local,
+            elem_id="translation-model",
+        )
+        tab.search = gr.Radio(SEARCHES, value="beam", label="Search", elem_id="search")
+    with gr.Row(visible=True) as tab.beam_row:
+        tab.beam = gr.Slider(1, 10, value=4, step=1, label="Beam size", info="1 is greedy search.", elem_id="beam")
+        tab.alpha = gr.Slider(
+            0,
+            2,
+            value=0.6,
+            step=0.1,
+            label="Length penalty α",
+            info="0 favours short translations; the paper uses 0.6.",
+            elem_id="alpha",
+        )
+    with gr.Row(visible=False) as tab.sampling_row:
+        tab.temperature = gr.Slider(
+            0.1,
+            3,
+            value=1,
+            step=0.1,
+            label="Temperature",
+            info="Below 1 likely words gain, above 1 unlikely ones.",
+            elem_id="temperature",
+        )
+        tab.top_k = gr.Number(
+            0, label="Among the k likeliest", info="0 = among all.", precision=0, minimum=0, elem_id="top-k"
+        )
+        tab.seed = gr.Number(0, label="Seed", info="The same seed draws the same.", precision=0, elem_id="sampling-seed")
+    tab.n_best = gr.Slider(
+        1, 10, value=4, step=1, label="Translations to show", info="At most as many as the beam is wide.", elem_id="count"
     )
-    tab.attention_note = gr.HTML(elem_id="attention-note")
-    with gr.Column(elem_classes="card word-card") as tab.word_view:
-        tab.words = gr.HTML(
-            None, html_template='<div class="words"></div>', js_on_load=theme.script("words.js"), elem_id="words"
-        )
-        gr.Markdown(
-            "Point at a word to see its partners: the cross-attention of the last layer, all heads together.",
-            elem_classes="hint",
-        )
-    with gr.Row(elem_classes="attention-controls"):
-        tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
-        tab.layer = gr.Dropdown([], label="Layer", scale=1, min_width=110, elem_id="layer")
-        tab.head = gr.Dropdown(
-            [("Mean over heads", MEAN)], value=MEAN, label="Head", scale=1, min_width=150, elem_id="head"
-        )
-        tab.stretch = gr.Checkbox(
-            False,
-            label="Stretch colours",
-            info="Darkest at each map's own maximum.",
-            scale=1,
-            min_width=190,
-            elem_id="stretch",
-        )
-    with gr.Row(elem_classes="attention-views") as tab.attention_views:
-        with gr.Column(scale=3, min_width=320):
-            tab.map = gr.HTML(
-                None,
-                html_template='<div class="heat"></div>',
-                js_on_load=theme.script("heat_map.js"),
-                stretch=False,
-                elem_id="heat-map",
-                elem_classes="card",
-            )
-        with gr.Column(scale=2, min_width=300):
-            tab.thumbs = gr.HTML(
-                None,
-                html_template='<div class="thumbs"></div>',
-                js_on_load=theme.script("thumbnails.js"),
-                selected=[0, MEAN],
-                stretch=False,
-                change=None,
-                elem_id="thumbnails",
-                elem_classes="card",
-            )
-            gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
-            tab.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
-            tab.ablate_note = gr.HTML(elem_id="ablate-note")
 
 
 def layout(services: Services) -> SimpleNamespace:
@@ -169,6 +148,7 @@ def layout(services: Services) -> SimpleNamespace:
     tab.shown = gr.State(Shown(), time_to_live=STATE_SECONDS)
     tab.view = gr.State("attention")  # name of the open view
     tab.version = gr.State(0)  # counts the sentences shown
+    tab.query = gr.State(0)  # row of the query that was picked last
     with gr.Row(equal_height=True, elem_classes="translator"):
         with gr.Column(min_width=300):
             tab.source = gr.Textbox(
@@ -193,45 +173,57 @@ def layout(services: Services) -> SimpleNamespace:
             container=False,
             elem_id="pair",
         )
+        tab.swap = gr.Button("⇄ Swap", scale=0, min_width=110, elem_id="swap-languages")
         tab.run = gr.Button("Translate", variant="primary", scale=1, min_width=160, elem_id="translate-button")
-        tab.status = gr.HTML(elem_id="translate-status", scale=4, min_width=220)
-    with gr.Accordion("Search settings", open=False, elem_id="search-settings"):
-        with gr.Row():
-            tab.beam = gr.Slider(1, 10, value=4, step=1, label="Beam size", info="1 is greedy search.")
-            tab.alpha = gr.Slider(
-                0,
-                2,
-                value=0.6,
-                step=0.1,
-                label="Length penalty α",
-                info="0 favours short translations; the paper uses 0.6.",
-            )
-            tab.n_best = gr.Slider(
-                1, 10, value=4, step=1, label="Translations to show", info="At most as many as the beam is wide."
-            )
+        tab.count = gr.HTML(
+            None,
+            html_template='<span class="count"></span>',
+            js_on_load=theme.script("count.js"),
+            most=MAX_CHARACTERS,
+            scale=0,
+            min_width=110,
+            elem_id="character-count",
+        )
+        tab.status = gr.HTML(elem_id="translate-status", scale=4, min_width=200)
+    with gr.Accordion("Model and search", open=False, elem_id="search-settings"):
+        _settings(tab, services)
     gr.Examples(EXAMPLES, tab.source, label="Examples", elem_id="translate-examples")
 
     with gr.Column(visible=False, elem_id="attention") as tab.results:
         tab.sentence = gr.Dropdown([("1", 0)], value=0, label="Sentence", visible=False, elem_id="sentence")
+        with gr.Column(elem_classes="card word-card") as tab.word_view:
+            tab.words = gr.HTML(
+                None, html_template='<div class="words"></div>', js_on_load=theme.script("words.js"), elem_id="words"
+            )
+            gr.Markdown(
+                "Point at a word to see its partners: the cross-attention of the last layer, all heads together.",
+                elem_classes="hint",
+            )
         tab.table = gr.Dataframe(
             headers=["#", "translation", "score", "log p", "tokens"],
             datatype=["number", "str", "number", "number", "number"],
-            label="Best hypotheses. Select one to see its attention.",
+            label="Best hypotheses. Select one to see how it came about.",
             interactive=False,
             wrap=True,
             column_widths=["7%", "44%", "16%", "17%", "16%"],
             elem_id="n-best",
         )
-        with gr.Tabs(elem_id="views"):
+        gr.Markdown("## Who looks at whom", elem_classes="section")
+        tab.tour = tour.layout(tab, services)
+        with gr.Tabs(elem_id="views") as tab.tabs:
             tab.views = {}
             with gr.Tab("Attention", id="attention") as tab.views["attention"]:
-                _attention(tab)
+                tab.attention = attention.layout(tab, services)
+            with gr.Tab("One head", id="one_head") as tab.views["one_head"]:
+                tab.one_head = one_head.layout(tab, services)
             with gr.Tab("Decoding", id="decoding") as tab.views["decoding"]:
                 tab.decoding = decoding.layout(tab, services)
             with gr.Tab("What if", id="what_if") as tab.views["what_if"]:
                 tab.what_if = what_if.layout(tab, services)
             with gr.Tab("Compare", id="compare") as tab.views["compare"]:
                 tab.compare = compare.layout(tab, services)
+            with gr.Tab("Save", id="save") as tab.views["save"]:
+                tab.save = save.layout(tab, services)
     return tab
 
 
@@ -241,10 +233,12 @@ def layout(services: Services) -> SimpleNamespace:
 def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     """Wire the tab built by `layout` on `page`, and publish `/translate`, `/attend` and `/ablate`."""
 
-    def translate_page(text, pair, beam, alpha, n_best):
+    def translate_page(text, pair, beam, alpha, n_best, model, search, temperature, top_k, seed):
         try:
             start = time.perf_counter()
-            translation = translate_text(services, text, pair, beam, alpha, n_best)
+            translation = translate_text(
+                services, text, pair, beam, alpha, n_best, model, search, temperature, top_k, seed
+            )
             seconds = time.perf_counter() - start
         except Exception as error:  # every error becomes a sentence; what was entered stays
             return "", messages.alert(messages.sentence(error)), Shown(), gr.update(visible=False), [], gr.skip()
@@ -255,77 +249,26 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         return (
             translation.text,
             messages.status(note) + messages.notes(translation.notes),
-            Shown(translation),
+            Shown(translation, model=model or None),
             gr.update(visible=True),
             hypothesis_rows(sentences[0]),
             gr.update(choices=choices, value=0, visible=len(sentences) > 1),
         )
 
-    def attend_page(shown, kind, layer, head):
-        """Recompute the attention of the sentence that is shown and draw it."""
+    def attend_page(shown, version):
+        """Recompute the attention of the sentence that is shown; the open view then draws itself."""
         if shown.translation is None:
-            return shown, gr.skip(), gr.skip(), gr.skip(), gr.skip(), "", gr.skip(), gr.skip(), gr.skip(), ""
+            return shown, gr.skip(), "", gr.skip(), gr.skip(), gr.skip()
         try:
-            attention = services.translator().attend(
+            found = services.translator(shown.model).attend(
                 shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
             )
         except Exception as error:
             note = messages.alert(messages.sentence(error))
-            hidden = gr.update(visible=False)
-            return replace(shown, attention=None), gr.skip(), gr.skip(), None, None, note, hidden, None, hidden, ""
-        layers, heads = attention.cross.shape[:2]
-        # The last layer is shown first: there the words have found each other.
-        layer = layers - 1 if layer is None else min(layer, layers - 1)
-        head = min(head, heads - 1)
-        return (
-            replace(shown, attention=attention, changes=None),
-            gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
-            gr.update(choices=[("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)], value=head),
-            draw_map(attention, kind, layer, head),
-            gr.update(value=figures.thumbnails(getattr(attention, kind)), selected=[layer, head], change=None),
-            "",
-            gr.update(visible=True),
-            figures.word_links(
-                attention.source_tokens, attention.target_tokens, interpret.alignment(attention.cross, layers - 1)
-            ),
-            gr.update(visible=True),
-            "",
-        )
-
-    def choose_kind(shown, kind, layer, head):
-        if shown.attention is None:
-            return gr.skip(), gr.skip()
-        thumbs = gr.update(value=figures.thumbnails(getattr(shown.attention, kind)), change=head_changes(shown, kind))
-        return draw_map(shown.attention, kind, layer, head), thumbs
-
-    def ablate_page(shown, kind):
-        """Switch off every head in turn and write what that costs on its thumbnail."""
-        if shown.attention is None:
-            return shown, gr.skip(), gr.skip()
-        try:
-            logprob, changes = interpret.ablation(
-                services.translator(), shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
-            )
-        except Exception as error:
-            return shown, gr.skip(), messages.alert(messages.sentence(error))
-        shown = replace(shown, changes=changes)
-        note = (
-            f"This translation has log-probability {logprob:.3f}. Each number is the change when that one head is "
-            "switched off: the more negative, the more this translation leans on it. A dark map is not always a head "
-            "that matters."
-        )
-        return shown, gr.update(change=head_changes(shown, kind)), messages.status(note)
-
-    def choose_map(shown, kind, layer, head):
-        if shown.attention is None:
-            return gr.skip(), gr.skip()
-        return draw_map(shown.attention, kind, layer, head), gr.update(selected=[layer, head])
-
-    def stretch(on):
-        return gr.update(stretch=on), gr.update(stretch=on)
-
-    def pick(event: gr.EventData):
-        return int(event.layer), int(event.head)
+            return replace(shown, attention=None, changes=None), version + 1, note, None, gr.update(visible=False), 0
+        columns = interpret.alignment(found.cross, found.cross.shape[0] - 1)
+        links = figures.word_links(found.source_tokens, found.target_tokens, columns)
+        return replace(shown, attention=found, changes=None), version + 1, "", links, gr.update(visible=True), 0
 
     def choose_hypothesis(shown, event: gr.SelectData):
         return replace(shown, hypothesis=int(event.index[0]))
@@ -338,81 +281,102 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             hypothesis_rows(shown.translation.sentences[int(sentence)]),
         )
 
-    def count(version):
-        return version + 1
-
-    def offer_pairs():
-        """The language pairs of the model; asking for them also gets the model ready before the first sentence."""
+    def offer_models():
+        """The models that are there now, and the language pairs of the default one, which gets it ready, too."""
+        models = gr.update(choices=services.translators(), value=services.translation_model)
         try:
-            choices = [(pair_label(*pair), "-".join(pair)) for pair in services.pairs()]
+            choices = pair_choices(services, None)
+        except Exception as error:
+            return models, gr.skip(), messages.alert(messages.sentence(error))
+        return models, gr.update(choices=choices, value=choices[0][1]), gr.skip()
+
+    def choose_model(model, pair):
+        """Load another model and offer its language pairs; the pair stays if the model has it."""
+        try:
+            choices = pair_choices(services, model)
         except Exception as error:
             return gr.skip(), messages.alert(messages.sentence(error))
-        return gr.update(choices=choices, value=choices[0][1]), gr.skip()
+        keys = [key for _, key in choices]
+        return gr.update(choices=choices, value=pair if pair in keys else keys[0]), ""
 
-    look = [tab.shown, tab.kind, tab.layer, tab.head]
-    drawn = [
-        tab.shown,
-        tab.layer,
-        tab.head,
-        tab.map,
-        tab.thumbs,
-        tab.attention_note,
-        tab.attention_views,
-        tab.words,
-        tab.word_view,
-        tab.ablate_note,
-    ]
+    def choose_search(search):
+        shown_most = "How many to draw." if search == "sampling" else "At most as many as the beam is wide."
+        return (
+            gr.update(visible=search == "beam"),
+            gr.update(visible=search == "sampling"),
+            gr.update(visible=search != "greedy", info=shown_most),
+        )
+
+    def swap_languages(pair, model, source, target):
+        """The other direction; what was translated becomes the text."""
+        source_language, _, target_language = pair.partition("-")
+        back = f"{target_language}-{source_language}"
+        try:
+            known = [key for _, key in pair_choices(services, model)]
+        except Exception as error:
+            return gr.skip(), gr.skip(), gr.skip(), messages.alert(messages.sentence(error))
+        if back not in known:
+            sentence = f"This model does not translate {pair_label(target_language, source_language)}; choose another one."
+            return gr.skip(), gr.skip(), gr.skip(), messages.alert(sentence)
+        return back, target or source, "", ""
+
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
+    seen = [tab.shown, tab.version, tab.attention.note, tab.words, tab.word_view, tab.query]
 
-    page.load(offer_pairs, None, [tab.pair, tab.status], api_name="pairs", show_progress="hidden", **device)
-    gr.on(
+    def then_attend(event, name):
+        # Queued, because only then is the change of tab.version noticed.
+        event.success(
+            attend_page, [tab.shown, tab.version], seen, api_name=f"attend_{name}", show_progress="hidden", **device
+        )
+
+    page.load(
+        offer_models, None, [tab.model, tab.pair, tab.status], api_name="models", show_progress="hidden", **device
+    )
+    tab.model.input(choose_model, [tab.model, tab.pair], [tab.pair, tab.status], api_name="choose_model", **device)
+    tab.search.input(choose_search, tab.search, [tab.beam_row, tab.sampling_row, tab.n_best], api_name="search", **quiet)
+    tab.swap.click(
+        swap_languages,
+        [tab.pair, tab.model, tab.source, tab.target],
+        [tab.pair, tab.source, tab.target, tab.status],
+        api_name="swap_languages",
+        show_progress="hidden",
+        **device,
+    )
+    settings = [tab.beam, tab.alpha, tab.n_best, tab.model, tab.search, tab.temperature, tab.top_k, tab.seed]
+    translated = gr.on(
         [tab.run.click, tab.source.submit],
         translate_page,
-        [tab.source, tab.pair, tab.beam, tab.alpha, tab.n_best],
+        [tab.source, tab.pair, *settings],
         [tab.target, tab.status, tab.shown, tab.results, tab.table, tab.sentence],
         api_name="translate_page",
         show_progress_on=tab.target,
         **device,
-    ).success(attend_page, look, drawn, api_name="attend_page", show_progress="hidden", **device).then(
-        count, tab.version, tab.version, api_name="count_page", show_progress="hidden", api_visibility="private"
     )
+    then_attend(translated, "page")
+    chosen = tab.table.select(choose_hypothesis, tab.shown, tab.shown, api_name="choose_hypothesis", **quiet)
+    then_attend(chosen, "hypothesis")
+    chosen = tab.sentence.input(
+        choose_sentence, [tab.shown, tab.sentence], [tab.shown, tab.table], api_name="choose_sentence", **quiet
+    )
+    then_attend(chosen, "sentence")
     for name, view in tab.views.items():
         view.select(lambda name=name: name, None, tab.view, api_name=f"view_{name}", **quiet)
-    decoding.events(tab, services, page)
-    what_if.events(tab, services, page)
-    compare.events(tab, services, page)
+    for view in (attention, one_head, decoding, what_if, compare, save, tour):
+        view.events(tab, services, page)
 
-    tab.kind.input(choose_kind, look, [tab.map, tab.thumbs], api_name="choose_kind", **quiet)
-    tab.ablate.click(
-        ablate_page,
-        [tab.shown, tab.kind],
-        [tab.shown, tab.thumbs, tab.ablate_note],
-        api_name="ablate_page",
-        show_progress="hidden",
-        **device,
-    )
-    gr.on(
-        [tab.layer.change, tab.head.change],
-        choose_map,
-        look,
-        [tab.map, tab.thumbs],
-        api_name="choose_map",
-        trigger_mode="always_last",
-        **quiet,
-    )
-    tab.stretch.input(stretch, tab.stretch, [tab.map, tab.thumbs], api_name="stretch", **quiet)
-    tab.thumbs.pick(pick, None, [tab.layer, tab.head], api_name="pick_map", **quiet)
-    tab.table.select(choose_hypothesis, tab.shown, tab.shown, api_name="choose_hypothesis", **quiet).success(
-        attend_page, look, drawn, api_name="attend_hypothesis", show_progress="hidden", **device
-    ).then(count, tab.version, tab.version, api_name="count_hypothesis", show_progress="hidden", api_visibility="private")
-    tab.sentence.input(
-        choose_sentence, [tab.shown, tab.sentence], [tab.shown, tab.table], api_name="choose_sentence", **quiet
-    ).success(attend_page, look, drawn, api_name="attend_sentence", show_progress="hidden", **device).then(
-        count, tab.version, tab.version, api_name="count_sentence", show_progress="hidden", api_visibility="private"
-    )
-
-    def translate(text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, n_best: int = 1) -> dict[str, Any]:
+    def translate(
+        text: str,
+        pair: str = "en-de",
+        beam: int = 4,
+        alpha: float = 0.6,
+        n_best: int = 1,
+        model: str = "",
+        search: str = "beam",
+        temperature: float = 1.0,
+        top_k: int = 0,
+        seed: int = 0,
+    ) -> dict[str, Any]:
         """Translate a text with the page's Transformer.
 
         Args:
@@ -421,12 +385,19 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             beam: beam size, 1 is greedy search
             alpha: length penalty, 0 to 2
             n_best: hypotheses to return for each sentence, at most the beam size
+            model: a model of the page's list, by its key; empty for the default one
+            search: beam, greedy or sampling (n_best random draws)
+            temperature: of sampling, above 0
+            top_k: sampling draws among so many likeliest word pieces; 0 among all
+            seed: of sampling
 
         Returns:
             text: the translation; sentences: for every sentence its tokens and its hypotheses with scores
         """
         try:
-            translation = translate_text(services, text, pair, beam, alpha, n_best)
+            translation = translate_text(
+                services, text, pair, beam, alpha, n_best, model, search, temperature, top_k, seed
+            )
         except Exception as error:
             raise gr.Error(messages.sentence(error), print_exception=False) from error
         return {
@@ -444,7 +415,14 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         }
 
     def attend(
-        text: str, pair: str = "en-de", kind: str = "cross", layer: int = 1, head: int = 0, beam: int = 4
+        text: str,
+        pair: str = "en-de",
+        kind: str = "cross",
+        layer: int = 1,
+        head: int = 0,
+        beam: int = 4,
+        without_ends: bool = False,
+        model: str = "",
     ) -> dict[str, Any]:
         """Translate one sentence and return one of its attention maps.
 
@@ -453,45 +431,49 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             pair: source and target language, for example en-de
             kind: cross, encoder or decoder
             layer: layer, from 1
-            head: head, from 1; 0 is the mean over heads
+            head: head, from 1; 0 is the mean over heads, -1 the largest over heads, -2 the rollout over layers
             beam: beam size, 1 is greedy search
+            without_ends: leave out start and end of the sentence; rows are normalised again
+            model: a model of the page's list, by its key; empty for the default one
 
         Returns:
             translation: the text; rows: query tokens; columns: key tokens; weights: one list of weights a row, each
-            row sums to 1
+            row sums to 1 (not so for the largest over heads)
         """
         try:
-            translation = translate_text(services, text, pair, beam, 0.6, 1)
-            attention = services.translator().attend(translation)
-            weights, rows, columns = select_map(attention, kind, int(layer) - 1, int(head) - 1)
+            translation = translate_text(services, text, pair, beam, 0.6, 1, model)
+            weights = services.translator(model or None).attend(translation)
+            head = {0: interpret.MEAN, -1: interpret.MAX, -2: interpret.ROLLOUT}.get(int(head), int(head) - 1)
+            found = interpret.attention_map(weights, kind, int(layer) - 1, head, without_ends)
         except Exception as error:
             raise gr.Error(messages.sentence(error), print_exception=False) from error
         return {
             "translation": translation.sentences[0].hypotheses[0].text,
-            "rows": rows,
-            "columns": columns,
-            "weights": weights.tolist(),
+            "rows": found.rows,
+            "columns": found.columns,
+            "weights": found.weights.tolist(),
         }
 
-    def ablate(text: str, pair: str = "en-de", beam: int = 4) -> dict[str, Any]:
+    def ablate(text: str, pair: str = "en-de", beam: int = 4, model: str = "") -> dict[str, Any]:
         """Translate one sentence and tell what switching off each single head changes.
 
         Args:
             text: one sentence; of a longer text the first is taken
             pair: source and target language, for example en-de
             beam: beam size, 1 is greedy search
+            model: a model of the page's list, by its key; empty for the default one
 
         Returns:
             translation: the text; logprob: its log-probability; encoder, decoder, cross: the change of the
             log-probability without each head, a list of heads for each layer
         """
         try:
-            translation = translate_text(services, text, pair, beam, 0.6, 1)
-            logprob, changes = interpret.ablation(services.translator(), translation)
+            translation = translate_text(services, text, pair, beam, 0.6, 1, model)
+            logprob, changes = interpret.ablation(services.translator(model or None), translation)
         except Exception as error:
             raise gr.Error(messages.sentence(error), print_exception=False) from error
         best = translation.sentences[0].hypotheses[0].text
-        return {"translation": best, "logprob": logprob, **{kind: changes[kind].tolist() for kind in KINDS}}
+        return {"translation": best, "logprob": logprob, **{kind: changes[kind].tolist() for kind in interpret.KINDS}}
 
     gr.api(ablate, api_name="ablate", concurrency_id="device")
     gr.api(translate, api_name="translate", concurrency_id="device")

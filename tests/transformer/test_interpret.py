@@ -48,7 +48,9 @@ def test_statistics_by_hand():
     np.testing.assert_allclose(found.previous, [[1 / 3, 2 / 9]], atol=1e-6)
     np.testing.assert_allclose(found.same, [[0, 1 / 3]], atol=1e-6)
     np.testing.assert_allclose(found.following, [[2 / 3, 2 / 9]], atol=1e-6)
-    np.testing.assert_allclose(found.last, [[1 / 3, 1 / 3]], atol=1e-6)
+    np.testing.assert_allclose(found.ends, [[1 / 3, 1 / 3]], atol=1e-6)
+    labelled = statistics(weights, ["<s>", "▁a", "</s>"])
+    np.testing.assert_allclose(labelled.ends, [[1 / 3, 2 / 3]], atol=1e-6)
 
 
 def test_alignment_takes_the_column_looked_at_most_but_eos():
@@ -317,6 +319,6 @@ def test_heads_that_do_one_thing_are_named():
     back[0, 0] = 1
     shuffled = np.eye(4)[[2, 0, 3, 1]]
     found = interpret.roles(statistics(np.stack([eye, last, back, shuffled, np.full((4, 4), 0.25)])[None]))
-    expected = ["looks at its own place", "rests on the last token", "looks one back", "picks single tokens"]
+    expected = ["looks at its own place", "rests on start or end", "looks one back", "picks single tokens"]
     assert found[0, :4].tolist() == expected and found[0, 4] == ""
     assert interpret.roles(statistics(np.full((1, 1, 9, 9), 1 / 9)))[0, 0] == "looks everywhere"

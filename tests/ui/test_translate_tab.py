@@ -1,49 +1,7 @@
-import numpy as np
 import pytest
 
-from transformer.translator import Attention
 from ui import translate
 from ui.services import Services
-
-
-@pytest.fixture
-def attention():
-    """Two layers, three heads, four source and five target tokens; every cell differs from every other."""
-    source, target = ["▁a", "▁b", "▁c", "</s>"], ["▁v", "▁w", "▁x", "▁y", "</s>"]
-    shapes = {"encoder": (2, 3, 4, 4), "decoder": (2, 3, 5, 5), "cross": (2, 3, 5, 4)}
-    values = {
-        kind: np.random.default_rng(i).random(shape, np.float32) for i, (kind, shape) in enumerate(shapes.items())
-    }
-    return Attention(**values, source_tokens=source, target_tokens=target, decoder_tokens=["<s>", *target[:-1]])
-
-
-@pytest.mark.parametrize(
-    "kind, rows, columns",
-    [
-        ("encoder", "source_tokens", "source_tokens"),
-        ("decoder", "target_tokens", "decoder_tokens"),
-        ("cross", "target_tokens", "source_tokens"),
-    ],
-)
-def test_rows_are_queries_and_columns_are_keys(attention, kind, rows, columns):
-    weights, row_labels, column_labels = translate.select_map(attention, kind, 1, 2)
-    assert row_labels == getattr(attention, rows) and column_labels == getattr(attention, columns)
-    np.testing.assert_array_equal(weights, getattr(attention, kind)[1, 2])
-
-
-def test_mean_over_heads_is_the_mean_of_that_layer(attention):
-    weights, _, _ = translate.select_map(attention, "cross", 0, translate.MEAN)
-    np.testing.assert_allclose(
-        weights, (attention.cross[0, 0] + attention.cross[0, 1] + attention.cross[0, 2]) / 3, rtol=1e-6
-    )
-
-
-@pytest.mark.parametrize(
-    "kind, layer, head", [("cross", 2, 0), ("cross", -1, 0), ("cross", 0, 3), ("cross", 0, -2), ("other", 0, 0)]
-)
-def test_a_map_that_is_not_there_is_refused_with_what_is(attention, kind, layer, head):
-    with pytest.raises(ValueError, match="layers 1 to 2 and heads 1 to 3|cross, encoder, decoder"):
-        translate.select_map(attention, kind, layer, head)
 
 
 @pytest.mark.parametrize(
@@ -67,15 +25,26 @@ def test_hypothesis_rows_keep_the_library_s_numbers():
     assert scores == sorted(scores, reverse=True)
 
 
-def test_drawn_map_equals_the_library():
-    """The numbers on the page are those of Translator.attend."""
-    import base64
+def test_greedy_and_sampling_reach_the_library():
+    services = Services()
+    text = "A man is riding a bicycle."
+    greedy = translate.translate_text(services, text, "en-de", 5, 0.6, 4, search="greedy")
+    assert len(greedy.hypotheses) == 1
+    assert greedy.text == services.translator().translate(text, beam=1).text
+    drawn = [
+        translate.translate_text(services, text, "en-de", 1, 0.6, 3, search="sampling", temperature=2.0, seed=seed)
+        for seed in (1, 1, 2)
+    ]
+    texts = [[h.text for h in one.hypotheses] for one in drawn]
+    assert len(texts[0]) == 3 and texts[0] == texts[1] and texts[0] != texts[2]
+    with pytest.raises(ValueError, match="beam, greedy or sampling"):
+        translate.translate_text(services, text, "en-de", 4, 0.6, 1, search="magic")
 
-    translator = Services().translator()
-    translation = translator.translate("A dog runs.")
-    attention = translator.attend(translation)
-    value = translate.draw_map(attention, "cross", 0, 1)
-    sent = np.frombuffer(base64.b64decode(value["weights"]), "<f4")
-    np.testing.assert_array_equal(sent, attention.cross[0, 1].ravel())
-    np.testing.assert_allclose(sent.reshape(attention.cross[0, 1].shape).sum(-1), 1, atol=1e-5)
-    assert value["rows"] == attention.target_tokens and value["columns"] == attention.source_tokens
+
+def test_an_unknown_model_is_one_sentence():
+    with pytest.raises(ValueError, match="There is no model"):
+        translate.translate_text(Services(), "A dog runs.", "en-de", 4, 0.6, 1, model="../secrets")
+
+
+def test_pairs_are_offered_in_words():
+    assert ("English → German", "en-de") in translate.pair_choices(Services(), None)

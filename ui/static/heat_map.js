@@ -9,19 +9,16 @@ const node = (name, attributes, text) => {
 const clip = (token) => (token.length > 18 ? token.slice(0, 17) + '…' : token);
 const measure = document.createElement('canvas').getContext('2d');
 
-function decode(value) {
-  const bytes = Uint8Array.from(atob(value.weights), (letter) => letter.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
-}
-
 function draw() {
   const host = element.querySelector('.heat');
   if (!host) return;
   host.replaceChildren();
   const value = props.value;
   if (!value || !value.rows) return;
-  const weights = decode(value), R = value.rows.length, C = value.columns.length;
+  const weights = floats(value.weights), R = value.rows.length, C = value.columns.length;
   // Fixed from 0 to 1, so that two maps can be compared, unless the visitor asks for more contrast.
+  const raw = value.raw ? floats(value.raw) : null;
+  const threshold = props.threshold || 0;
   const most = props.stretch ? Math.max(weights.reduce((a, b) => Math.max(a, b), 0), 1e-6) : 1;
 
   const title = document.createElement('div');
@@ -70,7 +67,7 @@ function draw() {
   canvas.height = R;
   const context = canvas.getContext('2d'), image = context.createImageData(C, R);
   for (let i = 0; i < R * C; i += 1) {
-    const [red, green, blue] = colour(weights[i] / most);
+    const [red, green, blue] = colour(weights[i] < threshold ? 0 : weights[i] / most);
     image.data.set([red, green, blue, 255], 4 * i);
   }
   context.putImageData(image, 0, 0);
@@ -88,7 +85,7 @@ function draw() {
   }
   if (cell >= 30) {
     for (let i = 0; i < R * C; i += 1) {
-      if (weights[i] < 0.005) continue;
+      if (weights[i] < 0.005 || weights[i] < threshold) continue;
       const strong = weights[i] / most > 0.45;
       svg.append(node('text', {
         x: left + (i % C + 0.5) * cell, y: top + (Math.floor(i / C) + 0.5) * cell + 3.5,
@@ -110,8 +107,7 @@ function draw() {
   const readout = document.createElement('div');
   readout.className = 'heat-readout';
   readout.setAttribute('aria-live', 'polite');
-  const hint = 'Point at a cell to read its weight.';
-  readout.textContent = hint;
+  readout.textContent = 'Point at a cell to read its weight' + (props.clickable ? '; click it for every head.' : '.');
   const scale = document.createElement('div');
   scale.className = 'heat-scale';
   const bar = document.createElement('span');
@@ -136,23 +132,36 @@ function draw() {
     key.textContent = value.columns[c];
     weight.className = 'heat-weight';
     weight.textContent = weights[r * C + c].toFixed(4);
-    readout.append(query, ' attends to ', key, ' with ', weight);
+    weight.title = weights[r * C + c];  // every digit
+    readout.append(query, ` ${value.verb} `, key, ' with ', weight);
+    if (raw) readout.append(` (${raw[r * C + c] < 0 ? '−' : '+'}${Math.abs(raw[r * C + c]).toFixed(4)} ${value.unit})`);
   }
-  svg.addEventListener('pointermove', (event) => {
+  const cellAt = (event) => {
     const box = svg.getBoundingClientRect();
     const c = Math.floor((event.clientX - box.left - left) / cell), r = Math.floor((event.clientY - box.top - top) / cell);
-    if (r >= 0 && r < R && c >= 0 && c < C) show(r, c);
+    return r >= 0 && r < R && c >= 0 && c < C ? [r, c] : null;
+  };
+  const pick = () => { if (props.clickable && at) trigger('cell', { row: at[0], column: at[1] }); };
+  svg.addEventListener('pointermove', (event) => {
+    const cell = cellAt(event);
+    if (cell) show(...cell);
+  });
+  svg.addEventListener('click', (event) => {
+    const cell = cellAt(event);
+    if (cell) { show(...cell); pick(); }
   });
   svg.addEventListener('keydown', (event) => {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (event.key === 'Enter') pick();
     if (!move) return;
     event.preventDefault();
+    event.stopPropagation();
     const [r, c] = at || [0, 0];
     show(Math.min(Math.max(r + (at ? move[0] : 0), 0), R - 1), Math.min(Math.max(c + (at ? move[1] : 0), 0), C - 1));
   });
 }
 
-watch(['value', 'stretch'], draw);
+watch(['value', 'stretch', 'threshold'], draw);
 let drawnWidth = 0;
 new ResizeObserver(() => {
   if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; draw(); }

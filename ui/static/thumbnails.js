@@ -14,7 +14,7 @@ function draw() {
   host.replaceChildren();
   const value = props.value;
   if (!value || !value.layers) return;
-  const bytes = atob(value.bytes), size = value.rows * value.columns;
+  const bytes = atob(value.bytes), size = value.rows * value.columns, first = value.first || 0;
   host.style.setProperty('--heads', value.heads);
   const corner = document.createElement('span');
   host.append(corner);
@@ -24,7 +24,7 @@ function draw() {
     name.textContent = `head ${head + 1}`;
     host.append(name);
   }
-  for (let layer = 0; layer < value.layers; layer += 1) {
+  for (let layer = first; layer < first + value.layers; layer += 1) {
     const name = document.createElement('span');
     name.className = 'thumb-axis thumb-layer';
     name.textContent = `layer ${layer + 1}`;
@@ -34,7 +34,7 @@ function draw() {
       canvas.width = value.columns;
       canvas.height = value.rows;
       const context = canvas.getContext('2d'), image = context.createImageData(value.columns, value.rows);
-      const start = (layer * value.heads + head) * size;
+      const start = ((layer - first) * value.heads + head) * size;
       let most = 255;
       if (props.stretch) {
         most = 1;

@@ -1,0 +1,131 @@
+"""What is saved: pictures with the exact colours, numbers with every digit, and a page that carries all it needs."""
+
+import base64
+import csv
+import io
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from transformer import interpret
+from ui import exports, save, translate
+from ui.colours import RAMPS, paint
+from ui.services import Services
+from ui.shown import Shown
+
+MARKUP = "<img src=x onerror=alert(1)>"
+SETTINGS = {
+    "kind": "cross", "layer": 3, "head": 2, "without_ends": False, "threshold": 0.0, "stretch": False, "look": "map",
+    "model": "multi30k-en-de",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shown():
+    services = Services()
+    translation = translate.translate_text(services, f"A man {MARKUP} rides, =1+1 & more.", "en-de", 4, 0.6, 2)
+    return Shown(translation, attention=services.translator().attend(translation))
+
+
+@pytest.fixture(scope="module")
+def one(shown):
+    return interpret.attention_map(shown.attention, "cross", 2, 1)
+
+
+def test_png_paints_every_cell_in_the_colour_of_its_weight(one):
+    picture = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys"))))
+    cell, _, left, top = exports._sizes(one)
+    R, C = one.weights.shape
+    rows, columns = (34 + top + np.arange(R) * cell + cell // 2), (left + np.arange(C) * cell + cell // 2)
+    np.testing.assert_array_equal(picture[np.ix_(rows, columns)], paint(one.weights, RAMPS["light"]))
+    blank = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys", threshold=1.01))))
+    assert (blank[np.ix_(rows, columns)] == RAMPS["light"][0]).all()
+    stretched = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys", stretch=True))))
+    place = np.unravel_index(one.weights.argmax(), one.weights.shape)
+    assert stretched[rows[place[0]], columns[place[1]]].tolist() == RAMPS["light"][-1]
+
+
+def test_svg_holds_exact_numbers_and_text_as_text(one):
+    text = exports.svg(one, f"Title {MARKUP}", "queries", "keys")
+    root = ElementTree.fromstring(text)
+    space = "{http://www.w3.org/2000/svg}"
+    cells = [rect for rect in root.iter(f"{space}rect") if rect.find(f"{space}title") is not None]
+    weights = np.array([np.float32(rect.find(f"{space}title").text.rsplit(": ", 1)[1]) for rect in cells])
+    np.testing.assert_array_equal(weights.reshape(one.weights.shape), one.weights)
+    fills = [[int(rect.get("fill")[i : i + 2], 16) for i in (1, 3, 5)] for rect in cells]
+    np.testing.assert_array_equal(fills, paint(one.weights, RAMPS["light"]).reshape(-1, 3))
+    assert root.find(f"{space}title").text == f"Title {MARKUP}"
+    assert not list(root.iter(f"{space}img")) and "<img" not in text
+
+
+def test_a_large_svg_carries_its_cells_as_one_picture(monkeypatch, one):
+    monkeypatch.setattr(exports, "SEPARATE_CELLS", 10)
+    root = ElementTree.fromstring(exports.svg(one, "Title", "queries", "keys"))
+    (image,) = root.iter("{http://www.w3.org/2000/svg}image")
+    data = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"))
+    np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), paint(one.weights, RAMPS["light"]))
+
+
+def test_csv_reads_back_exactly_and_holds_no_formula(one):
+    table = list(csv.reader(io.StringIO(exports.csv_text(one))))
+    np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float32), one.weights)
+    assert [cell.removeprefix("'") for cell in table[0][1:]] == one.columns
+    assert exports._cell_text("=1+1") == "'=1+1" and exports._cell_text("-") == "-"
+    assert not any(len(cell) > 1 and cell[0] in "=+@" for row in table for cell in row)
+
+
+def test_json_and_npz_hold_every_weight_token_and_setting(shown, one):
+    value = json.loads(exports.json_text(shown.attention, one, SETTINGS))
+    archive = np.load(io.BytesIO(exports.npz(shown.attention, one, SETTINGS)), allow_pickle=False)
+    for kind in interpret.KINDS:
+        truth = getattr(shown.attention, kind)
+        np.testing.assert_array_equal(np.array(value[kind], dtype=np.float32), truth)
+        np.testing.assert_array_equal(archive[kind], truth)
+    np.testing.assert_array_equal(np.array(value["map"]["weights"], np.float32), one.weights)
+    assert archive["source_tokens"].tolist() == value["source_tokens"] == shown.attention.source_tokens
+    assert json.loads(str(archive["settings"])) == value["settings"] == SETTINGS
+
+
+def test_a_long_sentence_saves_its_shown_layer_only(monkeypatch, shown, one):
+    monkeypatch.setattr(exports, "WHOLE", 10)
+    value = json.loads(exports.json_text(shown.attention, one, SETTINGS))
+    assert value["layers"] == {"cross": [3]} and "encoder" not in value
+    np.testing.assert_array_equal(np.array(value["cross"], dtype=np.float32), shown.attention.cross[2:3])
+
+
+def test_the_page_of_its_own_carries_the_numbers_and_escapes_text(shown):
+    text = save_all(shown, {**SETTINGS, "head": "mean"}, ["html"])["html"].decode()
+    assert MARKUP not in text and "&lt;img src=x onerror=alert(1)&gt;" in text
+    assert not re.search(r"(src|href)=[\"']?https?:", text) and "default-src 'none'" in text and "@@" not in text
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+    cross = data["kinds"]["cross"]
+    sent = np.frombuffer(base64.b64decode(cross["weights"]), "<f4")
+    truth = shown.attention.cross
+    L, h, T, S = truth.shape
+    sent = sent.reshape(L, h + 3, T, S)
+    np.testing.assert_array_equal(sent[:, :h], truth)
+    np.testing.assert_array_equal(sent[1, h], interpret.attention_map(shown.attention, "cross", 1, "mean").weights)
+    np.testing.assert_array_equal(sent[1, h + 2], interpret.attention_map(shown.attention, "cross", 1, "rollout").weights)
+    assert cross["rows"] == shown.attention.target_tokens and data["settings"]["head"] == "mean"
+
+
+def save_all(shown, settings, formats, tmp=None):
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        return {file.suffix[1:]: file.read_bytes() for file in save.save(shown, settings, formats, Path(folder))}
+
+
+def test_every_chosen_format_is_written_and_nothing_else(shown):
+    files = save_all(shown, {**SETTINGS, "without_ends": True, "head": "max"}, ["csv", "svg"])
+    assert set(files) == {"csv", "svg"} and b"without start and end" in files["svg"]
+    rows = list(csv.reader(io.StringIO(files["csv"].decode())))
+    assert len(rows) == len(shown.attention.target_tokens)  # a head line more, and </s> less
+    for shown_now, formats, words in ((Shown(), ["png"], "translate a sentence"), (shown, [], "at least one format")):
+        with pytest.raises(ValueError, match=words):
+            save_all(shown_now, SETTINGS, formats)

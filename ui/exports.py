@@ -1,0 +1,266 @@
+"""What one can take home from the Translate tab: pictures of a map, its numbers, and a page that needs no connection.
+
+Everything here is drawn and written from the library's arrays, and every token is escaped for the format it goes into.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from functools import lru_cache
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from transformer import interpret
+from transformer.interpret import AttentionMap
+from transformer.translator import Attention
+from ui import figures, theme
+from ui.colours import RAMPS, paint
+
+CELL = 28  # pixels of a cell, fewer where there are many
+LARGEST = 4000  # most pixels of a picture's side
+SEPARATE_CELLS = 10_000  # an SVG with more cells carries them as one picture
+WHOLE = 2_000_000  # most weights that JSON and the page carry for all layers and kinds; else the shown layer alone
+INK, GREY, LINE = (31, 27, 24), (93, 84, 73), (210, 200, 185)
+
+
+def digits(weight: float) -> str:
+    """The shortest text that reads back to the same float32."""
+    return np.format_float_positional(np.float32(weight), trim="0")
+
+
+@lru_cache
+def font(size: int) -> ImageFont.ImageFont:
+    """DejaVu Sans, which matplotlib carries and which has letters of many scripts; otherwise Pillow's own."""
+    spec = find_spec("matplotlib")
+    if spec is not None and spec.submodule_search_locations:
+        file = Path(list(spec.submodule_search_locations)[0], "mpl-data", "fonts", "ttf", "DejaVuSans.ttf")
+        if file.is_file():
+            return ImageFont.truetype(str(file), size)
+    return ImageFont.load_default(size)
+
+
+def _sizes(shown: AttentionMap) -> tuple[int, int, int, int]:
+    """(cell, font size, room for row labels, room for column labels) in pixels."""
+    rows, columns = shown.weights.shape
+    cell = max(4, min(CELL, (LARGEST - 400) // max(rows, columns)))
+    size = max(6, min(14, int(cell * 0.8)))
+    room = [max([int(font(size).getlength(clip(token))) for token in tokens] + [10]) for tokens in (shown.rows, shown.columns)]
+    return cell, size, room[0] + 34, room[1] + 34
+
+
+def clip(token: str) -> str:
+    """A label of at most 24 characters, line breaks and other control characters left out."""
+    token = "".join(c for c in token if c.isprintable())
+    return token if len(token) <= 24 else token[:23] + "…"
+
+
+def _most(shown: AttentionMap, stretch: bool) -> float:
+    return max(float(shown.weights.max()), 1e-6) if stretch else 1.0
+
+
+def _colours(shown: AttentionMap, threshold: float, stretch: bool) -> np.ndarray:
+    """(R, C, 3) uint8, as the page paints them."""
+    return paint(np.where(shown.weights < threshold, 0, shown.weights / _most(shown, stretch)), RAMPS["light"])
+
+
+def png(
+    shown: AttentionMap, title: str, row_axis: str, column_axis: str, threshold: float = 0.0, stretch: bool = False
+) -> bytes:
+    """A PNG of one map with its labels; every cell is filled with the exact colour of its weight."""
+    cell, size, left, top = _sizes(shown)
+    rows, columns = shown.weights.shape
+    head = 34
+    width = max(left + columns * cell + 20, int(font(16).getlength(title)) + 24)
+    height = head + top + rows * cell + 14
+    picture = Image.new("RGB", (width, height), "white")
+    draw = ImageDraw.Draw(picture)
+    draw.text((10, 8), title, INK, font(16))
+    draw.text((left, head + 2), f"{column_axis} →", GREY, font(12))
+    tag = Image.new("L", (int(font(12).getlength(f"← {row_axis}")) + 4, 18))
+    ImageDraw.Draw(tag).text((0, 0), f"← {row_axis}", 255, font(12))
+    turned = tag.rotate(90, expand=True)
+    picture.paste(GREY, (6, head + top), turned)
+    cells = Image.fromarray(_colours(shown, threshold, stretch)).resize((columns * cell, rows * cell), Image.NEAREST)
+    picture.paste(cells, (left, head + top))
+    draw.rectangle((left - 1, head + top - 1, left + columns * cell, head + top + rows * cell), outline=LINE)
+    for row, token in enumerate(shown.rows):
+        text = clip(token)
+        draw.text((left - 8 - font(size).getlength(text), head + top + row * cell + (cell - size) / 2 - 2), text, INK, font(size))
+    for column, token in enumerate(shown.columns):
+        text = clip(token)
+        label = Image.new("L", (int(font(size).getlength(text)) + 4, size + 6))
+        ImageDraw.Draw(label).text((0, 0), text, 255, font(size))
+        turned = label.rotate(90, expand=True)
+        picture.paste(INK, (left + column * cell + (cell - turned.width) // 2, head + top - 6 - turned.height), turned)
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return file.getvalue()
+
+
+def svg(
+    shown: AttentionMap, title: str, row_axis: str, column_axis: str, threshold: float = 0.0, stretch: bool = False
+) -> str:
+    """An SVG of one map; each cell tells its exact weight on hover. Tokens are escaped."""
+    cell, size, left, top = _sizes(shown)
+    rows, columns = shown.weights.shape
+    head = 34
+    width = max(left + columns * cell + 20, int(font(16).getlength(title)) + 24)
+    height = head + top + rows * cell + 14
+    colours = _colours(shown, threshold, stretch)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="IBM Plex Sans, DejaVu Sans, sans-serif" role="img">',
+        f"<title>{_xml(title)}</title>",
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="10" y="22" font-size="16" fill="#1f1b18">{_xml(title)}</text>',
+        f'<text x="{left}" y="{head + 12}" font-size="12" fill="#5d5449">{_xml(column_axis)} →</text>',
+        f'<text transform="translate(16 {head + top}) rotate(-90)" text-anchor="end" font-size="12" fill="#5d5449">'
+        f"← {_xml(row_axis)}</text>",
+    ]
+    if rows * columns <= SEPARATE_CELLS:
+        for row in range(rows):
+            for column in range(columns):
+                red, green, blue = colours[row, column]
+                label = f"{shown.rows[row]} → {shown.columns[column]}: {digits(shown.weights[row, column])}"
+                out.append(
+                    f'<rect x="{left + column * cell}" y="{head + top + row * cell}" width="{cell}" height="{cell}" '
+                    f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{_xml(label)}</title></rect>'
+                )
+    else:
+        file = io.BytesIO()
+        Image.fromarray(colours).save(file, "PNG")
+        data = base64.b64encode(file.getvalue()).decode("ascii")
+        out.append(
+            f'<image x="{left}" y="{head + top}" width="{columns * cell}" height="{rows * cell}" '
+            f'preserveAspectRatio="none" style="image-rendering: pixelated" href="data:image/png;base64,{data}"/>'
+        )
+    for row, token in enumerate(shown.rows):
+        out.append(
+            f'<text x="{left - 8}" y="{head + top + (row + 0.5) * cell + size * 0.34:.1f}" text-anchor="end" '
+            f'font-size="{size}" fill="#1f1b18">{_xml(clip(token))}</text>'
+        )
+    for column, token in enumerate(shown.columns):
+        x = left + (column + 0.5) * cell + size * 0.34
+        out.append(
+            f'<text transform="translate({x:.1f} {head + top - 6}) rotate(-90)" font-size="{size}" fill="#1f1b18">'
+            f"{_xml(clip(token))}</text>"
+        )
+    return "\n".join(out) + "\n</svg>\n"
+
+
+def _xml(text: str) -> str:
+    """Escaped for XML; characters that XML does not know become a question mark."""
+    return escape("".join(c if c.isprintable() or c == " " else "?" for c in text))
+
+
+def _cell_text(token: str) -> str:
+    """A token that a spreadsheet will not take for a formula."""
+    return f"'{token}" if len(token) > 1 and token[0] in "=+-@" else token
+
+
+def csv_text(shown: AttentionMap) -> str:
+    """One map as CSV: a row for every query, a column for every key, each weight with all its digits."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["query \\ key", *map(_cell_text, shown.columns)])
+    for token, weights in zip(shown.rows, shown.weights):
+        writer.writerow([_cell_text(token), *map(digits, weights)])
+    return file.getvalue()
+
+
+def _kinds(attention: Attention, kind: str, layer: int) -> dict[str, list[int]]:
+    """Which layers of which kinds are carried along: all, or the shown one alone for a long sentence."""
+    total = sum(getattr(attention, name).size for name in interpret.KINDS)
+    if total <= WHOLE:
+        return {name: list(range(getattr(attention, name).shape[0])) for name in interpret.KINDS}
+    return {kind: [layer]}
+
+
+def json_text(attention: Attention, shown: AttentionMap, settings: dict[str, Any]) -> str:
+    """The shown map, its settings, all tokens and the weights of all layers and heads (one layer if they are many)."""
+    carried = _kinds(attention, settings["kind"], settings["layer"] - 1)
+    value = {
+        "settings": settings,
+        "source_tokens": attention.source_tokens,
+        "target_tokens": attention.target_tokens,
+        "decoder_tokens": attention.decoder_tokens,
+        "map": {"rows": shown.rows, "columns": shown.columns, "weights": shown.weights.tolist()},
+        "layers": {name: [layer + 1 for layer in layers] for name, layers in carried.items()},
+        **{name: getattr(attention, name)[layers].tolist() for name, layers in carried.items()},
+    }
+    return json.dumps(value, ensure_ascii=False)
+
+
+def npz(attention: Attention, shown: AttentionMap, settings: dict[str, Any]) -> bytes:
+    """All weights as float32 (encoder, decoder, cross: L, h, rows, columns), the shown map, tokens and settings."""
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        map=shown.weights,
+        map_rows=np.array(shown.rows, dtype=np.str_),
+        map_columns=np.array(shown.columns, dtype=np.str_),
+        **{kind: getattr(attention, kind) for kind in interpret.KINDS},
+        source_tokens=np.array(attention.source_tokens, dtype=np.str_),
+        target_tokens=np.array(attention.target_tokens, dtype=np.str_),
+        decoder_tokens=np.array(attention.decoder_tokens, dtype=np.str_),
+        settings=np.array(json.dumps(settings, ensure_ascii=False), dtype=np.str_),
+    )
+    return file.getvalue()
+
+
+def _script(name: str) -> str:
+    """One of the page's scripts as a function of what Gradio hands to it."""
+    text = (theme.STATIC / name).read_text(encoding="utf-8")
+    return f"SCRIPTS[{json.dumps(name)}] = (element, props, trigger, watch) => {{\n{text}\n}};"
+
+
+def html(
+    attention: Attention, settings: dict[str, Any], source: str, translation: str, words: dict, axes: dict[str, list[str]]
+) -> str:
+    """One HTML file with all maps as the page shows them, which opens anywhere and asks nobody for anything.
+
+    settings: as saved beside it (kind, layer and head count from 1, or a name for head); words: of `figures.word_links`;
+    axes: for each kind the names of its two axes.
+    """
+    kind, layer, without_ends = settings["kind"], settings["layer"] - 1, settings["without_ends"]
+    data: dict[str, Any] = {"settings": settings, "words": words, "kinds": {}}
+    for name, layers in _kinds(attention, kind, layer).items():
+        heads = getattr(attention, name).shape[1]
+        maps = [
+            [interpret.attention_map(attention, name, one, head, without_ends) for head in choices]
+            for one in layers
+            for choices in [[*range(heads), interpret.MEAN, interpret.MAX, interpret.ROLLOUT]]
+        ]
+        stacked = np.stack([[one.weights for one in row] for row in maps]).astype("<f4")
+        data["kinds"][name] = {
+            "weights": base64.b64encode(stacked.tobytes()).decode("ascii"),
+            "layers": layers,
+            "heads": heads,
+            "rows": maps[0][0].rows,
+            "columns": maps[0][0].columns,
+            "axes": axes[name],
+        }
+    static = theme.STATIC
+    scripts = "\n".join(_script(name) for name in ("heat_map.js", "thumbnails.js", "lines.js", "words.js"))
+    shared = f"{theme.colours.constants()}\n{(static / 'colours.js').read_text(encoding='utf-8')}"
+    template = (static / "standalone.html").read_text(encoding="utf-8")
+    parts = {
+        "TITLE": escape(f"Attention: {source[:60]}"),
+        "SOURCE": escape(source),
+        "TRANSLATION": escape(translation),
+        "MODEL": escape(str(settings["model"])),
+        "CSS": theme.css(),
+        "DATA": figures.script_json(data),
+        "SCRIPTS": f"{shared}\nconst SCRIPTS = {{}};\n{scripts}",
+    }
+    for name, text in parts.items():  # data comes before scripts, which hold no markers
+        template = template.replace(f"@@{name}@@", text, 1)
+    return template
