@@ -90,6 +90,7 @@ class Batch:
     src_mask: Tensor  # (B, 1, 1, S), True = may be looked at: no padding
     tgt_mask: Tensor  # (1, 1, T, T), True = may be looked at: itself and what is before; padding comes last, unseen
     dropout: float | None = None  # P_drop while this batch is learned; None = the model's own
+    guide: Tensor | None = None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""

@@ -263,14 +263,24 @@ class Transformer(nn.Module):
         """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""
         return linear(x, self.embedding.weight, self.output_bias)
 
-    def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, project: bool = True) -> Tensor:
+    def forward(
+        self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, project: bool = True, cross: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """Logits (B, T, V) of each next token; project=False leaves the decoder's output (B, T, d_model).
 
-        src (B, S) and tgt (B, T) ids; src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T), True = may be looked at.
+        src (B, S) and tgt (B, T) ids; src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T), True = may be looked at. cross: also
+        return the last layer's weights over the source, (B, h, T, S).
         """
         encoded, _ = self.encode(src, src_mask)
-        x, _, _ = self.decode(tgt, tgt_mask, self.remember(encoded, src_mask))
-        return self.project(x) if project else x
+        memory = self.remember(encoded, src_mask)
+        if not cross:
+            x, _, _ = self.decode(tgt, tgt_mask, memory)
+            return self.project(x) if project else x
+        x = self.embed(tgt)
+        for index, layer in enumerate(self.decoder):
+            last = index == len(self.decoder) - 1
+            x, _, weights = layer(x, tgt_mask, memory.layers[index], memory.mask, last)
+        return (self.project(x) if project else x), weights
 
     @torch.no_grad()
     def attend(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor) -> AttentionWeights:

@@ -25,13 +25,13 @@ import training
 from training import Recipe, Task
 from training.weights import save_config, save_model
 from transformer import config as configs
-from transformer import grammar
+from transformer import align, grammar
 from transformer.config import TransformerConfig
 from transformer.data import Batch, ParallelData, find_split, read_parallel
 from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
 from transformer.schedule import learning_rate, ramped_dropout
-from transformer.tokenizer import STAND_INS, UNK, Tokenizer, language_token
+from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
 from transformer.verbatim import with_stand_ins
 
@@ -52,6 +52,8 @@ class TranslationRecipe(Recipe):
     warmup: int = 4000  # warm-up steps of equation 3 (5.3)
     rate_scale: float = 1.0  # factor on equation 3; the paper has 1
     dropout: float = -1.0  # P_drop; -1 = as the size has it
+    align: float = 0.0  # weight of guided alignment at the first update (transformer.align); the paper has none
+    align_updates: int = 4000  # updates over which that weight falls to 0
     dropout_ramp: int = 0  # updates over which P_drop rises from 0 (schedule.ramped_dropout); the paper has none
     label_smoothing: float = -1.0  # epsilon_ls; -1 = as the size has it
     neighbourhood: int = 0  # r of restricted self-attention; 0 = unrestricted
@@ -64,6 +66,8 @@ class TranslationRecipe(Recipe):
             raise ValueError("say where the text is: --data FOLDER (with train.tsv or train.csv) or --data FILE.")
         for source, target in self.pairs():
             self.check_columns(source, target)
+        if self.align < 0 or self.align_updates < 1:
+            raise ValueError("align is a weight of 0 or more, align_updates a number of updates of 1 or more.")
         if not 0.0 <= self.stand_ins <= 1.0:
             raise ValueError(f"stand_ins is a share and has to be in [0, 1], got {self.stand_ins}.")
         if self.tokens < self.max_length:
@@ -165,6 +169,7 @@ class TranslationTask(Task):
         torch.manual_seed(recipe.seed)
         model = Transformer(self.config)
         self.modules = {"model": model}
+        self.table: Tensor | None = None  # of transformer.align
         # beta and epsilon of section 5.3; the rate is set before each update
         fused = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.optimizers = {"model": fused}
@@ -209,7 +214,14 @@ class TranslationTask(Task):
         # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
         batches = self.order(number // self.per_epoch)
         batch = self.data.collate(batches[number % self.per_epoch % len(batches)], self.config.neighbourhood)
-        return replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
+        batch = replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
+        weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
+        if not weight:
+            return batch
+        if self.table is None:  # only now: a run that is past this phase has no use for it
+            self.table = align.model_1(self.data, self.config.vocab_size)
+        rows = align.target_rows(batch.labels, batch.positions, batch.tgt.shape)
+        return replace(batch, guide=weight * align.posterior(self.table, batch.src, rows) * (rows != PAD)[..., None])
 
     def count(self, batch: Batch) -> int:
         """Target tokens, eos included."""
@@ -219,14 +231,20 @@ class TranslationTask(Task):
         """The smoothed loss that is minimised, and the plain one, both in nats summed over target tokens."""
         if batch.dropout is not None:
             self.modules["model"].set_dropout(batch.dropout)
-        hidden = self.networks["model"](batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
+        hidden = self.networks["model"](
+            batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False, cross=batch.guide is not None
+        )
+        guided = {}
+        if batch.guide is not None:
+            hidden, cross = hidden
+            guided["align"] = -(batch.guide * cross[:, 0].float().clamp_min(1e-6).log()).sum()
         # Only real positions reach the vocabulary: padding would cost as much as a word there.
         hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
         model = self.modules["model"]
         smoothed, plain = projected_cross_entropy(
             hidden, model.embedding.weight, model.output_bias, batch.labels, self.config.label_smoothing
         )
-        return {"loss": smoothed, "nll": plain}
+        return {"loss": smoothed, "nll": plain, **guided}
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token) and perplexity per word piece."""
