@@ -2,6 +2,7 @@
 
     parser    --data DIR    overlap of the parse on a folder of labelled photographs, whole photo and try-on crop
     networks  --pack FILE   predicted region, warp and synthesis on made pairs of people and garments never trained on
+    table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by misaligned area as in Fig. 9
 """
 from __future__ import annotations
 
@@ -15,11 +16,18 @@ import numpy as np
 import torch
 
 from vton import labels, pose
+from vton.agnostic import agnostic_image, agnostic_parse
+from vton.alias import misalignment
 from vton.data import Pack, affine, move_points, read_label_png, warp_picture
 from vton.fit import fit_control_points
-from vton.metrics import PARSER_GROUPS, colour_difference, confusion, coverage, grouped_iou, iou, mask_iou, ssim
-from vton.pipeline import TryOn
-from vton.warping import jacobian, sampling_grid, warp
+from vton.metrics import (PARSER_GROUPS, colour_difference, confusion, coverage, frechet_distance, grouped_iou, iou,
+                          mask_iou, perceptual_distance, ssim, structural_similarity)
+from vton.pipeline import SIZES, TryOn
+from vton.recipes.common import collate, to_picture
+from vton.recipes.samples import Sampler
+from vton.segmentation import segment
+from vton.synthetic import draw_pair
+from vton.warping import jacobian, match, sampling_grid, warp
 
 
 def evaluate_parser(parser: torch.nn.Module, data: Path, split: str = "val.txt", height: int = 384, limit: int = 0) -> dict:
@@ -72,11 +80,6 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: in
     synthesis (sources with a true picture): SSIM of the whole picture and inside the gray region, I-hat against W(c, theta) in
     the aligned region as CIEDE2000, and the baseline of pasting W(c, theta) onto I_a.
     """
-    from vton.alias import misalignment
-    from vton.recipes.common import collate, to_picture
-    from vton.recipes.samples import Sampler
-    from vton.segmentation import segment
-    from vton.warping import match
     size = (256, 192)
     sampler, report = Sampler(Pack(pack) if pack else None, size, "val"), {}
     for source in ("worn", "product", "drawn") if pack else ("drawn",):
@@ -129,6 +132,169 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: in
     return report
 
 
+# -- Table 1 and Fig. 9 ----------------------------------------------------------------------------------------------
+
+SYSTEMS = {"VITON-HD": "alias", "VITON-HD*": "instance"}  # * = instance normalisation, on the same weights
+BASELINES = ("cloth pasted on I_a", "copy of the photograph")
+SHARE_OF_COUNT = {(256, 192): 1, (512, 384): 2, (1024, 768): 8}  # larger pictures take longer, so they are fewer
+FEWEST = 8  # pictures of which a Frechet distance is given
+
+
+def drawn_case(seed: int, size: tuple[int, int],
+               garment_seed: int | None = None) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """A drawn person who is to wear the garment of `garment_seed` (None: the one worn), and the true picture of that.
+
+    Returns a sample as Sampler gives it, with the garment to be tried on, and the truth (H,W,3) uint8.
+    """
+    person = draw_pair(seed, size=size)
+    dressed = person if garment_seed is None else draw_pair(seed, size=size, garment_seed=garment_seed)
+    parse = labels.one_hot(labels.lip_to_13(agnostic_parse(person.parse, person.keypoints)), 13)
+    sample = {"person": person.person, "pose": pose.draw_pose(person.keypoints, size), "parse_agnostic": parse,
+              "agnostic": agnostic_image(person.person, person.parse, person.keypoints, thorough=True),
+              "cloth": dressed.cloth, "cloth_mask": dressed.cloth_mask[None] > 127,
+              "segmentation": labels.lip_to_13(dressed.parse)}
+    return sample, dressed.person
+
+
+def cases(pack: Pack | None, size: tuple[int, int], count: int):
+    """Yields (source, setting, sample, true picture or None) of validation people; setting: "paired" or "unpaired".
+
+    Drawn people, paired and unpaired with a true picture; with a pack, photographed people with the garment that they
+    wear laid flat, and with a product photo, of which there is no true picture.
+    """
+    for i in range(count):
+        seed = 10**6 + i  # training draws below 2**31 at random: these are as good as never seen
+        for setting, garment_seed in (("paired", None), ("unpaired", seed + 10**6)):
+            yield "drawn", setting, *drawn_case(seed, size, garment_seed)
+    sampler = Sampler(pack, size, "val") if pack else None
+    for i in range(count if sampler else 0):
+        for setting, source in (("paired", "worn"), ("unpaired", "product")):
+            sample = sampler.sample(np.random.default_rng([9, i]), source, augment=False, index=i)
+            yield "photographs", setting, sample, sample["person"] if setting == "paired" else None
+
+
+@torch.inference_mode()
+def try_on(tryon: TryOn, sample: dict[str, np.ndarray], true_segmentation: bool,
+           fit: bool) -> tuple[dict[str, np.ndarray], float]:
+    """Every system's picture (H,W,3) uint8 of one sample, and the misaligned share of the cloth region.
+
+    true_segmentation: S instead of S-hat, as the paper does in the paired setting.
+    """
+    size = sample["person"].shape[:2]
+    b = {k: v.to(tryon.device) for k, v in collate([{k: v for k, v in sample.items() if k != "source"}]).items()}
+    classes = b["segmentation"] if true_segmentation else segment(tryon.segmentation, b["cloth"], b["cloth_mask"],
+                                                                  b["parse_agnostic"], b["pose"])
+    seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(classes[0].cpu().numpy().astype(np.uint8)), 7))[None]
+    seven = seven.to(tryon.device)
+    region = seven[:, 2:3]
+    theta = match(tryon.matching, region, b["pose"], b["agnostic"], b["cloth"])
+    theta = fit_control_points(theta, b["cloth_mask"], region) if fit else theta
+    grid = sampling_grid(theta, size)
+    warped, warped_mask = warp(b["cloth"], grid), (warp(b["cloth_mask"], grid, "zeros") > 0.5).float()
+    misalign, divided = misalignment(seven, warped_mask)
+    x = torch.cat((b["agnostic"], b["pose"], warped), 1)
+    pictures = {name: to_picture(tryon.alias(x, seven, divided, misalign, norm=norm)[0])
+                for name, norm in SYSTEMS.items()}
+    inside = (region * warped_mask)[0, 0].cpu().numpy() > 0
+    pictures[BASELINES[0]] = np.where(inside[..., None], to_picture(warped[0]), sample["agnostic"])
+    if not true_segmentation:  # of a paired picture the photograph is the truth itself
+        pictures[BASELINES[1]] = sample["person"]
+    return pictures, float(misalign.sum() / region.sum().clamp(min=1))
+
+
+def evaluate_table(tryon: TryOn, pack: Path | None, count: int = 16, sizes: tuple[tuple[int, int], ...] = SIZES,
+                   fit: bool = True) -> dict:
+    """Table 1 and Fig. 9 on drawn people and, with a pack, on photographed ones.
+
+    Paired: the person's own garment, true segmentation, against the photograph. Unpaired: another garment, predicted
+    segmentation; the Frechet distance is to the people's photographs, and drawn people have a true picture. Parse and
+    joints are true in both. The pictures are I-hat as generated. Without noise, so the figures repeat.
+
+    Returns {"measures", "rows": one dict per source, size, setting and system, "by_misaligned_area": rows, "protocol"}.
+    """
+    distance_name, distance = perceptual_distance(tryon.parser)
+    frechet_name, frechet = frechet_distance(tryon.parser)
+    pack, rows, areas = Pack(pack) if pack else None, [], []
+    for size in sizes:
+        found: dict[tuple[str, str], dict[str, list]] = {}
+        number = max(1, count // SHARE_OF_COUNT[tuple(size)])
+        for source, setting, sample, truth in cases(pack, tuple(size), number):
+            pictures, misaligned = try_on(tryon, sample, setting == "paired", fit)
+            group = found.setdefault((source, setting), {"photographs": []})
+            group["photographs"].append(sample["person"])
+            for system, picture in pictures.items():
+                measured = {"misaligned": misaligned, "picture": picture}
+                if truth is not None:
+                    measured |= {"SSIM": structural_similarity(picture, truth), distance_name: distance(picture, truth)}
+                group.setdefault(system, []).append(measured)
+        for (source, setting), group in found.items():
+            photographs = group.pop("photographs")
+            for system, measured in group.items():
+                row = {"source": source, "size": f"{size[0]}x{size[1]}", "setting": setting, "system": system,
+                       "pictures": len(measured)}
+                for name in ("SSIM", distance_name):
+                    row[name] = round(float(np.mean([m[name] for m in measured])), 4) if name in measured[0] else None
+                enough = setting == "unpaired" and len(measured) >= FEWEST
+                row[frechet_name] = round(frechet(photographs, [m["picture"] for m in measured]), 4) if enough else None
+                rows.append(row)
+                if setting == "paired" and len(measured) >= 3:
+                    areas.append({"source": source, "size": row["size"], "system": system,
+                                  **by_misaligned_area(measured, distance_name)})
+    return {"measures": {"similarity": "SSIM", "distance": distance_name, "frechet": frechet_name}, "rows": rows,
+            "by_misaligned_area": areas, "protocol": {
+                "weights": tryon.name, "fit of the control points": fit, "noise": False, "parse and joints": "true",
+                "paired": "own garment, true segmentation", "unpaired": "other garment, predicted segmentation",
+                "photographs": "validation people; worn garments laid flat (paired), product photos (unpaired)"}}
+
+
+def by_misaligned_area(measured: list[dict], name: str) -> dict:
+    """Mean distance of the thirds with the smallest, medium and largest misaligned share (Fig. 9), and these shares."""
+    out, thirds = {}, np.array_split(sorted(measured, key=lambda m: m["misaligned"]), 3)
+    for area, third in zip(("small", "medium", "large"), thirds):
+        out[area] = round(float(np.mean([m[name] for m in third])), 4)
+        out[f"{area}_share"] = round(float(np.mean([m["misaligned"] for m in third])), 4)
+    return out
+
+
+def as_text(report: dict) -> str:
+    """The report of `evaluate_table` as plain tables."""
+    distance, frechet = report["measures"]["distance"], report["measures"]["frechet"]
+    lines = []
+    if distance != "LPIPS" or frechet != "FID":
+        lines += ["The networks behind LPIPS and FID could not be downloaded. The same computation on the encoder of the",
+                  f"project's human parser stands in: '{distance}', '{frechet}'.",
+                  "Its figures are not comparable with published LPIPS and FID.", ""]
+
+    def cell(value, width):
+        return f"{'-' if value is None else value if isinstance(value, str) else f'{value:.4f}':>{width}}"
+    for source in dict.fromkeys(row["source"] for row in report["rows"]):
+        for setting in ("paired", "unpaired"):
+            chosen = [r for r in report["rows"] if (r["source"], r["setting"]) == (source, setting)]
+            sizes = list(dict.fromkeys(r["size"] for r in chosen))
+            names = ["SSIM", distance] + ([frechet] if setting == "unpaired" else [])
+            names = [n for n in names if any(r[n] is not None for r in chosen)]
+            if not names:
+                continue
+            number = ", ".join(f"{next(r['pictures'] for r in chosen if r['size'] == s)} at {s}" for s in sizes)
+            lines += [f"{source}, {setting} ({number})"]
+            widths = [max(len(n), 7) for n in names]
+            lines += [f"{'':24}" + "".join(f" | {s:^{sum(widths) + len(widths) - 1}}" for s in sizes),
+                      f"{'':24}" + "".join(" | " + " ".join(f"{n:>{w}}" for n, w in zip(names, widths)) for _ in sizes)]
+            for system in dict.fromkeys(r["system"] for r in chosen):
+                line = f"{system:24}"
+                for s in sizes:
+                    row = next(r for r in chosen if r["size"] == s and r["system"] == system)
+                    line += " | " + " ".join(cell(row[n], w) for n, w in zip(names, widths))
+                lines.append(line)
+            lines.append("")
+    if report["by_misaligned_area"]:
+        lines.append(f"{distance} by misaligned area, paired: thirds of the pictures (misaligned share of the cloth region)")
+    for row in report["by_misaligned_area"]:
+        values = "  ".join(f"{a} {row[a]:.4f} ({row[f'{a}_share']:.4f})" for a in ("small", "medium", "large"))
+        lines.append(f"{row['source']:12} {row['size']:9} {row['system']:24} {values}")
+    return "\n".join(lines)
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(dest="kind", required=True)
@@ -139,7 +305,15 @@ def main(argv: list[str] | None = None) -> int:
     two = kinds.add_parser("networks")
     two.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
     two.add_argument("--count", type=int, default=48, help="pairs of each source")
-    for p in (one, two):
+    three = kinds.add_parser("table")
+    three.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
+    three.add_argument("--count", type=int, default=16,
+                       help="people of each source at 256x192; half as many at 512x384, an eighth at 1024x768")
+    known = [f"{h}x{w}" for h, w in SIZES]
+    three.add_argument("--sizes", nargs="+", default=known, choices=known)
+    three.add_argument("--no-fit", action="store_true", help="control points as the network predicts them, as published")
+    three.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    for p in (one, two, three):
         p.add_argument("--model", default="tryon-lite")
         p.add_argument("--device", default="cpu")
     options = parser.parse_args(argv)
@@ -147,12 +321,18 @@ def main(argv: list[str] | None = None) -> int:
         tryon = TryOn.from_pretrained(options.model, options.device)
         if options.kind == "parser":
             report = evaluate_parser(tryon.parser, options.data, height=options.height, limit=options.limit)
-        else:
+        elif options.kind == "networks":
             report = evaluate_networks(tryon, options.pack, options.count)
+        else:
+            sizes = tuple(tuple(int(n) for n in s.split("x")) for s in options.sizes)
+            report = evaluate_table(tryon, options.pack, options.count, sizes, not options.no_fit)
+            if options.json:
+                options.json.parent.mkdir(parents=True, exist_ok=True)
+                options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(report, indent=1))
+    print(as_text(report) if options.kind == "table" else json.dumps(report, indent=1))
     return 0
 
 

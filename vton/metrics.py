@@ -1,6 +1,10 @@
 """Figures of merit: overlap of label maps, picture similarity, colour difference."""
 from __future__ import annotations
 
+import socket
+from contextlib import contextmanager
+from typing import Callable
+
 import cv2
 import numpy as np
 
@@ -110,3 +114,100 @@ def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
     rotation = -2 * np.sqrt(c**7 / (c**7 + 25.0**7)) * np.sin(np.radians(60 * np.exp(-(((h - 275) / 25) ** 2))))
     dl, dc, dh = dl / sl, dc / sc, dh / sh
     return np.sqrt(np.maximum(dl**2 + dc**2 + dh**2 + rotation * dc * dh, 0))
+
+
+# -- the measures of Table 1 ---------------------------------------------------------------------------------------
+#
+# SSIM, LPIPS and FID come from torchmetrics. LPIPS and FID need networks that were trained on ImageNet. Where these cannot
+# be had, the same computation on the encoder of the project's human parser takes their place, under names of its own: the
+# figures of the two are not comparable.
+
+DOWNLOAD_SECONDS = 10  # a connection that is slower to answer counts as none
+
+
+def structural_similarity(a: np.ndarray, b: np.ndarray) -> float:
+    """SSIM (Wang et al. 2004) of two (H, W, 3) uint8 pictures as torchmetrics computes it, border included; 1 = equal."""
+    from torchmetrics.functional.image import structural_similarity_index_measure
+    return float(structural_similarity_index_measure(_unit(a), _unit(b), data_range=1.0))
+
+
+def perceptual_distance(parser) -> tuple[str, Callable[[np.ndarray, np.ndarray], float]]:
+    """("LPIPS", function) or ("parser distance", function); the function takes two (H, W, 3) uint8 pictures, 0 = equal.
+
+    Zhang et al. 2018: squared difference of unit-length features, mean over the places, sum over the layers. LPIPS weighs
+    the channels of AlexNet as people judged them; the parser's channels all count alike, and it looks at 512x384 at most.
+    """
+    import torch
+    try:
+        with _impatient():
+            from torchmetrics.image.lpip import LearnedPerceptualImagePatchSimilarity
+            lpips = LearnedPerceptualImagePatchSimilarity("alex", normalize=True)
+        return "LPIPS", lambda a, b: float(lpips(_unit(a), _unit(b)).detach())
+    except (OSError, ImportError, RuntimeError, ValueError):
+        pass
+
+    @torch.inference_mode()
+    def distance(a, b):
+        total = 0.0
+        if a.shape[0] > 512:
+            a, b = (cv2.resize(p, (384, 512), interpolation=cv2.INTER_AREA) for p in (a, b))
+        for one, other in zip(_features(parser, a), _features(parser, b)):
+            difference = torch.nn.functional.normalize(one, dim=1) - torch.nn.functional.normalize(other, dim=1)
+            total += float(difference.square().sum(1).mean())
+        return total
+    return "parser distance", distance
+
+
+def frechet_distance(parser) -> tuple[str, Callable[[list[np.ndarray], list[np.ndarray]], float]]:
+    """("FID", function) or ("parser Frechet distance", function) of two lists of (H, W, 3) uint8 pictures.
+
+    Heusel et al. 2017: the distance of two Gaussians fitted to features; of Inception, or the mean over the places of the
+    parser's deepest features at 256x192. Few pictures give too large a value: only lists of one length can be compared.
+    """
+    import torch
+    from torchmetrics.image.fid import FrechetInceptionDistance
+    try:
+        with _impatient():
+            metric = FrechetInceptionDistance(2048)
+        name, shape = "FID", None
+    except (OSError, ImportError, RuntimeError, ValueError):
+        class Deepest(torch.nn.Module):
+            num_features = parser.config.widths[-1]
+
+            @torch.inference_mode()
+            def forward(self, pictures):
+                return torch.cat([_features(parser, p.permute(1, 2, 0).numpy())[-1].mean((2, 3)) for p in pictures])
+        metric, name, shape = FrechetInceptionDistance(Deepest()), "parser Frechet distance", (192, 256)
+
+    def distance(real, fake):
+        metric.reset()
+        for pictures, is_real in ((real, True), (fake, False)):
+            for picture in pictures:
+                small = picture if shape is None else cv2.resize(picture, shape, interpolation=cv2.INTER_AREA)
+                metric.update(torch.from_numpy(np.ascontiguousarray(small)).permute(2, 0, 1)[None], real=is_real)
+        return max(0.0, float(metric.compute()))
+    return name, distance
+
+
+def _unit(picture: np.ndarray):
+    """(H, W, 3) uint8 -> (1, 3, H, W) float32 in [0, 1]."""
+    import torch
+    return torch.from_numpy(np.ascontiguousarray(picture)).permute(2, 0, 1)[None].float() / 255
+
+
+def _features(parser, picture: np.ndarray):
+    """The parser's encoder on a picture alone, without joints and person mask; sides are multiples of 32."""
+    x = (_unit(picture) * 2 - 1).to(next(parser.parameters()).device)
+    joints, person = x.new_zeros(1, parser.config.joints, *x.shape[2:]), x.new_ones(1, 1, *x.shape[2:])
+    return [f.float().cpu() for f in parser.features(x, joints, person)]
+
+
+@contextmanager
+def _impatient():
+    """No download waits longer than DOWNLOAD_SECONDS for an answer."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(DOWNLOAD_SECONDS)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
