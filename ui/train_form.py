@@ -153,7 +153,7 @@ def measure(network: str, preset: str, fields: dict[str, Any]) -> dict[str, floa
 
 def layout(services: Services) -> SimpleNamespace:
     """Build the form inside the current Blocks and return its components by name."""
-    form = SimpleNamespace()
+    form = SimpleNamespace(filled=gr.State(False))
     network = next(iter(recipes.NETWORKS))
     preset = recipes.NETWORKS[network].first
     with gr.Accordion("Start a training", open=not list_runs(services.runs), visible=services.training is not None, elem_id="train-form"):
@@ -315,10 +315,20 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
                     api_name="train_data", **quiet).then(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
     form.upload.change(read_header, [form.network, form.upload], [form.source, form.target, form.note], api_name="train_upload",
                        **quiet).success(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
-    for box in (form.folder, form.source, form.target, form.name, *form.fields):
-        box.input(command, inputs, [form.command, form.note], trigger_mode="always_last", **quiet)
+    # One event for all boxes: answers to two of them could overtake each other.
+    typed = [box.input for box in (form.folder, form.source, form.target, form.name, *form.fields)]
+    gr.on(typed, command, inputs, [form.command, form.note], trigger_mode="always_last", api_name="train_command", **quiet)
     form.start.click(begin, inputs, [form.note, form.name, *outputs], show_progress="minimal", concurrency_limit=1,
                      api_name="train_start", api_visibility="private").then(command, inputs, [form.command], **quiet)  # fmt: skip
     form.measure.click(time_it, inputs, [form.about, form.note], show_progress="minimal", concurrency_limit=1,
                        api_name="train_measure", api_visibility="private")  # fmt: skip
-    form.refresh = (choose_preset, [form.network, form.preset], [form.about, form.name, *form.fields], command, inputs)
+
+    def open_form(network, preset, filled):
+        """At the first opening the boxes are filled; later only what is known of the time, so that nothing typed is lost."""
+        if not filled:
+            return [True, *choose_preset(network, preset)]
+        return [True, about(network, preset), *[gr.skip()] * (1 + len(form.fields))]
+
+    form.refresh = (
+        open_form, [form.network, form.preset, form.filled], [form.filled, form.about, form.name, *form.fields], command, inputs
+    )  # fmt: skip

@@ -71,7 +71,7 @@ NETWORKS = {
         (Setting("steps", "200,000", _STEPS), Setting("batch", "8", "pictures a batch"),
          Setting("lr", "0.0004", "rate of the generator"), Setting("lr_d", "0.0004", "rate of the discriminator"),
          Setting("cross_entropy", "10", "weight λ of equation 8"), Setting("gan", "1", "weight of the adversarial term"),
-         Setting("width", "96", "channels of the first layer"), Setting("ema", "", "decay of the averaged weights")),
+         Setting("width", "64", "channels of the first layer"), Setting("ema", "", "decay of the averaged weights")),
     ),
     "matching": Network(
         "Matching module", (*_TRYON, "matching"), "vton.recipes.matching", "MatchingRecipe", "drawn", "MatchingTask",

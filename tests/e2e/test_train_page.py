@@ -1,6 +1,7 @@
 """The Train tab: a run that somebody else writes is seen live, also after a reload."""
 
 import json
+import zipfile
 
 import numpy as np
 from PIL import Image
@@ -47,3 +48,104 @@ def test_a_run_appears_moves_on_and_survives_a_reload(visit, runs):
         run.release()
     page.locator("#run-status", has_text="was interrupted").wait_for()
     assert page.locator("#planted").count() == 0
+
+
+def typed(page, name, value):
+    page.locator(f"#{name} input, #{name} textarea").first.fill(value)
+
+
+def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit, runs):
+    page = visit()
+    page.get_by_role("tab", name="Train").click()
+    form = page.locator("#train-form")
+    if not page.locator("#train-start").is_visible():
+        form.get_by_role("button", name="Start a training").click()
+    page.locator("#train-about", has_text="800 steps").wait_for()
+    form.get_by_role("button", name="More settings").click()
+    for setting, value in ((1, "3000"), (9, "20"), (10, "20")):
+        typed(page, f"setting-{setting}", value)
+    typed(page, "train-name", "class run")
+    command = page.locator("#train-command", has_text="--run")
+    page.locator("#train-command", has_text="class run").wait_for()
+    shown = " ".join(command.inner_text().split())
+    page.click("#train-start")
+    page.locator("#train-note", has_text="The run class run was started").wait_for()
+
+    # What was shown is what runs.
+    ran = json.loads((runs / "class run" / "command.json").read_text())["shell"]
+    assert "--preset tiny --steps 3000 --save-every 20 --evaluate-every 20" in ran and ran.endswith("class run'")
+    assert ran in shown
+    page.locator("#run-status", has_text="is running at step").wait_for()
+    page.locator("#plot-losses canvas, #plot-losses svg").first.wait_for()
+    page.locator("#sample-map svg, #sample-map canvas").first.wait_for()
+    page.locator("#sample-step", has_text="Sample after step").wait_for()
+
+    # Nobody deletes what is at work; a stop saves.
+    page.click("#run-delete")
+    page.locator("#run-note", has_text="stop it first").wait_for()
+    page.click("#run-stop")
+    page.locator("#run-status", has_text="was stopped and can be resumed").wait_for()
+    run = Run(runs / "class run")
+    stopped = int(sorted(folder.name for folder in run.checkpoints.iterdir())[-1][5:])
+
+    # Resumed to its end, at another number of steps.
+    page.click("#run-again")
+    typed(page, "run-changes", f"--steps {stopped + 5}")
+    page.locator("#run-commands", has_text="--resume --steps").wait_for()
+    page.click("#run-resume")
+    page.locator("#run-status", has_text=f"has finished at step {stopped + 5:,} of").wait_for()
+    assert sum(event["event"] == "start" for event in run.events()) == 2
+
+    # A fork goes its own way from a checkpoint.
+    page.click("#run-again")
+    typed(page, "run-changes", f"--rate-scale 0.1 --steps {stopped + 7}")
+    typed(page, "run-fork-name", "fork of it")
+    page.locator("#run-commands", has_text="--fork").wait_for()
+    page.click("#run-fork")
+    page.locator("#run-status", has_text=f"has finished at step {stopped + 7:,} of").wait_for()
+    assert Run(runs / "fork of it").recipe()["rate_scale"] == 0.1
+
+    # The checkpoint translates beside the default model, and travels as a zip.
+    page.click("#use-compare")
+    page.wait_for_function("document.querySelector('#use-own textarea').value.length > 2")
+    assert "Apfel" in page.locator("#use-shipped textarea").input_value()
+    page.click("#use-export")
+    page.locator("#use-file", has_text="fork of it-step-").wait_for()
+    with page.expect_download() as download:
+        page.locator("#use-file").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        names = {name.rpartition("/")[2] for name in archive.namelist()}
+    assert {"config.json", "model.safetensors", "tokenizer.model", "CARD.md"} <= names
+
+    # Deleting asks first.
+    page.click("#run-delete")
+    page.locator("#run-delete-ask", has_text="Delete the run fork of it for good").wait_for()
+    page.click("#run-delete-no")
+    page.locator("#run-delete-ask").wait_for(state="hidden")
+    page.click("#run-delete")
+    page.click("#run-delete-yes")
+    page.locator("#run-note", has_text="fork of it was deleted").wait_for()
+    assert not (runs / "fork of it").exists() and (runs / "class run").exists()
+
+
+def test_a_run_that_cannot_begin_tells_why(visit, runs, tmp_path):
+    """A table whose text has too few characters for the vocabulary: the process ends, and the page says its last words."""
+    table = tmp_path / "pairs.tsv"
+    table.write_text("english\tgerman\n" + "".join(f"a{'b' * i}\tb{'a' * i}\n" for i in range(5)))
+    page = visit(width=390)
+    page.get_by_role("tab", name="Train").click()
+    if not page.locator("#train-start").is_visible():
+        page.locator("#train-form").get_by_role("button", name="Start a training").click()
+    page.locator("#train-about", has_text="800 steps").wait_for()
+    page.locator("#train-data input").click()
+    page.get_by_role("option", name="Upload a table").click()
+    page.locator("#train-upload input[type=file]").set_input_files(table)
+    page.locator("#train-command", has_text="--source english --target german").wait_for()
+    typed(page, "setting-7", "4")
+    typed(page, "train-name", "short words")
+    page.locator("#train-command", has_text="short words").wait_for()
+    page.click("#train-start")
+    page.locator("#run-status", has_text="has failed").wait_for()
+    page.locator("#run-status", has_text="No vocabulary of 4 word pieces").wait_for()
+    assert "No vocabulary" in page.locator("#run-output textarea").input_value()
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") == 0

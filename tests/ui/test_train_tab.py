@@ -86,7 +86,7 @@ def test_samples_of_a_step(runs):
     pictures, text = train.read_samples(run, 20)
     assert text == "<b>step 20</b>"
     ((picture, name),) = pictures
-    assert name == "result" and (picture == 20).all()
+    assert name == "result, step 20" and (picture == 20).all()
 
 
 @pytest.mark.parametrize("seconds, words", [(45, "45 s"), (600, "10 min"), (11_100, "3 h 05 min")])

@@ -1,0 +1,93 @@
+"""What the training loop itself costs: `python -m benchmarks.engine transformer --preset tiny --steps 200`.
+
+Everything that is not the task's own work (batches, forward, backward, optimizer) is counted by kind, in per cent of the
+task's work: bookkeeping (learning rates, checks, log lines), samples, evaluation, checkpoints. With `--presets` the seconds
+a step of the small presets are printed, as the Train tab shows them where nothing was measured yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import torch
+
+import training.loop as loop
+from training.command import timing
+from training.recipe import Recipe, Task
+from ui.train_recipes import NETWORKS, values
+
+PRESETS = [("transformer", "tiny"), ("parser", "drawn"), ("segmentation", "drawn"), ("matching", "drawn"), ("alias", "drawn")]
+
+
+def task_of(network: str) -> type[Task]:
+    """The class of a network's task."""
+    from importlib import import_module
+
+    return getattr(import_module(NETWORKS[network].module), NETWORKS[network].task)
+
+
+def recipe_of(network: str, preset: str, **changes) -> Recipe:
+    """A preset's recipe with changes."""
+    return NETWORKS[network].recipe(**{**values(network, preset), **changes})
+
+
+def overhead(network: str, recipe: Recipe) -> dict[str, float]:
+    """Trains in a folder that is thrown away; returns seconds by kind and the number of updates."""
+    seconds: Counter = Counter()
+
+    def timed(kind, function):
+        def call(*args, **kwargs):
+            start = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                seconds[kind] += time.perf_counter() - start
+        return call
+
+    torch.manual_seed(recipe.seed)
+    task = task_of(network)(recipe)
+    for name, kind in (("batch", "work"), ("update", "work"), ("evaluate", "evaluation"), ("sample", "samples")):
+        setattr(task, name, timed(kind, getattr(task, name)))
+    real_save, real_loop = loop._save, loop._loop
+    loop._save, loop._loop = timed("checkpoints", real_save), timed("all", real_loop)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            loop.fit(task, recipe, Path(folder) / "run", quiet=True)
+    finally:
+        loop._save, loop._loop = real_save, real_loop
+    whole = seconds.pop("all")
+    seconds["bookkeeping"] = whole - sum(seconds.values())
+    return {**seconds, "steps": recipe.steps}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("network", nargs="?", choices=list(NETWORKS), default="transformer")
+    options.add_argument("--preset", default="")
+    options.add_argument("--steps", type=int, default=200)
+    options.add_argument("--threads", type=int, default=0)
+    options.add_argument("--presets", action="store_true", help="time a step of every small preset instead")
+    given = options.parse_args()
+    if given.presets:
+        for network, preset in PRESETS:
+            recipe = recipe_of(network, preset)
+            figures = timing(task_of(network), recipe, 8)
+            print(json.dumps({"network": network, "preset": preset, "steps": recipe.steps, **figures}), flush=True)
+        return
+    preset = given.preset or NETWORKS[given.network].first
+    recipe = recipe_of(given.network, preset, steps=given.steps, threads=given.threads)
+    found = overhead(given.network, recipe)
+    print(f"{given.network} {preset}: {given.steps} steps, {1000 * found['work'] / given.steps:.1f} ms of work a step, "
+          f"{torch.get_num_threads()} threads")
+    for kind in ("bookkeeping", "samples", "evaluation", "checkpoints"):
+        print(f"{kind:12s} {1000 * found[kind] / given.steps:8.2f} ms a step  {100 * found[kind] / found['work']:6.2f} %")
+
+
+if __name__ == "__main__":
+    main()
