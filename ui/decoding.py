@@ -21,6 +21,7 @@ WHOLE_CACHE = -1  # the choice "sizes only"
 class Followed:
     """What one visitor follows: an output with its cache, and the search that found it."""
 
+    of: tuple  # `identity` of the translation and the settings of the search
     model: str | None
     beam: int
     alpha: float
@@ -32,21 +33,36 @@ class Followed:
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
 
 
+def search_beam(search: str, beam: float) -> int:
+    """The beam that the search settings mean: greedy search is a beam of one."""
+    return 1 if search == "greedy" else int(beam)
+
+
+def identity(shown: Shown) -> tuple | None:
+    """What tells the output that is shown from any other; None without one, or if it was copied without the model."""
+    if shown.translation is None:
+        return None
+    sentence = shown.translation.sentences[shown.sentence]
+    return (shown.model, *map(tuple, (sentence.source_ids, sentence.ids[shown.hypothesis]))) if sentence.ids else None
+
+
 def follow_shown(translator: Translator, shown: Shown, beam: int, alpha: float) -> Followed:
     """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
     sentence, ids = intervene.chosen(shown.translation, shown.sentence, shown.hypothesis)
     finished = len(ids) < intervene.limit(translator, sentence.source_ids)
-    decoding = intervene.follow(translator, sentence.source_ids, ids, finished)
-    search = intervene.decode_from(translator, sentence.source_ids, (), int(beam), float(alpha))
-    return Followed(shown.model, int(beam), float(alpha), decoding, search)
+    names = sentence.stand_ins
+    decoding = intervene.follow(translator, sentence.source_ids, ids, finished, stand_ins=names)
+    search = intervene.decode_from(translator, sentence.source_ids, (), int(beam), float(alpha), stand_ins=names)
+    return Followed((identity(shown), beam, alpha), shown.model, int(beam), float(alpha), decoding, search)
 
 
 def own_hypothesis(translator: Translator, followed: Followed) -> Hypothesis:
     """The output that is followed."""
     decoding = followed.decoding
     length = intervene.length_penalty(len(decoding.labels), followed.alpha)
-    pieces = translator.tokenizer.pieces(decoding.ids)
-    return Hypothesis(translator.tokenizer.decode(decoding.ids), pieces, decoding.logprob / length, decoding.logprob)
+    text = intervene.text_of(translator, decoding.ids, decoding.stand_ins)
+    pieces = translator.labels(decoding.ids, decoding.stand_ins)
+    return Hypothesis(text, pieces, decoding.logprob / length, decoding.logprob)
 
 
 def path_to(followed: Followed, node: int) -> list[int]:
@@ -137,7 +153,7 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
             )
         view.steps = gr.HTML(
             None,
-            html_template='<div class="steps"></div>',
+            html_template='<div class="decode-view"></div>',
             js_on_load=theme.script("decoding.js"),
             attention=None,
             cache=None,
@@ -194,12 +210,14 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             found if with_tree else gr.skip(),
         )
 
-    def refresh(shown: Shown, beam, alpha):
+    def refresh(shown: Shown, search, beam, alpha, followed=None):
         if shown.translation is None:
             return (None, "", gr.update(visible=False), *[gr.skip()] * 6)
+        beam = search_beam(search, beam)
+        if followed is not None and followed.of == (identity(shown), beam, alpha):
+            return [gr.skip()] * len(drawn)  # the visitor comes back: everything is as it was left
         try:
-            followed = follow_shown(services.translator(shown.model), shown, beam, alpha)
-            return draw(followed, "")
+            return draw(follow_shown(services.translator(shown.model), shown, beam, alpha), "")
         except Exception as error:
             hidden = gr.update(visible=False)
             return (None, messages.alert(messages.sentence(error)), hidden, *[gr.skip()] * 4, hidden, gr.skip())
@@ -225,7 +243,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             step, token = int(event.step), int(event.token)
             decoding = followed.decoding
             found = intervene.continue_from(translator, decoding, step, token, followed.beam, followed.alpha)
-            chosen, instead = translator.tokenizer.pieces([decoding.labels[step], token])
+            chosen, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
             how = (
                 f"“{instead}” instead of “{chosen}” at step {step + 1}; "
                 f"{found.reused} cached tokens were used again, the rest was searched anew."
@@ -242,10 +260,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         try:
             translator = services.translator(followed.model)
             ids = path_to(followed, int(event.node))
+            decoding = followed.decoding
             found = intervene.decode_from(
-                translator, followed.decoding.source_ids, ids, followed.beam, followed.alpha
+                translator, decoding.source_ids, ids, followed.beam, followed.alpha, stand_ins=decoding.stand_ins
             )
-            how = f"Begun with “{translator.tokenizer.decode(ids)}”, as that branch of the search does."
+            begun = intervene.text_of(translator, ids, decoding.stand_ins)
+            how = f"Begun with “{begun}”, as that branch of the search does."
             drawing = draw_branch(translator, followed, found, how)
         except Exception as error:
             return followed, messages.alert(messages.sentence(error)), gr.update(visible=True)
@@ -257,9 +277,11 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return [gr.skip()] * len(drawn)
         try:
             best = followed.branch.candidates[0]
+            before = followed.decoding
             decoding = intervene.follow(
-                services.translator(followed.model), followed.decoding.source_ids, best.ids, best.finished
-            )
+                services.translator(followed.model), before.source_ids, best.ids, best.finished,
+                stand_ins=before.stand_ins,
+            )  # fmt: skip
             note = f"These are the steps of “{followed.branch.hypotheses[0].text}”."
             return draw(replace(followed, decoding=decoding, branch=None), note, with_tree=False)
         except Exception as error:
@@ -267,9 +289,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private", "show_progress": "hidden"}
-    on_view(
-        tab, "decoding", refresh, [tab.shown, tab.beam, tab.alpha], drawn, "decoding", concurrency_id="device"
-    )
+    settings = [tab.shown, tab.search, tab.beam, tab.alpha]
+    on_view(tab, "decoding", refresh, [*settings, view.followed], drawn, "decoding", concurrency_id="device")
     view.layer.input(choose_layer, [view.followed, view.layer], view.steps, api_name="decoding_layer", **quiet)
     gr.on(
         [view.cache_layer.input, view.cache_head.input],
@@ -283,9 +304,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     view.steps.branch(branch, view.followed, branched, api_name="decoding_branch", **device)
     view.tree.force(force, view.followed, branched, api_name="decoding_force", **device)
     view.adopt.click(adopt, view.followed, drawn, api_name="decoding_adopt", **device)
-    view.back.click(
-        refresh, [tab.shown, tab.beam, tab.alpha], drawn, api_name="decoding_back", **device
-    )
+    view.back.click(refresh, settings, drawn, api_name="decoding_back", **device)
 
     def trace(
         text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, model: str = "", layer: int = 0

@@ -1,0 +1,197 @@
+"""Decoding, What if and Compare without a browser: the page's numbers are the library's, and text stays text."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from transformer import interpret, intervene
+from transformer.intervene import Edit, Surgery
+from ui import compare, decoding, decoding_figures, what_if
+from ui.services import Services
+from ui.shown import Shown
+
+TEXT = "Two young girls are playing soccer in the park."
+MARKUP = "A man <img src=x onerror=alert(1)> <b>rides</b>."
+
+
+@pytest.fixture(scope="module")
+def services():
+    return Services()
+
+
+@pytest.fixture(scope="module")
+def translator(services):
+    return services.translator()
+
+
+def show(translator, text, n_best=2):
+    translation = translator.translate(text, n_best=n_best)
+    return Shown(translation, attention=translator.attend(translation))
+
+
+@pytest.fixture(scope="module")
+def shown(translator):
+    return show(translator, TEXT)
+
+
+@pytest.fixture(scope="module")
+def followed(translator, shown):
+    return decoding.follow_shown(translator, shown, 4, 0.6)
+
+
+def floats(text):
+    return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+def test_steps_carry_the_library_s_numbers(translator, shown, followed):
+    told = decoding_figures.steps(translator, followed.decoding)
+    json.dumps(told)  # it travels
+    attention = shown.attention
+    assert told["source"] == attention.source_tokens and told["chosen"] == attention.target_tokens
+    assert told["read"] == attention.decoder_tokens
+    assert sum(told["logprobs"]) == pytest.approx(shown.translation.hypotheses[0].logprob, abs=1e-4)
+    for step, row in enumerate(told["top"]):
+        assert [p for _, p, _, _ in row] == [p for _, p in followed.decoding.top[step]]
+        assert row[0][1] >= row[1][1] and sum(p for _, p, _, _ in row) <= 1 + 1e-6
+    sizes = followed.decoding.cache_size(5)
+    assert told["bytes"] * 6 == sizes[0].bytes and told["mask"][2] == "111" + "0" * (len(told["mask"]) - 3)
+
+
+def test_a_layer_s_weights_arrive_exactly(followed):
+    decoded = followed.decoding
+    value = decoding_figures.layer_weights(decoded, 2)
+    length, source = decoded.decoder.shape[-1], decoded.cross.shape[-1]
+    own = floats(value["decoder"]).reshape(value["heads"], -1)
+    for head in range(value["heads"]):
+        for step in range(length):
+            start = step * (step + 1) // 2
+            sent = own[head, start : start + step + 1]
+            np.testing.assert_array_equal(sent, decoded.decoder[2, head, step, : step + 1])
+    np.testing.assert_array_equal(floats(value["cross"]).reshape(-1, length, source), decoded.cross[2])
+
+
+def test_cached_numbers_arrive_exactly(followed):
+    strip = decoding_figures.cache_strip(followed.decoding, 1, 3)
+    key, value = followed.decoding.cache(1, len(followed.decoding.labels) - 1)
+    np.testing.assert_array_equal(floats(strip["key"]).reshape(-1, strip["d_k"]), key[3])
+    np.testing.assert_array_equal(floats(strip["value"]).reshape(-1, strip["d_v"]), value[3])
+    assert strip["most"] == max(np.abs(key[3]).max(), np.abs(value[3]).max())
+
+
+def test_what_200_tokens_send_is_bounded(translator):
+    source = [*([41, 55, 77, 90, 120] * 40)[:199], 3]
+    decoded = intervene.follow(translator, source, ([60, 70, 80, 90] * 50)[:199])
+    sent = [decoding_figures.steps(translator, decoded), decoding_figures.layer_weights(decoded, 0)]
+    sizes = [len(json.dumps(value)) for value in sent]
+    assert decoded.cross.shape[-2:] == (200, 200)
+    # One layer at a time: 4 bytes for each of 4 heads x (200 x 200 + 200 x 201 / 2) weights, a third more in base64.
+    assert sizes[1] < 1.35 * 4 * 4 * (200 * 200 + 200 * 201 / 2) and sizes[0] < 250_000
+
+
+def test_tree_and_ranking_carry_the_library_s_numbers(translator, shown, followed):
+    told = decoding_figures.tree(translator, followed.search, 4, 0.6)
+    json.dumps(told)
+    assert told["parent"][0] == -1 and set(told["state"]) == {"beam", "finished", "pruned"}
+    best = told["ended"][0]
+    assert best[0] == shown.translation.text and best[3] is True
+    assert best[1] / intervene.length_penalty(best[2], 0.6) == pytest.approx(shown.translation.score, abs=1e-5)
+    pruned = next(n for n, state in enumerate(told["state"]) if state == "pruned" and told["step"][n] == 3)
+    assert len(decoding.path_to(followed, pruned)) == 3
+    for node in (0, -1, 10**6, told["state"].index("finished")):
+        with pytest.raises(ValueError, match="select another"):
+            decoding.path_to(followed, node)
+
+
+def test_the_same_output_is_recognised(translator, shown):
+    other = Shown(shown.translation, hypothesis=1, attention=shown.attention)
+    assert decoding.identity(shown) == decoding.identity(show(translator, TEXT))
+    assert decoding.identity(shown) != decoding.identity(other)
+    assert decoding.identity(Shown()) is None and decoding.identity(show_copied(translator)) is None
+    assert decoding.search_beam("greedy", 4) == 1 and decoding.search_beam("beam", 4.0) == 4
+
+
+def show_copied(translator):
+    return Shown(translator.translate("1234"))
+
+
+def test_trace_endpoint_tells_everything(services, translator):
+    told = decoding.trace_text(services, TEXT, "en-de", 4, 0.6, None, 2)
+    json.dumps(told)
+    attention = translator.attend(translator.translate(TEXT))
+    assert told["translation"] == translator.translate(TEXT).text
+    assert [step["token"] for step in told["steps"]] == attention.target_tokens
+    for number, step in enumerate(told["steps"]):
+        assert step["input"] == attention.decoder_tokens[: number + 1]
+        np.testing.assert_allclose(step["cross"], attention.cross[1, :, number], atol=1e-5)
+        np.testing.assert_allclose(step["decoder"], attention.decoder[1, :, number, : number + 1], atol=1e-5)
+    assert told["finished"][0]["text"] == told["translation"]
+    assert {node["state"] for node in told["tree"]} == {"beam", "finished", "pruned"}
+    assert "cross" not in decoding.trace_text(services, TEXT, "en-de", 1, 0.6, "", 0)["steps"][0]
+    good = dict(text=TEXT, pair="en-de", beam=2, alpha=0.6, model="", layer=0)
+    for bad in (dict(text=""), dict(layer=9), dict(model="no such model"), dict(pair="de-en")):
+        with pytest.raises(ValueError):
+            decoding.trace_text(services, **{**good, **bad})
+
+
+def test_markup_becomes_text_in_every_drawing(services, translator):
+    shown = show(translator, MARKUP)
+    followed = decoding.follow_shown(translator, shown, 2, 0.6)
+    found = intervene.decode_from(translator, followed.decoding.source_ids, beam=2)
+    words = [("-", "<b>"), ("+", "<img src=x onerror=alert(1)>"), (" ", "&")]
+    drawings = [
+        decoding_figures.difference(words),
+        decoding.draw_branch(translator, followed, found, "<i>how</i>"),
+        what_if.force_text(services, shown, "Ein Mann", 2, 0.6),
+        what_if.run_surgery(services, shown, Surgery(off=frozenset({("cross", 3, 0)})), 2, 0.6),
+        decoding_figures.side_by_side([("<u>", MARKUP, -1.0, -1.0, 3, 0.1)] * 2, words),
+    ]
+    for html in drawings:
+        assert "<img" not in html and "<b>rides" not in html and "<i>" not in html and "<u>" not in html
+    assert "&lt;img src=x onerror=alert(1)&gt;" in drawings[0] and "−" in drawings[0] and "+" in drawings[0]
+
+
+def test_surgery_in_words_and_in_numbers(services, translator, shown):
+    surgery = Surgery(
+        frozenset({("cross", 3, 0), ("cross", 3, 2), ("encoder", 0, 1)}),
+        (what_if.make_edit("cross", 1, what_if.ALL, 2, 4, 1, True), Edit("decoder", 0, 1, None, ((0, 0.5),), False)),
+    )
+    lines = what_if.surgery_lines(shown.attention, surgery)
+    rows, columns = interpret.labels(shown.attention, "cross")
+    assert "cross layer 4: heads 1, 3 off" in lines and "encoder layer 1: head 2 off" in lines
+    cell = f"row 3 “{rows[2]}”: “{columns[4]}” gets 1.00"
+    assert f"cross layer 2, all heads, {cell}; the others share the rest" in lines
+    assert any(line.startswith("decoder layer 1, head 2, every row") and line.endswith("stay") for line in lines)
+    html = what_if.run_surgery(services, shown, surgery, 4, 0.6)
+    result = intervene.operate(translator, shown.translation, surgery)
+    for number in (result.before.logprob, result.forced, result.whole, result.after.logprob):
+        assert f"{number:.3f}" in html
+    assert decoding_figures.signed(result.change) in html
+    with pytest.raises(ValueError, match="switch a head off"):
+        what_if.run_surgery(services, shown, Surgery(), 4, 0.6)
+
+
+def test_switches_name_heads_of_this_model_only(translator):
+    assert what_if.read_switches(["cross/3/1", "encoder/0/0"], translator) == {("cross", 3, 1), ("encoder", 0, 0)}
+    for name in ("cross/9/0", "other/0/0", "cross", "cross/a/b", "cross/0/99"):
+        with pytest.raises(ValueError, match="head of that name|layers|kinds|heads"):
+            what_if.read_switches([name], translator)
+
+
+def test_signs_are_written_out():
+    assert [decoding_figures.signed(x) for x in (1.5, -2.25, 0.0, -0.0001)] == ["+1.500", "−2.250", "0.000", "0.000"]
+
+
+def test_compare_names_the_side_that_is_wrong(services):
+    side = compare.translate_side(services, "A", TEXT, None, "en-de", 4, 0.6)
+    other = compare.translate_side(services, "B", "Two young boys are playing soccer in the park.", "", "en-de", 1, 0.6)
+    html = compare.describe(side, other)
+    assert side.translation.text in html and other.translation.text in html and "word-new" in html
+    value = compare.draw_side(side, "cross", 99, 99)  # the other side's model may have more
+    np.testing.assert_array_equal(floats(value["weights"]), side.attention.cross[3, 3].ravel())
+    assert compare.draw_side(None, "cross", 0, 0) is None
+    bad = (("", None, "B: there is no text"), ("a" * 2000, None, "B: the text has"), ("a", "x", "B: "))
+    for text, model, words in bad:
+        with pytest.raises(ValueError, match=words):
+            compare.translate_side(services, "B", text, model, "en-de", 4, 0.6)
