@@ -87,7 +87,7 @@ def layout(services: Services) -> SimpleNamespace:
             }
             for name in VIEWS:
                 title, build = builders[name]
-                with gr.Tab(title, id=name, elem_id=name if name == "compare" else f"view-{name}") as tab.tabs[name]:
+                with gr.Tab(title, id=name, elem_id=f"view-{name}") as tab.tabs[name]:
                     build(tab)
         tab.progress = gr.HTML(elem_id="tryon-progress")
     _api(tab)
@@ -166,14 +166,14 @@ def _result(tab: SimpleNamespace) -> None:
         )
         with gr.Column(scale=2, min_width=280):
             tab.summary = gr.HTML(elem_id="tryon-summary")
-            tab.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="go-on")
+            tab.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="tryon-go-on")
             tab.notes = gr.HTML(elem_id="tryon-notes")
             with gr.Row():
                 tab.picture = gr.DownloadButton("Result (PNG)", elem_id="download-result", min_width=130, size="md")
                 tab.download = gr.DownloadButton("Everything (zip)", elem_id="download-zip", min_width=130, size="md")
             with gr.Row():
-                tab.undo = gr.Button("Undo the correction", visible=False, elem_id="undo", min_width=130, size="sm")
-                tab.reset = gr.Button("Back to the first result", visible=False, elem_id="reset", min_width=130, size="sm")
+                tab.undo = gr.Button("Undo the correction", visible=False, elem_id="tryon-undo", min_width=130, size="sm")
+                tab.reset = gr.Button("Back to the first result", visible=False, elem_id="tryon-reset", min_width=130, size="sm")
             tab.quality = gr.HTML(elem_id="quality")
             gr.Markdown(
                 "The zip holds every picture as PNG, all arrays as npz and the settings as JSON. Opened again under "
@@ -244,7 +244,7 @@ def _correct(tab: SimpleNamespace) -> None:
         elem_id="paint-map",
     )
     tab.painter = _canvas("painter", True)
-    with gr.Accordion("Correct it in another program", open=False, elem_id="elsewhere"):
+    with gr.Accordion("Correct it in another program", open=False, elem_id="tryon-elsewhere"):
         gr.Markdown(
             "The file is a PNG whose pixels are the labels themselves. Keep its size, save it as PNG and without smoothing.",
             elem_classes="hint",
@@ -283,10 +283,10 @@ def _compare(tab: SimpleNamespace) -> None:
             label="What to compare",
             min_width=220,
             scale=2,
-            elem_id="comparison",
+            elem_id="tryon-comparison",
         )
-        tab.compare = gr.Button("Compare", elem_id="compare-button", min_width=120, scale=1)
-    tab.compare_note = gr.HTML(elem_id="compare-note")
+        tab.compare = gr.Button("Compare", elem_id="tryon-compare-button", min_width=120, scale=1)
+    tab.compare_note = gr.HTML(elem_id="tryon-compare-note")
     tab.compared = gr.Gallery(
         label="Compared",
         format="png",
@@ -295,7 +295,7 @@ def _compare(tab: SimpleNamespace) -> None:
         object_fit="contain",
         interactive=False,
         buttons=["download", "fullscreen"],
-        elem_id="compared",
+        elem_id="tryon-compared",
         visible=False,
     )
 
@@ -777,6 +777,8 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         choice.change(
             refresh, [tab.result, tab.view, tab.look, tab.paint], views, api_name=f"choose_{name}", trigger_mode="always_last", **quiet
         )
+    # Runs make checkpoints while the page is open.
+    tab.model.focus(lambda: gr.update(choices=services.tryons()), None, tab.model, api_name="tryon_models", queue=False, **quiet)
     tab.person.change(check_person, tab.person, tab.person_check, api_name="check_person", trigger_mode="always_last", **quiet)
     tab.garment.change(check_garment, tab.garment, tab.garment_check, api_name="check_garment", trigger_mode="always_last", **quiet)
 

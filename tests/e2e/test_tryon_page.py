@@ -11,8 +11,12 @@ from gradio_client import Client, handle_file
 from PIL import Image
 
 from training import assets
-from ui import tryon
+from ui import tryon, tryon_figures
 from vton import labels
+from vton import tryon as command
+from vton.maps import MAPS
+from vton.pipeline import STAGES
+from vton.record import LABEL_MAPS, label_png, read_label_png
 
 
 def first_example():
@@ -53,7 +57,7 @@ def test_two_photos_in_the_result_and_every_map_out(visit, tmp_path):
     open_tab(page, person, garment)
     page.fill("#seed input", "5")
     run(page)
-    assert page.locator("#stages .stage.done").count() == len(tryon.STAGES)
+    assert page.locator("#stages .stage.done").count() == len(STAGES)
     assert page.locator("#before-after img").count() >= 2
     assert "seed 5" in page.inner_text("#tryon-summary")
 
@@ -66,17 +70,18 @@ def test_two_photos_in_the_result_and_every_map_out(visit, tmp_path):
         arrays = np.load(io.BytesIO(archive.read("arrays.npz")), allow_pickle=False)
         settings = json.loads(archive.read("settings.json"))
     assert settings["size"] == [256, 192] and settings["seed"] == 5 and settings["fit"] is True
-    assert set(settings["seconds"]) == set(tryon.STAGES)
+    assert set(settings["seconds"]) == set(STAGES)
 
-    for name in tryon.MAPS:
+    for name in MAPS:
         page.locator(f"#map-{name}").scroll_into_view_if_needed()
         page.locator(f"#map-{name} img").wait_for()
         data, file = fetch(page, name)
         assert file == f"{name}.png"
         assert data == pictures[f"{name}.png"], f"{name} on the page differs from the zip"
-        assert page.get_attribute(f"#map-{name} img", "alt").startswith(tryon.MAPS[name].title)
+        assert page.get_attribute(f"#map-{name} img", "alt").startswith(MAPS[name].title)
     # Label maps arrive exactly: every colour on the page is the colour of a label.
-    for name, (array, names, colours) in tryon.LEGENDS.items():
+    for name, array in tryon_figures.LEGENDS.items():
+        names, colours = LABEL_MAPS[array]
         np.testing.assert_array_equal(pixels(fetch(page, name)[0]), labels.colour(arrays[array], colours))
         present = {names[label] for label in np.unique(arrays[array])}
         legend = page.inner_text(f"#legend-{name}")
@@ -92,12 +97,12 @@ def test_alias_against_instance_norm_side_by_side(visit):
     page = visit()
     open_tab(page, *first_example())
     run(page)
-    page.locator("#compare").get_by_text("Compare", exact=True).first.click()
-    page.click("#compare-button")
-    page.locator("#compared img").nth(1).wait_for(timeout=120_000)
-    captions = page.inner_text("#compared")
-    assert "ALIAS normalisation" in captions and "Instance normalisation" in captions
-    addresses = [page.locator("#compared img").nth(i).get_attribute("src") for i in (0, 1)]
+    page.get_by_role("tab", name="Compare").click()
+    page.click("#tryon-compare-button")
+    page.locator("#tryon-compared img").nth(2).wait_for(timeout=120_000)
+    captions = page.inner_text("#tryon-compared")
+    assert "ALIAS normalisation" in captions and "Instance normalisation" in captions and "Baseline" in captions
+    addresses = [page.locator("#tryon-compared img").nth(i).get_attribute("src") for i in (0, 1)]
     alias, instance = (pixels(urllib.request.urlopen(address).read()) for address in addresses)
     assert alias.shape == instance.shape == (256, 192, 3) and (alias != instance).any()
 
@@ -110,13 +115,184 @@ def test_an_example_fills_both_pictures(visit):
     page.locator("#garment img").wait_for()
 
 
-def test_the_api_gives_the_same_maps(site):
+def drag(page, selector, start, end):
+    """Press, move and release, in shares of the element's box."""
+    element = page.locator(selector).first
+    element.scroll_into_view_if_needed()
+    page.wait_for_timeout(400)
+    box = element.bounding_box()
+    page.mouse.move(box["x"] + start[0] * box["width"], box["y"] + start[1] * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + end[0] * box["width"], box["y"] + end[1] * box["height"], steps=5)
+    page.mouse.up()
+
+
+def download(page, selector, target):
+    with page.expect_download() as arriving:
+        page.click(selector)
+    arriving.value.save_as(target)
+    return target.read_bytes()
+
+
+def saved(data):
+    """Arrays and settings of a saved try-on."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return np.load(io.BytesIO(archive.read("arrays.npz")), allow_pickle=False), json.loads(archive.read("settings.json"))
+
+
+def test_correct_and_continue(visit, tmp_path):
+    """Maps first; then every way to correct one: brush, another program, control points; undo; save and open again."""
+    page = visit()
+    open_tab(page, *first_example())
+    page.locator("#tryon-more").get_by_text("More settings").click()
+    page.get_by_label("Maps first").check()
+    page.click("#tryon-button")
+    page.locator("#tryon-go-on").wait_for(timeout=240_000)
+    assert page.locator("#before-after").count() == 0 and page.locator("#stages .stage.done").count() == 8
+    page.get_by_label("Maps first").uncheck()
+    page.click("#tryon-go-on")
+    page.locator("#before-after").wait_for(timeout=120_000)
+    assert "Run again: synthesis" in page.inner_text("#tryon-summary")
+    first, _ = saved(download(page, "#download-zip", tmp_path / "first.zip"))
+
+    # The file for another program holds the labels; unchanged, it comes back unchanged.
+    page.get_by_role("tab", name="Correct a map").click()
+    page.locator("#painter canvas").wait_for()
+    page.locator("#tryon-elsewhere").get_by_text("Correct it in another program").click()
+    page.locator("#paint-out").wait_for()
+    data = download(page, "#paint-out", tmp_path / "segmentation.png")
+    palette = LABEL_MAPS["segmentation"][1]
+    np.testing.assert_array_equal(read_label_png(data, palette, (256, 192)), first["segmentation"])
+    page.set_input_files("#paint-in input[type=file], input#paint-in", tmp_path / "segmentation.png")
+    page.locator("#tryon-undo").wait_for(timeout=120_000)
+    same, settings = saved(download(page, "#download-zip", tmp_path / "same.zip"))
+    for name in ("segmentation", "warped_cloth", "result"):
+        np.testing.assert_array_equal(same[name], first[name])
+    assert settings["corrected"] == ["segmentation"] and settings["resumed_from"] == "warp"
+
+    # A stroke of the brush changes what it covers and nothing else, and the stages after it run on.
+    page.locator("#painter .class-chip", has_text="bottom").click()
+    drag(page, "#painter canvas", (0.4, 0.5), (0.6, 0.55))
+    page.locator("#painter .undo:enabled").click()
+    assert page.locator("#painter .apply").is_disabled()
+    page.locator("#painter .redo:enabled").click()
+    page.locator("#painter .apply:enabled").click()
+    page.locator("#tryon-reset").wait_for(timeout=120_000)
+    painted, settings = saved(download(page, "#download-zip", tmp_path / "painted.zip"))
+    changed = painted["segmentation"] != first["segmentation"]
+    assert 20 < changed.sum() < 6000 and set(painted["segmentation"][changed]) == {labels.SEGMENTATION.index("bottom")}
+    assert (painted["result"] != first["result"]).any()
+    for name in ("parse", "cloth", "agnostic", "keypoints"):
+        np.testing.assert_array_equal(painted[name], first[name])
+    page.click("#tryon-reset")
+    page.locator("#tryon-reset").wait_for(state="hidden")
+
+    # A control point is dragged; the preview says how much stays open, then the run goes on.
+    page.get_by_role("tab", name="Move the warp").click()
+    note = page.locator("#control-points .warp-note")
+    note.wait_for()
+    before = note.inner_text()
+    drag(page, "#control-points .warp-point[data-index='12']", (0.5, 0.5), (3, 2))
+    page.wait_for_function("before => document.querySelector('#control-points .warp-note').textContent !== before", arg=before)
+    page.locator("#control-points .apply:enabled").click()
+    page.locator("#tryon-summary", has_text="Run again: misalignment").wait_for(timeout=120_000)
+    data = download(page, "#download-zip", tmp_path / "moved.zip")
+    moved, settings = saved(data)
+    assert settings["corrected"] == ["control_points"]
+    assert (moved["control_points"] != first["control_points"]).any(1).sum() == 1
+    np.testing.assert_array_equal(moved["segmentation"], first["segmentation"])
+
+    # What was saved opens again for another visitor, with photos, maps and corrections.
+    other = visit()
+    open_tab(other, size=None)
+    other.locator("#tryon-more").get_by_text("More settings").click()
+    other.set_input_files("#saved input[type=file]", tmp_path / "moved.zip")
+    other.locator("#tryon-results").wait_for(timeout=120_000)
+    again, _ = saved(download(other, "#download-zip", tmp_path / "again.zip"))
+    for name in moved:
+        np.testing.assert_array_equal(again[name], moved[name])
+    assert other.locator("#person img").count() == 1 and other.locator("#garment img").count() == 1
+    assert "256" in other.input_value("#size input")
+
+
+def test_classes_light_up_and_several_garments_are_tried(visit, tmp_path):
+    page = visit()
+    open_tab(page, *first_example())
+    run(page)
+    page.get_by_role("tab", name="Look closer").click()
+    page.locator("#look-view canvas").wait_for()
+
+    def painted():
+        return page.evaluate("document.querySelector('#look-view canvas').toDataURL()")
+
+    plain = painted()
+    page.locator("#look-view .class-chip", has_text="upper").hover()
+    assert page.locator("#look-view .class-chip.lit").count() == 1 and painted() != plain
+    page.click("#look-map input")
+    page.get_by_role("option", name="Pose", exact=True).click()
+    page.wait_for_function("!document.querySelector('#look-view .class-chip')")
+
+    page.get_by_role("tab", name="Several at once").click()
+    broken = tmp_path / "broken.png"
+    no_image(broken)
+    garments = sorted(str(path) for path in assets.examples_dir().glob("garment*.png"))
+    page.set_input_files("#several-files input[type=file]", [garments[1], garments[2], str(broken)])
+    page.locator("#several-files", has_text="broken").wait_for()
+    page.click("#several-button")
+    page.locator("#several-sheet").wait_for(timeout=120_000)
+    assert page.locator("#several-shown .grid-wrap img, #several-shown .thumbnail-item img").count() >= 2
+    assert "not a picture" in page.inner_text("#several-note")
+    assert pixels(download(page, "#several-sheet", tmp_path / "grid.png")).shape[0] > 700
+
+
+def test_a_garment_that_cannot_be_found_is_painted_by_hand(visit, tmp_path):
+    picture = np.full((320, 240, 3), 250, np.uint8)
+    Image.fromarray(picture).save(tmp_path / "white.png")
+    page = visit()
+    open_tab(page, first_example()[0], str(tmp_path / "white.png"))
+    page.locator("#garment-check [role=alert]").wait_for()  # said before anything runs
+    page.click("#tryon-button")
+    page.locator("#tryon-status [role=alert]").wait_for(timeout=120_000)
+    page.get_by_role("tab", name="Correct a map").click()
+    page.get_by_label("Garment cut-out").check()
+    page.locator("#painter .class-chip", has_text="garment").wait_for()
+    page.locator("#painter .fill").click()
+    drag(page, "#painter canvas", (0.5, 0.5), (0.5, 0.5))
+    page.locator("#painter .apply:enabled").click()
+    page.locator("#before-after").wait_for(timeout=120_000)
+
+
+def test_the_api_and_the_command_line_give_the_same_maps(site, tmp_path):
     person, garment = first_example()
-    files, record = Client(site, verbose=False).predict(
-        handle_file(person), handle_file(garment), "256x192", 5, True, api_name="/try_on"
+    client = Client(site, verbose=False)
+    files, record = client.predict(handle_file(person), handle_file(garment), "256x192", 5, True, api_name="/try_on")
+    assert [file.rsplit("/", 1)[-1] for file in files] == [*(f"{name}.png" for name in MAPS), "try-on.zip"]
+    assert record["seed"] == 5 and record["size"] == [256, 192] and record["quality"]["facing"] == "front"
+
+    # Up to a stage, then on from there with a map: the same as all at once where the map is the same.
+    until, _ = client.predict(
+        handle_file(person), handle_file(garment), None, "", None, "misalignment", "256x192", 5, True, api_name="/try_on_stage"
     )
-    assert [file.rsplit("/", 1)[-1] for file in files] == [*(f"{name}.png" for name in tryon.MAPS), "try-on.zip"]
-    assert record["seed"] == 5 and record["size"] == [256, 192]
+    assert [file.rsplit("/", 1)[-1] for file in until] == [*(n for n in (f"{m}.png" for m in MAPS) if n not in ("synthesis.png", "region.png", "result.png")), "try-on.zip"]
+    with zipfile.ZipFile(until[-1]) as archive:
+        segmentation = np.load(io.BytesIO(archive.read("arrays.npz")))["segmentation"]
+    edited = tmp_path / "edited.png"
+    edited.write_bytes(label_png(segmentation, LABEL_MAPS["segmentation"][1]))
+    staged, after = client.predict(
+        None, None, handle_file(until[-1]), "segmentation", handle_file(str(edited)), "composite", api_name="/try_on_stage"
+    )
+    assert after["corrected"] == ["segmentation"] and after["resumed_from"] == "warp"
+
+    # The command line, at once and in two steps.
+    assert command.main([person, garment, "--out", str(tmp_path / "a"), "--size", "256x192", "--seed", "5"]) == 0
+    assert command.main([person, garment, "--out", str(tmp_path / "b"), "--size", "256x192", "--seed", "5", "--until", "misalignment"]) == 0
+    zipped = str(tmp_path / "b" / "try-on.zip")
+    assert command.main(["--record", zipped, "--edit", f"segmentation={edited}", "--out", str(tmp_path / "c")]) == 0
+    for index, name in enumerate(MAPS):
+        one = pixels(open(files[index], "rb").read())
+        np.testing.assert_array_equal(pixels(open(staged[index], "rb").read()), one, err_msg=f"{name}, /try_on_stage")
+        for folder in ("a", "c"):
+            np.testing.assert_array_equal(pixels((tmp_path / folder / f"{name}.png").read_bytes()), one, err_msg=f"{name}, {folder}")
 
 
 @pytest.mark.parametrize(
