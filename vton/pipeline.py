@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from training.assets import model_dir
 from training.weights import fill, load_model
-from vton import agnostic, alias, composite, garment, labels, parsing, photo, pose, segmentation, warping
+from vton import agnostic, alias, composite, garment, labels, parsing, photo, pose, segmentation, sleeves, warping
 from vton.config import NETWORK_SIZE, AliasConfig, MatchingConfig, ParserConfig, SegmentationConfig, from_dict
 from vton.fit import fit_control_points
 from vton.photo import Frame, InputError
@@ -37,6 +37,8 @@ from vton.photo import Frame, InputError
 STAGES = ("photo", "pose", "parse", "garment", "agnostic", "segmentation", "warp", "misalignment", "synthesis", "composite")
 SIZES = ((256, 192), (512, 384), (1024, 768))
 GRIDS = (5, 10)  # control points along a side
+SLEEVES = ("auto", "predicted", *sleeves.KINDS)
+COVERED = "The garment's sleeves look long, so they cover the arms; if they are not, choose their length."
 # Maps that a person may correct, and the first stage that reads them.
 READ_BY = {"parse": "agnostic", "painted_mask": "garment", "parse_agnostic": "segmentation", "segmentation": "warp",
            "control_points": "misalignment", "misalignment": "synthesis"}
@@ -52,7 +54,8 @@ class Options:
     predicted region; norm: "alias" or "instance" (VITON-HD*); noise: the two noises of the paper's system; detail: bring
     what the photographs know into the final picture (colours and fine detail of the garment, background, skin tone);
     grid: control points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp
-    with more freedom."""
+    with more freedom; sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the
+    same but for long sleeves that it has left bare, or "none", "short", "long" as a person says."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0
@@ -61,6 +64,7 @@ class Options:
     noise: bool = True
     detail: bool = True
     grid: int = 5
+    sleeves: str = "auto"
 
     def check(self) -> None:
         """Raises ValueError with one sentence for values that do not exist."""
@@ -70,6 +74,8 @@ class Options:
             raise ValueError(f"norm must be one of {', '.join(alias.NORMS)}, but is '{self.norm}'.")
         if self.grid not in GRIDS:
             raise ValueError(f"grid must be one of {', '.join(map(str, GRIDS))}, but is {self.grid}.")
+        if self.sleeves not in SLEEVES:
+            raise ValueError(f"sleeves must be one of {', '.join(SLEEVES)}, but is '{self.sleeves}'.")
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ class TryOn:
 
     def run(self, person: Any, garment: Any, size: tuple[int, int] = (512, 384), seed: int = 0,
             on_stage: Callable[[str, int, int], None] | None = None, fit: bool = True, norm: str = "alias",
-            noise: bool = True, detail: bool = True, grid: int = 5, painted_mask: np.ndarray | None = None,
+            noise: bool = True, detail: bool = True, grid: int = 5, sleeves: str = "auto", painted_mask: np.ndarray | None = None,
             until: str = STAGES[-1]) -> TryOnResult:
         """Dresses the person of one picture in the garment of the other.
 
@@ -195,7 +201,7 @@ class TryOn:
         Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
-        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid))
+        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid), sleeves)
         options.check()
         corrected = ("painted_mask",) if painted_mask is not None else ()
         record = TryOnResult(options, weights=self.name, painted_mask=painted_mask, corrected=corrected)
@@ -205,7 +211,7 @@ class TryOn:
                until: str = STAGES[-1], **edited: Any) -> TryOnResult:
         """Runs again from `stage` up to `until` with changed fields or options; nothing before it is repeated.
 
-        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid).
+        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid, sleeves).
         """
         if stage not in STAGES:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
@@ -319,7 +325,15 @@ class TryOn:
         parse = torch.from_numpy(labels.one_hot(labels.lip_to_13(r.parse_agnostic), 13))[None].to(self.device)
         classes = segmentation.segment(self.segmentation, self._tensor(r.cloth), self._mask(r.cloth_mask), parse,
                                        self._tensor(r.pose), noise)
-        return {"segmentation": classes[0].cpu().numpy().astype(np.uint8)}
+        predicted, kind = classes[0].cpu().numpy().astype(np.uint8), r.options.sleeves
+        notes = tuple(note for note in r.notes if note != COVERED)
+        if kind in sleeves.KINDS:
+            predicted = sleeves.set_length(predicted, r.keypoints, kind)
+        elif kind == "auto":
+            arms = sleeves.half_covered(predicted, r.keypoints, garment.sleeves(r.garment_cut.mask) == "long")
+            if arms:
+                predicted, notes = sleeves.set_length(predicted, r.keypoints, "long", arms), (*notes, COVERED)
+        return {"segmentation": predicted, "notes": notes}
 
     def _warp(self, r):
         region = torch.from_numpy((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.float32))[None, None]

@@ -1,0 +1,72 @@
+"""Another sleeve for a predicted segmentation: a rule on the joints, a start for a correction by hand (not in the paper)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vton import labels
+from vton.photo import present
+
+KINDS = ("none", "short", "long")
+# Where the sleeve ends, along shoulder (0), elbow (1) and wrist (2).
+ENDS = {"none": 0.12, "short": 0.8, "long": 2.0}
+REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
+UPPER = labels.SEGMENTATION.index("upper")
+# Class of the arm, then its shoulder, elbow and wrist in BODY_25.
+ARMS = ((labels.SEGMENTATION.index("left arm"), (5, 6, 7)), (labels.SEGMENTATION.index("right arm"), (2, 3, 4)))
+
+
+def along_arm(keypoints: np.ndarray, joints: tuple[int, int, int], size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Place along an arm, (H, W): 0 shoulder, 1 elbow, 2 wrist, more beyond it; and the distance in upper arms, (H, W)."""
+    a, b, c = (np.asarray(keypoints[j][:2], np.float64) for j in joints)
+    y, x = np.mgrid[:size[0], :size[1]]
+    unit = max(float(np.linalg.norm(b - a)), 1.0)
+
+    def segment(p, q):
+        d = q - p
+        share = ((x - p[0]) * d[0] + (y - p[1]) * d[1]) / max(float(d @ d), 1e-6)
+        near = share.clip(0, 1)
+        return share, np.hypot(x - p[0] - near * d[0], y - p[1] - near * d[1]) / unit
+
+    upper, upper_distance = segment(a, b)
+    lower, lower_distance = segment(b, c)
+    first = upper_distance <= lower_distance
+    return np.where(first, upper.clip(0, 1), 1 + lower.clip(min=0)), np.where(first, upper_distance, lower_distance)
+
+
+def with_sleeves(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> np.ndarray:
+    """The predicted segmentation with sleeves of another kind; trunk, hands and everything else stay.
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; kind: "none", "short" or "long". An arm whose elbow or
+    wrist is missing stays as it is. Raises ValueError for another kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"Sleeves are {', '.join(KINDS)}; not '{kind}'.")
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    trunk = _trunk(keypoints, found, changed.shape)
+    for arm, joints in ARMS:
+        if not found[list(joints)].all():
+            continue
+        place, distance = along_arm(keypoints, joints, changed.shape)
+        near = distance < REACH
+        changed[(segmentation == arm) & (place < ENDS[kind]) & near] = UPPER
+        changed[(segmentation == UPPER) & (place >= ENDS[kind]) & near & ~trunk] = arm
+    return changed
+
+
+def _trunk(keypoints: np.ndarray, found: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool between the lines from shoulder to hip, hips moved as far apart as the shoulders are."""
+    inside = np.zeros(size, bool)
+    if not found[[2, 5, 9, 12]].all():
+        return inside
+    k = np.asarray(keypoints, np.float64)[:, :2]
+    middle, half = (k[9] + k[12]) / 2, (k[5] - k[2]) / 2 * 0.85
+    right, left = (k[2] * 0.93 + k[5] * 0.07, middle - half), (k[5] * 0.93 + k[2] * 0.07, middle + half)
+    y, x = np.mgrid[:size[0], :size[1]]
+
+    def border(line):
+        (x0, y0), (x1, y1) = line
+        return x0 + (y - y0) * (x1 - x0) / max(y1 - y0, 1.0)
+
+    return (x > border(right)) & (x < border(left))
