@@ -20,7 +20,8 @@ COMBINED = [("Mean over heads", "mean"), ("Largest over heads", "max"), ("Rollou
 LOOKS = [("Map", "map"), ("Lines", "lines"), ("bertviz: heads", "head"), ("bertviz: model", "model")]
 QUERIES = {"cross": "target", "encoder": "source", "decoder": "target"}
 KEYS = {"cross": "source", "encoder": "source", "decoder": "target so far"}
-STATISTICS = ["layer", "head", "what it does", "largest", "entropy", "distance", "start/end", "one back", "own", "ahead"]
+STATISTICS = ["layer", "head", "what it does", "largest", "entropy", "distance"]
+STATISTICS += ["start/end", "one back", "own", "ahead"]
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -39,7 +40,7 @@ def head_title(kind: str, layer: int, head: int | str) -> str:
 def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool = False) -> dict:
     """The large heat map of one choice, ready for the page."""
     found = interpret.attention_map(attention, kind, layer, head, without_ends)
-    return figures.heat_map(
+    value = figures.heat_map(
         found.weights,
         found.rows,
         found.columns,
@@ -47,6 +48,7 @@ def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_end
         f"queries: {QUERIES[kind]}",
         f"keys: {KEYS[kind]}",
     )
+    return {**value, "clickable": True}
 
 
 def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False) -> dict:
@@ -74,7 +76,7 @@ def cell_note(attention: Any, kind: str, layer: int, head: int | str, without_en
     if not (0 <= row < len(found.rows) and 0 <= column < len(found.columns)):
         raise ValueError("This cell is not on the map any more; point at it again.")
     own = getattr(attention, kind)[layer, :, found.row_places[row], found.column_places[column]]
-    weights = "".join(f'<li>head {number + 1} <b title="{value}">{value:.4f}</b></li>' for number, value in enumerate(own))
+    weights = "".join(f'<li>head {n + 1} <b title="{value}">{value:.4f}</b></li>' for n, value in enumerate(own))
     return (
         f'<div class="note note-status">In layer {layer + 1}, <b>{escape(found.rows[row])}</b> attends to '
         f'<b>{escape(found.columns[column])}</b> with</div><ul class="cell-heads">{weights}</ul>'
@@ -106,14 +108,19 @@ def draw_reasons(services: Services, shown: Shown, layer: int) -> tuple[dict, di
     rows, columns = interpret.labels(attention, "cross")
     drawn = [
         figures.heat_map(interpret.shares(scores), rows, columns, title, *axes, raw=scores, unit="nats")
-        for scores, title in ((gradient, "Gradient × input, share of each row"), (occluded, "Occlusion, share of each row"))
+        for scores, title in (
+            (gradient, "Gradient × input, share of each row"),
+            (occluded, "Occlusion, share of each row"),
+        )
     ]
     mean = attention.cross[layer].mean(0)
     by_gradient, by_occlusion = (interpret.agreement(mean, interpret.shares(x)) for x in (gradient, occluded))
     between = interpret.agreement(interpret.shares(gradient), interpret.shares(occluded))
     line = (
-        f"The most important source token is the same for attention (layer {layer + 1}, mean over heads) and the gradient "
-        f"in {by_gradient:.0%} of the target tokens, for attention and occlusion in {by_occlusion:.0%}, for gradient and "
+        f"The most important source token is the same for attention (layer {layer + 1}, mean over heads) and the "
+        "gradient "
+        f"in {by_gradient:.0%} of the target tokens, for attention and occlusion in {by_occlusion:.0%}, for gradient "
+        "and "
         f"occlusion in {between:.0%}."
     )
     return *drawn, line
@@ -128,7 +135,8 @@ def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
 
 
 def heat(elem_id: str, clickable: bool = False) -> gr.HTML:
-    """An empty large map."""
+    """An empty large map. clickable: a click on a cell triggers `cell` with its row and column; an update of any of the
+    component's own properties has to name it again, or its value does ("clickable": True)."""
     return gr.HTML(
         None,
         html_template='<div class="heat"></div>',
@@ -145,7 +153,8 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     """Build the view inside the current gr.Tab and return its components by name."""
     view = SimpleNamespace()
     gr.Markdown(
-        "Each row is a query and shares a weight of 1 among the keys. In **cross**-attention the word being written looks "
+        "Each row is a query and shares a weight of 1 among the keys. In **cross**-attention the word being written "
+        "looks "
         "at the words being read. In the **encoder** the source looks at itself, in the **decoder** the word being "
         "written looks at those already there.",
         elem_classes="section",
@@ -186,7 +195,11 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
                 gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
                 with gr.Row(elem_classes="look-options"):
                     view.stretch = gr.Checkbox(
-                        False, label="Stretch colours", info="Darkest at each map's maximum.", min_width=150, elem_id="stretch"
+                        False,
+                        label="Stretch colours",
+                        info="Darkest at each map's maximum.",
+                        min_width=150,
+                        elem_id="stretch",
                     )
                     view.ends = gr.Checkbox(
                         False,
@@ -196,13 +209,20 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
                         elem_id="hide-ends",
                     )
                 view.threshold = gr.Slider(
-                    0, 1, value=0, step=0.01, label="Show weights from", info="Smaller ones are left blank.", elem_id="threshold"
+                    0,
+                    1,
+                    value=0,
+                    step=0.01,
+                    label="Show weights from",
+                    info="Smaller ones are left blank.",
+                    elem_id="threshold",
                 )
                 view.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
                 view.ablate_note = gr.HTML(elem_id="ablate-note")
         with gr.Accordion("What each head does", open=False, elem_id="head-statistics"):
             gr.Markdown(
-                "Means over the rows of each map, sharpest heads first; click a column's name to sort by it, and a row to see "
+                "Means over the rows of each map, sharpest heads first; click a column's name to sort by it, and a "
+                "row to see "
                 "its map. *Entropy* in nats, *distance* in tokens, the others are shares of the attention.",
                 elem_classes="hint",
             )
@@ -238,15 +258,19 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     """Wire the view built by `layout`, which is tab.attention."""
     view = tab.attention
 
-    def drawing(shown, kind, layer, head, look, ends):
+    # An update of an HTML component replaces all of its own properties, so each update names them all.
+
+    def drawing(shown, kind, layer, head, look, ends, stretched, least):
         """Values of map, cell note, lines and bertviz; those that are not looked at are put away."""
         hidden = gr.update(visible=False)
         values = [hidden, "", hidden, hidden]
         if look == "map":
-            values[0] = gr.update(value=draw_map(shown.attention, kind, layer, head, ends), visible=True)
+            value = draw_map(shown.attention, kind, layer, head, ends)
+            values[0] = gr.update(value=value, stretch=stretched, threshold=least, visible=True)
         elif look == "lines":
             one = head if isinstance(head, int) else -1
-            values[2] = gr.update(value=draw_lines(shown.attention, kind, layer, ends), alone=one, visible=True)
+            value = draw_lines(shown.attention, kind, layer, ends)
+            values[2] = gr.update(value=value, alone=one, threshold=least, visible=True)
         else:
             try:
                 value = bertviz.frame(shown.attention, kind, look, layer)
@@ -255,10 +279,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             values[3] = gr.update(value=value, visible=True)
         return values
 
-    def selected(layer, head):
-        return [layer, head if isinstance(head, int) else -1]
+    def small(shown, kind, layer, head, stretched, **value):
+        """Update of the thumbnails."""
+        one = [layer, head if isinstance(head, int) else -1]
+        return gr.update(selected=one, stretch=stretched, change=head_changes(shown, kind), **value)
 
-    def refresh(shown, kind, layer, head, look, ends):
+    def refresh(shown, kind, layer, head, look, ends, stretched, least):
         """Everything anew for the sentence that is shown."""
         if shown.attention is None:  # the note already says why
             return [gr.update(visible=False)] + [gr.skip()] * (len(outputs) - 1)
@@ -267,34 +293,42 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         layer = layers - 1 if layer is None or layer >= layers else layer
         head = head if isinstance(head, str) or head < heads else "mean"
         try:
-            drawn = drawing(shown, kind, layer, head, look, ends)
+            drawn = drawing(shown, kind, layer, head, look, ends, stretched, least)
             thumbs = draw_thumbnails(shown.attention, kind, ends)
         except ValueError:  # a sentence of nothing but its end
-            drawn, thumbs, ends = drawing(shown, kind, layer, head, look, False), draw_thumbnails(shown.attention, kind), False
+            ends = False
+            drawn = drawing(shown, kind, layer, head, look, ends, stretched, least)
+            thumbs = draw_thumbnails(shown.attention, kind)
         return [
             gr.update(visible=True),
             gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
             gr.update(choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=head),
             ends,
             *drawn,
-            gr.update(value=thumbs, selected=selected(layer, head), change=head_changes(shown, kind)),
+            small(shown, kind, layer, head, stretched, value=thumbs),
             gr.skip() if shown.changes is not None else "",
             statistics_rows(shown.attention, kind),
             "",
             gr.update(visible=False),
         ]
 
-    def choose(shown, kind, layer, head, look, ends):
+    def choose(shown, kind, layer, head, look, ends, stretched, least):
         """Another layer, head or way to draw."""
         if shown.attention is None:
             return [gr.skip()] * 5
-        return [*drawing(shown, kind, layer, head, look, ends), gr.update(selected=selected(layer, head))]
+        drawn = drawing(shown, kind, layer, head, look, ends, stretched, least)
+        return [*drawn, small(shown, kind, layer, head, stretched)]
 
-    def stretch(on):
-        return gr.update(stretch=on), gr.update(stretch=on)
-
-    def threshold(least):
-        return gr.update(threshold=least), gr.update(threshold=least)
+    def colour(shown, kind, layer, head, look, ends, stretched, least):
+        """The same numbers in other colours, or fewer of them."""
+        if shown.attention is None:
+            return [gr.skip()] * 3
+        one = head if isinstance(head, int) else -1
+        return (
+            gr.update(stretch=stretched, threshold=least),
+            gr.update(alone=one, threshold=least),
+            small(shown, kind, layer, head, stretched),
+        )
 
     def pick(event: gr.EventData):
         return int(event.layer), int(event.head)
@@ -312,13 +346,13 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         except (ValueError, IndexError):
             return "", gr.skip()
 
-    def ablate_page(shown, kind):
+    def ablate_page(shown, kind, layer, head, stretched):
         """Switch off every head in turn and write what that costs on its thumbnail."""
         if shown.attention is None:
             return shown, gr.skip(), gr.skip()
         try:
             logprob, changes = interpret.ablation(
-                services.translator(shown.model), shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
+                services.translator(shown.model), shown.translation, shown.hypothesis, shown.sentence
             )
         except Exception as error:
             return shown, gr.skip(), messages.alert(messages.sentence(error))
@@ -328,7 +362,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             "switched off: the more negative, the more this translation leans on it. A dark map is not always a head "
             "that matters."
         )
-        return shown, gr.update(change=head_changes(shown, kind)), messages.status(note)
+        return shown, small(shown, kind, layer, head, stretched), messages.status(note)
 
     def reasons(shown, layer):
         if shown.attention is None:
@@ -341,7 +375,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
-    choice = [tab.shown, view.kind, view.layer, view.head, view.look, view.ends]
+    choice = [tab.shown, view.kind, view.layer, view.head, view.look, view.ends, view.stretch, view.threshold]
     drawn = [view.map, view.cell, view.lines, view.bertviz, view.thumbs]
     outputs = [view.body, view.layer, view.head, view.ends, *drawn, view.ablate_note, view.statistics]
     outputs += [view.reason_note, view.reason_maps]
@@ -351,18 +385,23 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         getattr(view, name).input(refresh, choice, outputs, api_name=f"choose_{name}", **quiet)
     for name in ("layer", "head", "look"):
         getattr(view, name).input(choose, choice, drawn, api_name=f"choose_{name}", **quiet)
-    for picked, name in (
-        (view.thumbs.pick(pick, None, [view.layer, view.head], api_name="pick", **quiet), "pick_map"),
-        (view.statistics.select(pick_row, view.statistics, [view.layer, view.head], api_name="pick_row", **quiet), "row_map"),
-    ):
-        picked.then(choose, choice, drawn, api_name=name, **quiet)
-    live = {**quiet, "trigger_mode": "always_last"}
-    view.stretch.input(stretch, view.stretch, [view.map, view.thumbs], api_name="stretch", **quiet)
-    view.threshold.input(threshold, view.threshold, [view.map, view.lines], api_name="threshold", **live)
+    here = [view.layer, view.head]
+    picked = view.thumbs.pick(pick, None, here, api_name="pick", **quiet)
+    picked.then(choose, choice, drawn, api_name="pick_map", **quiet)
+    picked = view.statistics.select(pick_row, view.statistics, here, api_name="pick_row", **quiet)
+    picked.then(choose, choice, drawn, api_name="row_map", **quiet)
+    for name in ("stretch", "threshold"):
+        getattr(view, name).input(
+            colour, choice, [view.map, view.lines, view.thumbs], api_name=name, trigger_mode="always_last", **quiet
+        )
     cell = [tab.shown, view.kind, view.layer, view.head, view.ends]
     view.map.cell(pick_cell, cell, [view.cell, tab.query], api_name="pick_cell", **quiet)
     view.ablate.click(
-        ablate_page, [tab.shown, view.kind], [tab.shown, view.thumbs, view.ablate_note], api_name="ablate_page", **device
+        ablate_page,
+        [tab.shown, view.kind, view.layer, view.head, view.stretch],
+        [tab.shown, view.thumbs, view.ablate_note],
+        api_name="ablate_page",
+        **device,
     )
     view.reason.click(
         reasons,

@@ -1,7 +1,8 @@
 """bertviz's head view and model view without a connection: its own scripts, with d3 and jQuery from Python packages.
 
-bertviz's scripts ask require.js for d3 and jQuery at an outside address. Here both lie in the document itself, and a few
-lines stand in for require.js. The document runs in a sandboxed frame of its own, so it can reach nothing of the page.
+bertviz's scripts ask require.js for d3 and jQuery at an outside address. Here both lie in the document itself, and a
+few lines stand in for require.js. The document runs in a sandboxed frame of its own, so it can reach nothing of the
+page.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def _package_file(package: str, *parts: str) -> str:
 @lru_cache
 def _scripts(view: str) -> tuple[str, str]:
     """(libraries, bertviz's script with its marker PYTHON_PARAMS) of one view."""
-    libraries = _package_file("mpld3", "js", "d3.v5.min.js"), _package_file("xstatic.pkg.jquery", "data", "jquery.min.js")
+    d3 = _package_file("mpld3", "js", "d3.v5.min.js")
+    libraries = d3, _package_file("xstatic.pkg.jquery", "data", "jquery.min.js")
     return "\n".join(f"<script>{text}</script>" for text in libraries), _package_file("bertviz", VIEWS[view])
 
 
@@ -51,7 +53,8 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0) -> str:
     one_layer = heads * len(rows) * len(columns)
     if one_layer > MOST_LINES:
         raise ValueError(
-            f"bertviz would draw {one_layer:,} lines for {len(rows)} by {len(columns)} tokens, which freezes a browser; "
+            f"bertviz would draw {one_layer:,} lines for {len(rows)} by {len(columns)} tokens, which freezes a "
+            "browser; "
             "look at the map or the lines instead, or at a shorter sentence."
         )
     shown = [layer] if view == "model" and one_layer * layers > MOST_LINES else list(range(layers))
@@ -73,6 +76,7 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0) -> str:
         "total_heads": heads,
         "display_mode": "light",
     }
+    script = script.replace("PYTHON_PARAMS", figures.script_json(params), 1)  # later ones stand in a comment
     # bertviz counts layers from 0 and this page from 1; the list shows the page's numbers.
     select = '<label>Layer: <select id="layer"></select></label>' if view == "head" else ""
     rename = (
@@ -81,11 +85,12 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0) -> str:
         else ""
     )
     return f"""<!doctype html><html><head><meta charset="utf-8"><title>bertviz</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
 <style>body {{ margin: 8px; font-family: "IBM Plex Sans", Helvetica, Arial, sans-serif; background: white; }}</style>
 {libraries}<script>{SHIM}</script></head>
 <body><div id="bertviz"><span>{select}</span><div id="vis"></div></div>
-<script>{script.replace("PYTHON_PARAMS", figures.script_json(params), 1)}</script><script>{rename}</script></body></html>"""
+<script>{script}</script><script>{rename}</script></body></html>"""
 
 
 def frame(attention: Attention, kind: str, view: str, layer: int = 0) -> str:

@@ -52,8 +52,11 @@ def _sizes(shown: AttentionMap) -> tuple[int, int, int, int]:
     rows, columns = shown.weights.shape
     cell = max(4, min(CELL, (LARGEST - 400) // max(rows, columns)))
     size = max(6, min(14, int(cell * 0.8)))
-    room = [max([int(font(size).getlength(clip(token))) for token in tokens] + [10]) for tokens in (shown.rows, shown.columns)]
-    return cell, size, room[0] + 34, room[1] + 34
+    left, top = (
+        max([int(font(size).getlength(clip(token))) for token in tokens] + [10]) + 34
+        for tokens in (shown.rows, shown.columns)
+    )
+    return cell, size, left, top
 
 
 def clip(token: str) -> str:
@@ -93,7 +96,8 @@ def png(
     draw.rectangle((left - 1, head + top - 1, left + columns * cell, head + top + rows * cell), outline=LINE)
     for row, token in enumerate(shown.rows):
         text = clip(token)
-        draw.text((left - 8 - font(size).getlength(text), head + top + row * cell + (cell - size) / 2 - 2), text, INK, font(size))
+        place = left - 8 - font(size).getlength(text), head + top + row * cell + (cell - size) / 2 - 2
+        draw.text(place, text, INK, font(size))
     for column, token in enumerate(shown.columns):
         text = clip(token)
         label = Image.new("L", (int(font(size).getlength(text)) + 4, size + 6))
@@ -223,12 +227,17 @@ def _script(name: str) -> str:
 
 
 def html(
-    attention: Attention, settings: dict[str, Any], source: str, translation: str, words: dict, axes: dict[str, list[str]]
+    attention: Attention,
+    settings: dict[str, Any],
+    source: str,
+    translation: str,
+    words: dict,
+    axes: dict[str, list[str]],
 ) -> str:
     """One HTML file with all maps as the page shows them, which opens anywhere and asks nobody for anything.
 
-    settings: as saved beside it (kind, layer and head count from 1, or a name for head); words: of `figures.word_links`;
-    axes: for each kind the names of its two axes.
+    settings: as saved beside it (kind, layer and head count from 1, or a name for head); words: of
+    `figures.word_links`; axes: for each kind the names of its two axes.
     """
     kind, layer, without_ends = settings["kind"], settings["layer"] - 1, settings["without_ends"]
     data: dict[str, Any] = {"settings": settings, "words": words, "kinds": {}}

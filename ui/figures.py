@@ -122,7 +122,7 @@ def matrix(
 
 
 def pool(maps: np.ndarray, most: int) -> np.ndarray:
-    """Maps (..., R, C) with at most `most` rows and columns: of each block the largest weight, so that no peak is lost."""
+    """Maps (..., R, C) with at most `most` rows and columns: of each block the largest weight, so no peak is lost."""
     for axis in (-2, -1):
         size = maps.shape[axis]
         block = -(-size // most)

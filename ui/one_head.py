@@ -1,4 +1,4 @@
-"""The One head view of the Translate tab: one query worked out step by step, and where the order of words comes from."""
+"""The One head view of the Translate tab: one query worked out step by step, and where the order comes from."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def draw_positions(services: Services, shown: Shown) -> dict:
     model = services.translator(shown.model).model
     length = max(40, len(shown.attention.source_tokens), len(shown.attention.target_tokens))
     kind = model.config.positions
-    names = {"sinusoidal": ("sine", "cosine"), "sinusoidal-halves": ("sines first, then cosines",)}.get(kind, ("learned",))
+    names = {"sinusoidal": ("sine", "cosine"), "sinusoidal-halves": ("sines, then cosines",)}.get(kind, ("learned",))
     title = {
         "sinusoidal": "Positional encodings: sine in the even dimensions, cosine in the odd ones",
         "sinusoidal-halves": "Positional encodings: all sines, then all cosines",
@@ -59,11 +59,11 @@ def swap_html(found: interpret.Swap) -> str:
     lines = []
     for positioned, name in WORDS.items():
         before, after = found.translations[positioned]
-        same = ", the same" if before == after else ""
+        same = "<small>the same</small>" if before == after else ""
         moved = found.changes[positioned]
         lines.append(
             f"<tr><th>{name}</th><td dir='auto'>{escape(before)}</td>"
-            f"<td>{decoding_figures.difference(word_difference(before, after))}<small>{same}</small></td>"
+            f"<td>{decoding_figures.difference(word_difference(before, after))}{same}</td>"
             f"<td>{moved.mean():.1%}</td></tr>"
         )
     changed = sorted(zip(found.changes[True], found.words), key=lambda pair: -pair[0])
@@ -84,7 +84,8 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     """Build the view inside the current gr.Tab and return its components by name."""
     view = SimpleNamespace()
     gr.Markdown(
-        "One word asks, and this is how it gets its answer: its **query** is multiplied with every **key**; the products "
+        "One word asks, and this is how it gets its answer: its **query** is multiplied with every **key**; the "
+        "products "
         "are divided by √d_k and become weights by the softmax; the **values**, each times its weight, add up to the "
         "head’s output. All numbers are those of your sentence.",
         elem_classes="section",
@@ -160,7 +161,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         chosen = shown.translation.sentences[shown.sentence]
         groups = interpret.source_words(translator, chosen.source_ids)
         words = [(f"{n + 1}  {translator.tokenizer.decode(group)}", n) for n, group in enumerate(groups)]
-        first, second = (1, len(words) - 2) if len(words) > 3 else (0, len(words) - 1)
+        first, second = min(1, len(words) - 1), len(words) - 1
         return [
             kind,
             gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),

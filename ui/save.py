@@ -70,7 +70,12 @@ def save(shown: Shown, settings: dict[str, Any], formats: list[str], folder: Pat
         "json": lambda: exports.json_text(attention, found, settings),
         "npz": lambda: exports.npz(attention, found, settings),
         "html": lambda: exports.html(
-            attention, settings, settings["source"], settings["translation"], links, {name: axes(name) for name in QUERIES}
+            attention,
+            settings,
+            settings["source"],
+            settings["translation"],
+            links,
+            {name: axes(name) for name in QUERIES},
         ),
     }
     files = []
@@ -115,7 +120,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def refresh(shown, *values):
         if shown.attention is None:
             return "There is no attention to save for this sentence.", gr.update(visible=False), ""
-        return f"Saves what the Attention view shows: **{title(settings(shown, *values))}**.", gr.update(visible=False), ""
+        what = title(settings(shown, *values))
+        return f"Saves what the Attention view shows: **{what}**.", gr.update(visible=False), ""
 
     def make(shown, formats, *values):
         try:
@@ -124,7 +130,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                 files = save(shown, settings(shown, *values), formats, Path(folder))
                 # Yielded, not returned: Gradio copies the files into its own cache before this folder goes.
-                yield gr.update(value=[str(file) for file in files], visible=True), messages.status(f"{len(files)} files.")
+                paths = [str(file) for file in files]
+                yield gr.update(value=paths, visible=True), messages.status(f"{len(files)} files.")
         except Exception as error:
             yield gr.update(visible=False), messages.alert(messages.sentence(error))
 

@@ -38,7 +38,9 @@ def _word(token: str) -> str:
     return f"<b>{escape(token.replace('▁', '')) or '▁'}</b>"
 
 
-def _strongest(attention: Any, kind: str, layer: int, head: int | str, apart: bool = False) -> tuple[str, str, float, int]:
+def _strongest(
+    attention: Any, kind: str, layer: int, head: int | str, apart: bool = False
+) -> tuple[str, str, float, int]:
     """(query, key, weight, row) of the strongest pair of words in a map, start and end left out."""
     try:
         found = interpret.attention_map(attention, kind, layer, head, without_ends=True)
@@ -80,55 +82,67 @@ def stops(shown: Shown) -> list[Stop]:
     return [
         Stop(
             "Words become pieces",
-            f"The model reads {len(attention.source_tokens)} pieces: {pieces}. The mark ▁ opens a word, &lt;/s&gt; ends the "
+            f"The model reads {len(attention.source_tokens)} pieces: {pieces}. The mark ▁ opens a word, &lt;/s&gt; "
+            "ends the "
             "sentence. Rare words fall into several pieces; the hover above puts them together again.",
             layer=last,
         ),
         Stop(
             "The source looks at itself",
-            f"In the encoder every word gathers what it needs from the others. In the first layer {query} attends to {key} "
+            f"In the encoder every word gathers what it needs from the others. In the first layer {query} attends to "
+            f"{key} "
             f"with {weight:.2f}, the strongest tie between two different words.",
             kind="encoder",
         ),
         Stop(
             "Heads divide the work",
-            f"{layers} layers with {heads} heads each look at the same words in different ways. The sharpest one here is "
-            f"head {sharp[1] + 1} of layer {sharp[0] + 1}: it {escape(role)}. The table “What each head does” lists them all.",
+            f"{layers} layers with {heads} heads each look at the same words in different ways. The sharpest one "
+            "here is "
+            f"head {sharp[1] + 1} of layer {sharp[0] + 1}: it {escape(role)}. The table “What each head does” lists "
+            "them all.",
             kind="encoder",
             layer=sharp[0],
             head=sharp[1],
         ),
         Stop(
             "The target looks at the source",
-            f"Each row is a word being written, each column a word being read. In the last layer {target} looks at {source} "
+            f"Each row is a word being written, each column a word being read. In the last layer {target} looks at "
+            f"{source} "
             f"with {aligned:.2f}: this is how words find their partners, and what the hover above shows.",
             layer=last,
         ),
         Stop(
             "Layers differ",
-            f"How widely a row spreads is its entropy: 0 nats is a single word, {math.log(len(attention.source_tokens)):.2f} all "
-            f"alike. Here it is {first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the last; the small "
+            "How widely a row spreads is its entropy: 0 nats is a single word, "
+            f"{math.log(len(attention.source_tokens)):.2f} all "
+            f"alike. Here it is {first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the "
+            "last; the small "
             "maps show it from top to bottom.",
             layer=0,
         ),
         Stop(
             "Lines, a colour for each head",
-            f"The same weights as lines, as in Figures 3 to 5 of the paper. Click {target} to see its lines alone, and a number "
+            f"The same weights as lines, as in Figures 3 to 5 of the paper. Click {target} to see its lines alone, "
+            "and a number "
             "above to switch a head off.",
             layer=last,
             look="lines",
         ),
         Stop(
             "No looking ahead",
-            "The decoder writes from left to right, so its map is empty above the diagonal: the mask sets those scores to −∞ "
-            f"before the softmax. The first row can look at the start sign <code>{escape(attention.decoder_tokens[0])}</code> only.",
+            "The decoder writes from left to right, so its map is empty above the diagonal: the mask sets those "
+            "scores to −∞ "
+            "before the softmax. The first row can look at the start sign "
+            f"<code>{escape(attention.decoder_tokens[0])}</code> only.",
             kind="decoder",
             layer=last,
         ),
         Stop(
             "One head, step by step",
-            f"Head {one[1] + 1} of layer {one[0] + 1}: the query of {asked} is multiplied with every key, the softmax gives "
-            f"{answered} the weight {share:.2f}, and the weighted values add up. Switch off the division by √d<sub>k</sub> and see "
+            f"Head {one[1] + 1} of layer {one[0] + 1}: the query of {asked} is multiplied with every key, the "
+            "softmax gives "
+            f"{answered} the weight {share:.2f}, and the weighted values add up. Switch off the division by "
+            "√d<sub>k</sub> and see "
             "the softmax saturate.",
             view="one_head",
             layer=one[0],
@@ -137,16 +151,20 @@ def stops(shown: Shown) -> list[Stop]:
         ),
         Stop(
             "Heads that rest",
-            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves most of its attention on the end of the "
-            f"sentence, {float(cross.ends[resting]):.0%}: a place to look at when there is nothing to say. “Hide start and end” "
+            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves most of its attention on the end "
+            "of the "
+            f"sentence, {float(cross.ends[resting]):.0%}: a place to look at when there is nothing to say. “Hide "
+            "start and end” "
             "leaves it out and normalises the rows again.",
             layer=resting[0],
             head=resting[1],
         ),
         Stop(
             "Does the model need it?",
-            f"The translation was written in {tokens} steps, with a probability of {probability:.0%} per token on average. A dark "
-            "cell is not yet a reason: in this view heads can be switched off, beginnings forced and weights overwritten, and "
+            f"The translation was written in {tokens} steps, with a probability of {probability:.0%} per token on "
+            "average. A dark "
+            "cell is not yet a reason: in this view heads can be switched off, beginnings forced and weights "
+            "overwritten, and "
             "the model translates again.",
             view="what_if",
             layer=last,
@@ -167,7 +185,9 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     """Build the tour's line above the views and return its components by name."""
     view = SimpleNamespace()
     view.at = gr.State(CLOSED)
-    view.start = gr.Button("Take the tour: ten stops through your sentence", size="sm", elem_id="tour-start")
+    with gr.Row():
+        label = "Take the tour: ten stops through your sentence"
+        view.start = gr.Button(label, size="sm", scale=0, min_width=340, elem_id="tour-start")
     with gr.Column(visible=False, elem_id="tour", elem_classes="card") as view.body:
         view.card = gr.HTML(
             "",
@@ -191,7 +211,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         try:
             found = stops(shown)
         except ValueError as error:
-            return CLOSED, gr.update(visible=False), gr.update(visible=True), messages.alert(str(error)), *[gr.skip()] * 9
+            alert = messages.alert(messages.sentence(error))
+            return CLOSED, gr.update(visible=False), gr.update(visible=True), alert, *[gr.skip()] * 9
         at = min(max(at, 0), len(found) - 1)
         stop = found[at]
         return (

@@ -45,8 +45,8 @@ def translate_text(
 ) -> Any:
     """Translate a text of the page. pair: "en-de"; returns a Translation with at most `n_best` hypotheses.
 
-    model: a key of `services.translator`; search: "beam", "greedy" (a beam of one) or "sampling" (n_best draws with this
-    temperature, among the top_k likeliest pieces, 0 for all, and this seed).
+    model: a key of `services.translator`; search: "beam", "greedy" (a beam of one) or "sampling" (n_best draws with
+    this temperature, among the top_k likeliest pieces, 0 for all, and this seed).
 
     Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
     """
@@ -136,9 +136,17 @@ def _settings(tab: SimpleNamespace, services: Services) -> None:
         tab.top_k = gr.Number(
             0, label="Among the k likeliest", info="0 = among all.", precision=0, minimum=0, elem_id="top-k"
         )
-        tab.seed = gr.Number(0, label="Seed", info="The same seed draws the same.", precision=0, elem_id="sampling-seed")
+        tab.seed = gr.Number(
+            0, label="Seed", info="The same seed draws the same.", precision=0, elem_id="sampling-seed"
+        )
     tab.n_best = gr.Slider(
-        1, 10, value=4, step=1, label="Translations to show", info="At most as many as the beam is wide.", elem_id="count"
+        1,
+        10,
+        value=4,
+        step=1,
+        label="Translations to show",
+        info="At most as many as the beam is wide.",
+        elem_id="count",
     )
 
 
@@ -316,7 +324,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         except Exception as error:
             return gr.skip(), gr.skip(), gr.skip(), messages.alert(messages.sentence(error))
         if back not in known:
-            sentence = f"This model does not translate {pair_label(target_language, source_language)}; choose another one."
+            wanted = pair_label(target_language, source_language)
+            sentence = f"This model does not translate {wanted}; choose another one."
             return gr.skip(), gr.skip(), gr.skip(), messages.alert(sentence)
         return back, target or source, "", ""
 
@@ -334,7 +343,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         offer_models, None, [tab.model, tab.pair, tab.status], api_name="models", show_progress="hidden", **device
     )
     tab.model.input(choose_model, [tab.model, tab.pair], [tab.pair, tab.status], api_name="choose_model", **device)
-    tab.search.input(choose_search, tab.search, [tab.beam_row, tab.sampling_row, tab.n_best], api_name="search", **quiet)
+    rows = [tab.beam_row, tab.sampling_row, tab.n_best]
+    tab.search.input(choose_search, tab.search, rows, api_name="search", **quiet)
     tab.swap.click(
         swap_languages,
         [tab.pair, tab.model, tab.source, tab.target],

@@ -153,7 +153,7 @@ def test_which_heads_matter_is_what_the_library_says(visit, site):
 
 def test_settings_reach_the_search(visit):
     page = visit()
-    page.get_by_text("Search settings").click()
+    page.get_by_text("Model and search").click()
     beam = page.get_by_label("number input for Beam size")
     beam.wait_for()
     page.wait_for_timeout(500)  # the settings slide open

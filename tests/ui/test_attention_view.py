@@ -117,7 +117,8 @@ def test_python_and_the_ramp_s_ends_agree():
     for ramp in (*colours.RAMPS.values(), *colours.SIGNED.values()):
         painted = colours.paint(np.array([0.0, 0.25, 0.5, 1.0, 2.0]), ramp)
         np.testing.assert_array_equal(painted, [ramp[0], ramp[1], ramp[2], ramp[4], ramp[4]])
-    assert colours.paint(np.array([0.125]), [[0, 0, 0], [10, 0, 0], [20, 0, 0], [30, 0, 0], [41, 0, 0]]).tolist() == [[5, 0, 0]]
+    steps = [[0, 0, 0], [10, 0, 0], [20, 0, 0], [30, 0, 0], [41, 0, 0]]
+    assert colours.paint(np.array([0.125]), steps).tolist() == [[5, 0, 0]]
     light = [sum(c * w for c, w in zip(colour, (0.3, 0.59, 0.11))) for colour in colours.RAMPS["light"]]
     assert light == sorted(light, reverse=True)
 

@@ -109,7 +109,8 @@ def test_the_page_of_its_own_carries_the_numbers_and_escapes_text(shown):
     sent = sent.reshape(L, h + 3, T, S)
     np.testing.assert_array_equal(sent[:, :h], truth)
     np.testing.assert_array_equal(sent[1, h], interpret.attention_map(shown.attention, "cross", 1, "mean").weights)
-    np.testing.assert_array_equal(sent[1, h + 2], interpret.attention_map(shown.attention, "cross", 1, "rollout").weights)
+    rolled = interpret.attention_map(shown.attention, "cross", 1, "rollout").weights
+    np.testing.assert_array_equal(sent[1, h + 2], rolled)
     assert cross["rows"] == shown.attention.target_tokens and data["settings"]["head"] == "mean"
 
 

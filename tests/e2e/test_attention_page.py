@@ -1,0 +1,347 @@
+"""The views below a translation as a visitor uses them: attention, one head, saving, and the tour."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from gradio_client import Client
+from PIL import Image
+
+SENTENCE = "A man is riding a bicycle."
+MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
+
+
+def translate(page, text=SENTENCE):
+    page.fill("#source-text textarea", text)
+    page.click("#translate-button")
+    titled(page, "Cross attention")
+
+
+def titled(page, title, where="#heat-map"):
+    page.locator(f"{where} .heat-title", has_text=title).wait_for()
+
+
+def open_view(page, name):
+    page.locator("#views").get_by_role("tab", name=name, exact=True).click()
+
+
+def choose(page, dropdown, option):
+    page.click(f"#{dropdown} input")
+    found = page.locator(f"#{dropdown}").get_by_role("option", name=option, exact=True)
+    found.click()
+    found.wait_for(state="hidden")
+
+
+def look(page, name):
+    page.locator("#look").get_by_text(name, exact=True).click()
+
+
+def set_number(page, where, value):
+    field = page.locator(f"{where} input[type=number]")
+    field.fill(str(value))
+    field.press("Tab")
+
+
+def readout(page, where, row, column):
+    """Points at a cell of a heat map; the exact weight that is read there."""
+    frame = page.locator(f"{where} .heat-frame").bounding_box()
+    rows, columns = (page.locator(f"{where} .heat-label[data-{axis}]").count() for axis in ("row", "column"))
+    x, y = frame["width"] / columns * (column + 0.5), frame["height"] / rows * (row + 0.5)
+    page.mouse.move(frame["x"] + x, frame["y"] + y)
+    page.locator(f"{where} .heat-weight").wait_for()
+    return np.float32(page.get_attribute(f"{where} .heat-weight", "title")), (frame["x"] + x, frame["y"] + y)
+
+
+def test_every_way_to_look_at_attention(visit, site):
+    page = visit(height=1600)
+    translate(page)
+    api = Client(site, verbose=False)
+
+    def attend(kind="cross", layer=4, head=0, without_ends=False):
+        return api.predict(SENTENCE, "en-de", kind, layer, head, 4, without_ends, "", api_name="/attend")
+
+    # What is read on the map is the library's number to the last digit, also for the combinations of heads.
+    for name, head in (("Mean over heads", 0), ("Largest over heads", -1), ("Rollout over layers", -2)):
+        if head:
+            choose(page, "head", name)
+            titled(page, {-1: "largest over heads", -2: "rollout"}[head])
+        truth = np.float32(attend(head=head)["weights"])
+        assert readout(page, "#heat-map", 1, 1)[0] == truth[1, 1]
+    choose(page, "head", "Mean over heads")
+    titled(page, "mean over heads")
+
+    # A click on a cell tells every head.
+    weight, place = readout(page, "#heat-map", 2, 3)
+    page.mouse.click(*place)
+    page.locator("#cell-note b[title]").first.wait_for()
+    every = [np.float32(node.get_attribute("title")) for node in page.locator("#cell-note b[title]").all()]
+    assert every == [np.float32(attend(head=head)["weights"][2][3]) for head in (1, 2, 3, 4)]
+
+    # Without start and end the rows sum to 1 again.
+    page.get_by_label("Hide start and end").check()
+    titled(page, "without start and end")
+    assert readout(page, "#heat-map", 1, 1)[0] == np.float32(attend(without_ends=True)["weights"][1][1])
+    page.get_by_label("Hide start and end").uncheck()
+    page.locator("#heat-map .heat-label[data-column]", has_text="</s>").wait_for()
+
+    # Cells below the threshold go blank, their numbers with them.
+    before = page.locator("#heat-map .heat-number").count()
+    set_number(page, "#threshold", 0.5)
+    page.wait_for_function("count => document.querySelectorAll('#heat-map .heat-number').length < count", arg=before)
+    large = (np.array(attend()["weights"]) >= 0.5).sum()
+    page.wait_for_function(
+        "count => document.querySelectorAll('#heat-map .heat-number').length === count", arg=int(large)
+    )
+    set_number(page, "#threshold", 0)
+
+    # Lines: all heads, one alone, and one word isolated and kept.
+    look(page, "Lines")
+    page.locator("#lines canvas").wait_for()
+    assert page.locator(".line-chip").count() == 4 and page.locator(".line-chip.off").count() == 0
+    lines = lambda: int(page.get_attribute("#lines [data-lines], #lines[data-lines]", "data-lines"))  # noqa: E731
+    whole = lines()
+    word = page.locator('.line-token[data-side="row"]').nth(1)
+    word.click()
+    assert 0 < lines() < whole and "pinned" in word.get_attribute("class")
+    first = page.locator("#lines .heat-readout .heat-weight").first
+    own = max(attend(head=head)["weights"][1][c] for head in (1, 2, 3, 4) for c in range(8))
+    assert np.float32(first.get_attribute("title")) == np.float32(own)
+    word.click()
+    page.locator(".line-chip").nth(1).dblclick()
+    assert page.locator(".line-chip.off").count() == 3
+    page.locator(".line-chip").nth(2).click()
+    assert page.locator(".line-chip.off").count() == 2
+
+    # bertviz, in a frame that can reach nothing.
+    for name, marks in (("bertviz: heads", "#attention line"), ("bertviz: model", ".attn-line-group line, svg line")):
+        look(page, name)
+        frame = page.frame_locator("#bertviz iframe")
+        frame.locator("#vis svg").wait_for()
+        assert frame.locator(marks).count() > 50
+    look(page, "Map")
+    page.locator("#heat-map svg").wait_for()
+
+    # The table of heads opens a head; gradients and occlusion stand beside attention.
+    page.get_by_text("What each head does").click()
+    row = page.locator('#statistics-table [role="row"][data-index]').first
+    row.wait_for()
+    layer, head = (row.locator('[role="gridcell"], td').nth(i).inner_text().strip() for i in (0, 1))
+    row.locator('[data-col="2"]').click()
+    titled(page, f"layer {layer}, head {head}")
+    page.get_by_text("Is attention an explanation?").click()
+    page.click("#reasons-button")
+    page.locator("#reasons-note", has_text="occlusion").wait_for()
+    readout(page, "#occlusion-map", 1, 1)
+    readout(page, "#gradient-map", 1, 1)
+    assert "nats" in page.inner_text("#gradient-map .heat-readout")
+
+
+def test_one_head_is_worked_out_and_two_words_are_swapped(visit, site):
+    page = visit(height=1600)
+    translate(page)
+    page.click('.thumb[data-layer="2"][data-head="1"]')
+    titled(page, "Cross attention, layer 3, head 2")
+    _, place = readout(page, "#heat-map", 3, 1)
+    page.mouse.click(*place)
+    page.locator("#cell-note b[title]").first.wait_for()
+    open_view(page, "One head")
+    titled(page, "Cross attention, layer 3, head 2, query 4", "#head-steps")
+    api = Client(site, verbose=False)
+
+    def weights():
+        cells = page.locator("#head-steps .step-weight")
+        return np.array([np.float32(cell.get_attribute("title")) for cell in cells.all()])
+
+    truth = api.predict(SENTENCE, "en-de", "cross", 3, 2, 4, False, "", api_name="/attend")
+    np.testing.assert_allclose(weights(), np.float32(truth["weights"][3]), atol=2e-6)
+    assert page.locator("#head-steps .step-token").all_inner_texts()[1:] == truth["columns"]
+    page.locator("#head-steps .step-query canvas").hover()
+    assert "dimension" in page.inner_text("#head-steps .heat-readout")
+
+    scaled = weights().max()
+    page.get_by_label("Divide by √d_k").uncheck()
+    page.locator("#head-steps th", has_text="not scaled").wait_for()
+    assert weights().max() >= scaled
+    page.get_by_label("Divide by √d_k").check()
+    page.locator("#head-steps th", has_text="÷").wait_for()
+
+    page.locator("#one-kind").get_by_text("Decoder").click()
+    titled(page, "Decoder attention", "#head-steps")
+    hidden = page.locator("#head-steps .forbidden").count()
+    assert hidden > 0 and (weights()[-hidden:] == 0).all()
+    page.locator("#one-mask input").uncheck()
+    page.wait_for_function(
+        "[...document.querySelectorAll('#head-steps .forbidden .step-weight')].every(cell => Number(cell.title) > 0)"
+    )
+    choose(page, "one-layer", "1")
+    titled(page, "layer 1", "#head-steps")
+    choose(page, "one-head", "4")
+    titled(page, "head 4", "#head-steps")
+    page.click("#one-query input")
+    page.locator("#one-query").get_by_role("option").first.click()
+    titled(page, "query 1:", "#head-steps")
+
+    page.get_by_text("Where does the order of the words come from?").click()
+    page.locator("#positions canvas").hover()
+    assert "sine" in page.inner_text("#positions .heat-readout")
+    for box, option in (("swap-first", "2  man"), ("swap-second", "6  bicycle.")):
+        choose(page, box, option)
+    page.click("#swap-button")
+    page.locator("#swapped .swap-table").wait_for()
+    told = page.inner_text("#swapped")
+    assert "A bicycle. is riding a man" in told and "the same" in told and "0.0%" in told
+
+
+def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, browser, tmp_path, site):
+    page = visit()
+    translate(page, MARKUP)
+    page.click('.thumb[data-layer="3"][data-head="2"]')
+    titled(page, "Cross attention, layer 4, head 3")
+    open_view(page, "Save")
+    page.locator("#save-note", has_text="layer 4, head 3").wait_for()
+    page.click("#save-button")
+    page.locator("#saved-files a").first.wait_for()
+    files = {}
+    for link in page.locator("#saved-files a").all():
+        with page.expect_download() as download:
+            link.click()
+        name = download.value.suggested_filename
+        download.value.save_as(tmp_path / name)
+        files[name.rsplit(".", 1)[1]] = tmp_path / name
+    assert set(files) == {"png", "svg", "csv", "json", "npz", "html"}
+    truth = Client(site, verbose=False).predict(MARKUP, "en-de", "cross", 4, 3, 4, False, "", api_name="/attend")
+    weights = np.float32(truth["weights"])
+    archive = np.load(files["npz"], allow_pickle=False)
+    np.testing.assert_array_equal(archive["cross"][3, 2], weights)
+    np.testing.assert_array_equal(np.float32(json.loads(files["json"].read_text())["map"]["weights"]), weights)
+    table = list(csv.reader(io.StringIO(files["csv"].read_text())))
+    np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float32), weights)
+    assert Image.open(files["png"]).width > 200
+
+    # The saved page and the drawing, in a browser without any network.
+    context = browser.new_context(offline=True, viewport={"width": 1100, "height": 1400})
+    wrong = []
+    alone = context.new_page()
+    alone.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    alone.on("pageerror", lambda error: wrong.append(str(error)))
+    alone.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+    alone.on("request", lambda request: request.url.startswith(("file:", "data:")) or wrong.append(request.url))
+    try:
+        alone.goto(files["html"].as_uri())
+        titled(alone, "Cross attention, layer 4, head 3")
+        assert readout(alone, "#heat-map", 1, 1)[0] == weights[1, 1]
+        assert alone.locator("#planted").count() == 0 and alone.locator("img").count() == 0
+        assert "<img src=x onerror=alert(1)>" in alone.inner_text("body")
+        alone.select_option("#kind", "decoder")
+        titled(alone, "Decoder attention, layer 4")
+        alone.locator(".thumb").first.click()
+        titled(alone, "Decoder attention, layer 1, head 1")
+        alone.select_option("#look", "lines")
+        alone.locator("#lines canvas").wait_for()
+        alone.goto(files["svg"].as_uri())
+        assert alone.locator("svg").count() == 1 and alone.locator("#planted").count() == 0
+        assert wrong == []
+    finally:
+        context.close()
+
+    # Nothing chosen is one sentence.
+    for box in page.locator("#save-formats input").all():
+        box.uncheck()
+    page.click("#save-button")
+    page.locator("#save-status [role=alert]", has_text="at least one format").wait_for()
+
+
+def test_markup_is_text_in_every_view(visit):
+    page = visit()
+    translate(page, MARKUP)
+    for name in ("Lines", "bertviz: heads", "bertviz: model"):
+        look(page, name)
+        page.wait_for_timeout(700)
+        if name.startswith("bertviz"):
+            assert page.frame_locator("#bertviz iframe").locator("img, #planted").count() == 0
+    for name in ("One head", "Decoding", "What if", "Compare", "Save"):
+        open_view(page, name)
+        page.wait_for_timeout(700)
+    page.click("#tour-start")
+    page.locator(".tour-card").wait_for()
+    assert page.locator("#planted").count() == 0 and page.locator("main img[src='x']").count() == 0
+
+
+def test_the_tour_by_buttons_and_by_keys(visit):
+    page = visit()
+    translate(page, "A woman in a red dress is reading a book.")
+    page.click("#tour-start")
+    stop = lambda number: page.locator(f'.tour-card[data-stop="{number}"]').wait_for()  # noqa: E731
+    stop(1)
+    assert "▁dress" in page.inner_text(".tour-card")
+    page.click("#tour-next")
+    stop(2)
+    titled(page, "Encoder attention, layer 1")
+    page.click("#tour-back")
+    stop(1)
+    for number in range(2, 11):
+        page.locator("#tour-card").click()  # away from the fields, so that keys are the tour's
+        page.keyboard.press("ArrowRight")
+        stop(number)
+        if number == 6:
+            page.locator("#lines canvas").wait_for()
+        if number == 8:
+            page.locator("#head-steps .step-table").wait_for()
+        if number == 10:
+            page.locator("#views").get_by_role("tab", name="What if", selected=True).wait_for()
+    page.keyboard.press("ArrowLeft")
+    stop(9)
+    page.click("#tour-end")
+    page.locator("#tour-start").wait_for()
+
+
+def test_sampling_greedy_swapped_languages_and_the_list_of_models(visit):
+    page = visit()
+    assert "26 / 5,000" in (page.fill("#source-text textarea", SENTENCE) or "") + page.locator(
+        "#character-count", has_text="26 / 5,000"
+    ).inner_text()
+    page.get_by_text("Model and search").click()
+    page.locator("#search").get_by_text("Sampling").click()
+    page.locator("#temperature").wait_for()
+    set_number(page, "#temperature", 2)
+    page.fill("#sampling-seed input", "7")
+    page.locator("#sampling-seed input").press("Tab")
+
+    def drawn():
+        page.click("#translate-button")
+        titled(page, "Cross attention")
+        page.wait_for_function("document.querySelector('#translate-status').innerText.includes('tokens/s')")
+        return page.locator('#n-best [data-col="1"]').all_inner_texts()
+
+    first = drawn()
+    page.fill("#sampling-seed input", "8")
+    page.locator("#sampling-seed input").press("Tab")
+    page.click("#translate-button")
+    page.wait_for_function(
+        "first => JSON.stringify([...document.querySelectorAll('#n-best [data-col=\"1\"]')]"
+        ".map(n => n.innerText)) !== first",
+        arg=json.dumps(first, ensure_ascii=False, separators=(",", ":")),
+    )
+    page.locator("#search").get_by_text("Greedy").click()
+    page.locator("#count").wait_for(state="hidden")
+    page.click("#translate-button")
+    page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length === 1")
+    assert page.locator("#translation-model input").input_value()
+    page.click("#swap-languages")
+    page.wait_for_function(
+        "document.querySelector('#translate-status [role=alert]')"
+        " || document.querySelector('#pair input').value.startsWith('German')"
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_views_fit_a_phone(visit, dark):
+    page = visit(width=390, height=800, dark=dark)
+    translate(page)
+    look(page, "Lines")
+    page.locator("#lines canvas").wait_for()
+    open_view(page, "One head")
+    page.locator("#head-steps .step-table").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
