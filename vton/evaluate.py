@@ -30,7 +30,7 @@ from vton.synthetic import draw_pair
 from vton.warping import jacobian, match, sampling_grid, warp
 
 
-def evaluate_parser(parser: torch.nn.Module, data: Path, split: str = "val.txt", height: int = 384, limit: int = 0) -> dict:
+def evaluate_parser(parser: torch.nn.Module, data: Path, split: str = "val.txt", height: int = 320, limit: int = 0) -> dict:
     """Overlap on a folder with image/, image-parse/, openpose-json/ and, where there are any, person-mask/ and carried/.
 
     One confusion matrix over all pixels. Truth outside PARSER_GROUPS and carried pixels are ignored. `split` lists the
@@ -301,7 +301,7 @@ def main(argv: list[str] | None = None) -> int:
     one = kinds.add_parser("parser")
     one.add_argument("--data", type=Path, required=True, metavar="DIR")
     one.add_argument("--limit", type=int, default=0, help="only the first so many photographs")
-    one.add_argument("--height", type=int, default=384, help="height at which the network sees the whole photograph")
+    one.add_argument("--height", type=int, default=320, help="height at which the network sees the whole photograph")
     two = kinds.add_parser("networks")
     two.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
     two.add_argument("--count", type=int, default=48, help="pairs of each source")

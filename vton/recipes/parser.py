@@ -129,7 +129,7 @@ class ParserTask(PictureTask):
         matrix = np.zeros((20, 20), np.int64)
         for person in self.validation(self.recipe.validation):
             answer = parse(model, person.image, person.keypoints, person.person_mask,
-                           height=min(384, person.image.shape[0]), mirror=False)
+                           height=min(320, person.image.shape[0]), mirror=False)
             matrix += confusion(person.parse, answer, ~person.carried, 20)
         ious = grouped_iou(matrix, PARSER_GROUPS)
         return {"mean_iou": float(np.nanmean(list(ious.values()))), **{f"iou_{k}": float(v) for k, v in ious.items()}}
@@ -138,7 +138,7 @@ class ParserTask(PictureTask):
         rows = []
         for person in self.validation(4):
             answer = parse(self.modules["ema"], person.image, person.keypoints, person.person_mask,
-                           height=min(384, person.image.shape[0]), mirror=False)
+                           height=min(320, person.image.shape[0]), mirror=False)
             strip = [person.image, labels.colour(person.parse), labels.colour(answer)]
             rows.append([cv2.resize(p, (192, 288), interpolation=cv2.INTER_NEAREST) for p in strip])
         save_grid(folder / "parse.png", rows)
