@@ -190,34 +190,44 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         view.branch_card, view.tree,
     ]  # fmt: skip
 
-    def draw(followed: Followed, note: str, with_tree: bool = True):
+    def draw(followed: Followed, note: str, layer, cache_layer, cache_head, with_tree: bool = True):
         translator = services.translator(followed.model)
-        layers = translator.model.config.decoder_layers
+        config = translator.model.config
+        layers = config.decoder_layers
+        # What the visitor looks at stays, as far as this model has it; the last layer comes first.
+        layer = layers - 1 if layer is None else min(int(layer), layers - 1)
+        cache_layer, cache_head = min(int(cache_layer or 0), layers - 1), min(int(cache_head), config.heads - 1)
         choices = [(str(n + 1), n) for n in range(layers)]
-        heads = [("Sizes only", WHOLE_CACHE)] + [(str(n + 1), n) for n in range(translator.model.config.heads)]
+        heads = [("Sizes only", WHOLE_CACHE)] + [(str(n + 1), n) for n in range(config.heads)]
         steps = decoding_figures.steps(translator, followed.decoding)
-        weights = decoding_figures.layer_weights(followed.decoding, layers - 1)
+        weights = decoding_figures.layer_weights(followed.decoding, layer)
+        held = cache_of(followed, cache_layer, cache_head)
         found = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha) if with_tree else None
         return (
             followed,
             messages.status(note) if note else "",
             gr.update(visible=True),
-            gr.update(choices=choices, value=layers - 1),
-            gr.update(choices=choices, value=0),
-            gr.update(choices=heads, value=WHOLE_CACHE),
-            gr.update(value=steps, attention=weights, cache=None),
+            gr.update(choices=choices, value=layer),
+            gr.update(choices=choices, value=cache_layer),
+            gr.update(choices=heads, value=cache_head),
+            gr.update(value=steps, attention=weights, cache=held),
             gr.update(visible=False),
             found if with_tree else gr.skip(),
         )
 
-    def refresh(shown: Shown, search, beam, alpha, followed=None):
+    def cache_of(followed: Followed, layer: int, head: int):
+        """The cached numbers of one head, or None where only sizes are wanted."""
+        return None if head == WHOLE_CACHE else decoding_figures.cache_strip(followed.decoding, layer, head)
+
+    def refresh(shown: Shown, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
         if shown.translation is None:
             return (None, "", gr.update(visible=False), *[gr.skip()] * 6)
         beam = search_beam(search, beam)
         if followed is not None and followed.of == (identity(shown), beam, alpha):
             return [gr.skip()] * len(drawn)  # the visitor comes back: everything is as it was left
         try:
-            return draw(follow_shown(services.translator(shown.model), shown, beam, alpha), "")
+            found = follow_shown(services.translator(shown.model), shown, beam, alpha)
+            return draw(found, "", layer, cache_layer, cache_head)
         except Exception as error:
             hidden = gr.update(visible=False)
             return (None, messages.alert(messages.sentence(error)), hidden, *[gr.skip()] * 4, hidden, gr.skip())
@@ -230,9 +240,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def choose_cache(followed, layer, head):
         if followed is None:
             return gr.skip()
-        if int(head) == WHOLE_CACHE:
-            return gr.update(cache=None)
-        return gr.update(cache=decoding_figures.cache_strip(followed.decoding, int(layer), int(head)))
+        return gr.update(cache=cache_of(followed, int(layer), int(head)))
 
     def branch(followed, event: gr.EventData):
         """Another token at one step, on the cache of the tokens before it."""
@@ -271,7 +279,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return followed, messages.alert(messages.sentence(error)), gr.update(visible=True)
         return replace(followed, branch=found), drawing, gr.update(visible=True)
 
-    def adopt(followed):
+    def adopt(followed, layer, cache_layer, cache_head):
         """Follow what the branch led to."""
         if followed is None or followed.branch is None:
             return [gr.skip()] * len(drawn)
@@ -283,13 +291,15 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
                 stand_ins=before.stand_ins,
             )  # fmt: skip
             note = f"These are the steps of “{followed.branch.hypotheses[0].text}”."
-            return draw(replace(followed, decoding=decoding, branch=None), note, with_tree=False)
+            followed = replace(followed, decoding=decoding, branch=None)
+            return draw(followed, note, layer, cache_layer, cache_head, with_tree=False)
         except Exception as error:
             return (followed, messages.alert(messages.sentence(error)), *[gr.skip()] * (len(drawn) - 2))
 
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private", "show_progress": "hidden"}
-    settings = [tab.shown, tab.search, tab.beam, tab.alpha]
+    look = [view.layer, view.cache_layer, view.cache_head]
+    settings = [tab.shown, tab.search, tab.beam, tab.alpha, *look]
     on_view(tab, "decoding", refresh, [*settings, view.followed], drawn, "decoding", concurrency_id="device")
     view.layer.input(choose_layer, [view.followed, view.layer], view.steps, api_name="decoding_layer", **quiet)
     gr.on(
@@ -303,7 +313,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     branched = [view.followed, view.branch, view.branch_card]
     view.steps.branch(branch, view.followed, branched, api_name="decoding_branch", **device)
     view.tree.force(force, view.followed, branched, api_name="decoding_force", **device)
-    view.adopt.click(adopt, view.followed, drawn, api_name="decoding_adopt", **device)
+    view.adopt.click(adopt, [view.followed, *look], drawn, api_name="decoding_adopt", **device)
     view.back.click(refresh, settings, drawn, api_name="decoding_back", **device)
 
     def trace(

@@ -13,6 +13,9 @@ from transformer.intervene import Continuation, Decoding, Outcome
 from transformer.translator import Hypothesis, Translator
 
 
+MAX_RANKED = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
+
+
 def _floats(array: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode("ascii")
 
@@ -87,7 +90,7 @@ def tree(translator: Translator, found: Continuation, beam: int, alpha: float) -
         "state": [node.state for node in nodes],
         "ended": [
             [intervene.text_of(translator, c.ids, found.stand_ins), c.logprob, len(c.ids) + c.finished, c.finished]
-            for c in found.ended
+            for c in found.ended[:MAX_RANKED]
         ],
         "beam": beam,
         "alpha": alpha,

@@ -47,6 +47,11 @@ def read_switches(names: list[str], translator: Translator) -> frozenset[tuple[s
     return surgery.off
 
 
+def switch_names(surgery: Surgery) -> list[str]:
+    """The heads that are off, as the page names them."""
+    return ["/".join(map(str, place)) for place in sorted(surgery.off)]
+
+
 def make_edit(kind: str, layer: int, head: int, row: int, column: int, weight: float, renormalise: bool) -> Edit:
     """An edit as the page's controls say it; head and row may be ALL."""
     return Edit(
@@ -160,7 +165,11 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
                 OTHERS, value=True, label="Other weights of the row", min_width=230, elem_id="edit-others"
             )
             view.add = gr.Button("Set this weight", min_width=140, elem_id="edit-add")
-        gr.Markdown("Select a cell of the map to fill in its row and column.", elem_classes="hint")
+        gr.Markdown(
+            "Select a cell of the map to fill in its row and column. In cross and decoder a row is a step: once the "
+            "translation changes, the same step may choose another word.",
+            elem_classes="hint",
+        )
         view.list = gr.HTML(elem_id="edit-list")
         view.run = gr.Button("Translate again", variant="primary", elem_id="surgery-button")
         view.outcome = gr.HTML(elem_id="surgery-result")
@@ -209,20 +218,23 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         heads = attention.cross.shape[1]
         last = layers["cross"] - 1
         words = shown.translation.sentences[shown.sentence].hypotheses[shown.hypothesis].text.split()
+        # Heads that are off stay off for the next sentence; weights were set for the words of this one.
+        same_model = changes.shown is not None and changes.shown[0] == now[0]
+        surgery = Surgery(off=changes.surgery.off) if same_model else Surgery()
         return (
-            Changes(now),
+            Changes(now, surgery),
             "",
             gr.update(visible=True),
             " ".join(words[:2]),
             "",
-            gr.update(value={"layers": layers, "heads": heads}, off=[], changes=None),
+            gr.update(value={"layers": layers, "heads": heads}, off=switch_names(surgery), changes=None),
             "",
             "cross",
             gr.update(choices=[(str(n + 1), n) for n in range(layers["cross"])], value=last),
             gr.update(choices=[("All heads", ALL)] + [(str(n + 1), n) for n in range(heads)], value=ALL),
             map_of(shown, "cross", last, ALL),
             *places(shown, "cross"),
-            listing(shown, Surgery()),
+            listing(shown, surgery),
             "",
         )
 
@@ -261,9 +273,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             "alone is off: below 0, the head helped. Compare the mean attention beside it: a head may look hard at a "
             "word and still not matter."
         )
-        off = ["/".join(map(str, place)) for place in sorted(changes.surgery.off)]
         told = {kind: values.tolist() for kind, values in found.items()}
-        return gr.update(changes=told, off=off), messages.status(note)
+        return gr.update(changes=told, off=switch_names(changes.surgery)), messages.status(note)
 
     def choose_kind(shown, kind, layer, head):
         if shown.attention is None:

@@ -17,11 +17,11 @@ function section(title, note) {
   return box;
 }
 
-function strips(rows, columns) {  // a small map: one row a head, one column a token; cells are filled per step
+function strips() {  // a small map: one row a head, one column a token
   const wrap = make('div', 'decode-strip-scroll'), canvas = make('canvas', 'decode-strip'), foot = make('div', 'decode-strip-readout');
   canvas.setAttribute('role', 'img');
   wrap.append(canvas);
-  return { wrap, canvas, foot, rows, columns };
+  return { wrap, canvas, foot };
 }
 
 function paint(strip, labels, names, value, about) {  // value(row, column) -> weight, or null where the mask forbids
@@ -189,8 +189,7 @@ function show() {
       let mean = 0;
       for (let h = 0; h < heads; h += 1) mean += cross(h, t, c) / heads;
       chip.style.background = `rgb(${colour(mean)})`;
-      chip.style.color = (mean > 0.45) !== isDark() ? '#fff6ec' : isDark() ? '#2a1208' : '#40200f';
-      if (isDark()) chip.style.color = mean > 0.45 ? '#2a1208' : '#f6dcc6';
+      chip.style.color = mean > 0.45 ? (isDark() ? '#2a1208' : '#fff6ec') : isDark() ? '#f6dcc6' : '#40200f';
       chip.title = mean.toFixed(4);
     }
     parts.source.append(chip, ' ');
