@@ -7,7 +7,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torchvision.transforms.functional import gaussian_blur
 
 from vton.config import NETWORK_SIZE, SegmentationConfig
 
@@ -85,6 +84,8 @@ def upscale(scores: Tensor, size: tuple[int, int]) -> Tensor:
     The blur is given in pixels of a 1024-high picture; at other heights its sigma shrinks in proportion, so that the
     border between two classes is equally smooth.
     """
+    from torchvision.transforms.functional import gaussian_blur  # training has to do without torchvision
+
     scores = F.interpolate(scores, size, mode="bilinear", align_corners=False)
     sigma = 3 * size[0] / 1024
     radius = max(1, round(7 * size[0] / 1024))

@@ -1,4 +1,4 @@
-"""`python -m vton.train NETWORK --preset NAME --run DIR ...`: one recipe per network."""
+"""`python -m vton.train NETWORK --preset NAME --run DIR ...`: one recipe per network; `all` trains the four in turn."""
 from __future__ import annotations
 
 import sys
@@ -14,9 +14,12 @@ RECIPES = {"parser": ("vton.recipes.parser", "ParserTask", "ParserRecipe"),
 
 def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
+    if argv and argv[0] == "all":
+        from vton.train_all import main as train_all
+        return train_all(argv[1:])
     if not argv or argv[0] not in RECIPES:
-        print(f"usage: python -m vton.train {{{','.join(RECIPES)}}} --preset NAME --run DIR [--pack FILE] [--resume]",
-              file=sys.stderr)
+        print(f"usage: python -m vton.train {{{','.join(RECIPES)}}} --preset NAME --run DIR [--pack FILE] [--resume]\n"
+              "       python -m vton.train all --budget MINUTES --preset NAME --run DIR [--pack FILE]", file=sys.stderr)
         return 2
     module, task, recipe = RECIPES[argv[0]]
     module = import_module(module)

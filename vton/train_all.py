@@ -1,0 +1,120 @@
+"""`python -m vton.train all --budget MINUTES --pack FILE --run DIR --preset NAME`: the four networks in a given time.
+
+Each network gets its share of the budget. A few updates are timed first, so that the learning rate's schedule ends with
+the share. The same command goes on where it was stopped; a larger budget goes on where the smaller one ended. DIR/weights
+is a model folder for `TryOn.from_pretrained` when all are done.
+
+Nothing is needed but torch, numpy, opencv, pillow, safetensors and accelerate, and the packed file.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from training.command import launch, timing
+from training.run import Run
+from vton.train import RECIPES
+
+SHARES = {"parser": 0.25, "segmentation": 0.2, "matching": 0.15, "alias": 0.4}  # of the budget, in this order
+TRAINING = 0.9  # share of the time that is spent on updates; the rest goes to evaluations, samples and checkpoints
+TIMED = 5  # updates
+
+
+def parts(network: str):
+    """Task class, recipe class and presets of a network's recipe."""
+    module, task, recipe = RECIPES[network]
+    module = import_module(module)
+    return getattr(module, task), getattr(module, recipe), module.PRESETS
+
+
+def perceptual_features(parser: Path) -> str:
+    """What ALIAS's perceptual loss looks through: "vgg19" where its weights can be had, else the trained parser."""
+    from vton.recipes.alias import feature_network
+    try:
+        feature_network("vgg19")
+        return "vgg19"
+    except (ValueError, ImportError):
+        return str(parser)
+
+
+def steps_for(run: Run, build, recipe, minutes: float) -> int:
+    """Updates in all that fit into `minutes` over all resumes, at the speed of this machine."""
+    logs = [event for event in run.events() if event["event"] == "log"]
+    if logs:
+        return max(1, round(logs[-1]["step"] * minutes / recipe.max_minutes))
+    seconds = timing(build, recipe, TIMED)["seconds_per_step"]
+    return max(1, int(TRAINING * 60 * minutes / seconds))
+
+
+def last_event(run: Run) -> dict:
+    """The newest line of a run's log; empty if there is none."""
+    event: dict = {}
+    for event in run.events():
+        pass
+    return event
+
+
+def train_one(network: str, folder: Path, minutes: float, preset: str, fields: list[str]) -> str:
+    """Trains one network for its minutes and exports it; returns 'done', 'stopped' (by a person) or 'failed'."""
+    task, recipe_class, presets = parts(network)
+    preset = preset if preset in presets else "lite-gpu"  # the parser is not the paper's
+    run, weights, fields = Run(folder / network), folder / "weights" / network, list(fields)
+    names = set(recipe_class.__dataclass_fields__)
+    saved = run.recipe() if (run.folder / "recipe.json").exists() else {}
+    ended = last_event(run)
+    if saved and saved["max_minutes"] == minutes and weights.exists() and (
+            ended.get("event") == "finished" or "reason" in ended):
+        print(f"{network}: done", flush=True)
+        return "done"
+    if network == "alias" and "--features" not in fields and presets[preset].get("perceptual", 1):
+        fields += ["--features", saved.get("features") or perceptual_features(folder / "weights" / "parser")]
+    if not saved or saved["max_minutes"] != minutes:
+        given = {name[2:].replace("-", "_"): value for name, value in zip(fields[::2], fields[1::2])}
+        start = {k: v for k, v in saved.items() if k in names} or {**presets[preset], **convert(recipe_class, given)}
+        fields += ["--steps", str(steps_for(run, task, recipe_class(**start), minutes))]
+    print(f"{network}: {minutes:.1f} minutes, {' '.join(fields)}", flush=True)
+    arguments = ["--preset", preset, "--run", str(run.folder), "--resume", "--export", str(weights),
+                 "--max-minutes", str(minutes), *fields]
+    if launch(task, recipe_class, presets, arguments, description=f"Trains the {network} network."):
+        return "failed"
+    ended = last_event(run)
+    return "stopped" if ended.get("event") == "stopped" and "reason" not in ended else "done"
+
+
+def convert(recipe_class: type, given: dict[str, str]) -> dict:
+    """Fields from the command line as numbers where the recipe has numbers."""
+    defaults = recipe_class()
+    return {k: type(getattr(defaults, k))(v) for k, v in given.items()}
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m vton.train all", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget", type=float, required=True, metavar="MINUTES", help="for all networks and resumes")
+    parser.add_argument("--run", type=Path, required=True, metavar="DIR", help="each network's run folder goes below it")
+    parser.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people")
+    parser.add_argument("--preset", default="lite-gpu", choices=("lite-cpu", "lite-gpu", "paper", "drawn"))
+    parser.add_argument("--features", metavar="NAME", help="for ALIAS's perceptual loss: vgg19, or the folder of a trained "
+                        "parser; default: vgg19 where it can be had, else the parser trained here")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(argv)
+    if not 0 < options.budget < float("inf"):
+        parser.error("--budget must be more than 0 minutes.")
+    if options.pack and not options.pack.is_file():
+        print(f"error: There is no packed file '{options.pack.name}'; make one with python -m vton.data.",
+              file=sys.stderr)
+        return 2
+    for network, share in SHARES.items():
+        fields = ["--seed", str(options.seed)] + (["--pack", str(options.pack)] if options.pack else [])
+        if network == "alias" and options.features:
+            fields += ["--features", options.features]
+        outcome = train_one(network, options.run, round(options.budget * share, 4), options.preset, fields)
+        if outcome == "failed":
+            return 2
+        if outcome == "stopped":
+            print(f"stopped in {network}; the same command goes on", flush=True)
+            return 0
+    print(options.run / "weights", flush=True)
+    return 0
