@@ -1,4 +1,4 @@
-"""Another sleeve for a predicted segmentation: a rule on the joints, a start for a correction by hand (not in the paper)."""
+"""The length of the sleeves on a predicted segmentation: a rule on the joints (not in the paper; it can be switched off)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ KINDS = ("none", "short", "long")
 # Where the sleeve ends, along shoulder (0), elbow (1) and wrist (2).
 ENDS = {"none": 0.12, "short": 0.8, "long": 2.0}
 REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
+BARE = 0.15  # share of an arm that may stay skin under a long sleeve
 UPPER = labels.SEGMENTATION.index("upper")
 # Class of the arm, then its shoulder, elbow and wrist in BODY_25.
 ARMS = ((labels.SEGMENTATION.index("left arm"), (5, 6, 7)), (labels.SEGMENTATION.index("right arm"), (2, 3, 4)))
@@ -34,11 +35,30 @@ def along_arm(keypoints: np.ndarray, joints: tuple[int, int, int], size: tuple[i
     return np.where(first, upper.clip(0, 1), 1 + lower.clip(min=0)), np.where(first, upper_distance, lower_distance)
 
 
-def with_sleeves(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> np.ndarray:
+def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, long: bool) -> tuple[int, ...]:
+    """The arms that a long sleeve ought to cover and the prediction leaves bare in part, as their classes.
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; long: the garment's sleeves look long; without, none.
+    """
+    found, bare = present(keypoints), []
+    for arm, joints in ARMS if long else ():
+        if not found[list(joints)].all():
+            continue
+        place, distance = along_arm(keypoints, joints, segmentation.shape)
+        near = (distance < REACH) & (place > ENDS["none"]) & (place < 1.8)
+        skin, cloth = (near & (segmentation == arm)).sum(), (near & (segmentation == UPPER)).sum()
+        if skin > BARE * (skin + cloth):
+            bare.append(arm)
+    return tuple(bare)
+
+
+def set_length(
+    segmentation: np.ndarray, keypoints: np.ndarray, kind: str, arms: tuple[int, ...] = tuple(arm for arm, _ in ARMS)
+) -> np.ndarray:
     """The predicted segmentation with sleeves of another kind; trunk, hands and everything else stay.
 
-    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; kind: "none", "short" or "long". An arm whose elbow or
-    wrist is missing stays as it is. Raises ValueError for another kind.
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; kind: "none", "short" or "long"; arms: classes of the
+    arms that change. An arm whose elbow or wrist is missing stays as it is. Raises ValueError for another kind.
     """
     if kind not in KINDS:
         raise ValueError(f"Sleeves are {', '.join(KINDS)}; not '{kind}'.")
@@ -46,7 +66,7 @@ def with_sleeves(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> 
     found = present(keypoints)
     trunk = _trunk(keypoints, found, changed.shape)
     for arm, joints in ARMS:
-        if not found[list(joints)].all():
+        if arm not in arms or not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, changed.shape)
         near = distance < REACH

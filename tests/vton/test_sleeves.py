@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vton.labels import SEGMENTATION, lip_to_13
-from vton.sleeves import with_sleeves
+from vton.sleeves import half_covered, set_length
 from vton.synthetic import draw_pair
 
 UPPER, LEFT, RIGHT = (SEGMENTATION.index(name) for name in ("upper", "left arm", "right arm"))
@@ -27,7 +27,7 @@ def figure(sleeve_end):
 def test_the_sleeve_ends_where_its_kind_ends(start):
     map_, keypoints = figure(start)
     for kind, end in (("none", 4), ("short", 24), ("long", 60)):
-        made = with_sleeves(map_, keypoints, kind)
+        made = set_length(map_, keypoints, kind)
         for row, step in ((45, 1), (45, -1)):
             shoulder = 125 if step > 0 else 75
             sleeve = [made[row, shoulder + step * (i + 7)] for i in range(55)]
@@ -35,13 +35,13 @@ def test_the_sleeve_ends_where_its_kind_ends(start):
         assert made[45, 6] == RIGHT and made[45, 194] == LEFT  # the hands
         np.testing.assert_array_equal(made[60:], map_[60:])  # the trunk
     with pytest.raises(ValueError, match="none, short, long"):
-        with_sleeves(map_, keypoints, "puffed")
+        set_length(map_, keypoints, "puffed")
 
 
 def test_an_arm_that_is_cut_off_stays_as_it_is():
     map_, keypoints = figure(25)
     keypoints[4] = 0
-    made = with_sleeves(map_, keypoints, "long")
+    made = set_length(map_, keypoints, "long")
     np.testing.assert_array_equal(made[:, :100], map_[:, :100])
     assert (made[:, 100:] != map_[:, 100:]).any()
 
@@ -50,6 +50,18 @@ def test_on_drawn_people_more_sleeve_is_more_cloth():
     for seed in (2, 5):
         pair = draw_pair(seed, size=(256, 192), sleeves="short", pose="down")
         map_ = lip_to_13(pair.parse)
-        area = [(with_sleeves(map_, pair.keypoints, kind) == UPPER).sum() for kind in ("none", "short", "long")]
+        area = [(set_length(map_, pair.keypoints, kind) == UPPER).sum() for kind in ("none", "short", "long")]
         assert area[0] < area[1] < area[2]
-        assert (with_sleeves(map_, pair.keypoints, "short") == map_).mean() > 0.97
+        assert (set_length(map_, pair.keypoints, "short") == map_).mean() > 0.97
+
+
+def test_a_long_sleeve_that_is_left_bare_is_noticed_and_drawn_on_that_arm_alone():
+    map_, keypoints = figure(60)
+    assert half_covered(map_, keypoints, True) == ()
+    map_[38:53, 150:185] = LEFT  # bare from the elbow on
+    assert half_covered(map_, keypoints, True) == (LEFT,) and half_covered(map_, keypoints, False) == ()
+    made = set_length(map_, keypoints, "long", (LEFT,))
+    assert (made[45, 150:183] == UPPER).all() and half_covered(made, keypoints, True) == ()
+    shorter = set_length(map_, keypoints, "none", (RIGHT,))
+    np.testing.assert_array_equal(shorter[:, 100:], map_[:, 100:])
+    assert (shorter[:, :70] != map_[:, :70]).any()
