@@ -40,7 +40,7 @@ def head_title(kind: str, layer: int, head: int | str) -> str:
 def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool = False) -> dict:
     """The large heat map of one choice, ready for the page."""
     found = interpret.attention_map(attention, kind, layer, head, without_ends)
-    value = figures.heat_map(
+    return figures.heat_map(
         found.weights,
         found.rows,
         found.columns,
@@ -48,7 +48,6 @@ def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_end
         f"queries: {QUERIES[kind]}",
         f"keys: {KEYS[kind]}",
     )
-    return {**value, "clickable": True}
 
 
 def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False) -> dict:
@@ -135,17 +134,15 @@ def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
 
 
 def heat(elem_id: str, clickable: bool = False) -> gr.HTML:
-    """An empty large map. clickable: a click on a cell triggers `cell` with its row and column; an update of any of the
-    component's own properties has to name it again, or its value does ("clickable": True)."""
+    """An empty large map. clickable: a click on a cell triggers `cell` with its row and column."""
     return gr.HTML(
         None,
         html_template='<div class="heat"></div>',
         js_on_load=theme.script("heat_map.js"),
         stretch=False,
         threshold=0,
-        clickable=clickable,
         elem_id=elem_id,
-        elem_classes="card heat-card",
+        elem_classes=["card", "heat-card"] + ["clickable"] * clickable,
     )
 
 
@@ -266,6 +263,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         values = [hidden, "", hidden, hidden]
         if look == "map":
             value = draw_map(shown.attention, kind, layer, head, ends)
+            value["hint"] = "Point at a cell to read its weight; click it for every head."
             values[0] = gr.update(value=value, stretch=stretched, threshold=least, visible=True)
         elif look == "lines":
             one = head if isinstance(head, int) else -1

@@ -17,7 +17,7 @@ function draw() {
   if (!value || !value.rows) return;
   const weights = floats(value.weights), R = value.rows.length, C = value.columns.length;
   // Fixed from 0 to 1, so that two maps can be compared, unless the visitor asks for more contrast.
-  const clickable = value.clickable || props.clickable;
+  const clickable = element.closest('.clickable');
   const raw = value.raw ? floats(value.raw) : null;
   const threshold = props.threshold || 0;
   const most = props.stretch ? Math.max(weights.reduce((a, b) => Math.max(a, b), 0), 1e-6) : 1;
@@ -108,7 +108,7 @@ function draw() {
   const readout = document.createElement('div');
   readout.className = 'heat-readout';
   readout.setAttribute('aria-live', 'polite');
-  readout.textContent = 'Point at a cell to read its weight' + (clickable ? '; click it for every head.' : '.');
+  readout.textContent = value.hint || 'Point at a cell to read its weight.';
   const scale = document.createElement('div');
   scale.className = 'heat-scale';
   const bar = document.createElement('span');
