@@ -32,6 +32,13 @@ SHOW_CORRECTED = """() => {
   if (results && !document.querySelector('#tryon-progress [role=alert]')) results.scrollIntoView({ behavior: 'smooth', block: 'start' });
 }"""
 NORMS = [("ALIAS (the paper's)", "alias"), ("Instance (VITON-HD*)", "instance")]
+SLEEVE_LABELS = [
+    ("As the garment looks", "auto"),
+    ("As the network predicts", "predicted"),
+    ("None", "none"),
+    ("To the elbow", "short"),
+    ("To the wrist", "long"),
+]
 VIEWS = ("steps", "look", "correct", "warp", "compare", "several")
 example_pairs = work.example_pairs
 
@@ -134,16 +141,16 @@ def _inputs(tab: SimpleNamespace, services: Services) -> None:
             tab.grid = gr.Dropdown(
                 [(f"{n} × {n}", n) for n in GRIDS], value=GRIDS[0], label="Control points", min_width=110, elem_id="grid"
             )
+            tab.sleeves = gr.Dropdown(SLEEVE_LABELS, value="auto", label="Sleeves of the garment", min_width=150, elem_id="sleeves")
         with gr.Row():
             tab.noise = gr.Checkbox(True, label="Noise", min_width=90, elem_id="noise")
-            tab.detail = gr.Checkbox(True, label="Carry fine detail", min_width=140, elem_id="detail")
-            tab.stop = gr.Checkbox(
-                False,
-                label="Maps first",
-                info="Stop before the slow synthesis, look at the maps, correct them, go on.",
-                min_width=220,
-                elem_id="maps-first",
-            )
+            tab.detail = gr.Checkbox(True, label="Colours and detail from the photos", min_width=190, elem_id="detail")
+        tab.stop = gr.Checkbox(
+            False,
+            label="Maps first",
+            info="Stop before the slow synthesis, look at the maps, correct them, go on.",
+            elem_id="maps-first",
+        )
         tab.saved = gr.File(
             label="Open a saved try-on (its zip, or settings.json)", file_types=[".zip", ".json"], height=110, elem_id="saved"
         )
@@ -212,7 +219,7 @@ def _steps(tab: SimpleNamespace) -> None:
                     tab.legends[name] = gr.HTML(elem_id=f"legend-{name}")
 
 
-def _canvas(name: str, paint: bool) -> gr.HTML:
+def _canvas(name: str) -> gr.HTML:
     return gr.HTML(
         None,
         html_template='<div class="label-canvas"></div>',
@@ -230,7 +237,7 @@ def _look(tab: SimpleNamespace) -> None:
         label="Map",
         elem_id="look-map",
     )
-    tab.look_view = _canvas("look-view", False)
+    tab.look_view = _canvas("look-view")
 
 
 def _correct(tab: SimpleNamespace) -> None:
@@ -243,7 +250,13 @@ def _correct(tab: SimpleNamespace) -> None:
         label="Map to correct",
         elem_id="paint-map",
     )
-    tab.painter = _canvas("painter", True)
+    tab.painter = _canvas("painter")
+    with gr.Row(elem_classes="sleeves-row"):
+        gr.Markdown("Sleeves by rule, in the predicted segmentation:", elem_classes="hint")
+        tab.sleeve_buttons = {
+            kind: gr.Button(title, size="sm", min_width=90, elem_id=f"sleeves-{kind}")
+            for kind, title in (("none", "None"), ("short", "To the elbow"), ("long", "To the wrist"))
+        }
     with gr.Accordion("Correct it in another program", open=False, elem_id="tryon-elsewhere"):
         gr.Markdown(
             "The file is a PNG whose pixels are the labels themselves. Keep its size, save it as PNG and without smoothing.",
@@ -362,15 +375,16 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         *tab.legends.values(),
     ]
     outputs = [tab.result, tab.history, tab.key, tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.results, *shown]
-    settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.model]
+    settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.sleeves, tab.model]
     inputs = [tab.person, tab.garment, *settings]
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
     buttons_busy = (gr.update(interactive=False), gr.update(visible=True))
     skipped = [gr.skip() for _ in shown]
 
-    def options_of(person, garment, size, seed, fit, norm, noise, detail, grid):
+    def options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves):
         checked = work.check_inputs(person, garment, size, seed)
-        return {**checked, "fit": bool(fit), "norm": norm, "noise": bool(noise), "detail": bool(detail), "grid": int(grid or GRIDS[0])}
+        return {**checked, "fit": bool(fit), "norm": norm, "noise": bool(noise), "detail": bool(detail), "grid": int(grid or GRIDS[0]),
+                "sleeves": sleeves or "auto"}
 
     def presented(result, history, model, folder):
         """Values of `shown` for a record; its files lie in `folder` until Gradio has copied them."""
@@ -462,9 +476,9 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         alert = messages.alert(messages.sentence(error))
         return (*[gr.skip()] * 4, alert, alert, *buttons_idle, gr.skip(), *skipped)
 
-    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, model, stop):
+    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, model, stop):
         try:
-            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid)
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves)
         except ValueError as error:
             yield refused(error)
             return
@@ -497,6 +511,14 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             yield refused(error)
             return
         yield from corrected(result, history, model, stop, tryon_figures.PAINTED[name][1], value)
+
+    def sleeves_page(result, history, model, stop, kind):
+        try:
+            value = work.sleeves(result, kind)
+        except ValueError as error:
+            yield refused(error)
+            return
+        yield from corrected(result, history, model, stop, "segmentation", value)
 
     def warp_page(result, history, model, stop, event: gr.EventData):
         try:
@@ -545,7 +567,8 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             known = record.read_settings(file)
             o, model = known["options"], str(known.get("model") or "")
             offered = {key for _, key in services.tryons()}
-            chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, model if model in offered else gr.skip()]
+            chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, o.sleeves,
+                      model if model in offered else gr.skip()]
             remark = "" if model in offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
             if str(file).endswith(".json"):
                 yield (gr.skip(), gr.skip(), *chosen, *[gr.skip()] * 4, messages.status(
@@ -658,7 +681,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             archive = work.write_zip(paths, result, model, Path(folder) / "try-on.zip")
             yield [*(paths[name] for name in work.shown_maps(result)), archive], record.settings(result)
 
-    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, model):
+    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, model):
         """Put a garment on a person.
 
         Args:
@@ -669,21 +692,22 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             fit: fit the warp's control points to the predicted cloth region
             norm: alias, or instance for VITON-HD*
             noise: give both generators their noise
-            detail: carry the garment's fine detail into the final picture
+            detail: bring colours and fine detail, background and skin tone from the photos into the final picture
             grid: control points along a side of the spline, 5 or 10
+            sleeves: auto, predicted (by the network alone), none, short or long
             model: key of the networks
 
         Returns:
             every map as a PNG file named by its stage and one zip with arrays, and the settings with time per stage
         """
         try:
-            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid)
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves)
             *_, result = services.stream_tryon(person, garment, model, **options)
             yield from handed_over(result, model)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
 
-    def try_on_stage(person, garment, saved, name, edited, until, size, seed, fit, norm, noise, detail, grid, model):
+    def try_on_stage(person, garment, saved, name, edited, until, size, seed, fit, norm, noise, detail, grid, sleeves, model):
         """Run a try-on up to a stage, or go on from a saved one, with a corrected map if there is one.
 
         Args:
@@ -698,8 +722,9 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             fit: fit the warp's control points to the predicted cloth region
             norm: alias, or instance for VITON-HD*
             noise: give both generators their noise
-            detail: carry the garment's fine detail into the final picture
+            detail: bring colours and fine detail, background and skin tone from the photos into the final picture
             grid: control points along a side of the spline, 5 or 10
+            sleeves: auto, predicted (by the network alone), none, short or long
             model: key of the networks
 
         Returns:
@@ -718,7 +743,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                     stage = work.next_stage(before)
                     *_, result = services.stream_on_tryon(lambda t, on_stage: t.resume(before, stage, on_stage, until), model)
             else:
-                options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid)
+                options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves)
                 *_, result = services.stream_tryon(person, garment, model, until=until, **options)
             yield from handed_over(result, model)
         except Exception as error:
@@ -755,6 +780,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         ("correct", tab.painter.apply, correct_page, common),
         ("upload_map", tab.paint_in.upload, upload_page, [*common, tab.paint, tab.paint_in]),
         ("move_warp", tab.points.apply, warp_page, common),
+        *[(f"sleeves_{kind}", button.click, partial(sleeves_page, kind=kind), common) for kind, button in tab.sleeve_buttons.items()],
     ):
         event = trigger(handler, given, outputs, api_name=name, **at_device)
         event.success(None, js=SHOW_CORRECTED, api_visibility="private", api_name=f"show_{name}")

@@ -12,6 +12,7 @@ import numpy as np
 
 from ui import figures
 from vton import labels
+from vton.garment import sleeves
 from vton.maps import MAPS
 from vton.pipeline import STAGES
 from vton.record import LABEL_MAPS, label_png, png
@@ -54,7 +55,10 @@ def caption(result: Any, name: str) -> str:
     if name == "misalignment":
         parts.append(f"{100 * result.misaligned_share:.1f} % of the predicted cloth")
     if name == "garment_mask" and result.garment_cut is not None:
-        parts.append(f"cut out by {'hand' if result.garment_cut.method == 'painted' else result.garment_cut.method}")
+        parts.append({"painted": "painted by hand", "alpha": "cut out by its transparency", "uniform": "cut out from a plain background",
+                      "grabcut": "cut out by colour"}[result.garment_cut.method])
+    if name == "garment":
+        parts.append({"none": "no sleeves", "short": "short sleeves", "long": "long sleeves"}[sleeves(result.cloth_mask)])
     edited = {"garment_mask": "painted_mask", "garment": "painted_mask", "agnostic_map": "parse_agnostic", "warped_cloth": "control_points"}
     if edited.get(name, name) in result.corrected:
         parts.append("<b>corrected</b>")

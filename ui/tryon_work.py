@@ -13,6 +13,7 @@ from ui.services import Services
 from vton import contact_sheet, garment, photo, pose, record
 from vton.maps import MAPS
 from vton.pipeline import SIZES, STAGES
+from vton.sleeves import set_length
 
 MAX_SEED = 2**31 - 1
 MAX_SEVERAL = 6
@@ -21,7 +22,7 @@ SIZE_LABELS = [
     for (height, width), remark in zip(SIZES, (", quick", "", ", slow"), strict=True)
 ]
 GONE = "The result has been cleared away; run the try-on again first."
-BASELINE = "Baseline: the warped garment pasted on the agnostic image"
+BASELINE = "Baseline: warped garment, pasted"
 
 
 class Comparison(NamedTuple):
@@ -178,7 +179,7 @@ def several(services: Services, result: Any, files: list[str] | None, kind: str,
                 else:
                     o = result.options
                     made = networks.run(file, result.garment_photo, size=o.size, seed=o.seed, fit=o.fit, norm=o.norm, noise=o.noise,
-                                        detail=o.detail, grid=o.grid, painted_mask=result.painted_mask)
+                                        detail=o.detail, grid=o.grid, sleeves=o.sleeves, painted_mask=result.painted_mask)
             around = [photo.crop(picture, made.frame, made.options.size) for picture in (made.photo, made.result)]
             cells = tuple(contact_sheet.fitted(picture, cell) for picture in (around[0], made.garment_photo, made.pasted, around[1]))
             yield contact_sheet.Row(name, cells, f"{100 * made.misaligned_share:.1f} % open"), made.result
@@ -186,6 +187,13 @@ def several(services: Services, result: Any, files: list[str] | None, kind: str,
             given = result.photo if kind == "garments" else result.garment_photo
             cells = [contact_sheet.given(file, cell), contact_sheet.fitted(given, cell)]
             yield contact_sheet.Row(name, tuple(cells[::-1] if kind == "garments" else cells), "", " ".join(str(error).split())), None
+
+
+def sleeves(result: Any, kind: str) -> np.ndarray:
+    """The predicted segmentation of a record with sleeves of another kind. Raises ValueError when there is none yet."""
+    if result is None or result.segmentation is None:
+        raise ValueError(GONE)
+    return set_length(result.segmentation, result.keypoints, kind)
 
 
 def sheet(rows: list[contact_sheet.Row]) -> np.ndarray:

@@ -187,6 +187,14 @@ def test_correct_and_continue(visit, tmp_path):
     page.click("#tryon-reset")
     page.locator("#tryon-reset").wait_for(state="hidden")
 
+    # Sleeves by rule: a start for what one would paint by hand.
+    page.click("#sleeves-long")
+    page.locator("#tryon-undo").wait_for(timeout=120_000)
+    longer, _ = saved(download(page, "#download-zip", tmp_path / "longer.zip"))
+    assert (longer["segmentation"] == 3).sum() > (first["segmentation"] == 3).sum()
+    page.click("#tryon-undo")
+    page.locator("#tryon-undo").wait_for(state="hidden")
+
     # A control point is dragged; the preview says how much stays open, then the run goes on.
     page.get_by_role("tab", name="Move the warp").click()
     note = page.locator("#control-points .warp-note")

@@ -231,6 +231,12 @@ def test_facts_under_a_map_name_stage_shape_time_and_correction(record):
     assert "%" in tryon_figures.caption(record, "misalignment")
 
 
+def test_sleeves_by_rule_need_a_prediction(record):
+    assert tryon_work.sleeves(record, "short").shape == record.segmentation.shape
+    with pytest.raises(ValueError, match="run the try-on again"):
+        tryon_work.sleeves(dataclasses.replace(record, segmentation=None), "short")
+
+
 def test_symbols_become_html():
     assert tryon_figures.symbol("W(c_m, θ)") == "W(c<sub>m</sub>, θ)"
     assert tryon_figures.symbol("Ŝ_div") == "Ŝ<sub>div</sub>" and tryon_figures.symbol("a<b") == "a&lt;b"
