@@ -31,9 +31,16 @@ def read_state(file: Path) -> dict[str, Tensor]:
     if not file.is_file():
         raise FileNotFoundError(f"There is no {file.name} in '{file.parent.name}'; the released files are {', '.join(FILES.values())}.")
     size = file.stat().st_size
+    with open(file, "rb") as opened:
+        if opened.read(64).lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+            raise ValueError(f"{file.name} is a web page, not a checkpoint: the download asked for a confirmation; open its "
+                             "link in a browser.")
     try:
         state = torch.load(file, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
+    except pickle.UnpicklingError as error:
+        if "truncated" in str(error):  # the format before torch 1.6
+            raise ValueError(f"{file.name} is damaged or only partly downloaded ({size / 2**20:.1f} MiB); download it "
+                             "again.") from None
         raise ValueError(f"{file.name} holds more than tensors, or is no checkpoint at all; it was not opened.") from None
     except (RuntimeError, EOFError, OSError, zipfile.BadZipFile, ValueError, KeyError):
         raise ValueError(f"{file.name} is damaged or only partly downloaded ({size / 2**20:.1f} MiB); download it again.") from None

@@ -9,6 +9,7 @@ A pack holds the encoded pictures, so it is small and quick to read: `python -m 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import zipfile
 from dataclasses import dataclass
@@ -100,7 +101,19 @@ def pack(people: Path, garments: Path | None, out: Path, height: int = 432, garm
         people: folder with image/, image-parse/, openpose-json/, person-mask/, carried/, viton_crop.tsv, train.txt, val.txt.
         garments: folder with cloth/ and cloth-mask/, or None.
         height: height of the packed photographs in pixels.
+
+    Raises FileNotFoundError or ValueError with one sentence for a missing folder or list and when nothing can be packed;
+    then no file is written.
     """
+    for folder in ("image", "image-parse", "openpose-json", "person-mask", "carried"):
+        if not (people / folder).is_dir():
+            raise FileNotFoundError(f"'{people.name}' has no folder {folder}.")
+    for file in ("viton_crop.tsv", "train.txt", "val.txt"):
+        if not (people / file).is_file():
+            raise FileNotFoundError(f"'{people.name}' has no file {file}.")
+    for folder in ("cloth", "cloth-mask") if garments else ():
+        if not (garments / folder).is_dir():
+            raise FileNotFoundError(f"'{garments.name}' has no folder {folder}.")
     arrays: dict[str, list] = {k: [] for k in ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")}
     names, splits, keypoints, frames, products, skipped = [], [], [], [], [], []
     boxes = {row.split("\t")[0]: [float(v) for v in row.split("\t")[1:5]]
@@ -119,6 +132,11 @@ def pack(people: Path, garments: Path | None, out: Path, height: int = 432, garm
                     raise ValueError(f"picture {image.shape[:2]} and parse {parse.shape} differ in size")
                 if parse.max() > 19:
                     raise ValueError(f"the parse holds label {parse.max()}, the largest known is 19")
+                for folder, other in (("person-mask", mask), ("carried", carried)):
+                    if other.shape != parse.shape:
+                        raise ValueError(f"picture {parse.shape} and {folder} {other.shape} differ in size")
+                if name not in boxes:
+                    raise ValueError("viton_crop.tsv holds no frame for it")
             except (ValueError, OSError) as error:
                 skipped.append(f"{name}: {error}")
                 continue
@@ -142,13 +160,21 @@ def pack(people: Path, garments: Path | None, out: Path, height: int = 432, garm
         products.append(file.stem)
         arrays["cloth"].append(_encode(".jpg", cv2.resize(cloth, size, interpolation=cv2.INTER_AREA), 85))
         arrays["cloth_mask"].append(_encode(".png", cv2.resize(mask, size, interpolation=cv2.INTER_AREA)))
+    if not names:
+        reason = f"; the first reason: {skipped[0]}" if skipped else ": train.txt and val.txt hold no names"
+        raise ValueError(f"No photograph of '{people.name}' can be packed{reason}.")
     stored = {"names": np.array(names), "split": np.array(splits), "products": np.array(products, dtype=str),
               "keypoints": np.array(keypoints, np.float32), "frame": np.array(frames, np.float32)}
     for kind, blobs in arrays.items():
         stored[kind] = np.concatenate(blobs) if blobs else np.zeros(0, np.uint8)
         stored[f"{kind}_ends"] = np.cumsum([len(b) for b in blobs], dtype=np.int64)
     out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(out, **stored)
+    part = out.with_suffix(".part.npz")
+    try:  # whole or not at all
+        np.savez(part, **stored)
+        os.replace(part, out)
+    finally:
+        part.unlink(missing_ok=True)
     return {"people": len(names), "garments": len(products), "skipped": skipped}
 
 

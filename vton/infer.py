@@ -2,11 +2,13 @@
 
     python -m vton.infer --checkpoints DIR --data ROOT/test --pairs ROOT/test_pairs.txt --out DIR [--noise 0]
 
-Everything is computed at 1024x768. Pictures are written lossless as <person number>_<cloth stem>.png.
+Everything is computed at 1024x768. Pictures are written lossless as <person number>_<cloth stem>.png. All pairs are
+looked through before the first is dressed: what is wrong with one is said at once, and then nothing is written.
 """
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ import cv2
 import numpy as np
 import torch
 from torch import Tensor, nn
+from PIL import Image
 from torch.nn import functional as F
 
 from vton import labels, pose
@@ -84,22 +87,45 @@ def sample_files(folders: dict[str, Path], person: str, cloth: str) -> dict[str,
     return files
 
 
+def check_sample(files: dict[str, Path]) -> None:
+    """Looks at a pair's files without decoding the photographs. ValueError names the file and says what is wrong."""
+    def size(kind):
+        try:
+            with Image.open(files[kind]) as picture:
+                return picture.height, picture.width
+        except OSError:
+            raise ValueError(f"{files[kind].parent.name}/{files[kind].name} cannot be read as a picture.") from None
+
+    def same_size(kind, other, what):
+        (h, w), (h2, w2) = size(kind), size(other)
+        if (h, w) != (h2, w2):
+            raise ValueError(f"{files[kind].parent.name}/{files[kind].name} has size {h}x{w}, its {what} {h2}x{w2}.")
+    same_size("parse", "image", "photograph")
+    same_size("cloth_mask", "cloth", "picture")
+    size("pose")
+    parse = read_label_png(files["parse"])
+    if parse.max() > 19:
+        raise ValueError(f"{files['parse'].parent.name}/{files['parse'].name} holds label {parse.max()}; a parse holds the "
+                         "labels 0 to 19.")
+    keypoints, name = pose.load_openpose_json(files["keypoints"]), files["keypoints"].name
+    for what, pair in (("shoulders", (2, 5)), ("hips", (9, 12))):
+        if not pose.present(keypoints)[list(pair)].all():
+            raise ValueError(f"{name} does not hold both {what}; the person cannot be dressed.")
+        if np.abs(keypoints[pair[0], :2] - keypoints[pair[1], :2]).max() < 1:
+            raise ValueError(f"{name} has both {what} in one place; the person cannot be dressed.")
+
+
 def read_sample(files: dict[str, Path]) -> Sample:
     """Reads a pair. ValueError names the file and what is wrong with it."""
+    check_sample(files)
+
     def picture(kind):
         image = cv2.imread(str(files[kind]))
         if image is None:
             raise ValueError(f"{files[kind].parent.name}/{files[kind].name} cannot be read as a picture.")
         return image[..., ::-1]
 
-    person, parse = picture("image"), read_label_png(files["parse"])
-    if parse.shape != person.shape[:2]:
-        raise ValueError(f"{files['parse'].name} has size {parse.shape[0]}x{parse.shape[1]}, its photograph {person.shape[0]}x{person.shape[1]}.")
-    if parse.max() > 19:
-        raise ValueError(f"{files['parse'].name} holds label {parse.max()}; a parse holds the labels 0 to 19.")
-    keypoints = pose.load_openpose_json(files["keypoints"])
-    if not pose.present(keypoints)[[2, 5]].all():
-        raise ValueError(f"{files['keypoints'].name} has no shoulders; the pair cannot be dressed.")
+    person, parse, keypoints = picture("image"), read_label_png(files["parse"]), pose.load_openpose_json(files["keypoints"])
     keypoints[:, :2] *= (SIZE[1] / person.shape[1], SIZE[0] / person.shape[0])
 
     def fit(image, nearest=False):
@@ -137,6 +163,24 @@ def synthesise(networks: dict[str, nn.Module], sample: Sample, seed: int | None 
     return ((picture[0].clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).permute(1, 2, 0).cpu().numpy()
 
 
+def result_name(person: str, cloth: str) -> str:
+    """08909_00.jpg with 06802_00.jpg -> 08909_06802_00.png."""
+    return f"{Path(person).stem.split('_')[0]}_{Path(cloth).stem}.png"
+
+
+def write_png(file: Path, picture: np.ndarray) -> None:
+    """Writes an (H,W,3) uint8 picture whole or not at all. OSError when the disk refuses it."""
+    ok, blob = cv2.imencode(".png", picture[..., ::-1])
+    if not ok:
+        raise ValueError(f"{file.name} could not be encoded.")
+    part = file.with_suffix(".part")
+    try:
+        part.write_bytes(blob.tobytes())
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR")
@@ -145,19 +189,30 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--noise", type=int, default=1, choices=(0, 1), help="0 sets the noise channel and the noise planes to zero")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--skip", action="store_true", help="leave out pairs that cannot be dressed, and name them")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args(argv)
     try:
         device = choose_device(options.device)
         pairs, folders = read_pairs(options.pairs), find_folders(options.data)
-        files = [sample_files(folders, *pair) for pair in pairs]  # all are there before the first picture is written
+        files = {}
+        for pair in pairs:
+            try:
+                files[pair] = sample_files(folders, *pair)
+                check_sample(files[pair])
+            except (ValueError, FileNotFoundError) as error:
+                if not options.skip:
+                    raise
+                files.pop(pair, None)
+                print(f"skipped {' '.join(pair)}: {error}", file=sys.stderr)
+        if not files:
+            raise ValueError(f"No pair of {options.pairs.name} can be dressed.")
         networks = {k: n.to(device) for k, n in load_released(options.checkpoints).items()}
         options.out.mkdir(parents=True, exist_ok=True)
-        for (person, cloth), paths in zip(pairs, files):
+        for pair, paths in files.items():
             picture = synthesise(networks, read_sample(paths), options.seed if options.noise else None, device)
-            name = f"{person.split('_')[0].split('.')[0]}_{Path(cloth).stem}.png"
-            cv2.imwrite(str(options.out / name), picture[..., ::-1])
-            print(name, flush=True)
+            write_png(options.out / result_name(*pair), picture)
+            print(result_name(*pair), flush=True)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

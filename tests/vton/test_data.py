@@ -82,9 +82,32 @@ def test_a_broken_picture_is_skipped_and_named(folders, tmp_path):
     assert "label 77" in report["skipped"][2]
 
 
+def test_nothing_is_written_when_nothing_can_be_packed(folders, tmp_path):
+    import shutil
+    people = tmp_path / "people"
+    shutil.copytree(folders[0], people)
+    (people / "viton_crop.tsv").write_text("id\tx0\ty0\tx1\ty1\n0000\t0\t0\t384\t512\n")
+    (people / "openpose-json" / "0000_keypoints.json").unlink()
+    with pytest.raises(ValueError, match="No photograph of 'people' can be packed; the first reason: 0000: There is no keypoint"):
+        pack(people, None, tmp_path / "pack.npz", height=128)
+    (people / "train.txt").write_text("0001\n")
+    with pytest.raises(ValueError, match="the first reason: 0001: viton_crop.tsv holds no frame for it"):
+        pack(people, None, tmp_path / "pack.npz", height=128)
+    for name in ("train.txt", "val.txt"):
+        (people / name).write_text("")
+    with pytest.raises(ValueError, match="train.txt and val.txt hold no names"):
+        pack(people, None, tmp_path / "pack.npz", height=128)
+    (people / "carried").rename(people / "bags")
+    with pytest.raises(FileNotFoundError, match="'people' has no folder carried"):
+        pack(people, None, tmp_path / "pack.npz", height=128)
+    with pytest.raises(FileNotFoundError, match="'people' has no folder cloth"):
+        pack(folders[0], folders[0], tmp_path / "pack.npz", height=128)
+    assert [f.name for f in tmp_path.iterdir()] == ["people"]
+
+
 def test_missing_folder_and_foreign_file_are_one_sentence(tmp_path, capsys):
     assert main(["--people", str(tmp_path), "--out", str(tmp_path / "x.npz")]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+    assert capsys.readouterr().err == f"error: '{tmp_path.name}' has no folder image.\n"
     (tmp_path / "x.npz").write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises((ValueError, FileNotFoundError), match="x.npz"):
         Pack(tmp_path / "x.npz")
