@@ -149,8 +149,16 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def refresh(shown, kind, layer, head, row, scale, mask):
         """The head and the query that are looked at in the Attention view, worked out."""
         if shown.attention is None:
-            note = messages.alert("No attention was paid to this sentence; translate one with words.")
-            return [gr.skip()] * 4 + [None, note] + [gr.skip()] * 3 + [""]
+            return nothing("No attention was paid to this sentence; translate one with words.")
+        try:
+            return everything(shown, kind, layer, head, row, scale, mask)
+        except Exception as error:
+            return nothing(messages.sentence(error))
+
+    def nothing(sentence):
+        return [gr.skip()] * 4 + [None, messages.alert(sentence)] + [gr.skip()] * 3 + [""]
+
+    def everything(shown, kind, layer, head, row, scale, mask):
         layers, heads = shown.attention.cross.shape[:2]
         layer = layers - 1 if layer is None or layer >= layers else layer
         head = head if isinstance(head, int) and head < heads else 0

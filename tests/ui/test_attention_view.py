@@ -61,6 +61,18 @@ def test_the_map_and_the_lines_carry_the_library_s_numbers(shown):
     assert lines["columns"][0] == "<s>" and lines["rows"] == found.target_tokens
 
 
+def test_lines_of_layer_five_of_six_show_heads_five_and_six():
+    """What Figures 3 to 5 of the paper show can be shown here."""
+    found = made([f"▁{n}" for n in range(11)] + ["</s>"], ["▁v", "</s>"], layers=6, heads=8)
+    value = attention.draw_lines(found, "encoder", 4)
+    weights = floats(value["weights"], 8, 12, 12)
+    assert value["title"] == "Encoder attention, layer 5" and value["rows"] == value["columns"] == found.source_tokens
+    for head in (5, 6):
+        np.testing.assert_array_equal(weights[head - 1], found.encoder[4, head - 1])
+    with pytest.raises(ValueError, match="heads, queries, keys"):
+        figures.lines(found.encoder, value["rows"], value["columns"], "", "", "")
+
+
 def test_hidden_ends_leave_map_lines_and_thumbnails_alike(drawn):
     value = attention.draw_map(drawn, "cross", 1, 2, without_ends=True)
     lines = attention.draw_lines(drawn, "cross", 1, without_ends=True)
