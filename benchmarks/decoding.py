@@ -1,21 +1,25 @@
-"""Beam-search decoding against transformers' MarianMTModel.generate: same weights, same outputs, one run.
+"""Beam-search decoding against transformers' MarianMTModel.generate and CTranslate2: same weights, same outputs, one run.
 
     python -m benchmarks.decoding --threads 2
 
-Prints one JSON object a measurement; `ratio` is their time divided by ours, the fastest of several alternating runs
-each.
+Prints one JSON object a measurement. `ratio` is transformers' time divided by ours, `ratio_ctranslate2` that of
+CTranslate2 in fp32 (extra `bench`), from the fastest of several alternating runs each. Then what the 200th token costs
+against the 20th, and what asking for attention costs against a translation.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
+import tempfile
 import time
+from operator import eq
 
 import torch
 
 from transformer import marian
-from transformer.attention import key_mask
+from transformer.attention import causal_mask, key_mask
 from transformer.data import collate
 from transformer.model import Transformer
 from transformer.search import TransformerDecoder, beam_search
@@ -41,15 +45,34 @@ def models():
         for name, parameter in theirs.named_parameters():
             if "embed_positions" not in name:
                 parameter.add_(torch.randn_like(parameter) * 0.05)
+        theirs.model.shared.weight[PAD] = 0.0  # a decoder's first input, which CTranslate2 takes to be zero
     config = marian.config_from_marian(theirs.config.to_dict())
     ours = Transformer(config).eval()
     ours.load_state_dict(marian.state_from_marian(theirs.state_dict(), config))
     return theirs, ours
 
 
+def third(theirs, folder: str, threads: int):  # noqa: ANN001, ANN201
+    """The same weights in CTranslate2, fp32; None where it is not installed."""
+    try:
+        import ctranslate2
+        from ctranslate2.converters.transformers import MarianMTLoader
+    except ImportError:
+        return None
+    loader = MarianMTLoader()
+    spec = loader.get_model_spec(theirs)
+    loader.set_vocabulary(spec, ["</s>", "<unk>", *(f"w{i}" for i in range(2, PAD))])
+    spec.config.eos_token = spec.config.decoder_start_token = "</s>"
+    spec.config.unk_token = "<unk>"
+    spec.config.add_source_eos = False
+    spec.validate()
+    spec.save(folder)
+    return ctranslate2.Translator(folder, "cpu", compute_type="float32", inter_threads=1, intra_threads=threads)
+
+
 @torch.inference_mode()
-def measure(theirs, ours, batch: int, beam: int, tokens: int, repeats: int) -> dict:
-    """Seconds of both for `batch` sources of about 20 tokens and exactly `tokens` output tokens."""
+def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: int) -> dict:  # noqa: ANN001
+    """Seconds of all for `batch` sources of about 20 tokens and exactly `tokens` output tokens."""
     sources = [torch.randint(2, VOCAB - 1, (15 + i % 10,)).tolist() for i in range(batch)]
     src = collate([(s, []) for s in sources], pad=PAD, bos=PAD, eos=EOS).src
     mask = src != PAD
@@ -64,17 +87,75 @@ def measure(theirs, ours, batch: int, beam: int, tokens: int, repeats: int) -> d
         decoder = TransformerDecoder(ours, src, key_mask(src, PAD))
         return beam_search(decoder, [tokens] * batch, PAD, EOS, beam, 0.0, [PAD], min_length=tokens)
 
-    expected, found = their_run(), our_run()
-    same = sum(f.candidates[0].ids == e[1 : tokens + 1].tolist() for f, e in zip(found, expected))
-    times = {"theirs": [], "ours": []}
+    words = [["</s>" if i == EOS else "<unk>" if i == UNK else f"w{i}" for i in [*s, EOS]] for s in sources]
+
+    def third_run():
+        found = faster.translate_batch(
+            words, beam_size=beam, length_penalty=0.0, min_decoding_length=tokens, max_decoding_length=tokens,
+            max_batch_size=0,
+        )  # fmt: skip
+        return [[UNK if w == "<unk>" else int(w[1:]) for w in f.hypotheses[0]] for f in found]
+
+    runs = {"theirs": their_run, "ours": our_run, **({"ctranslate2": third_run} if faster else {})}
+    expected, found = [e[1 : tokens + 1].tolist() for e in their_run()], [f.candidates[0].ids for f in our_run()]
+    result = dict(batch=batch, beam=beam, tokens=tokens, same_outputs=f"{sum(map(eq, found, expected))}/{batch}")
+    if faster:
+        result["same_outputs_ctranslate2"] = f"{sum(map(eq, found, third_run()))}/{batch}"
+    best = fastest(runs, repeats)
+    result |= {f"seconds_{name}": seconds for name, seconds in best.items()}
+    result["ratio"] = best["theirs"] / best["ours"]
+    if faster:
+        result["ratio_ctranslate2"] = best["ctranslate2"] / best["ours"]
+    return result
+
+
+def fastest(runs: dict, repeats: int) -> dict[str, float]:
+    """Seconds of the fastest of several alternating runs each."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
-        for name, run in (("theirs", their_run), ("ours", our_run)):
+        for name, run in runs.items():
             start = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - start)
-    best = {name: min(values) for name, values in times.items()}
-    return dict(batch=batch, beam=beam, tokens=tokens, same_outputs=f"{same}/{batch}", seconds_theirs=best["theirs"],
-                seconds_ours=best["ours"], ratio=best["theirs"] / best["ours"])  # fmt: skip
+    return {name: min(values) for name, values in times.items()}
+
+
+class Timed(TransformerDecoder):
+    """Notes the seconds of each step."""
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        start = time.perf_counter()
+        out = super().step(tokens)
+        self.seconds = [*getattr(self, "seconds", []), time.perf_counter() - start]
+        return out
+
+
+@torch.inference_mode()
+def late_tokens(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
+    """What the 200th token of one sentence costs against the 20th."""
+    src = torch.randint(2, VOCAB - 1, (1, 20))
+    rows = []
+    for _ in range(repeats):
+        decoder = Timed(ours, src, key_mask(src, PAD))
+        beam_search(decoder, [205], PAD, EOS, beam, 0.0, [PAD], min_length=205)
+        rows.append(decoder.seconds)
+    early, late = (statistics.median(min(row[i] for row in rows) for i in range(n - 4, n + 5)) for n in (20, 200))
+    return dict(beam=beam, seconds_token_20=early, seconds_token_200=late, ratio=late / early)
+
+
+@torch.inference_mode()
+def asking_for_attention(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
+    """What the attention maps of a sentence of 10 tokens cost against its translation."""
+    src = torch.randint(2, VOCAB - 1, (1, 10))
+    mask = key_mask(src, PAD)
+    tgt = torch.cat((torch.tensor([[PAD]]), torch.randint(2, VOCAB - 1, (1, 10))), 1)
+    runs = {
+        "translate": lambda: beam_search(TransformerDecoder(ours, src, mask), [10], PAD, EOS, beam, 0.6, min_length=10),
+        "attend": lambda: ours.attend(src, tgt, mask, causal_mask(11)),
+    }
+    best = fastest(runs, 5 * repeats)
+    return dict(beam=beam, tokens=10, **{f"seconds_{k}": v for k, v in best.items()},
+                share=best["attend"] / best["translate"])  # fmt: skip
 
 
 def main() -> None:
@@ -88,9 +169,13 @@ def main() -> None:
     given = options.parse_args()
     torch.set_num_threads(given.threads)
     theirs, ours = models()
-    for batch in given.batches:
-        result = measure(theirs, ours, batch, given.beam, given.tokens, given.repeats)
-        print(json.dumps(result), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        faster = third(theirs, folder, given.threads)
+        for batch in given.batches:
+            result = measure(theirs, ours, faster, batch, given.beam, given.tokens, given.repeats)
+            print(json.dumps(result), flush=True)
+    print(json.dumps(late_tokens(ours, given.beam, given.repeats)), flush=True)
+    print(json.dumps(asking_for_attention(ours, given.beam, given.repeats)), flush=True)
 
 
 if __name__ == "__main__":
