@@ -208,6 +208,21 @@ class Run:
                 except json.JSONDecodeError:
                     continue
 
+    def last_event(self) -> dict[str, Any] | None:
+        """The newest whole line of the event log, read from its end; None when there is none."""
+        try:
+            with open(self.events_file, "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 2**17))
+                lines = file.read().decode("utf-8", errors="replace").splitlines()
+        except OSError:
+            return None
+        for line in reversed(lines):
+            try:
+                return json.loads(line)
+            except json.JSONDecodeError:
+                continue
+        return None
+
     def is_running(self) -> bool:
         """True while a process holds the lock."""
         try:
@@ -223,9 +238,7 @@ class Run:
         """'running', 'finished', 'stopped', 'failed', 'interrupted' (the process is gone without a word) or 'new'."""
         if self.is_running():
             return "running"
-        last = None
-        for last in self.events():
-            pass
+        last = self.last_event()
         if last is None:
             return "new"
         return last["event"] if last["event"] in ENDINGS else "interrupted"

@@ -64,7 +64,7 @@ def is_busy(run: Run) -> bool:
 def is_starting(run: Run) -> bool:
     """True between the start of a process and its first line in the event log."""
     started = run.command()
-    if not started or any(event["time"] > started["time"] for event in run.events()):
+    if not started or _told(run, started):
         return False
     _reap()
     try:
@@ -77,7 +77,13 @@ def is_starting(run: Run) -> bool:
 def died_early(run: Run) -> bool:
     """True when the process that was started last ended before it wrote anything into the event log."""
     started = run.command()
-    return bool(started) and not is_busy(run) and not any(event["time"] > started["time"] for event in run.events())
+    return bool(started) and not is_busy(run) and not _told(run, started)
+
+
+def _told(run: Run, started: dict) -> bool:
+    """Whether the event log holds a line from after the start."""
+    last = run.last_event()
+    return last is not None and last["time"] > started["time"]
 
 
 def check_name(runs: Path, name: str) -> Path:

@@ -13,7 +13,7 @@ import pandas as pd
 from PIL import Image
 
 from training import start
-from training.run import Run, list_runs, open_run
+from training.run import ENDINGS, Run, list_runs, open_run
 from ui import figures, messages, theme, train_form, train_use
 from ui.services import Services
 from ui.train_recipes import duration
@@ -41,7 +41,8 @@ MEANING = {
 def state_of(run: Run) -> str:
     """As `Run.status`, and 'starting' while a process prepares, 'failed' when it ended before its first word."""
     if run.is_running():
-        return "running" if any(event["event"] == "start" for event in run.events()) else "starting"
+        last = run.last_event()
+        return "starting" if last is None or last["event"] in (*ENDINGS, "fork") else "running"
     if start.is_starting(run):
         return "starting"
     return "failed" if start.died_early(run) else run.status()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +24,7 @@ from ui.services import Services
 BUNDLED, UPLOAD, LOCAL = "bundled", "upload", "folder"
 MEASURED_STEPS, MEASURE_SECONDS = 3, 180
 MOST_UNPACKED = 2 * 2**30
+MOST_TABLE = 200 * 2**20
 
 
 # -- without Gradio -------------------------------------------------------------------------------------------------
@@ -67,6 +70,7 @@ def data_commands(
 
     Nothing is copied yet: the paths are those that `bring_data` will make. Raises ValueError for what is missing.
     """
+    folder = str(Path((folder or "").strip()).expanduser()) if (folder or "").strip() else ""
     words = {"source": source, "target": target} if network == "transformer" and data != BUNDLED else {}
     if words and not (source and target):
         raise ValueError("Choose the column of the source and the column of the target.")
@@ -74,13 +78,13 @@ def data_commands(
         return [], ({"data": "grammar", "source": "en", "target": "de"} if network == "transformer" else {})
     if data == UPLOAD and not upload:
         raise ValueError("Upload a table first." if network == "transformer" else "Upload a zip first.")
-    if data == LOCAL and not (folder or "").strip():
+    if data == LOCAL and not folder:
         raise ValueError("Write the path of a folder or file on this machine.")
     if network == "transformer":
-        return [], {"data": str(run / "data" / f"table{table_suffix(upload)}") if data == UPLOAD else folder.strip(), **words}
-    if data == LOCAL and folder.strip().endswith(".npz"):
-        return [], {"pack": folder.strip()}
-    photos, prepared = (str(run / "data" / "set") if data == UPLOAD else folder.strip()), run / "data" / "prepared"
+        return [], {"data": str(run / "data" / f"table{table_suffix(upload)}") if data == UPLOAD else folder, **words}
+    if data == LOCAL and folder.endswith(".npz"):
+        return [], {"pack": folder}
+    photos, prepared = (str(run / "data" / "set") if data == UPLOAD else folder), run / "data" / "prepared"
     return [["python", "-m", "vton.prepare", photos, "--out", str(prepared)]], {"pack": str(prepared / "pack.npz")}
 
 
@@ -96,6 +100,8 @@ def bring_data(network: str, data: str, upload: str | None, folder: str, source:
         from transformer.data import find_split, read_parallel
 
         path = Path(upload if data == UPLOAD else folder.strip()).expanduser()
+        if data == UPLOAD and path.suffix == ".gz":
+            check_unpacked_size(path)
         table = path if path.is_file() else find_split(path, "train")
         if table is None:
             raise FileNotFoundError(f"The folder {path.name!r} holds no train.tsv or train.csv.")
@@ -114,6 +120,19 @@ def bring_data(network: str, data: str, upload: str | None, folder: str, source:
     elif data == UPLOAD:
         (run / "data").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(upload, run / "data" / f"table{table_suffix(upload)}")
+
+
+def check_unpacked_size(file: Path, most: int = MOST_TABLE) -> None:
+    """Raises ValueError when a gzipped table is larger than `most` bytes unpacked; damaged ones are told of later."""
+    size = 0
+    try:
+        with gzip.open(file) as stream:
+            while chunk := stream.read(2**20):
+                size += len(chunk)
+                if size > most:
+                    raise ValueError(f"{file.name} unpacks to more than {most / 2**20:.0f} MiB; upload a smaller table.")
+    except (OSError, EOFError, zlib.error):
+        return
 
 
 def measured(runs: Path, network: str, preset: dict[str, Any]) -> tuple[float, str] | None:

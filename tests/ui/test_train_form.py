@@ -124,6 +124,13 @@ def test_a_bad_table_is_one_sentence_with_its_line(tmp_path, name, content, sent
     assert name in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_gzip_bomb_is_refused_before_it_is_read(tmp_path):
+    (tmp_path / "bomb.tsv.gz").write_bytes(gzip.compress(b"en\tde\n" + b"a\tb\n" * 100_000))
+    with pytest.raises(ValueError, match="bomb.tsv.gz unpacks to more than 0 MiB"):
+        train_form.check_unpacked_size(tmp_path / "bomb.tsv.gz", most=10_000)
+    train_form.check_unpacked_size(tmp_path / "bomb.tsv.gz")
+
+
 def test_a_header_needs_two_columns(tmp_path):
     (tmp_path / "one.tsv").write_text("en\nhello\n")
     with pytest.raises(ValueError, match="line 1: a table needs a header with at least two columns, found 1"):

@@ -1,3 +1,4 @@
+import base64
 import json
 
 import numpy as np
@@ -59,9 +60,12 @@ def test_report_of_a_run_that_works_tells_the_time_left(runs):
     worker = Run(runs / "first")
     worker.acquire()
     try:
+        assert "is starting" in train.report(run, list(run.events()))  # it resumes: its last word is still the old one
+        worker.log("start", step=40, steps=100)
         text = train.report(run, list(run.events()))
     finally:
         worker.release()
+    assert train.state_of(run) == "interrupted"
     assert "is running at step 40 of 100" in text and "about 10 min left" in text
 
 
@@ -92,3 +96,47 @@ def test_samples_of_a_step(runs):
 @pytest.mark.parametrize("seconds, words", [(45, "45 s"), (600, "10 min"), (11_100, "3 h 05 min")])
 def test_durations(seconds, words):
     assert train.duration(seconds) == words
+
+
+def test_the_learning_rate_stands_beside_its_formula(runs):
+    run = Run(runs / "first")
+    run.write_plan("constant", {"g": [(1, 0.1), (100, 0.1)]})
+    table = train.rates(run, list(run.events()))
+    assert table.groupby("name")["step"].apply(list).to_dict() == {"g, formula": [1, 100], "g, used": [20, 40]}
+    assert train.rates(train.open_run(runs, "second"), []).empty
+
+
+def write_attention(folder, peak):
+    """Two layers of two heads, 3 target and 4 source tokens; head 1 of layer 2 looks at the source token `peak`."""
+    cross = np.full((2, 2, 3, 4), 0.25, np.float16)
+    cross[1, 0] = 0
+    cross[1, 0, :, peak] = 1
+    tokens = {"source": np.array(list("abc") + ["</s>"]), "read": np.array(["<s>", "x", "y"]), "said": np.array(["x", "y", "</s>"])}
+    maps = {"encoder": np.full((2, 2, 4, 4), 0.25, np.float16), "decoder": np.eye(3, dtype=np.float16)[None, None].repeat(2, 0), "cross": cross}
+    np.savez_compressed(folder / "attention.npz", **maps, **tokens)
+
+
+def test_attention_of_one_sentence_over_time(runs):
+    run = train.open_run(runs, "first")
+    for step, peak in ((20, 0), (40, 2)):
+        write_attention(run.samples(step), peak)
+    attention = train.read_attention(run, 40)
+    assert train.head_choices(attention, "cross")[:2] == [("Layer 2, mean over heads", "1/mean"), ("Layer 2, head 1", "1/0")]
+    shown = train.attention_map(attention, "cross", "1/0", 40)
+    weights = np.frombuffer(base64.b64decode(shown["weights"]), "<f4").reshape(3, 4)
+    assert (weights.argmax(1) == 2).all() and shown["rows"] == ["x", "y", "</s>"] and shown["columns"][-1] == "</s>"
+    assert shown["title"] == "Layer 2, head 1 · step 40"
+    assert train.attention_map(attention, "decoder", "7/9", 40)["columns"] == ["<s>", "x", "y"]
+    earlier = train.attention_map(train.read_attention(run, 20), "cross", "1/0", 20)
+    assert earlier["weights"] != shown["weights"]
+    (run.samples(40) / "attention.npz").write_bytes(b"half")
+    assert train.read_attention(run, 40) is None
+
+
+def test_the_last_words_of_a_run_that_failed(runs):
+    run = Run(runs / "second")
+    (run.folder / "output.log").write_text("step 1\n" + "error: <b>disk</b>\n" * 30)
+    assert train.output_of(run) == ""
+    run.log("failed", reason="The disk is full.")
+    assert train.report(run, list(run.events())) == "AliasTask has failed, The disk is full."
+    assert train.output_of(run).splitlines() == ["error: <b>disk</b>"] * train.TAIL

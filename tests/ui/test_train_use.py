@@ -1,0 +1,109 @@
+"""A run's checkpoints in use: forks and resumes as commands, the zip with its card, the comparison."""
+
+import json
+import zipfile
+
+import pytest
+
+from training import card, fit
+from training.run import Run
+from training.start import PUBLIC
+from transformer import Translator
+from transformer.train import TranslationRecipe, TranslationTask
+from ui import page, train_use
+from ui.services import Services
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with one run of a tiny Transformer: checkpoints at steps 1 and 2."""
+    folder = tmp_path_factory.mktemp("runs")
+    table = tmp_path_factory.mktemp("data") / "pairs.tsv"
+    table.write_text("en\tde\n" + "".join(f"the {a} {b} hat\tder {a} {b} hut\n" for a in ("red", "old", "new") for b in ("big", "tiny")))
+    recipe = TranslationRecipe(size="mini", data=str(table), vocab_size=40, tokens=512, steps=2, save_every=1, evaluate_every=1, threads=1)
+    fit(TranslationTask(recipe), recipe, folder / "words", quiet=True)
+    return folder
+
+
+def test_the_zip_holds_a_model_folder_that_translates_and_its_card(runs, tmp_path):
+    made = train_use.export_zip(runs, "words", 1, tmp_path)
+    with zipfile.ZipFile(made) as archive:
+        archive.extractall(tmp_path / "out")
+    folder = tmp_path / "out" / "words-step-1"
+    assert Translator.from_pretrained(folder, device="cpu").pairs == [("en", "de")]
+    text = (folder / "CARD.md").read_text()
+    assert text.startswith("# Transformer, update 1 of the run words") and "| loss, validation |" in text and "| warmup | 4000 |" in text
+    assert train_use.export_zip(runs, "words", None, tmp_path).name == "words-step-2.zip"
+    for name, step in (("../words", None), ("words", 7), ("nothing", None)):
+        with pytest.raises(ValueError):
+            train_use.export_zip(runs, name, step, tmp_path)
+
+
+def test_a_card_holds_no_markup_of_others(tmp_path):
+    run = Run(tmp_path / "a|b")
+    run.folder.mkdir()
+    (run.folder / "recipe.json").write_text(json.dumps({"task": "T", "data": "x|y\n# <img src=x>"}))
+    assert "<img" not in card.text(run, 1, "Net") and "\n# &lt;img" not in card.text(run, 1, "Net")
+
+
+def test_both_models_translate_the_same_text(runs):
+    services = Services(runs=runs)
+    shipped, own = train_use.compare_translation(services, "run:words@2", "the red tiny hat")
+    assert shipped and own != shipped
+    assert own == services.translator("run:words@2").translate("the red tiny hat").text
+
+
+def test_a_network_of_a_run_is_compared_by_the_map_of_its_stage():
+    asked = []
+
+    class Result:
+        def __init__(self, model):
+            self.model = model
+
+        def pictures(self):
+            return {name: f"{name} of {self.model}" for name in ("parse", "segmentation", "warped_cloth", "synthesis", "result")}
+
+    class Fake:
+        def stream_tryon(self, person, garment, model=None, **options):
+            asked.append((person, garment, model, options))
+            yield "progress"
+            yield Result(model)
+
+    pictures = train_use.compare_tryon(Fake(), "run:x@1", "matching", "person", "garment")
+    assert pictures == [("warped_cloth of None", "warped cloth: default"), ("warped_cloth of run:x@1", "warped cloth: this checkpoint"),
+                        ("result of None", "result: default"), ("result of run:x@1", "result: this checkpoint")]  # fmt: skip
+    assert [call[2] for call in asked] == [None, "run:x@1"] and asked[0][3] == asked[1][3]
+
+
+def handlers(services):
+    return {f.api_name: f.fn for f in page.build(services).fns.values()}
+
+
+def test_the_commands_of_resume_and_fork(runs, monkeypatch):
+    started = []
+    monkeypatch.setattr("training.start.start", lambda folder, commands: started.append((folder, commands)))
+    by_name = handlers(Services(runs=runs))
+    text, note = by_name["run_commands"]("words", "--steps 9", 1, "words two")
+    resume, fork = text.splitlines()
+    assert note == "" and resume == f"python -m transformer.train --run {runs / 'words'} --resume --steps 9"
+    assert fork == f"python -m transformer.train --fork {runs / 'words'} --fork-step 1 --run '{runs / 'words two'}' --steps 9"
+    assert "words goes on" in by_name["run_resume"]("words", "--steps 9")[0]
+    assert "begins at step 1 of words" in by_name["run_fork"]("words", "--steps 9", 1, "words two")[0]
+    assert [folder.name for folder, _ in started] == ["words", "words two"] and started[0][1][0][-2:] == ["--steps", "9"]
+    for given, sentence in ((("words", "", 7, "x"), "no checkpoint of update 7"), (("words", "", 1, "../x"), "name begins"),
+                            (("words", "", 1, "words"), "already"), (("no", "", 1, "x"), "no run")):  # fmt: skip
+        assert sentence in by_name["run_fork"](*given)[0]
+    assert len(started) == 2
+
+    limited = handlers(Services(runs=runs, training=PUBLIC))
+    assert "steps at most" in limited["run_resume"]("words", "--steps 999999")[0]
+    assert "cannot be changed" in limited["run_resume"]("words", "--tokens 99999")[0]
+    assert len(started) == 2
+
+
+def test_deleting_asks_and_needs_a_run_of_the_folder(runs):
+    by_name = handlers(Services(runs=runs))
+    note, question, row = by_name["run_ask"]("words")
+    assert note == "" and "Delete the run words for good, with 2 checkpoints" in question and row["visible"]
+    assert (runs / "words").exists()
+    assert "no run" in by_name["run_ask"]("../data")[0] and "no run" in by_name["run_delete"]("../data")[0]
