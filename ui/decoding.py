@@ -15,6 +15,7 @@ from ui.services import Services
 from ui.shown import STATE_SECONDS, Shown, on_view
 
 WHOLE_CACHE = -1  # the choice "sizes only"
+INTO_VIEW = "() => document.getElementById('branch-card')?.scrollIntoView({block: 'nearest', behavior: 'smooth'})"
 
 
 @dataclass
@@ -156,8 +157,13 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
             html_template='<div class="decode-view"></div>',
             js_on_load=theme.script("decoding.js"),
             attention=None,
-            cache=None,
             elem_id="decoding-steps",
+        )
+        view.cache = gr.HTML(
+            None,
+            html_template='<div class="cache-values"></div>',
+            js_on_load=theme.script("cache_values.js"),
+            elem_id="cache-values",
         )
         with gr.Column(visible=False, elem_classes="card", elem_id="branch-card") as view.branch_card:
             view.branch = gr.HTML(elem_id="branch")
@@ -186,7 +192,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     """Wire the view built by `layout`, which is tab.decoding, and publish `/trace`."""
     view = tab.decoding
     drawn = [
-        view.followed, view.note, view.body, view.layer, view.cache_layer, view.cache_head, view.steps,
+        view.followed, view.note, view.body, view.layer, view.cache_layer, view.cache_head, view.steps, view.cache,
         view.branch_card, view.tree,
     ]  # fmt: skip
 
@@ -210,7 +216,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(choices=choices, value=layer),
             gr.update(choices=choices, value=cache_layer),
             gr.update(choices=heads, value=cache_head),
-            gr.update(value=steps, attention=weights, cache=held),
+            gr.update(value=steps, attention=weights),
+            held,
             gr.update(visible=False),
             found if with_tree else gr.skip(),
         )
@@ -221,7 +228,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     def refresh(shown: Shown, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
         if shown.translation is None:
-            return (None, "", gr.update(visible=False), *[gr.skip()] * 6)
+            return (None, "", gr.update(visible=False), *[gr.skip()] * (len(drawn) - 3))
         beam = search_beam(search, beam)
         if followed is not None and followed.of == (identity(shown), beam, alpha):
             return [gr.skip()] * len(drawn)  # the visitor comes back: everything is as it was left
@@ -230,7 +237,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return draw(found, "", layer, cache_layer, cache_head)
         except Exception as error:
             hidden = gr.update(visible=False)
-            return (None, messages.alert(messages.sentence(error)), hidden, *[gr.skip()] * 4, hidden, gr.skip())
+            return (None, messages.alert(messages.sentence(error)), hidden, *[gr.skip()] * 5, hidden, gr.skip())
 
     def choose_layer(followed, layer):
         if followed is None:
@@ -240,7 +247,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def choose_cache(followed, layer, head):
         if followed is None:
             return gr.skip()
-        return gr.update(cache=cache_of(followed, int(layer), int(head)))
+        return cache_of(followed, int(layer), int(head))
 
     def branch(followed, event: gr.EventData):
         """Another token at one step, on the cache of the tokens before it."""
@@ -306,13 +313,13 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         [view.cache_layer.input, view.cache_head.input],
         choose_cache,
         [view.followed, view.cache_layer, view.cache_head],
-        view.steps,
+        view.cache,
         api_name="decoding_cache",
         **quiet,
     )
     branched = [view.followed, view.branch, view.branch_card]
-    view.steps.branch(branch, view.followed, branched, api_name="decoding_branch", **device)
-    view.tree.force(force, view.followed, branched, api_name="decoding_force", **device)
+    view.steps.branch(branch, view.followed, branched, api_name="decoding_branch", **device).then(js=INTO_VIEW)
+    view.tree.force(force, view.followed, branched, api_name="decoding_force", **device).then(js=INTO_VIEW)
     view.adopt.click(adopt, [view.followed, *look], drawn, api_name="decoding_adopt", **device)
     view.back.click(refresh, settings, drawn, api_name="decoding_back", **device)
 

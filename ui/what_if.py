@@ -28,6 +28,7 @@ class Changes:
 
     shown: tuple | None = None  # what tells the translation from any other
     surgery: Surgery = field(default_factory=Surgery)
+    worth: dict[str, list] | None = None  # the change of the log-probability without each head, if asked for
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -257,24 +258,27 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def restore(shown, changes):
         if changes.shown is None:
             return [gr.skip()] * 4
-        return replace(changes, surgery=Surgery()), listing(shown, Surgery()), gr.update(off=[]), ""
+        # An update of an HTML component replaces all of its own properties, so each one names them all.
+        switches = gr.update(off=[], changes=changes.worth)
+        return replace(changes, surgery=Surgery()), listing(shown, Surgery()), switches, ""
 
     def matter(shown, changes):
         """The change of the log-probability without each head, on its switch."""
         if changes.shown is None:
-            return gr.skip(), gr.skip()
+            return gr.skip(), gr.skip(), gr.skip()
         try:
             translator = services.translator(shown.model)
             logprob, found = interpret.ablation(translator, shown.translation, shown.hypothesis, shown.sentence)
         except Exception as error:
-            return gr.skip(), messages.alert(messages.sentence(error))
+            return gr.skip(), gr.skip(), messages.alert(messages.sentence(error))
         note = (
             f"The translation has log-probability {logprob:.3f}. Each number is what it changes by when that head "
             "alone is off: below 0, the head helped. Compare the mean attention beside it: a head may look hard at a "
             "word and still not matter."
         )
-        told = {kind: values.tolist() for kind, values in found.items()}
-        return gr.update(changes=told, off=switch_names(changes.surgery)), messages.status(note)
+        worth = {kind: values.tolist() for kind, values in found.items()}
+        switches = gr.update(changes=worth, off=switch_names(changes.surgery))
+        return replace(changes, worth=worth), switches, messages.status(note)
 
     def choose_kind(shown, kind, layer, head):
         if shown.attention is None:
@@ -333,7 +337,11 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         api_name="restore_model", **quiet,
     )  # fmt: skip
     view.matter.click(
-        matter, [tab.shown, view.changes], [view.switches, view.matter_note], api_name="which_head_matters", **device
+        matter,
+        [tab.shown, view.changes],
+        [view.changes, view.switches, view.matter_note],
+        api_name="which_head_matters",
+        **device,
     )
     look = [tab.shown, view.kind, view.layer, view.head]
     view.kind.input(choose_kind, look, [view.layer, view.map, view.row, view.column], api_name="edit_kind", **quiet)

@@ -120,8 +120,7 @@ function build() {
   const cache = section('Key/value cache', 'Keys and values of the tokens read so far stay in memory, so each step reads one token only.');
   parts.cache = make('div', 'cache-bars');
   parts.total = make('p', 'decode-entropy');
-  parts.values = make('div', 'cache-values');
-  cache.append(parts.cache, parts.total, parts.values);
+  cache.append(parts.cache, parts.total);
 
   const looks = section('Attention of every head');
   parts.layerName = make('p', 'hint');
@@ -152,19 +151,6 @@ function go(to) {
   if (!data) return;
   step = Math.min(Math.max(to, 0), data.chosen.length - 1);
   show();
-}
-
-function strip(values, width, t, most) {  // cached numbers: one column a token, one row a dimension
-  const canvas = make('canvas', 'cache-strip');
-  canvas.width = data.chosen.length;
-  canvas.height = width;
-  const context = canvas.getContext('2d'), image = context.createImageData(canvas.width, width);
-  for (let c = 0; c <= t; c += 1) {
-    for (let d = 0; d < width; d += 1) image.data.set([...signed(values[c * width + d] / most), 255], 4 * (d * canvas.width + c));
-  }
-  context.putImageData(image, 0, 0);
-  canvas.setAttribute('role', 'img');
-  return canvas;
 }
 
 function show() {
@@ -229,16 +215,6 @@ function show() {
   parts.total.textContent = `${t + 1} of ${T} tokens: keys ${data.key[0]} × ${t + 1} × ${data.key[1]} and values `
     + `${data.value[0]} × ${t + 1} × ${data.value[1]} a layer (heads × tokens × width), ${size((t + 1) * data.bytes * data.layers)} `
     + `in all. The source's own, made once: ${size(data.memory * data.layers)}.`;
-  parts.values.replaceChildren();
-  const held = props.cache;
-  if (held && held.key && floats(held.key).length === T * held.d_k) {
-    for (const [name, width] of [['key', held.d_k], ['value', held.d_v]]) {
-      const canvas = strip(floats(held[name]), width, t, held.most);
-      canvas.setAttribute('aria-label', `Cached ${name}s of layer ${held.layer + 1}, head ${held.head + 1}`);
-      parts.values.append(make('p', 'decode-strip-title', `${name}s of layer ${held.layer + 1}, head ${held.head + 1}: a column a token, `
-        + `a row a dimension; one colour below 0, the other above, up to ±${held.most.toFixed(2)}`), canvas);
-    }
-  }
 
   if (own) {
     const names = Array.from({ length: heads }, (_, h) => `head ${h + 1}`);
@@ -260,7 +236,6 @@ element.addEventListener('keydown', (event) => {
 document.addEventListener('atelier-go', (event) => go(event.detail - 1));
 watch('value', () => { step = 0; build(); });
 watch('attention', unpack);
-watch('cache', show);
 let drawnWidth = 0;
 new ResizeObserver(() => {
   if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; show(); }
