@@ -1,7 +1,8 @@
 """A try-on's record as one zip: every map as PNG, every array as npz, the settings as JSON; and back again.
 
-A zip holds NAME.png (names as in vton.maps, and photo.png, garment_photo.png), arrays.npz and settings.json. Nothing in
-it is ever unpickled, and what comes back is bounded before it is read.
+A zip holds NAME.png (names as in vton.maps, and photo.png, garment_photo.png), arrays.npz and settings.json. The two
+photos and the result are in it as PNG alone: they are large, and PNG is exact. Nothing is ever unpickled, and what comes
+back is bounded before it is read.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from vton.pipeline import READ_BY, STAGES, Options, TryOnResult
 FOREIGN = "This is not a file that a try-on has saved; choose its zip or its settings.json."
 MAX_ARRAYS = 600_000_000  # bytes of arrays.npz and of any array in it, unpacked
 MAX_SETTINGS = 200_000
+AS_PNG = ("photo", "garment_photo", "result")  # fields that the zip holds as PNG, not in arrays.npz
 # Label maps by the field that holds them: the names and colours of their labels.
 LABEL_MAPS = {
     "parse": (labels.LIP, labels.LIP_COLOURS),
@@ -37,7 +39,7 @@ def png(picture: np.ndarray) -> bytes:
     """PNG file of a (H, W), (H, W, 3) or (H, W, 4) uint8 picture, exact."""
     buffer = io.BytesIO()
     # Fast compression: a phone photo at full size would take seconds with the default.
-    Image.fromarray(np.ascontiguousarray(picture)).save(buffer, "PNG", compress_level=2)
+    Image.fromarray(np.ascontiguousarray(picture)).save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 
@@ -140,7 +142,7 @@ def pictures(result: TryOnResult) -> dict[str, np.ndarray]:
 def save(result: TryOnResult, target: Any, files: dict[str, str] | None = None, **more: Any) -> None:
     """Write the zip. target: path or binary file; files: PNG files by name that exist already; more: goes into the settings."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays(result))
+    np.savez_compressed(buffer, **{name: value for name, value in arrays(result).items() if name not in AS_PNG})
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # PNG and npz are compressed already
         if files is None:
             for name, picture in pictures(result).items():
@@ -198,10 +200,12 @@ def load(source: Any) -> TryOnResult:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             packed = _member(archive, "arrays.npz", MAX_ARRAYS)
+            kept = {name: _member(archive, f"{name}.png", MAX_ARRAYS) for name in AS_PNG if f"{name}.png" in archive.namelist()}
         with zipfile.ZipFile(io.BytesIO(packed)) as inner:
             if sum(info.file_size for info in inner.infolist()) > MAX_ARRAYS:
                 raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
         held = dict(np.load(io.BytesIO(packed), allow_pickle=False))
+        held |= {name: load_image(data, alpha=name == "garment_photo") for name, data in kept.items()}
         return _assembled(held, values)
     except InputError:
         raise

@@ -137,7 +137,9 @@ def download(page, selector, target):
 def saved(data):
     """Arrays and settings of a saved try-on."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return np.load(io.BytesIO(archive.read("arrays.npz")), allow_pickle=False), json.loads(archive.read("settings.json"))
+        arrays = dict(np.load(io.BytesIO(archive.read("arrays.npz")), allow_pickle=False))
+        arrays |= {name: pixels(archive.read(f"{name}.png")) for name in ("photo", "garment_photo", "result")}
+        return arrays, json.loads(archive.read("settings.json"))
 
 
 def test_correct_and_continue(visit, tmp_path):

@@ -65,8 +65,10 @@ def test_zip_holds_pictures_arrays_and_settings(record, tmp_path):
     with zipfile.ZipFile(archive) as opened:
         assert set(opened.namelist()) == {*(f"{name}.png" for name in paths), "arrays.npz", "settings.json"}
         arrays = np.load(io.BytesIO(opened.read("arrays.npz")), allow_pickle=False)
-        for name in ("photo", "parse", "keypoints", "control_points", "region", "warped_mask", "divided"):
+        for name in ("parse", "keypoints", "control_points", "region", "warped_mask", "divided"):
             np.testing.assert_array_equal(arrays[name], getattr(record, name))
+        for name in ("photo", "garment_photo", "result"):
+            np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(opened.read(f"{name}.png")))), getattr(record, name))
         settings = json.loads(opened.read("settings.json"))
     assert settings["size"] == [256, 192] and settings["seed"] == 7 and settings["fit"] is False
     assert settings["weights"] == settings["model"] == "tryon-lite" and settings["notes"] == ["Two people were found."]

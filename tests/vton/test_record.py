@@ -31,14 +31,16 @@ def saved(result):
     return buffer.getvalue()
 
 
-def changed(saved, arrays=None, **settings):
-    """The zip with some arrays and settings replaced."""
+def changed(saved, arrays=None, pictures=None, **settings):
+    """The zip with some arrays, pictures and settings replaced."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(buffer, "w") as new:
         held = dict(np.load(io.BytesIO(old.read("arrays.npz"))))
         packed = io.BytesIO()
         np.savez(packed, **{**held, **(arrays or {})})
         new.writestr("arrays.npz", packed.getvalue())
+        for name in record.AS_PNG:
+            new.writestr(f"{name}.png", (pictures or {}).get(name) or old.read(f"{name}.png"))
         new.writestr("settings.json", json.dumps({**json.loads(old.read("settings.json")), **settings}))
     return buffer.getvalue()
 
@@ -90,7 +92,8 @@ def test_a_record_that_stopped_early_comes_back_too(tryon, result):
         lambda saved: saved[: len(saved) // 2],
         lambda saved: changed(saved, size=[512, 384]),
         lambda saved: changed(saved, {"parse": np.full((256, 192), 99, np.uint8)}),
-        lambda saved: changed(saved, {"result": np.zeros((4, 4, 3), np.uint8)}),
+        lambda saved: changed(saved, pictures={"result": record.png(np.zeros((70, 70, 3), np.uint8))}),
+        lambda saved: changed(saved, pictures={"photo": b"no picture"}),
         lambda saved: changed(saved, {"control_points": np.full((25, 2), np.inf, np.float32)}),
         lambda saved: changed(saved, frame=[0, 0, 10**9, 10**9]),
         lambda saved: changed(saved, seconds={"photo": 1.0, "warp": 1.0}),
