@@ -1,0 +1,59 @@
+"""Seconds from a photograph and a product shot to the finished picture, by stage, with a shipped model.
+
+    python -m benchmarks.tryon --threads 2
+
+A drawn person and a drawn garment on white, default settings, the model loaded before the clock starts. The first run of
+a size is given apart: it makes what is kept, such as the spline's matrix. Prints one JSON object a size: the median run
+and its stages, CPU time of all threads (which does not count what other programs take), and the peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import torch
+
+from benchmarks.alias import peak_mib
+from vton.pipeline import SIZES, STAGES, TryOn
+from vton.synthetic import draw_pair
+
+PHOTO = (1280, 960)  # pixels of the person's photograph
+
+
+def measure(tryon: TryOn, size: tuple[int, int], repeats: int) -> dict:
+    """Median seconds of one try-on at `size` and of its stages."""
+    person, garment = draw_pair(1, size=PHOTO).person, draw_pair(14, size=PHOTO).cloth
+    runs = []
+    for i in range(repeats + 1):
+        start, cpu = time.perf_counter(), time.process_time()
+        result = tryon.run(person, garment, size=size)
+        if tryon.device.type == "cuda":
+            torch.cuda.synchronize()
+        runs.append((time.perf_counter() - start, time.process_time() - cpu, result.seconds))
+    first, *runs = runs
+    seconds, cpu, stages = sorted(runs, key=lambda run: run[0])[len(runs) // 2]
+    return {"size": f"{size[0]}x{size[1]}", "model": tryon.name, "device": str(tryon.device),
+            "threads": torch.get_num_threads(), "seconds": round(seconds, 2), "cpu_seconds": round(cpu, 2),
+            "first": round(first[0], 2), "peak_mib": round(peak_mib()),
+            "stages": {name: round(stages[name], 3) for name in STAGES}}  # fmt: skip
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--model", default="tryon-lite")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--sizes", nargs="+", default=[f"{h}x{w}" for h, w in SIZES])
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    tryon = TryOn.from_pretrained(options.model, options.device)
+    for size in options.sizes:
+        print(json.dumps(measure(tryon, tuple(int(n) for n in size.split("x")), options.repeats)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
