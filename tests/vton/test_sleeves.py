@@ -60,6 +60,9 @@ def test_a_long_sleeve_that_is_left_bare_is_noticed_and_drawn_on_that_arm_alone(
     assert half_covered(map_, keypoints, True) == ()
     map_[38:53, 150:185] = LEFT  # bare from the elbow on
     assert half_covered(map_, keypoints, True) == (LEFT,) and half_covered(map_, keypoints, False) == ()
+    strip, _ = figure(60)
+    strip[48:53, 135:185] = LEFT  # no short sleeve covers the arm down to the wrist
+    assert half_covered(strip, keypoints, False) == (LEFT,)
     made = set_length(map_, keypoints, "long", (LEFT,))
     assert (made[45, 150:183] == UPPER).all() and half_covered(made, keypoints, True) == ()
     shorter = set_length(map_, keypoints, "none", (RIGHT,))
