@@ -6,6 +6,7 @@ import pytest
 
 from transformer.data import read_parallel
 from transformer.prepare import main, prepare, reason_to_drop, split_of
+from transformer.tokenizer import Tokenizer
 
 
 def test_what_is_dropped_and_why():
@@ -51,3 +52,48 @@ def test_shares_that_make_no_sense_say_so():
         prepare([("a", "b")], val=0.7)
     with pytest.raises(ValueError, match="No pair"):
         prepare([("a b", "a b")])
+
+
+def test_no_held_out_translation_is_in_train():
+    pairs = [(f"Sentence number {i}.", f"Satz {i % 50}.") for i in range(1000)]
+    splits, dropped = prepare(pairs, val=0.01, test=0.01)
+    held_out = {target for name in ("val", "test") for _, target in splits[name]}
+    assert held_out and not held_out & {target for _, target in splits["train"]}
+    assert sum(map(len, splits.values())) + dropped["its translation is held out"] == 1000
+
+
+def test_several_languages_make_one_table(tmp_path, capsys):
+    (tmp_path / "one.tsv").write_text("en\tde\n" + "".join(f"word {i}\tWort {i}\n" for i in range(100)), encoding="utf-8")
+    (tmp_path / "two.csv").write_text("fr,en\n" + "".join(f"mot {i},word {i}\n" for i in range(60)), encoding="utf-8")
+    (tmp_path / "three.tsv").write_text("en\tde\tfr\nA dog.\tEin Hund.\tUn chien.\n", encoding="utf-8")
+    (tmp_path / "bad.tsv").write_bytes(b"\xff\xfe\x00")
+    files = [str(tmp_path / name) for name in ("one.tsv", "two.csv", "three.tsv", "bad.tsv", "missing.tsv")]
+    argv = ["--data", *files, "--source", "en", "--target", "de", "fr", "--val", "0.1", "--test", "0.1"]
+    argv += ["--repeat", "two=3", "--vocab-size", "70", "--out", str(tmp_path / "out")]
+    assert main(argv) == 0
+    printed = capsys.readouterr()
+    counts = json.loads(printed.out)
+    assert sorted(counts["skipped"]) == sorted(files[3:]) and "5/5 missing.tsv: 0 pairs" in printed.err
+    assert counts["train"] + counts["val"] + counts["test"] == 162
+    german = {s: read_parallel(tmp_path / "out" / f"{s}.tsv.gz", "en", "de") for s in ("train", "val", "test")}
+    french = {s: read_parallel(tmp_path / "out" / f"{s}.tsv.gz", "en", "fr") for s in ("train", "val", "test")}
+    assert sum(map(len, german.values())) == 101
+    # the same English sentence is in the same split for both languages
+    for split in german:
+        assert {s for s, _ in french[split]} - {s for s, _ in german[split]} == set()
+        assert len(set(french[split])) * (3 if split == "train" else 1) - len(french[split]) in (0, 2)  # three.tsv: once
+    origins = {row for row, _ in read_parallel(tmp_path / "out" / "train.tsv.gz", "origin", "en")}
+    assert origins <= {"one", "two", "three"} and len(origins) >= 2
+    tokenizer = Tokenizer.load(tmp_path / "out" / "tokenizer.model")
+    assert all(tokenizer.id(piece) > 3 for piece in ("<2en>", "<2de>", "<2fr>", "<x1>", "<x4>"))
+    assert not list((tmp_path / "out").glob("*.part"))
+
+
+def test_mistakes_are_one_sentence(tmp_path, capsys):
+    for argv, words in (
+        (["--data", str(tmp_path / "no.tsv"), "--repeat", "a"], "NAME=TIMES"),
+        (["--data", str(tmp_path / "no.tsv")], "No table could be read. There is no file"),
+    ):
+        assert main([*argv, "--source", "en", "--target", "de", "--out", str(tmp_path / "out")]) == 2
+        error = capsys.readouterr().err.strip().splitlines()[-1]
+        assert error.startswith("error: ") and words in error

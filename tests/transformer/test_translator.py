@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from training.assets import model_dir
 from transformer import Translator
+from transformer.tokenizer import Tokenizer
 from transformer.translate import main
 from transformer.translator import has_letters, split_sentences
 
@@ -161,6 +162,7 @@ def test_a_folder_loads_like_a_name(copied, translator):
         (lambda f: (f / "model.safetensors").unlink(), "missing"),
         (lambda f: (f / "tokenizer.model").write_bytes(b"nothing"), "damaged"),
         (lambda f: (f / "tokenizer.model").unlink(), "missing"),
+        (lambda f: Tokenizer.train(["a few words"], 16).save(f / "tokenizer.model"), "do not belong together"),
         (lambda f: (f / "config.json").write_text("{}"), "another format"),
         (lambda f: (f / "config.json").write_text("{"), "JSON"),
         (lambda f: edit(f, decoder_layers=3), "fit"),
