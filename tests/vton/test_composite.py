@@ -86,3 +86,12 @@ def test_no_aligned_garment_leaves_the_generators_picture():
     nothing = np.zeros(synthesis.shape[:2], bool)
     out = composite.carry_colours(synthesis, synthesis, ~nothing, nothing, sigma=3)
     assert np.array_equal(out, synthesis.astype(np.uint8))
+
+
+def test_a_wide_blur_on_a_smaller_copy_is_the_same_to_the_eye():
+    random = np.random.default_rng(0)
+    picture = cv2.GaussianBlur(random.normal(50, 30, (600, 450, 3)).astype(np.float32), (0, 0), 3)
+    known = box((600, 450), 100, 500, 90, 340)
+    weight = known.astype(np.float32)
+    exact = cv2.GaussianBlur(picture * weight[..., None], (0, 0), 24) / np.maximum(cv2.GaussianBlur(weight, (0, 0), 24), 1e-6)[..., None]
+    assert np.abs(composite._blur(picture, known, 24) - exact)[known].max() < 0.5
