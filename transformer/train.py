@@ -291,8 +291,13 @@ class TranslationTask(Task):
         return Translator(self.modules["model"], self.tokenizer, self.pairs, len(self.pairs) > 1)
 
     def describe(self, folder: Path) -> None:
-        """config.json and tokenizer.model: with any checkpoint's weights they make a folder that translates."""
-        save_header(folder, self.config, self.tokenizer, self.pairs)
+        """config.json and tokenizer.model: with any checkpoint's weights they make a folder that translates.
+
+        Dropout and label smoothing are of no use there, and a resumed run may have others: they are the size's own.
+        """
+        own = configs.preset(self.recipe.size)
+        same = replace(self.config, dropout=own.dropout, label_smoothing=own.label_smoothing)
+        save_header(folder, same, self.tokenizer, self.pairs)
 
     def export(self, folder: Path) -> None:
         """config.json, model.safetensors (fp16), tokenizer.model."""

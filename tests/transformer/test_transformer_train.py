@@ -62,6 +62,16 @@ def test_stop_and_resume_is_bit_exact(data, tmp_path):
     assert logs[0] == logs[1] and len(logs[0]) == 12
 
 
+def test_a_resumed_run_may_have_another_dropout_but_no_other_size(data, tmp_path):
+    first = recipe(data, steps=2)
+    training.fit(TranslationTask(first), first, tmp_path / "run", quiet=True)
+    then = recipe(data, steps=4, dropout=0.3, label_smoothing=0.2)
+    assert training.fit(TranslationTask(then), then, tmp_path / "run", resume=True, quiet=True) == "finished"
+    other = recipe(data, steps=6, max_length=50)
+    with pytest.raises(ValueError, match="config.json differs"):
+        training.fit(TranslationTask(other), other, tmp_path / "run", resume=True, quiet=True)
+
+
 def test_batches_are_a_pure_function_and_differ_by_process(data):
     task = TranslationTask(recipe(data))
     first = task.batch(5, 0, 0, 1)
