@@ -11,7 +11,7 @@ from ui import about, theme, train, translate, tryon
 from ui.services import Services
 
 DELETE_AFTER_SECONDS = 3600
-MAX_UPLOAD = "25mb"
+MAX_UPLOAD = "100mb"  # a saved try-on of a phone's photo; single pictures have a narrower limit of their own
 HEADING = """<header class="masthead"><span class="wordmark">Atelier</span>
 <span class="tagline">Two networks to use and to look inside</span></header>"""
 

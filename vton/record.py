@@ -23,7 +23,7 @@ from vton.photo import LONGEST, Frame, InputError, load_image
 from vton.pipeline import READ_BY, STAGES, Options, TryOnResult
 
 FOREIGN = "This is not a file that a try-on has saved; choose its zip or its settings.json."
-MAX_ARRAYS = 600_000_000  # bytes of arrays.npz and of any array in it, unpacked
+MAX_ARRAYS = 200_000_000  # bytes of arrays.npz and of any array in it, unpacked
 MAX_SETTINGS = 200_000
 AS_PNG = ("photo", "garment_photo", "result")  # fields that the zip holds as PNG, not in arrays.npz
 # Label maps by the field that holds them: the names and colours of their labels.

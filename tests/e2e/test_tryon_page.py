@@ -225,6 +225,23 @@ def test_correct_and_continue(visit, tmp_path):
     assert "256" in other.input_value("#size input")
 
 
+def test_settings_alone_bring_the_options_back(visit, tmp_path):
+    given = {"size": [1024, 768], "seed": 7, "fit": False, "norm": "instance", "noise": True, "detail": True, "grid": 10, "weights": "other"}
+    (tmp_path / "settings.json").write_text(json.dumps(given))
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    page = visit()
+    open_tab(page, size=None)
+    page.locator("#tryon-more").get_by_text("More settings").click()
+    page.set_input_files("#saved input[type=file]", tmp_path / "settings.json")
+    page.locator("#tryon-status", has_text="add the same two photos").wait_for()
+    assert "other" in page.inner_text("#tryon-status")  # networks that this page does not have are named
+    assert page.input_value("#seed input") == "7" and "1024" in page.input_value("#size input")
+    assert page.input_value("#grid input").startswith("10") and not page.is_checked("#fit input")
+    page.locator("#saved").get_by_role("button", name="Clear").or_(page.locator("#saved [aria-label='Remove this file']")).first.click()
+    page.set_input_files("#saved input[type=file]", tmp_path / "other.json")
+    page.locator("#tryon-status [role=alert]", has_text="not a file that a try-on has saved").wait_for()
+
+
 def test_classes_light_up_and_several_garments_are_tried(visit, tmp_path):
     page = visit()
     open_tab(page, *first_example())
