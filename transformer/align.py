@@ -2,7 +2,7 @@
 
 Early in training a small model may learn to write plausible sentences before it learns to look at the source. A word
 alignment from counts alone (Brown et al. 1993, Model 1, with a preference for the diagonal as in Dyer et al. 2013)
-shows one head where to look (guided alignment: Chen et al. 2016; Garg et al. 2019). Its weight falls to nothing, and
+shows two heads where to look (guided alignment: Chen et al. 2016; Garg et al. 2019). Its weight falls to nothing, and
 the rest of the training is the paper's.
 """
 
@@ -58,6 +58,17 @@ def model_1(data: ParallelData, vocab_size: int, rounds: int = 3, limit: int = 1
             counts[PAD].scatter_add_(0, labels.flatten(), nobody)
         table = counts.div_(counts.sum(1, keepdim=True))
     return table.half()
+
+
+def loss(guide: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """Cross-entropy of two heads' weights against `guide` (B, T, S), summed over tokens, in nats.
+
+    last (B, h, T, S): head 0 of the decoder's last layer is to look at the word that is to be written. first: the last
+    head of its first layer is to look at the word that was written before, which is easier, and says how far it has got.
+    """
+    ahead = guide * last[:, 0].float().clamp_min(1e-6).log()
+    behind = guide[:, :-1] * first[:, -1, 1:].float().clamp_min(1e-6).log()
+    return -(ahead.sum() + behind.sum())
 
 
 def target_rows(labels: Tensor, positions: Tensor, shape: torch.Size) -> Tensor:

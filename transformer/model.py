@@ -265,22 +265,22 @@ class Transformer(nn.Module):
 
     def forward(
         self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, project: bool = True, cross: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
         """Logits (B, T, V) of each next token; project=False leaves the decoder's output (B, T, d_model).
 
         src (B, S) and tgt (B, T) ids; src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T), True = may be looked at. cross: also
-        return the last layer's weights over the source, (B, h, T, S).
+        return the first and the last layer's weights over the source, (B, h, T, S) each.
         """
         encoded, _ = self.encode(src, src_mask)
         memory = self.remember(encoded, src_mask)
         if not cross:
             x, _, _ = self.decode(tgt, tgt_mask, memory)
             return self.project(x) if project else x
-        x = self.embed(tgt)
+        x, ends, kept = self.embed(tgt), (0, len(self.decoder) - 1), []
         for index, layer in enumerate(self.decoder):
-            last = index == len(self.decoder) - 1
-            x, _, weights = layer(x, tgt_mask, memory.layers[index], memory.mask, last)
-        return (self.project(x) if project else x), weights
+            x, _, weights = layer(x, tgt_mask, memory.layers[index], memory.mask, index in ends)
+            kept.append(weights)
+        return (self.project(x) if project else x), kept[0], kept[-1]
 
     @torch.no_grad()
     def attend(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor) -> AttentionWeights:

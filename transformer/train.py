@@ -238,8 +238,8 @@ class TranslationTask(Task):
         )
         guided = {}
         if batch.guide is not None:
-            hidden, cross = hidden
-            guided["align"] = -(batch.guide * cross[:, 0].float().clamp_min(1e-6).log()).sum()
+            hidden, first, last = hidden
+            guided["align"] = align.loss(batch.guide, first, last)
         # Only real positions reach the vocabulary: padding would cost as much as a word there.
         hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
         model = self.modules["model"]

@@ -77,13 +77,17 @@ def test_a_head_learns_to_look_there(tmp_path):
         assert ("align" in losses[-1]) == bool(weight)
         batch = task.data.collate(range(100))
         with torch.no_grad():
-            _, cross = task.modules["model"].eval()(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, cross=True)
+            model = task.modules["model"].eval()
+            _, first, last = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, cross=True)
         rows = align.target_rows(batch.labels, batch.positions, batch.tgt.shape)
         table = task.table if weight else align.model_1(task.data, len(task.tokenizer))
         truth = align.posterior(table, batch.src, rows)
         real = (rows > 3) & (truth.amax(-1) > 0.5)
-        found[weight] = float((cross[:, 0].argmax(-1) == truth.argmax(-1))[real].float().mean())
-    assert found[1.0] > 0.6 and found[1.0] > found[0.0] + 0.2, found
+        wanted = truth.argmax(-1)
+        ahead = (last[:, 0].argmax(-1) == wanted)[real].float().mean()
+        behind = (first[:, -1, 1:].argmax(-1) == wanted[:, :-1])[real[:, :-1]].float().mean()
+        found[weight] = float(ahead), float(behind)
+    assert all(guided > 0.6 and guided > free + 0.2 for guided, free in zip(found[1.0], found[0.0])), found
 
 
 def test_its_weight_falls_to_nothing(tmp_path):
