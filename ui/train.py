@@ -16,7 +16,7 @@ from training import start
 from training.run import ENDINGS, Run, list_runs, open_run
 from ui import figures, messages, theme, train_form, train_use
 from ui.services import Services
-from ui.train_recipes import duration
+from ui.train_recipes import NETWORKS, duration, network_of_task
 
 EVERY_SECONDS = 3
 MOST_POINTS = 600  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
@@ -54,10 +54,11 @@ def report(run: Run, events: list[dict[str, Any]]) -> str:
     begun = next((event for event in reversed(events) if event["event"] == "start"), {})
     log = next((event for event in reversed(events) if event["event"] == "log"), None)
     try:
-        task = run.recipe().get("task", "Run")
+        task = run.recipe().get("task", "")
     except ValueError:  # the page made the folder, its process has not written yet
-        task = "The run"
-    parts = [f"{task} {MEANING[state]}"]
+        task = ""
+    network = network_of_task(task)
+    parts = [f"{NETWORKS[network].title if network else task or 'The run'} {MEANING[state]}"]
     if log:
         parts[0] += f" at step {log['step']:,} of {begun.get('steps', 0):,}"
         parts.append(f"{log['items_per_second']:,.0f} {ITEMS.get(task, 'pictures')}/s")

@@ -191,10 +191,10 @@ def layout(services: Services) -> SimpleNamespace:
             form.target = gr.Dropdown([], label="Column of the target", allow_custom_value=True, elem_id="train-target", min_width=160)
         form.about = gr.HTML(elem_id="train-about")
         form.fields = []
-        with gr.Row(elem_classes="settings"):
+        with gr.Row(elem_classes="train-settings"):
             for index in range(recipes.POOL):
                 form.fields.append(gr.Textbox(elem_id=f"setting-{index}", min_width=150, max_lines=1))
-        with gr.Accordion("More settings", open=False), gr.Row(elem_classes="settings"):
+        with gr.Accordion("More settings", open=False), gr.Row(elem_classes="train-settings"):
             for index in range(len(recipes.COMMON)):
                 form.fields.append(gr.Textbox(elem_id=f"setting-{recipes.POOL + index}", min_width=150, max_lines=1))
         form.name = gr.Textbox(label="Name of the run", elem_id="train-name", max_lines=1)
@@ -254,8 +254,8 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         try:
             commands, _ = planned(*given)
             return start.shell_text(commands), ""
-        except Exception as error:
-            return "", messages.alert(messages.sentence(error))
+        except Exception as error:  # not yet complete: as a comment, in the command's place
+            return f"# {messages.sentence(error)}", ""
 
     def about(network, preset):
         base = recipes.values(network, preset)

@@ -99,9 +99,15 @@ COMMON = (
     Setting("threads", "", "processor threads; 0: all"),
 )
 POOL = 8  # settings of each of the two groups
-# Recorded on one core of a 2-core machine, 32-bit or as the preset says; `python -m benchmarks.engine --presets` makes them.
-# network, preset -> parameters in millions, seconds a step
-COSTS: dict[tuple[str, str], tuple[float, float]] = {}
+# network, preset -> parameters in millions, processor seconds a step on one core of a 2-core server, with the bundled
+# data; `python -m benchmarks.engine --presets` prints them (`--time` of a recipe's command for the others)
+COSTS: dict[tuple[str, str], tuple[float, float]] = {
+    ("transformer", "tiny"): (0.18, 0.037), ("transformer", "quick"): (0.18, 0.087),
+    ("parser", "drawn"): (7.55, 0.46), ("parser", "lite-cpu"): (7.55, 2.0),
+    ("segmentation", "drawn"): (1.22, 0.64), ("segmentation", "lite-cpu"): (3.38, 4.5),
+    ("matching", "drawn"): (0.92, 0.27), ("matching", "lite-cpu"): (3.06, 0.63),
+    ("alias", "drawn"): (0.69, 0.31),
+}  # fmt: skip
 SMALL = ("tiny", "drawn", "quick")  # presets that a public page may offer
 
 
@@ -212,8 +218,8 @@ def size_and_time(network: str, preset: str, steps: int, measured: tuple[float, 
     if measured:
         return f"{size}{steps:,} steps, about {duration(steps * measured[0])} (measured here, {measured[1]})."
     if recorded:
-        return f"{size}{steps:,} steps, about {duration(steps * recorded)} (recorded on one core of a laptop-like machine; measure a step to know it here)."
-    return f"{size}{steps:,} steps; meant for a GPU, its time was not recorded: measure a step to know it here."
+        return f"{size}{steps:,} steps, about {duration(steps * recorded)} (estimated from one core of another machine; measure a step to know it here)."
+    return f"{size}{steps:,} steps; its time was not recorded: measure a step to know it here."
 
 
 def duration(seconds: float) -> str:

@@ -92,10 +92,11 @@ def controls(services: Services) -> SimpleNamespace:
         use.stop = gr.Button("Stop and save", size="sm", elem_id="run-stop", min_width=110)
         use.again = gr.Button("Resume or fork …", size="sm", elem_id="run-again", min_width=130)
         use.delete = gr.Button("Delete …", size="sm", elem_id="run-delete", min_width=90)
-    with gr.Row(visible=False, elem_classes="actions card", elem_id="run-delete-ask") as use.ask:
-        use.question = gr.HTML(min_width=240)
-        use.yes = gr.Button("Yes, delete it", variant="stop", size="sm", elem_id="run-delete-yes", min_width=120)
-        use.no = gr.Button("Keep it", size="sm", elem_id="run-delete-no", min_width=100)
+    with gr.Column(visible=False, elem_classes="card", elem_id="run-delete-ask") as use.ask:
+        use.question = gr.HTML()
+        with gr.Row(elem_classes="actions run-buttons"):
+            use.yes = gr.Button("Yes, delete it", variant="stop", size="sm", elem_id="run-delete-yes", min_width=120)
+            use.no = gr.Button("Keep it", size="sm", elem_id="run-delete-no", min_width=100)
     with gr.Column(visible=False, elem_classes="card", elem_id="run-again-form") as use.form:
         with gr.Row():
             use.changed = gr.Textbox(label="Changed settings", placeholder="--lr 0.0005 --steps 300", max_lines=1,

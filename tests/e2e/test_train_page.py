@@ -35,7 +35,7 @@ def test_a_run_appears_moves_on_and_survives_a_reload(visit, runs):
         log(run, 10, 1.0)
         run.samples(10).mkdir(parents=True)
         Image.fromarray(np.full((32, 24, 3), 90, np.uint8)).save(run.samples(10) / "result.png")
-        page.locator("#run-status", has_text="AliasTask is running at step 10 of 50").wait_for()
+        page.locator("#run-status", has_text="ALIAS generator is running at step 10 of 50").wait_for()
         page.locator("#plot-losses canvas, #plot-losses svg").first.wait_for()
         page.locator("#sample-pictures img").first.wait_for()
 

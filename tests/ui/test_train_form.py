@@ -35,6 +35,16 @@ def test_the_paper_values_are_those_of_the_paper_presets():
                 assert recipes.text(base[setting.field]) == setting.paper.replace(",", ""), (network, setting.field)
 
 
+def test_times_say_where_they_come_from():
+    assert recipes.size_and_time("matching", "drawn", 150, None) == (
+        "0.9 million weights, 150 steps, about 40 s (estimated from one core of another machine; measure a step to know it here).")
+    assert "about 5 min (measured here, in the run x)" in recipes.size_and_time("matching", "drawn", 150, (2.0, "in the run x"))
+    assert "was not recorded" in recipes.size_and_time("alias", "paper", 200_000, None)
+    for network, chosen in recipes.NETWORKS.items():  # the first preset of each ends within a lesson
+        _, seconds = recipes.COSTS[network, chosen.first]
+        assert seconds * recipes.values(network, chosen.first)["steps"] < 150
+
+
 def test_commands_name_only_what_differs(tmp_path):
     fields = recipes.changes("matching", "drawn", {"steps": "40", "lr": "0.001", "batch": "4", "second_order": "0.1"})
     assert fields == {"steps": 40, "second_order": 0.1}

@@ -50,9 +50,9 @@ def test_runs_are_listed_and_only_listed_names_are_opened(runs):
 def test_report_says_state_step_and_speed(runs):
     run = train.open_run(runs, "first")
     text = train.report(run, list(run.events()))
-    assert "AliasTask was stopped and can be resumed at step 40 of 100" in text and "12 pictures/s" in text
+    assert "ALIAS generator was stopped and can be resumed at step 40 of 100" in text and "12 pictures/s" in text
     assert "left" not in text  # nobody waits for a run that stands still
-    assert train.report(train.open_run(runs, "second"), []) == "AliasTask has not begun."
+    assert train.report(train.open_run(runs, "second"), []) == "ALIAS generator has not begun."
 
 
 def test_report_of_a_run_that_works_tells_the_time_left(runs):
@@ -138,5 +138,5 @@ def test_the_last_words_of_a_run_that_failed(runs):
     (run.folder / "output.log").write_text("step 1\n" + "error: <b>disk</b>\n" * 30)
     assert train.output_of(run) == ""
     run.log("failed", reason="The disk is full.")
-    assert train.report(run, list(run.events())) == "AliasTask has failed, The disk is full."
+    assert train.report(run, list(run.events())) == "ALIAS generator has failed, The disk is full."
     assert train.output_of(run).splitlines() == ["error: <b>disk</b>"] * train.TAIL
