@@ -408,10 +408,14 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             *[tryon_figures.legend(result, name) if name in ready else "" for name in tab.legends],
         ]
 
-    def streamed(call: Callable, before: Any, history: list, model: str | None) -> Iterator[tuple]:
-        """Run `call(tryon, on_stage)` and keep the page up to date. before: the record that is corrected, None for a new run."""
+    def streamed(call: Callable, before: Any, history: list, model: str | None, undoable: bool = True) -> Iterator[tuple]:
+        """Run `call(tryon, on_stage)` and keep the page up to date.
+
+        before: the record that is corrected, None for a new run; undoable: it joins the history.
+        """
         current, seconds = None, dict(before.seconds) if before is not None else {}
-        history = [] if before is None else [*history, before][-MOST_UNDO:]
+        if undoable:
+            history = [] if before is None else [*history, before][-MOST_UNDO:]
 
         def said(html):
             """The line at the top, and for a correction the one that stays in view below."""
@@ -548,7 +552,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         except ValueError as error:
             yield refused(error)
             return
-        yield from streamed(lambda tryon, on_stage: tryon.resume(result, stage, on_stage), result, history[:-1], model)
+        yield from streamed(lambda tryon, on_stage: tryon.resume(result, stage, on_stage), result, history, model, False)
 
     def back_page(history, model, steps):
         if not history:
