@@ -43,16 +43,18 @@ def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, long: bool) ->
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; long: the garment's outline has long sleeves, so that
     every bare arm counts; without, those that are too much covered for a short sleeve.
     """
-    found, bare = present(keypoints), []
+    found, shares = present(keypoints), {}
     for arm, joints in ARMS:
         if not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, segmentation.shape)
         near = (distance < REACH) & (place > ENDS["none"]) & (place < 1.8)
         skin, cloth = (near & (segmentation == arm)).sum(), (near & (segmentation == UPPER)).sum()
-        if LONG_LEAVES < skin / max(1, skin + cloth) < (1 if long else SHORT_LEAVES):
-            bare.append(arm)
-    return tuple(bare)
+        shares[arm] = float(skin / max(1, skin + cloth))
+    # A garment's two sleeves are of one length: what one arm tells holds for the other.
+    if long or any(LONG_LEAVES < share < SHORT_LEAVES for share in shares.values()):
+        return tuple(arm for arm, share in shares.items() if share > LONG_LEAVES)
+    return ()
 
 
 def set_length(
