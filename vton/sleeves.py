@@ -52,7 +52,8 @@ def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, long: bool) ->
         skin, cloth = (near & (segmentation == arm)).sum(), (near & (segmentation == UPPER)).sum()
         shares[arm] = float(skin / max(1, skin + cloth))
     # A garment's two sleeves are of one length: what one arm tells holds for the other.
-    if long or any(LONG_LEAVES < share < SHORT_LEAVES for share in shares.values()):
+    drawn_badly = any(LONG_LEAVES < share < SHORT_LEAVES for share in shares.values())
+    if long or (drawn_badly and max(shares.values()) < 1.5 * SHORT_LEAVES):
         return tuple(arm for arm, share in shares.items() if share > LONG_LEAVES)
     return ()
 

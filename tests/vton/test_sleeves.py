@@ -63,7 +63,10 @@ def test_a_long_sleeve_that_is_left_bare_is_noticed_and_drawn_on_that_arm_alone(
     strip, _ = figure(60)
     strip[48:53, 135:185] = LEFT  # no short sleeve covers the arm down to the wrist
     assert half_covered(strip, keypoints, False) == (LEFT,)
-    strip[38:53, 15:50] = RIGHT
+    bare = strip.copy()
+    bare[38:53, 15:60] = RIGHT
+    assert half_covered(bare, keypoints, False) == ()  # the other arm speaks for a short sleeve
+    strip[38:53, 15:35] = RIGHT
     assert set(half_covered(strip, keypoints, False)) == {LEFT, RIGHT}  # two sleeves are of one length
     made = set_length(map_, keypoints, "long", (LEFT,))
     assert (made[45, 150:183] == UPPER).all() and half_covered(made, keypoints, True) == ()
