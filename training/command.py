@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import shutil
@@ -52,7 +53,7 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     names = {f.name for f in dataclasses.fields(recipe_class)}
     given = {k: v for k, v in vars(options).items() if k in names and v is not None}
     if options.time:
-        return one_sentence(lambda: print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **given}), options.time))))
+        return one_sentence(lambda: print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **given}), options.time))))()
     if options.run is None:
         parser.error("the following arguments are required: --run")
     run = Run(options.run)
@@ -89,7 +90,7 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
             raise
 
     new = not run.folder.exists()
-    status = one_sentence(work_and_tell)
+    status = one_sentence(work_and_tell)()
     if status and new and run.held and latest_checkpoint(run.checkpoints) is None or status and new and options.fork:
         shutil.rmtree(run.folder, ignore_errors=True)  # nothing came of it
     run.release()
@@ -124,14 +125,16 @@ def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:
     task.export(folder)
 
 
-def one_sentence(work: Callable[[], object]) -> int:
-    """Runs a command's work. A mistake of the user is one sentence on standard error; returns the exit status, 0 or 2."""
-    try:
-        work()
-    except (ValueError, OSError, RunInUse, TrainingFailed) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
+    """Decorates a command's `main`: a mistake of the user is one sentence on standard error, and the exit status 2."""
+    @functools.wraps(main)
+    def told(*args, **kwargs) -> int:
+        try:
+            return main(*args, **kwargs) or 0
+        except (ValueError, OSError, RunInUse, TrainingFailed) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+    return told
 
 
 def _boolean(text: str) -> bool:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import torch
 
+from training.command import one_sentence
 from transformer.data import ParallelData, collate, read_parallel
 from transformer.loss import projected_cross_entropy
 from transformer.translator import Translator
@@ -163,6 +164,7 @@ def show(pairs: list[tuple[str, str]], outputs: list[str], count: int, seed: int
         print(f"  remarks      {seen}" if seen else "", flush=True)
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
     options = argparse.ArgumentParser(
@@ -182,25 +184,21 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--device", default="auto")
     options.add_argument("--output", default=None, help="write the translations there, one a line (of the last scores)")
     given = options.parse_args(argv)
-    try:
-        translators = [Translator.from_pretrained(name, given.device) for name in given.model]
-        for path in given.data:
-            for translator in translators:
-                for source, target in directions(translator, path, given.source, given.target):
-                    pairs = read_parallel(path, source, target)
-                    if given.shuffle:
-                        random.Random(given.seed).shuffle(pairs)
-                    pairs = pairs[: given.limit or None]
-                    scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha)
-                    head = {"model": translator.name, "data": str(path), "source": source, "target": target}
-                    print(json.dumps({**head, "beam": given.beam, "alpha": given.alpha, **vars(scores)}), flush=True)
-                    show(pairs, outputs, given.show, given.seed)
-                    if given.output:
-                        with open(given.output, "w", encoding="utf-8") as file:
-                            file.writelines(f"{line}\n" for line in outputs)
-    except (ValueError, FileNotFoundError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    translators = [Translator.from_pretrained(name, given.device) for name in given.model]
+    for path in given.data:
+        for translator in translators:
+            for source, target in directions(translator, path, given.source, given.target):
+                pairs = read_parallel(path, source, target)
+                if given.shuffle:
+                    random.Random(given.seed).shuffle(pairs)
+                pairs = pairs[: given.limit or None]
+                scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha)
+                head = {"model": translator.name, "data": str(path), "source": source, "target": target}
+                print(json.dumps({**head, "beam": given.beam, "alpha": given.alpha, **vars(scores)}), flush=True)
+                show(pairs, outputs, given.show, given.seed)
+                if given.output:
+                    with open(given.output, "w", encoding="utf-8") as file:
+                        file.writelines(f"{line}\n" for line in outputs)
     return 0
 
 

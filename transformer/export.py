@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from training.checkpoint import average_checkpoints, find_checkpoint, module_state, step_of
+from training.command import one_sentence
 from training.run import Run
 from training.weights import load_config, save_model
 
@@ -30,6 +31,7 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
     return step_of(chosen)
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints the exported update."""
     parser = argparse.ArgumentParser(prog="python -m transformer.export", description=__doc__)
@@ -38,11 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--step", type=int, help="update of the checkpoint; the newest one if left out")
     parser.add_argument("--average", type=int, default=1, metavar="N", help="mean of the last N checkpoints up to it")
     options = parser.parse_args(argv)
-    try:
-        print(f"update {export(options.run, options.out, options.step, options.average)}")
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    print(f"update {export(options.run, options.out, options.step, options.average)}")
     return 0
 
 

@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Iterable
 
+from training.command import one_sentence
 from transformer.data import read_parallel
 
 ORIGIN = "origin"  # the column with the name of the table that a pair came from
@@ -144,6 +145,7 @@ def repeats(texts: list[str]) -> dict[str, int]:
     return out
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object with the counts, and at the end the tables that were left out."""
     from transformer.tokenizer import Tokenizer
@@ -165,21 +167,17 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--vocab-size", type=int, default=0,
                          help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no")
     given = options.parse_args(argv)
-    try:
-        times = repeats(given.repeat)
-        rows, skipped = read_all(given.data, given.source, given.target)
-        if not rows:
-            raise ValueError("No table could be read. " + " ".join(skipped.values()))
-        splits, dropped = prepare(rows, given.val, given.test, given.max_words, given.max_ratio)
-        write(given.out, splits, given.source, given.target, times)
-        if given.vocab_size:
-            print(f"learning {given.vocab_size} word pieces", file=sys.stderr)
-            texts = [text for row in splits["train"] for text in row[:2]]
-            languages = [given.source, *given.target]
-            Tokenizer.train(dict.fromkeys(texts), given.vocab_size, languages, stand_ins=True).save(given.out / TOKENIZER)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    times = repeats(given.repeat)
+    rows, skipped = read_all(given.data, given.source, given.target)
+    if not rows:
+        raise ValueError("No table could be read. " + " ".join(skipped.values()))
+    splits, dropped = prepare(rows, given.val, given.test, given.max_words, given.max_ratio)
+    write(given.out, splits, given.source, given.target, times)
+    if given.vocab_size:
+        print(f"learning {given.vocab_size} word pieces", file=sys.stderr)
+        texts = [text for row in splits["train"] for text in row[:2]]
+        languages = [given.source, *given.target]
+        Tokenizer.train(dict.fromkeys(texts), given.vocab_size, languages, stand_ins=True).save(given.out / TOKENIZER)
     print(json.dumps({**{name: len(part) for name, part in splits.items()}, "dropped": dropped, "skipped": skipped}))
     return 0
 

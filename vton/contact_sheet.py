@@ -21,6 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+from training.command import one_sentence
 from vton import photo  # noqa: E402  (the line above has to come before MediaPipe's libraries)
 from vton.maps import MAPS  # noqa: E402
 from vton.photo import InputError  # noqa: E402
@@ -162,6 +163,7 @@ def _cut(text: str, font: Any, width: float) -> str:
     return text + "..."
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vton.contact_sheet", description="Many try-ons on one picture.")
     parser.add_argument("--people", type=Path, required=True, metavar="DIR", help="photographs of people, a folder or one file")
@@ -182,38 +184,34 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto")
     options = parser.parse_args(argv)
     from vton.pipeline import Options, TryOn
-    try:
-        if not re.fullmatch(r"\d+x\d+", options.size.lower()):
-            raise ValueError(f"--size must look like 512x384, not '{options.size}'.")
-        size = tuple(int(side) for side in options.size.lower().split("x"))
-        Options(size).check()
-        maps = tuple(name.strip() for name in options.maps.split(",") if name.strip())
-        unknown = [name for name in maps if name not in MAPS]
-        if unknown:
-            raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
-        if options.out.suffix.lower() not in (".png", ".jpg", ".jpeg"):
-            raise ValueError("--out names a PNG or JPEG file.")
-        if not 64 <= options.cell <= 1024 or not 1 <= options.rows <= 100 or options.count < 0:
-            raise ValueError("--cell goes from 64 to 1024, --rows from 1 to 100, --count from 0.")
-        chosen = pairs(files(options.people), files(options.garments), options.every, options.count, options.shuffle)
-        tryon = TryOn.from_pretrained(options.model, options.device)
-        cell = (options.cell, options.cell * 3 // 4)
-        failed = 0
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        for sheet, start in enumerate(range(0, len(chosen), options.rows)):
-            def report(number: int, row: Row, start: int = start) -> None:
-                print(f"{start + number + 1}/{len(chosen)}  {row.name}: {row.error or row.line}", flush=True)
+    if not re.fullmatch(r"\d+x\d+", options.size.lower()):
+        raise ValueError(f"--size must look like 512x384, not '{options.size}'.")
+    size = tuple(int(side) for side in options.size.lower().split("x"))
+    Options(size).check()
+    maps = tuple(name.strip() for name in options.maps.split(",") if name.strip())
+    unknown = [name for name in maps if name not in MAPS]
+    if unknown:
+        raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
+    if options.out.suffix.lower() not in (".png", ".jpg", ".jpeg"):
+        raise ValueError("--out names a PNG or JPEG file.")
+    if not 64 <= options.cell <= 1024 or not 1 <= options.rows <= 100 or options.count < 0:
+        raise ValueError("--cell goes from 64 to 1024, --rows from 1 to 100, --count from 0.")
+    chosen = pairs(files(options.people), files(options.garments), options.every, options.count, options.shuffle)
+    tryon = TryOn.from_pretrained(options.model, options.device)
+    cell = (options.cell, options.cell * 3 // 4)
+    failed = 0
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for sheet, start in enumerate(range(0, len(chosen), options.rows)):
+        def report(number: int, row: Row, start: int = start) -> None:
+            print(f"{start + number + 1}/{len(chosen)}  {row.name}: {row.error or row.line}", flush=True)
 
-            table = rows(tryon, chosen[start:start + options.rows], maps, cell, not options.whole, report, size=size,
-                         seed=options.seed, fit=not options.no_fit, norm=options.norm)
-            failed += sum(bool(row.error) for row in table)
-            target = options.out if not sheet else options.out.with_stem(f"{options.out.stem}-{sheet + 1}")
-            title = f"{options.model}, {size[0]} x {size[1]}, seed {options.seed}, pairs {start + 1} to {start + len(table)} of {len(chosen)}"
-            Image.fromarray(draw(table, maps, cell, title)).save(target, quality=92)
-            print(target)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        table = rows(tryon, chosen[start:start + options.rows], maps, cell, not options.whole, report, size=size,
+                     seed=options.seed, fit=not options.no_fit, norm=options.norm)
+        failed += sum(bool(row.error) for row in table)
+        target = options.out if not sheet else options.out.with_stem(f"{options.out.stem}-{sheet + 1}")
+        title = f"{options.model}, {size[0]} x {size[1]}, seed {options.seed}, pairs {start + 1} to {start + len(table)} of {len(chosen)}"
+        Image.fromarray(draw(table, maps, cell, title)).save(target, quality=92)
+        print(target)
     print(f"{len(chosen) - failed} results, {failed} refused with a sentence.")
     return 0
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from training.command import one_sentence
 from vton import pose
 
 
@@ -238,6 +239,7 @@ def degrade(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return image
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--people", type=Path, required=True, metavar="DIR")
@@ -246,11 +248,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--height", type=int, default=432, help="height of the packed photographs")
     parser.add_argument("--garment-height", type=int, default=256)
     options = parser.parse_args(argv)
-    try:
-        report = pack(options.people, options.garments, options.out, options.height, options.garment_height)
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    report = pack(options.people, options.garments, options.out, options.height, options.garment_height)
     for line in report["skipped"]:
         print(f"skipped {line}", file=sys.stderr)
     print(f"{report['people']} people, {report['garments']} garments, {options.out.stat().st_size / 2**20:.1f} MiB")

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 import torch
 
+from training.command import one_sentence
 from vton import labels, pose
 from vton.agnostic import agnostic_image, agnostic_parse
 from vton.alias import misalignment
@@ -295,6 +296,7 @@ def as_text(report: dict) -> str:
     return "\n".join(lines)
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(dest="kind", required=True)
@@ -317,21 +319,17 @@ def main(argv: list[str] | None = None) -> int:
         p.add_argument("--model", default="tryon-lite")
         p.add_argument("--device", default="cpu")
     options = parser.parse_args(argv)
-    try:
-        tryon = TryOn.from_pretrained(options.model, options.device)
-        if options.kind == "parser":
-            report = evaluate_parser(tryon.parser, options.data, height=options.height, limit=options.limit)
-        elif options.kind == "networks":
-            report = evaluate_networks(tryon, options.pack, options.count)
-        else:
-            sizes = tuple(tuple(int(n) for n in s.split("x")) for s in options.sizes)
-            report = evaluate_table(tryon, options.pack, options.count, sizes, not options.no_fit)
-            if options.json:
-                options.json.parent.mkdir(parents=True, exist_ok=True)
-                options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    tryon = TryOn.from_pretrained(options.model, options.device)
+    if options.kind == "parser":
+        report = evaluate_parser(tryon.parser, options.data, height=options.height, limit=options.limit)
+    elif options.kind == "networks":
+        report = evaluate_networks(tryon, options.pack, options.count)
+    else:
+        sizes = tuple(tuple(int(n) for n in s.split("x")) for s in options.sizes)
+        report = evaluate_table(tryon, options.pack, options.count, sizes, not options.no_fit)
+        if options.json:
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print(as_text(report) if options.kind == "table" else json.dumps(report, indent=1))
     return 0
 

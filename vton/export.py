@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from training.checkpoint import latest_checkpoint, list_checkpoints, module_state, step_of
+from training.command import one_sentence
 from training.run import Run
 from training.weights import save_model
 
@@ -35,17 +36,14 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
     return step_of(chosen)
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vton.export", description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--step", type=int)
     options = parser.parse_args(argv)
-    try:
-        print(f"update {export(options.run, options.out, options.step)}")
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    print(f"update {export(options.run, options.out, options.step)}")
     return 0
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from PIL import Image
 from torch.nn import functional as F
 
+from training.command import one_sentence
 from vton import labels, pose
 from vton.agnostic import agnostic_image, agnostic_parse
 from vton.alias import gaussian_noise, misalignment
@@ -181,6 +182,7 @@ def write_png(file: Path, picture: np.ndarray) -> None:
         part.unlink(missing_ok=True)
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR")
@@ -192,30 +194,26 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--skip", action="store_true", help="leave out pairs that cannot be dressed, and name them")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args(argv)
-    try:
-        device = choose_device(options.device)
-        pairs, folders = read_pairs(options.pairs), find_folders(options.data)
-        files = {}
-        for pair in pairs:
-            try:
-                files[pair] = sample_files(folders, *pair)
-                check_sample(files[pair])
-            except (ValueError, FileNotFoundError) as error:
-                if not options.skip:
-                    raise
-                files.pop(pair, None)
-                print(f"skipped {' '.join(pair)}: {error}", file=sys.stderr)
-        if not files:
-            raise ValueError(f"No pair of {options.pairs.name} can be dressed.")
-        networks = {k: n.to(device) for k, n in load_released(options.checkpoints).items()}
-        options.out.mkdir(parents=True, exist_ok=True)
-        for pair, paths in files.items():
-            picture = synthesise(networks, read_sample(paths), options.seed if options.noise else None, device)
-            write_png(options.out / result_name(*pair), picture)
-            print(result_name(*pair), flush=True)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    device = choose_device(options.device)
+    pairs, folders = read_pairs(options.pairs), find_folders(options.data)
+    files = {}
+    for pair in pairs:
+        try:
+            files[pair] = sample_files(folders, *pair)
+            check_sample(files[pair])
+        except (ValueError, FileNotFoundError) as error:
+            if not options.skip:
+                raise
+            files.pop(pair, None)
+            print(f"skipped {' '.join(pair)}: {error}", file=sys.stderr)
+    if not files:
+        raise ValueError(f"No pair of {options.pairs.name} can be dressed.")
+    networks = {k: n.to(device) for k, n in load_released(options.checkpoints).items()}
+    options.out.mkdir(parents=True, exist_ok=True)
+    for pair, paths in files.items():
+        picture = synthesise(networks, read_sample(paths), options.seed if options.noise else None, device)
+        write_png(options.out / result_name(*pair), picture)
+        print(result_name(*pair), flush=True)
     return 0
 
 

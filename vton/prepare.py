@@ -206,6 +206,7 @@ def _write_last(file: Path, content: bytes) -> None:
     os.replace(part, file)
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     options = argparse.ArgumentParser(prog="python -m vton.prepare", description="Make a training set of photos.",
@@ -223,13 +224,11 @@ def main(argv: list[str] | None = None) -> int:
         folder = Path(given.model)
         return load_network("parser", (folder if (folder / "parser").is_dir() else model_dir(given.model)) / "parser")
 
-    def work() -> None:
-        result = prepare(given.photos, given.out, parser, given.height, given.val, lambda line: print(line, flush=True))
-        for line in result["skipped"]:
-            print(f"skipped {line}", file=sys.stderr)
-        print(f"{result['people']} people, {result['garments']} garments, {len(result['skipped'])} skipped")
-
-    return one_sentence(work)
+    result = prepare(given.photos, given.out, parser, given.height, given.val, lambda line: print(line, flush=True))
+    for line in result["skipped"]:
+        print(f"skipped {line}", file=sys.stderr)
+    print(f"{result['people']} people, {result['garments']} garments, {len(result['skipped'])} skipped")
+    return 0
 
 
 if __name__ == "__main__":
