@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -48,9 +49,10 @@ def read_switches(names: list[str], translator: Translator) -> frozenset[tuple[s
     return surgery.off
 
 
-def switch_names(surgery: Surgery) -> list[str]:
-    """The heads that are off, as the page names them."""
-    return ["/".join(map(str, place)) for place in sorted(surgery.off)]
+def switch_state(surgery: Surgery) -> dict[str, Any]:
+    """The heads that are off, as the page names them. The stamp makes it new for a page that holds the same names, so
+    that switches which the visitor has turned meanwhile are set as well."""
+    return {"names": ["/".join(map(str, place)) for place in sorted(surgery.off)], "stamp": time.time_ns()}
 
 
 def make_edit(kind: str, layer: int, head: int, row: int, column: int, weight: float, renormalise: bool) -> Edit:
@@ -140,7 +142,7 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
                     None,
                     html_template='<div class="switches"></div>',
                     js_on_load=theme.script("head_switches.js"),
-                    off=[],
+                    off=None,
                     changes=None,
                     elem_id="head-switches",
                 )
@@ -228,7 +230,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(visible=True),
             " ".join(words[:2]),
             "",
-            gr.update(value={"layers": layers, "heads": heads}, off=switch_names(surgery), changes=None),
+            gr.update(value={"layers": layers, "heads": heads}, off=switch_state(surgery), changes=None),
             "",
             "cross",
             gr.update(choices=[(str(n + 1), n) for n in range(layers["cross"])], value=last),
@@ -259,7 +261,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         if changes.shown is None:
             return [gr.skip()] * 4
         # An update of an HTML component replaces all of its own properties, so each one names them all.
-        switches = gr.update(off=[], changes=changes.worth)
+        switches = gr.update(off=switch_state(Surgery()), changes=changes.worth)
         return replace(changes, surgery=Surgery()), listing(shown, Surgery()), switches, ""
 
     def matter(shown, changes):
@@ -277,7 +279,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             "word and still not matter."
         )
         worth = {kind: values.tolist() for kind, values in found.items()}
-        switches = gr.update(changes=worth, off=switch_names(changes.surgery))
+        switches = gr.update(changes=worth, off=switch_state(changes.surgery))
         return replace(changes, worth=worth), switches, messages.status(note)
 
     def choose_kind(shown, kind, layer, head):

@@ -25,7 +25,7 @@ function strips() {  // a small map: one row a head, one column a token
 }
 
 function paint(strip, labels, names, value, about) {  // value(row, column) -> weight, or null where the mask forbids
-  const wide = labels.length, cell = Math.max(9, Math.min(30, Math.floor(((strip.wrap.clientWidth || 420) - 62) / wide)));
+  const wide = labels.length, cell = Math.max(9, Math.min(40, Math.floor(((strip.wrap.clientWidth || 420) - 90) / wide)));
   const left = 58, top = 66, scale = window.devicePixelRatio || 1, high = 16;
   const width = left + wide * cell + 30, height = top + names.length * high + 2, canvas = strip.canvas;
   canvas.width = width * scale;
@@ -131,7 +131,9 @@ function build() {
   looks.append(parts.layerName, parts.ownTitle, parts.own.wrap, parts.own.foot, parts.crossTitle, parts.cross.wrap, parts.cross.foot);
 
   const grid = make('div', 'decode-grid');
-  grid.append(top, looks, cache);
+  const side = make('div', 'decode-side');
+  side.append(looks, cache);
+  grid.append(top, side);
   host.append(bar, story, grid);
   unpack();
 }

@@ -30,7 +30,6 @@ function draw() {
   host.replaceChildren();
   const value = props.value;
   if (!value || !value.layers) return;
-  off = new Set(props.off || []);
   const changes = props.changes;
   const most = changes ? Math.max(1e-6, ...Object.values(changes).flat(2).map(Math.abs)) : 1;
   for (const kind of ['cross', 'encoder', 'decoder']) {
@@ -69,6 +68,11 @@ function draw() {
   mark();
 }
 
-watch(['value', 'off', 'changes'], draw);
+function take() {  // what the server holds; in between, the switches are the visitor's
+  off = new Set((props.off || {}).names || []);
+  draw();
+}
+
+watch(['value', 'off', 'changes'], take);
 new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
-draw();
+take();

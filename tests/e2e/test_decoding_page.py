@@ -1,0 +1,306 @@
+"""The views Decoding, What if and Compare as a visitor uses them: every control once."""
+
+import json
+
+import pytest
+from gradio_client import Client
+
+SENTENCE = "Two young girls are playing soccer in the park."
+MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
+
+
+def translate(page, text=SENTENCE):
+    page.fill("#source-text textarea", text)
+    page.click("#translate-button")
+    page.locator("#heat-map .heat-title").wait_for()
+
+
+def open_view(page, name):
+    tab = page.locator("#views").get_by_role("tab", name=name, exact=True).first
+    if not tab.is_visible():  # a narrow page keeps the last tabs behind a button
+        page.locator("#views .overflow-menu > button").first.click()
+        page.locator("#views .overflow-dropdown").get_by_text(name, exact=True).click()
+        return
+    tab.click()
+
+
+def choose(page, dropdown, option):
+    page.click(f"#{dropdown} input")
+    found = page.locator(f"#{dropdown}").get_by_role("option", name=option, exact=True)
+    found.click()
+    found.wait_for(state="hidden")
+
+
+def tokens(page, kind):
+    return page.locator(f".decode-tokens .{kind}").all_inner_texts()
+
+
+@pytest.fixture(scope="module")
+def traced(site):
+    return Client(site, verbose=False).predict(SENTENCE, "en-de", 4, 0.6, "", 4, api_name="/trace")
+
+
+def test_decoding_step_by_step(visit, traced):
+    page = visit()
+    translate(page)
+    open_view(page, "Decoding")
+    page.locator(".decode-strip").first.wait_for()
+    steps, total = traced["steps"], len(traced["steps"])
+    assert page.inner_text(".decode-name") == f"Step 1 of {total}"
+
+    # The arrow keys move the slider, and nothing is asked of the server for it.
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.focus(".decode-slider")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.click("button[aria-label='Next step']")
+    page.click("button[aria-label='Previous step']")
+    assert page.inner_text(".decode-name") == f"Step 4 of {total}"
+    assert asked == []
+    step = steps[3]
+    read = page.locator(".decode-tokens").first
+    expected = [*step["input"], step["token"], *[later["token"] for later in steps[4:]]]
+    assert read.locator(".decode-token").all_inner_texts() == expected
+    assert read.locator(".decode-chosen").inner_text() == step["token"]
+    assert f"Entropy {step['entropy']:.3f} nats" in page.inner_text(".decode-entropy >> nth=0")
+    for place, one in enumerate(step["top"][:3]):
+        button = page.locator(".top-token").nth(place)
+        assert one["token"] in button.inner_text()
+        assert float(button.get_attribute("title")) == pytest.approx(one["probability"], rel=1e-4)
+    assert page.locator(".cache-row").count() == 4
+    assert f"{step['cache_bytes'] / 1024:.1f} KiB" in page.inner_text("#decoding-steps")
+
+    # What is read off the strips is what the library says; what is to come is masked.
+    canvas = page.locator(".decode-strip").first
+    cell = (canvas.bounding_box()["width"] - 58 - 30) / total
+    canvas.hover(position={"x": 58 + 1.5 * cell, "y": 66 + 16 + 8})
+    readout = page.locator(".decode-strip-readout").first
+    assert readout.inner_text().startswith(f"head 2, {step['input'][1]}: {step['decoder'][1][1]:.4f}")
+    canvas.hover(position={"x": 58 + (total - 0.5) * cell, "y": 66 + 8})
+    assert "masked" in readout.inner_text()
+
+    choose(page, "decoding-layer", "1")
+    page.locator("#decoding-steps", has_text="Layer 1, while").wait_for()
+    choose(page, "cache-layer", "2")
+    choose(page, "cache-head", "3")
+    page.locator(".cache-values", has_text="keys of layer 2, head 3").wait_for()
+    assert page.locator(".cache-strip").count() == 2
+    assert "after 4 of" in page.locator(".cache-strip").first.get_attribute("aria-label")
+    page.locator(".cache-strip").first.hover(position={"x": 5, "y": 5})
+    page.locator(".cache-values .decode-strip-readout", has_text="token 1, dimension").wait_for()
+
+    # The search: every node of the library's tree, and another length penalty without another search.
+    nodes = page.locator(".tree-node")
+    assert nodes.count() == len(traced["tree"])
+    for state in ("beam", "finished", "pruned"):
+        assert page.locator(f".tree-node.{state}").count() == sum(n["state"] == state for n in traced["tree"])
+    asked.clear()
+    page.locator(".alpha-slider").fill("2")
+    ranked = sorted(traced["finished"], key=lambda one: -one["logprob"] / ((5 + one["tokens"]) / 6) ** 2)
+    rows = page.locator(".rank-table tbody tr")
+    assert rows.count() == len(ranked) and asked == []
+    for row, one in zip(rows.all(), ranked):
+        assert one["text"] in row.inner_text()
+        assert f"{one['logprob'] / ((5 + one['tokens']) / 6) ** 2:.3f}" in row.inner_text()
+
+    # Another token at this step goes on from the same cache.
+    second = page.locator(".top-token:not([disabled])").first
+    token = second.locator(".top-name").inner_text()
+    second.click()
+    page.locator("#branch .outcome").wait_for()
+    said = page.inner_text("#branch")
+    assert token in said and "4 cached tokens were used again" in said and "(−" in said
+    assert page.locator("#branch .word-new").count() > 0
+    page.click("#branch-adopt")
+    page.locator("#decoding-note", has_text="These are the steps of").wait_for()
+    page.locator("#branch-card").wait_for(state="hidden")
+
+    # A pruned branch of the tree is forced.
+    page.locator(".tree-node.pruned[role=button]").first.click()
+    page.locator("#branch", has_text="as that branch of the search does").wait_for()
+    page.click("#branch-back")
+    page.locator("#branch-card").wait_for(state="hidden")
+    page.locator(".decode-tokens .decode-token", has_text=steps[0]["token"]).first.wait_for()
+
+
+def test_what_if(visit, site):
+    page = visit()
+    translate(page)
+    before = page.input_value("#target-text textarea")
+    open_view(page, "What if")
+    page.locator("#edit-map .heat-title").wait_for()
+
+    # A beginning of one's own.
+    page.fill("#prefix textarea, #prefix input", "Drei Mäd")
+    page.click("#prefix-button")
+    page.locator("#prefix-result .outcome").wait_for()
+    assert page.locator("#prefix-result tbody tr td").nth(1).inner_text().startswith("Drei Mäd")
+    page.fill("#prefix textarea, #prefix input", "犬")
+    page.click("#prefix-button")
+    page.locator("#prefix-result [role=alert]", has_text="vocabulary lacks").wait_for()
+
+    # Nothing is changed yet.
+    page.click("#surgery-button")
+    page.locator("#surgery-result [role=alert]", has_text="switch a head off").wait_for()
+
+    # Heads: what each is worth, one off, then all of the last layer.
+    page.click("#matter-button")
+    page.locator("#matter-note .note-status").wait_for()
+    truth = Client(site, verbose=False).predict(SENTENCE, "en-de", 4, api_name="/ablate")
+    change = truth["cross"][3][3]
+    shown = page.inner_text(".switch[data-key='cross/3/3']")
+    assert shown == f"{change:+.2f}".replace("-", "−")
+    page.click(".switch[data-key='cross/3/3']")
+    page.locator("#edit-list li", has_text="cross layer 4: head 4 off").wait_for()
+    page.click("#surgery-button")
+    page.locator("#surgery-result .outcome").wait_for()
+    forced = truth["logprob"] + change
+    row = page.locator("#surgery-result tbody tr").first.inner_text()
+    assert f"{truth['logprob']:.3f}" in row
+    assert float(row.split()[-2]) == pytest.approx(forced, abs=0.002)
+    page.click("button[aria-label='cross: all heads of layer 4']")
+    page.locator("#edit-list li", has_text="cross layer 4: heads 1, 2, 3, 4 off").wait_for()
+    page.click("button[aria-label='encoder: all heads of layer 2']")
+    page.locator("#edit-list li", has_text="encoder layer 2").wait_for()
+    page.click("#surgery-button")
+    page.locator("#surgery-result .word-gone").first.wait_for()
+    gone = page.locator("#surgery-result .word-gone").first
+    assert gone.inner_text().startswith("−") and gone.inner_text()[1:].strip() in before
+    page.click("#restore-button")
+    page.locator("#edit-list", has_text="Nothing is changed").wait_for()
+    page.locator(".switch.off").first.wait_for(state="detached")
+
+    # Weights: a cell of the map fills in row and column; controls for everything else.
+    page.get_by_label("Decoder", exact=True).locator("visible=true").last.check()
+    page.locator("#edit-map .heat-title", has_text="Decoder attention").wait_for()
+    page.get_by_label("Cross", exact=True).locator("visible=true").last.check()
+    page.locator("#edit-map .heat-title", has_text="Cross attention").wait_for()
+    choose(page, "edit-layer", "3")
+    choose(page, "edit-head", "2")
+    svg = page.locator("#edit-map svg")
+    page.locator("#edit-map .heat-title", has_text="layer 3, head 2").wait_for()
+    svg.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_function("document.querySelector('#edit-column input').value.startsWith('3:')")
+    assert page.input_value("#edit-row input").startswith("2:")
+    weight = page.get_by_label("number input for New weight")
+    weight.fill("0.75")
+    weight.press("Tab")
+    page.get_by_label("stay as they are").check()
+    page.wait_for_timeout(300)
+    page.click("#edit-add")
+    page.locator("#edit-list li", has_text="gets 0.75; the others stay").wait_for()
+    assert page.locator("#edit-list li", has_text="cross layer 3, head 2, row 2").count() == 1
+    choose(page, "edit-row", "Every row")
+    page.click("#edit-column input")
+    page.locator("#edit-column").get_by_role("option").first.click()
+    page.get_by_label("share what is left").check()
+    weight.fill("1")
+    weight.press("Tab")
+    page.wait_for_timeout(300)
+    page.click("#edit-add")
+    page.locator("#edit-list li", has_text="every row").wait_for()
+    page.click("#surgery-button")
+    page.locator("#surgery-result .outcome-how", has_text="every row").wait_for()
+
+    # Another view and back: what was changed is still there; another sentence starts anew.
+    open_view(page, "Decoding")
+    page.locator(".decode-strip").first.wait_for()
+    open_view(page, "What if")
+    page.locator("#edit-list li", has_text="every row").wait_for()
+    page.fill("#source-text textarea", "A dog runs.")
+    page.click("#translate-button")
+    page.locator("#edit-list", has_text="Nothing is changed").wait_for()
+
+
+def test_compare_two_sentences_and_two_settings(visit):
+    page = visit()
+    translate(page)
+    open_view(page, "Compare")
+    page.wait_for_function("text => document.querySelector('#compare-text-a textarea').value === text", arg=SENTENCE)
+    for side in ("a", "b"):
+        choose(page, f"compare-model-{side}", "multi30k-en-de")
+        page.click(f"#compare-pair-{side} input")
+        page.locator(f"#compare-pair-{side}").get_by_role("option").first.click()
+    page.click("#compare-button")
+    page.locator("#compare-result", has_text="Both translations are the same").wait_for()
+    page.fill("#compare-text-b textarea", SENTENCE.replace("girls", "boys"))
+    for side, beam, alpha in (("A", "5", "0.5"), ("B", "1", "1.5")):
+        for name, value in ((f"Beam size {side}", beam), (f"Length penalty {side}", alpha)):
+            number = page.get_by_label(f"number input for {name}")
+            number.fill(value)
+            number.press("Tab")
+    page.click("#compare-button")
+    page.locator("#compare-result .word-new").first.wait_for()
+    page.locator("#compare-map-b .heat-title").wait_for()
+    axis = "nodes => nodes.map(node => node.querySelector('title').textContent)"
+    assert "▁boys" in page.locator("#compare-map-b .heat-label[data-column]").evaluate_all(axis)
+    assert "▁girls" in page.locator("#compare-map-a .heat-label[data-column]").evaluate_all(axis)
+    page.locator("#compare-kind").get_by_label("Encoder", exact=True).check()
+    page.locator("#compare-map-b .heat-title", has_text="Encoder attention").wait_for()
+    choose(page, "compare-layer", "2")
+    choose(page, "compare-head", "3")
+    for side in ("a", "b"):
+        page.locator(f"#compare-map-{side} .heat-title", has_text="Encoder attention, layer 2, head 3").wait_for()
+    page.fill("#compare-text-b textarea", " ")
+    page.click("#compare-button")
+    page.locator("#compare-result [role=alert]", has_text="B: there is no text").wait_for()
+    assert page.input_value("#compare-text-a textarea") == SENTENCE
+
+
+def test_markup_is_text_in_every_view(visit):
+    page = visit()
+    translate(page, MARKUP)
+    open_view(page, "Decoding")
+    page.locator(".decode-strip").first.wait_for()
+    page.locator(".top-token:not([disabled])").first.click()
+    page.locator("#branch .outcome").wait_for()
+    open_view(page, "What if")
+    page.locator("#edit-map .heat-title").wait_for()
+    page.fill("#prefix textarea, #prefix input", "<b>Ein</b> <i id=planted>")
+    page.click("#prefix-button")
+    page.locator("#prefix-result .outcome, #prefix-result [role=alert]").first.wait_for()
+    page.click(".switch[data-key='cross/3/0']")
+    page.locator("#edit-list li").wait_for()
+    page.click("#surgery-button")
+    page.locator("#surgery-result .outcome").wait_for()
+    open_view(page, "Compare")
+    page.wait_for_function("document.querySelector('#compare-text-a textarea').value.includes('onerror')")
+    page.click("#compare-button")
+    page.locator("#compare-result .outcome").wait_for()
+    assert page.locator("#planted").count() == 0
+    assert page.locator("main img[src='x']").count() == 0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_views_fit_a_phone(visit, dark):
+    page = visit(width=390, height=800, dark=dark)
+    translate(page)
+    views = {"Decoding": ".decode-strip", "What if": "#edit-map .heat-title", "Compare": "#compare-button"}
+    for view, ready in views.items():
+        open_view(page, view)
+        page.locator(ready).first.wait_for()
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, view
+
+
+def test_a_sentence_without_words_says_so(visit):
+    page = visit()
+    translate(page)
+    open_view(page, "Decoding")
+    page.locator(".decode-strip").first.wait_for()
+    page.fill("#source-text textarea", "🙂🚲")
+    page.click("#translate-button")
+    page.locator("#decoding-note [role=alert]", has_text="copied").wait_for()
+    assert not page.locator("#decoding-steps").is_visible()
+
+
+def test_trace_refuses_with_one_sentence(site):
+    api = Client(site, verbose=False)
+    for arguments in (("", "en-de", 4, 0.6, "", 0), (SENTENCE, "en-de", 4, 0.6, "no such model", 0)):
+        with pytest.raises(Exception) as refused:
+            api.predict(*arguments, api_name="/trace")
+        assert "Traceback" not in str(refused.value) and str(refused.value).strip()
+    json.dumps(api.predict(SENTENCE, api_name="/trace"))
