@@ -142,8 +142,12 @@ def saved(data):
         return arrays, json.loads(archive.read("settings.json"))
 
 
-def test_correct_and_continue(visit, tmp_path):
-    """Maps first; then every way to correct one: brush, another program, control points; undo; save and open again."""
+def everything(page, folder):
+    """The zip of the result that the page shows."""
+    return download(page, "#download-zip", folder / "try-on.zip")
+
+
+def test_maps_first_then_the_result_and_a_map_from_another_program(visit, tmp_path):
     page = visit()
     open_tab(page, *first_example())
     page.locator("#tryon-more").get_by_text("More settings").click()
@@ -156,71 +160,84 @@ def test_correct_and_continue(visit, tmp_path):
     page.locator("#before-after").wait_for(timeout=120_000)
     assert "Run again: synthesis" in page.inner_text("#tryon-summary")
     assert not page.locator("#tryon-undo").is_visible()
-    first, _ = saved(download(page, "#download-zip", tmp_path / "first.zip"))
+    first, _ = saved(everything(page, tmp_path))
 
-    # The file for another program holds the labels; unchanged, it comes back unchanged.
+    # The file for another program holds the labels; unchanged, it comes back unchanged, and so does the result.
     page.get_by_role("tab", name="Correct a map").click()
     page.locator("#painter canvas").wait_for()
     page.locator("#tryon-elsewhere").get_by_text("Correct it in another program").click()
-    page.locator("#paint-out").wait_for()
     data = download(page, "#paint-out", tmp_path / "segmentation.png")
     palette = LABEL_MAPS["segmentation"][1]
     np.testing.assert_array_equal(read_label_png(data, palette, (256, 192)), first["segmentation"])
     page.set_input_files("input[data-testid='Upload the corrected map-upload-button']", tmp_path / "segmentation.png")
     page.locator("#tryon-undo").wait_for(timeout=120_000)
-    same, settings = saved(download(page, "#download-zip", tmp_path / "same.zip"))
+    same, settings = saved(everything(page, tmp_path))
     for name in ("segmentation", "warped_cloth", "result"):
         np.testing.assert_array_equal(same[name], first[name])
     assert settings["corrected"] == ["segmentation"] and settings["resumed_from"] == "warp"
 
-    # A stroke of the brush changes what it covers and nothing else, and the stages after it run on.
+
+def test_a_brush_stroke_changes_what_it_covers_and_the_run_goes_on(visit, tmp_path):
+    page = visit()
+    open_tab(page, *first_example())
+    run(page)
+    first, _ = saved(everything(page, tmp_path))
+    page.get_by_role("tab", name="Correct a map").click()
     page.locator("#painter .class-chip", has_text="bottom").click()
+    assert page.locator("#painter .apply").is_disabled()
     drag(page, "#painter canvas", (0.4, 0.5), (0.6, 0.55))
     page.locator("#painter .undo:enabled").click()
     assert page.locator("#painter .apply").is_disabled()
     page.locator("#painter .redo:enabled").click()
     page.locator("#painter .apply:enabled").click()
-    page.locator("#tryon-reset").wait_for(timeout=120_000)
-    painted, settings = saved(download(page, "#download-zip", tmp_path / "painted.zip"))
+    page.locator("#tryon-undo").wait_for(timeout=120_000)
+    painted, _ = saved(everything(page, tmp_path))
     changed = painted["segmentation"] != first["segmentation"]
     assert 20 < changed.sum() < 6000 and set(painted["segmentation"][changed]) == {labels.SEGMENTATION.index("bottom")}
     assert (painted["result"] != first["result"]).any()
     for name in ("parse", "cloth", "agnostic", "keypoints"):
         np.testing.assert_array_equal(painted[name], first[name])
-    page.click("#tryon-reset")
-    page.locator("#tryon-reset").wait_for(state="hidden")
 
-    # Sleeves by rule: a start for what one would paint by hand.
+    # Sleeves by rule are a correction like any other; back to the first result undoes both.
     page.click("#sleeves-long")
-    page.locator("#tryon-undo").wait_for(timeout=120_000)
-    longer, _ = saved(download(page, "#download-zip", tmp_path / "longer.zip"))
-    assert (longer["segmentation"] == 3).sum() > (first["segmentation"] == 3).sum()
-    page.click("#tryon-undo")
+    page.locator("#tryon-reset").wait_for(timeout=120_000)
+    longer, _ = saved(everything(page, tmp_path))
+    assert (longer["segmentation"] == 3).sum() > (painted["segmentation"] == 3).sum()
+    page.click("#tryon-reset")
     page.locator("#tryon-undo").wait_for(state="hidden")
+    back, _ = saved(everything(page, tmp_path))
+    np.testing.assert_array_equal(back["result"], first["result"])
 
-    # A control point is dragged; the preview says how much stays open, then the run goes on.
+
+def test_a_control_point_is_dragged_and_what_was_saved_opens_again(visit, tmp_path):
+    page = visit()
+    open_tab(page, *first_example())
+    run(page)
+    first, _ = saved(everything(page, tmp_path))
     page.get_by_role("tab", name="Move the warp").click()
     note = page.locator("#control-points .warp-note")
     note.wait_for()
     before = note.inner_text()
     drag(page, "#control-points .warp-point[data-index='12']", (0.5, 0.5), (3, 2))
+    # The preview says how much stays open.
     page.wait_for_function("before => document.querySelector('#control-points .warp-note').textContent !== before", arg=before)
     page.locator("#control-points .apply:enabled").click()
     page.locator("#tryon-summary", has_text="Run again: misalignment").wait_for(timeout=120_000)
-    data = download(page, "#download-zip", tmp_path / "moved.zip")
+    data = everything(page, tmp_path)
     moved, settings = saved(data)
     assert settings["corrected"] == ["control_points"]
     distance = np.abs(moved["control_points"] - first["control_points"]).max(1)
     assert (distance > 0.01).sum() == 1 and (distance > 1e-5).sum() == 1
     np.testing.assert_array_equal(moved["segmentation"], first["segmentation"])
 
-    # What was saved opens again for another visitor, with photos, maps and corrections.
+    # For another visitor, too, with photos, maps, settings and corrections.
     other = visit()
     open_tab(other, size=None)
     other.locator("#tryon-more").get_by_text("More settings").click()
+    (tmp_path / "moved.zip").write_bytes(data)
     other.set_input_files("#saved input[type=file]", tmp_path / "moved.zip")
     other.locator("#tryon-results").wait_for(timeout=120_000)
-    again, _ = saved(download(other, "#download-zip", tmp_path / "again.zip"))
+    again, _ = saved(everything(other, tmp_path))
     for name in moved:
         np.testing.assert_array_equal(again[name], moved[name])
     assert other.locator("#person img").count() == 1 and other.locator("#garment img").count() == 1
