@@ -19,7 +19,7 @@ from ui.services import Services
 from ui.shown import STATE_SECONDS, Shown, on_view
 
 ALL = -1  # the choice "all heads" or "all rows"
-MAX_EDITS = 20
+MAX_CELLS = 50
 OTHERS = [("share what is left", True), ("stay as they are", False)]
 
 
@@ -61,6 +61,19 @@ def make_edit(kind: str, layer: int, head: int, row: int, column: int, weight: f
         kind, int(layer), None if head == ALL else int(head), None if row == ALL else int(row),
         ((int(column), float(weight)),), bool(renormalise),
     )  # fmt: skip
+
+
+def add_edit(surgery: Surgery, edit: Edit) -> Surgery:
+    """With one more edit. Cells of the same row of the same map become one edit, so that the other weights share what
+    all of them leave, and a cell that is set again takes the new weight."""
+    place = (edit.kind, edit.layer, edit.head, edit.row, edit.renormalise)
+    cells, others = dict(edit.cells), []
+    for old in surgery.edits:
+        if (old.kind, old.layer, old.head, old.row, old.renormalise) == place:
+            cells = {**dict(old.cells), **cells}
+        else:
+            others.append(old)
+    return replace(surgery, edits=(*others, replace(edit, cells=tuple(sorted(cells.items())))))
 
 
 def edit_sentence(attention: Any, edit: Edit) -> str:
@@ -301,10 +314,10 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return gr.skip(), gr.skip()
         surgery = changes.surgery
         try:
-            if len(surgery.edits) >= MAX_EDITS:
-                raise ValueError(f"There are {MAX_EDITS} changed weights already; undo them to set another one.")
             edit = make_edit(kind, layer, head, row, column, weight, renormalise)
-            surgery = replace(surgery, edits=(*surgery.edits, edit))
+            surgery = add_edit(surgery, edit)
+            if sum(len(one.cells) for one in surgery.edits) > MAX_CELLS:
+                raise ValueError(f"There are {MAX_CELLS} changed weights already; undo them to set another one.")
             surgery.check(services.translator(shown.model).model, len(shown.attention.source_tokens))
             return replace(changes, surgery=surgery), listing(shown, surgery)
         except Exception as error:

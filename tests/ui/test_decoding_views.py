@@ -172,6 +172,20 @@ def test_surgery_in_words_and_in_numbers(services, translator, shown):
         what_if.run_surgery(services, shown, Surgery(), 4, 0.6)
 
 
+def test_cells_of_one_row_are_set_together(translator, shown):
+    surgery = Surgery()
+    for column, weight in ((4, 0.5), (1, 0.25), (4, 0.75)):
+        surgery = what_if.add_edit(surgery, what_if.make_edit("cross", 3, 0, 2, column, weight, True))
+    assert surgery.edits == (Edit("cross", 3, 0, 2, ((1, 0.25), (4, 0.75))),)
+    both = what_if.add_edit(surgery, what_if.make_edit("cross", 3, 0, 3, 0, 1, True))
+    assert len(both.edits) == 2 and both.edits[0] == surgery.edits[0]
+    ids = shown.translation.sentences[0]
+    found = intervene.follow(translator, ids.source_ids, ids.ids[0], surgery=surgery).cross[3, 0, 2]
+    expected = np.zeros_like(found)
+    expected[[1, 4]] = 0.25, 0.75
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def test_switches_name_heads_of_this_model_only(translator):
     assert what_if.read_switches(["cross/3/1", "encoder/0/0"], translator) == {("cross", 3, 1), ("encoder", 0, 0)}
     for name in ("cross/9/0", "other/0/0", "cross", "cross/a/b", "cross/0/99"):
