@@ -137,7 +137,7 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: in
 
 SYSTEMS = {"VITON-HD": "alias", "VITON-HD*": "instance"}  # * = instance normalisation, on the same weights
 BASELINES = ("cloth pasted on I_a", "copy of the photograph")
-SHARE_OF_COUNT = {(256, 192): 1, (512, 384): 2, (1024, 768): 8}  # larger pictures take longer, so they are fewer
+SHARE_OF_COUNT = {(256, 192): 1, (512, 384): 4, (1024, 768): 16}  # larger pictures take longer, so they are fewer
 FEWEST = 8  # pictures of which a Frechet distance is given
 
 
@@ -310,7 +310,7 @@ def main(argv: list[str] | None = None) -> int:
     three = kinds.add_parser("table")
     three.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
     three.add_argument("--count", type=int, default=16,
-                       help="people of each source at 256x192; half as many at 512x384, an eighth at 1024x768")
+                       help="people of each source at 256x192; a quarter of it at 512x384, a sixteenth at 1024x768")
     known = [f"{h}x{w}" for h, w in SIZES]
     three.add_argument("--sizes", nargs="+", default=known, choices=known)
     three.add_argument("--no-fit", action="store_true", help="control points as the network predicts them, as published")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Callable
 
 import cv2
@@ -147,14 +148,17 @@ def perceptual_distance(parser) -> tuple[str, Callable[[np.ndarray, np.ndarray],
         pass
 
     @torch.inference_mode()
+    def units(picture):
+        small = cv2.resize(picture, (384, 512), interpolation=cv2.INTER_AREA) if picture.shape[0] > 512 else picture
+        return [torch.nn.functional.normalize(f, dim=1) for f in _features(parser, small)]
+
+    @lru_cache(maxsize=1)
+    def units_of_bytes(data, shape):  # several pictures in turn are compared with one truth
+        return units(np.frombuffer(data, np.uint8).reshape(shape).copy())
+
     def distance(a, b):
-        total = 0.0
-        if a.shape[0] > 512:
-            a, b = (cv2.resize(p, (384, 512), interpolation=cv2.INTER_AREA) for p in (a, b))
-        for one, other in zip(_features(parser, a), _features(parser, b)):
-            difference = torch.nn.functional.normalize(one, dim=1) - torch.nn.functional.normalize(other, dim=1)
-            total += float(difference.square().sum(1).mean())
-        return total
+        pairs = zip(units(a), units_of_bytes(b.tobytes(), b.shape))
+        return sum(float((one - other).square().sum(1).mean()) for one, other in pairs)
     return "parser distance", distance
 
 
