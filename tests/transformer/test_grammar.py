@@ -49,7 +49,6 @@ def test_the_tiny_preset_learns_and_its_attention_is_recorded(tmp_path):
     events = list(run.events())
     losses = [event["losses"]["nll"] for event in events if event["event"] == "log"]
     perplexity = [event["figures"]["perplexity"] for event in events if event["event"] == "evaluation"]
-    print(losses, perplexity)
     assert losses[-1] < 0.5 * losses[0] and perplexity[-1] < 0.1 * perplexity[0] and len(perplexity) == 3
     strongest = []
     for step in (0, 160):

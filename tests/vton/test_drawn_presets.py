@@ -8,10 +8,10 @@ from vton.recipes import alias, matching, parser, segmentation
 
 # network: module, task, recipe, updates of the short version, loss term, metric, what it must gain over the untrained net
 SHORT = {
-    "parser": (parser, parser.ParserTask, parser.ParserRecipe, 40, "cross_entropy", "mean_iou", 0.04),
-    "segmentation": (segmentation, segmentation.SegmentationTask, segmentation.SegmentationRecipe, 30, "cross_entropy", "mean_iou", 0.05),
-    "matching": (matching, matching.MatchingTask, matching.MatchingRecipe, 40, "mask", "warped_iou", 0.03),
-    "alias": (alias, alias.AliasTask, alias.AliasRecipe, 25, "l1", "ssim_region", 0.05),
+    "parser": (parser, parser.ParserTask, parser.ParserRecipe, 30, "cross_entropy", "mean_iou", 0.15),
+    "segmentation": (segmentation, segmentation.SegmentationTask, segmentation.SegmentationRecipe, 20, "cross_entropy", "mean_iou", 0.2),
+    "matching": (matching, matching.MatchingTask, matching.MatchingRecipe, 24, "mask", "warped_iou", 0.1),
+    "alias": (alias, alias.AliasTask, alias.AliasRecipe, 16, "l1", "ssim_region", 0.2),
 }
 
 
@@ -19,15 +19,14 @@ SHORT = {
 def test_a_shortened_preset_learns(network, tmp_path):
     module, task, recipe_class, steps, term, metric, gain = SHORT[network]
     fields = {**module.PRESETS["drawn"], "steps": steps, "log_every": 5, "save_every": steps, "evaluate_every": steps,
-              "precision": "no", "batch": 2, "ema": 0.8}
+              "precision": "no", "batch": 2, "ema": 0.7, "validation": 3}
     recipe = recipe_class(**fields)
     torch.manual_seed(recipe.seed)
     fit(task(recipe), recipe, tmp_path / "run", quiet=True)
     events = list(Run(tmp_path / "run").events())
     losses = [event["losses"][term] for event in events if event["event"] == "log"]
     figures = [event["figures"][metric] for event in events if event["event"] == "evaluation"]
-    print(network, losses, figures)
-    assert sum(losses[-2:]) < 0.9 * sum(losses[:2])
+    assert sum(losses[-3:]) / 3 < 0.9 * sum(losses[:2]) / 2
     assert figures[-1] > figures[0] + gain
 
 
