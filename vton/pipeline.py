@@ -330,7 +330,7 @@ class TryOn:
         if kind in sleeves.KINDS:
             predicted = sleeves.set_length(predicted, r.keypoints, kind)
         elif kind == "auto":
-            arms = sleeves.half_covered(predicted, r.keypoints, garment.sleeves(r.garment_cut.mask) == "long")
+            arms = sleeves.half_covered(predicted, r.keypoints, garment.sleeves(r.garment_cut.mask))
             if arms:
                 predicted, notes = sleeves.set_length(predicted, r.keypoints, "long", arms), (*notes, COVERED)
         return {"segmentation": predicted, "notes": notes}

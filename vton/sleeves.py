@@ -37,11 +37,12 @@ def along_arm(keypoints: np.ndarray, joints: tuple[int, int, int], size: tuple[i
     return np.where(first, upper.clip(0, 1), 1 + lower.clip(min=0)), np.where(first, upper_distance, lower_distance)
 
 
-def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, long: bool) -> tuple[int, ...]:
+def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, outline: str) -> tuple[int, ...]:
     """The arms that a long sleeve ought to cover and the prediction leaves bare in part, as their classes.
 
-    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; long: the garment's outline has long sleeves, so that
-    every bare arm counts; without, those that are too much covered for a short sleeve.
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; outline: the kind of sleeve that the garment's outline
+    shows (`garment.sleeves`). With "long" every bare arm counts. "none" is also what long sleeves look like that lie close
+    against the trunk: then arms count that are too much covered for a short sleeve.
     """
     found, shares = present(keypoints), {}
     for arm, joints in ARMS:
@@ -53,7 +54,7 @@ def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, long: bool) ->
         shares[arm] = float(skin / max(1, skin + cloth))
     # A garment's two sleeves are of one length: what one arm tells holds for the other.
     drawn_badly = any(LONG_LEAVES < share < SHORT_LEAVES for share in shares.values())
-    if long or (drawn_badly and max(shares.values()) < 1.5 * SHORT_LEAVES):
+    if outline == "long" or (outline == "none" and drawn_badly and max(shares.values()) < 1.5 * SHORT_LEAVES):
         return tuple(arm for arm, share in shares.items() if share > LONG_LEAVES)
     return ()
 

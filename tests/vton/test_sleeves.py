@@ -57,19 +57,20 @@ def test_on_drawn_people_more_sleeve_is_more_cloth():
 
 def test_a_long_sleeve_that_is_left_bare_is_noticed_and_drawn_on_that_arm_alone():
     map_, keypoints = figure(60)
-    assert half_covered(map_, keypoints, True) == ()
+    assert half_covered(map_, keypoints, "long") == ()
     map_[38:53, 150:185] = LEFT  # bare from the elbow on
-    assert half_covered(map_, keypoints, True) == (LEFT,) and half_covered(map_, keypoints, False) == ()
+    assert half_covered(map_, keypoints, "long") == (LEFT,) and half_covered(map_, keypoints, "none") == ()
     strip, _ = figure(60)
     strip[48:53, 135:185] = LEFT  # no short sleeve covers the arm down to the wrist
-    assert half_covered(strip, keypoints, False) == (LEFT,)
+    assert half_covered(strip, keypoints, "none") == (LEFT,)
     bare = strip.copy()
     bare[38:53, 15:60] = RIGHT
-    assert half_covered(bare, keypoints, False) == ()  # the other arm speaks for a short sleeve
+    assert half_covered(bare, keypoints, "none") == ()  # the other arm speaks for a short sleeve
+    assert half_covered(strip, keypoints, "short") == ()  # the outline shows a short one
     strip[38:53, 15:35] = RIGHT
-    assert set(half_covered(strip, keypoints, False)) == {LEFT, RIGHT}  # two sleeves are of one length
+    assert set(half_covered(strip, keypoints, "none")) == {LEFT, RIGHT}  # two sleeves are of one length
     made = set_length(map_, keypoints, "long", (LEFT,))
-    assert (made[45, 150:183] == UPPER).all() and half_covered(made, keypoints, True) == ()
+    assert (made[45, 150:183] == UPPER).all() and half_covered(made, keypoints, "long") == ()
     shorter = set_length(map_, keypoints, "none", (RIGHT,))
     np.testing.assert_array_equal(shorter[:, 100:], map_[:, 100:])
     assert (shorter[:, :70] != map_[:, :70]).any()
