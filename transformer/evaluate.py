@@ -26,6 +26,7 @@ import torch
 from training.command import one_sentence
 from transformer.data import ParallelData, collate, read_parallel
 from transformer.loss import projected_cross_entropy
+from transformer.translate import DEFAULT_MODEL
 from transformer.translator import Translator
 
 
@@ -171,7 +172,7 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m transformer.evaluate", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a model on parallel text: one column a language, named in the first line.",
     )
-    options.add_argument("--model", nargs="+", default=["multi30k-en-de"], help="names of shipped models, or folders")
+    options.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
     options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
     options.add_argument("--source", default=None, help="source language and column; by default all of the model's")
     options.add_argument("--target", default=None, help="target language and column")

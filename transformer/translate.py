@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+# The one place that says which model the commands and the page use if none is named.
 DEFAULT_MODEL, DEFAULT_SOURCE, DEFAULT_TARGET = "multi30k-en-de", "en", "de"
 
 

@@ -20,8 +20,9 @@ from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.run import Run, list_runs, open_run
 from training.start import Limits
+from transformer.translate import DEFAULT_MODEL
 
-TRANSLATION_MODEL = "multi30k-en-de"
+TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
 KEPT_TRANSLATORS, KEPT_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
 NETWORK_OF_TASK = {  # the try-on networks by the class of the task that trains them
