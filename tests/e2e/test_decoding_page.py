@@ -124,7 +124,7 @@ def test_decoding_step_by_step(visit, traced):
     page.locator(".decode-tokens .decode-token", has_text=steps[0]["token"]).first.wait_for()
 
 
-def test_what_if(visit, site):
+def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
     page = visit()
     translate(page)
     before = page.input_value("#target-text textarea")
@@ -171,10 +171,17 @@ def test_what_if(visit, site):
     page.locator("#edit-list", has_text="Nothing is changed").wait_for()
     page.locator(".switch.off").first.wait_for(state="detached")
 
-    # Weights: a cell of the map fills in row and column; controls for everything else.
-    page.get_by_label("Decoder", exact=True).locator("visible=true").last.check()
+
+def test_what_if_a_weight_were_another(visit):
+    page = visit()
+    translate(page)
+    open_view(page, "What if")
+    page.locator("#edit-map .heat-title").wait_for()
+
+    # A cell of the map fills in row and column; controls for everything else.
+    page.locator("#edit-kind").get_by_label("Decoder", exact=True).check()
     page.locator("#edit-map .heat-title", has_text="Decoder attention").wait_for()
-    page.get_by_label("Cross", exact=True).locator("visible=true").last.check()
+    page.locator("#edit-kind").get_by_label("Cross", exact=True).check()
     page.locator("#edit-map .heat-title", has_text="Cross attention").wait_for()
     choose(page, "edit-layer", "3")
     choose(page, "edit-head", "2")
