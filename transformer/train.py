@@ -98,6 +98,8 @@ class TranslationRecipe(Recipe):
         return configs.preset(self.size, **changes)
 
 
+SAMPLE_LENGTH = 48  # most tokens of a sample translation
+
 PRESETS: dict[str, dict] = {
     # two minutes on a laptop, with nothing to download: the sentences of transformer.grammar
     "tiny": dict(size="mini", data=grammar.NAME, vocab_size=300, tokens=1024, max_length=64, warmup=150, rate_scale=0.3,
@@ -263,8 +265,9 @@ class TranslationTask(Task):
         translator = self.translator()
         lines = []
         for pair, texts in self.val_text:
-            for source, reference in texts:
-                found = translator.translate(source, *pair, beam=1)
+            # Together, and cut: an untrained network would go on for ever.
+            together = translator.translate([source for source, _ in texts], *pair, beam=1, max_length=SAMPLE_LENGTH)
+            for (source, reference), found in zip(texts, together):
                 lines += [f"source      {source}", f"reference   {reference}", f"translation {found.text}", ""]
         (folder / "translations.txt").write_text("\n".join(lines), encoding="utf-8")
         self.save_attention(folder / "attention.npz")

@@ -334,8 +334,8 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
                     api_name="train_data", **quiet).then(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
     form.upload.change(read_header, [form.network, form.upload], [form.source, form.target, form.note], api_name="train_upload",
                        **quiet).success(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
-    # One event for all boxes: answers to two of them could overtake each other.
-    typed = [box.input for box in (form.folder, form.source, form.target, form.name, *form.fields)]
+    # One event for all boxes: answers to two of them could overtake each other. Pasted text is a change, not an input.
+    typed = [box.change for box in (form.folder, form.source, form.target, form.name, *form.fields)]
     gr.on(typed, command, inputs, [form.command, form.note], trigger_mode="always_last", api_name="train_command", **quiet)
     form.start.click(begin, inputs, [form.note, form.name, *outputs], show_progress="minimal", concurrency_limit=1,
                      api_name="train_start", api_visibility="private").then(command, inputs, [form.command], **quiet)  # fmt: skip

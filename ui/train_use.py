@@ -275,7 +275,7 @@ def events(use: SimpleNamespace, services: Services, tab: SimpleNamespace, show:
     use.again.click(unfold, tab.run, [use.form, use.new_name], api_name="run_again", **quiet).then(
         commands, [tab.run, use.changed, use.from_step, use.new_name], [use.commands, use.note], **quiet)  # fmt: skip
     # One event for all boxes: answers to two of them could overtake each other.
-    gr.on([use.changed.input, use.from_step.input, use.new_name.input], commands,
+    gr.on([use.changed.change, use.from_step.change, use.new_name.change], commands,
           [tab.run, use.changed, use.from_step, use.new_name], [use.commands, use.note], trigger_mode="always_last",
           api_name="run_commands", **quiet)  # fmt: skip
     use.resume.click(resume, [tab.run, use.changed], [use.note, *outputs, use.form], api_name="run_resume", **quiet)

@@ -54,7 +54,9 @@ def test_a_run_appears_moves_on_and_survives_a_reload(visit, runs):
 
 
 def typed(page, name, value):
-    page.locator(f"#{name} input, #{name} textarea").first.fill(value)
+    box = page.locator(f"#{name} input, #{name} textarea").first
+    box.fill("")
+    box.press_sequentially(value)
 
 
 def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit, runs):
