@@ -215,9 +215,9 @@ class Transformer(nn.Module):
         return dropout(x, self.dropout, self.training)
 
     def encode(
-        self, src: Tensor, src_mask: Tensor, need_weights: bool = False, gates: Gates | None = None
+        self, src: Tensor, src_mask: Tensor | None, need_weights: bool = False, gates: Gates | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding).
+        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding); None = all, without r.
 
         Returns the encoder's output (B, S, d_model) and, on request, each layer's weights (B, h, S, S).
         """
@@ -230,7 +230,7 @@ class Transformer(nn.Module):
             kept.append(weights)
         return x, kept if need_weights else []
 
-    def remember(self, encoded: Tensor, src_mask: Tensor) -> Memory:
+    def remember(self, encoded: Tensor, src_mask: Tensor | None) -> Memory:
         """Each decoder layer's keys and values of the encoder's output (B, S, d_model)."""
         return Memory([layer.cross_attention.project_memory(encoded) for layer in self.decoder], src_mask)
 
@@ -285,6 +285,8 @@ class Transformer(nn.Module):
     @torch.no_grad()
     def attend(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor) -> AttentionWeights:
         """All attention weights of one teacher-forced pass; arguments as in `forward`."""
+        if not self.config.neighbourhood and bool(src_mask.all()):
+            src_mask = None  # without padding there is nothing to hide, and attention without a mask is quicker
         encoded, encoder = self.encode(src, src_mask, need_weights=True)
         _, decoder, cross = self.decode(tgt, tgt_mask, self.remember(encoded, src_mask), need_weights=True)
         return AttentionWeights(encoder, decoder, cross)
