@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import socket
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, redirect_stdout
 from functools import lru_cache
 from typing import Callable
 
@@ -208,10 +209,11 @@ def _features(parser, picture: np.ndarray):
 
 @contextmanager
 def _impatient():
-    """No download waits longer than DOWNLOAD_SECONDS for an answer."""
+    """No download waits longer than DOWNLOAD_SECONDS for an answer, or talks between the figures."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(DOWNLOAD_SECONDS)
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     finally:
         socket.setdefaulttimeout(before)
