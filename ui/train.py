@@ -190,8 +190,9 @@ def layout(services: Services) -> SimpleNamespace:
     tab.form = train_form.layout(services)
     tab.timer = gr.Timer(EVERY_SECONDS, active=False)
     tab.count = gr.State(0)  # samples that this page has seen
+    # Lists that change while the page is open accept any value: a tick on its way may still name what was just deleted.
     with gr.Row(elem_classes="actions"):
-        tab.run = gr.Dropdown([], label="Run", elem_id="run", scale=1, min_width=220)
+        tab.run = gr.Dropdown([], label="Run", allow_custom_value=True, elem_id="run", scale=1, min_width=220)
         tab.status = gr.HTML(elem_id="run-status", scale=3, min_width=260)
     tab.use = train_use.controls(services)
     tab.output = gr.Textbox(label="Last lines of its output", lines=4, max_lines=TAIL, interactive=False, visible=False,
@@ -223,7 +224,7 @@ def layout(services: Services) -> SimpleNamespace:
                 with gr.Row():
                     tab.kind = gr.Radio([("Cross", "cross"), ("Encoder", "encoder"), ("Decoder", "decoder")], value="cross",
                                         label="Attention", elem_id="sample-kind", min_width=240)  # fmt: skip
-                    tab.head = gr.Dropdown([], label="Head", elem_id="sample-head", min_width=200)
+                    tab.head = gr.Dropdown([], label="Head", allow_custom_value=True, elem_id="sample-head", min_width=200)
                 tab.map = gr.HTML(
                     None, html_template='<div class="heat"></div>', js_on_load=theme.script("heat_map.js"), stretch=False,
                     threshold=0, clickable=False, elem_id="sample-map", elem_classes="card heat-card",

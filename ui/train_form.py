@@ -179,9 +179,9 @@ def layout(services: Services) -> SimpleNamespace:
         with gr.Row():
             form.network = gr.Dropdown([(n.title, key) for key, n in recipes.NETWORKS.items()], value=network,
                                        label="Network", elem_id="train-network", min_width=200)  # fmt: skip
-            form.preset = gr.Dropdown(preset_names(services, network), value=preset, label="Preset", elem_id="train-preset",
+            form.preset = gr.Dropdown(preset_names(services, network), value=preset, label="Preset", allow_custom_value=True, elem_id="train-preset",
                                       min_width=160)  # fmt: skip
-            form.data = gr.Dropdown(data_choices(network, services.local), value=BUNDLED, label="Data", elem_id="train-data",
+            form.data = gr.Dropdown(data_choices(network, services.local), value=BUNDLED, label="Data", allow_custom_value=True, elem_id="train-data",
                                     min_width=240)  # fmt: skip
         with gr.Row(visible=False) as form.data_row:
             form.upload = gr.File(label="Table or zip", file_types=[".tsv", ".csv", ".gz", ".zip"], height=120,
@@ -238,8 +238,10 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
 
     def planned(network, preset, data, upload, folder, source, target, name, *typed):
         """(commands, all fields that are set) of the form as it is; ValueError for what cannot be."""
-        if data == LOCAL and not services.local:
-            raise ValueError("On this page folders of the machine cannot be used.")
+        if preset not in preset_names(services, network):
+            raise ValueError(f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one of the list.")
+        if data not in (key for _, key in data_choices(network, services.local)):
+            raise ValueError("On this page such data cannot be used; choose one of the list.")
         run = runs / (name or "").strip()
         names = [setting.field for setting in (*recipes.NETWORKS[network].settings, *recipes.COMMON)]
         fields = recipes.changes(network, preset, dict(zip(names, typed)))
@@ -258,6 +260,7 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
             return f"# {messages.sentence(error)}", ""
 
     def about(network, preset):
+        preset = preset if preset in recipes.NETWORKS[network].presets else recipes.NETWORKS[network].first
         base = recipes.values(network, preset)
         return messages.status(recipes.size_and_time(network, preset, base["steps"], measured(runs, network, base)))
 

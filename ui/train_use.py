@@ -101,7 +101,7 @@ def controls(services: Services) -> SimpleNamespace:
         with gr.Row():
             use.changed = gr.Textbox(label="Changed settings", placeholder="--lr 0.0005 --steps 300", max_lines=1,
                                      info="as on the command line; empty: nothing changes", elem_id="run-changes")  # fmt: skip
-            use.from_step = gr.Dropdown([], label="A fork begins at", elem_id="run-fork-step", min_width=140)
+            use.from_step = gr.Dropdown([], label="A fork begins at", allow_custom_value=True, elem_id="run-fork-step", min_width=140)
             use.new_name = gr.Textbox(label="Name of the fork", max_lines=1, elem_id="run-fork-name", min_width=160)
         use.commands = gr.Code(language="shell", label="Resume, and fork", interactive=False, wrap_lines=True, lines=2, max_lines=6,
                                    elem_id="run-commands")  # fmt: skip
@@ -120,7 +120,7 @@ def layout(use: SimpleNamespace, services: Services) -> None:
             elem_classes="section",
         )
         with gr.Row(elem_classes="actions"):
-            use.step = gr.Dropdown([], label="Checkpoint", elem_id="use-step", min_width=160)
+            use.step = gr.Dropdown([], label="Checkpoint", allow_custom_value=True, elem_id="use-step", min_width=160)
             use.export = gr.Button("Make a zip to download", elem_id="use-export", min_width=160)
             use.file = gr.DownloadButton("Download", visible=False, elem_id="use-file", min_width=160)
         with gr.Row(visible=False) as use.words:
@@ -238,7 +238,11 @@ def events(use: SimpleNamespace, services: Services, tab: SimpleNamespace, show:
         number = 1
         while (runs / f"{name}-fork-{number}").exists():
             number += 1
-        return gr.update(visible=True), f"{name}-fork-{number}"[-60:]
+        try:
+            steps = [step for _, step in checkpoint_choices(open_run(runs, name))]
+        except ValueError:  # deleted meanwhile
+            steps = []
+        return gr.update(visible=True), f"{name}-fork-{number}"[-60:], gr.update(value=steps[0] if steps else None)
 
     def make_zip(name, step):
         try:
@@ -272,7 +276,7 @@ def events(use: SimpleNamespace, services: Services, tab: SimpleNamespace, show:
 
     hide = {"fn": lambda: gr.update(visible=False), "inputs": None, **quiet}
     use.stop.click(stop, tab.run, [use.note, *outputs], api_name="run_stop", **quiet)
-    use.again.click(unfold, tab.run, [use.form, use.new_name], api_name="run_again", **quiet).then(
+    use.again.click(unfold, tab.run, [use.form, use.new_name, use.from_step], api_name="run_again", **quiet).then(
         commands, [tab.run, use.changed, use.from_step, use.new_name], [use.commands, use.note], **quiet)  # fmt: skip
     # One event for all boxes: answers to two of them could overtake each other.
     gr.on([use.changed.change, use.from_step.change, use.new_name.change], commands,

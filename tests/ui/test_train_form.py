@@ -228,7 +228,8 @@ def test_a_limited_page_starts_within_its_limits_and_says_so_in_the_command(tmp_
     handlers = Handlers(Services(runs=tmp_path, training=Limits(at_once=1, runs=2, steps=50, minutes=3, megabytes=9))).by_name
     assert "50 steps at most" in handlers["train_start"](*given(steps="51"))[0]
     assert "cannot be changed" in handlers["train_start"](*given(steps="50", tokens="9999"))[0]
-    assert "On this page folders" in handlers["train_start"](*given(data="folder", folder="/etc", steps="50"))[0]
+    assert "there is no preset" in handlers["train_start"](*given(preset="base", steps="5"))[0]
+    assert "such data cannot be used" in handlers["train_start"](*given(data="folder", folder="/etc", steps="50"))[0]
     assert started == [] and list(tmp_path.iterdir()) == []
     assert "was started" in handlers["train_start"](*given(steps="50"))[0]
     assert "--steps 50 --max-minutes 3 --max-megabytes 9" in started[0][2]

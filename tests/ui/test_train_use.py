@@ -83,6 +83,8 @@ def test_the_commands_of_resume_and_fork(runs, monkeypatch):
     started = []
     monkeypatch.setattr("training.start.start", lambda folder, commands: started.append((folder, commands)))
     by_name = handlers(Services(runs=runs))
+    form, name, newest = by_name["run_again"]("words")
+    assert form["visible"] and name == "words-fork-1" and newest["value"] == 2
     text, note = by_name["run_commands"]("words", "--steps 9", 1, "words two")
     resume, fork = text.splitlines()
     assert note == "" and resume == f"python -m transformer.train --run {runs / 'words'} --resume --steps 9"
