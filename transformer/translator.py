@@ -129,6 +129,8 @@ class Translator:
         self.pairs = [tuple(pair) for pair in pairs]
         # pieces that the model has learned to copy
         self.stand_ins = [piece for piece in STAND_INS if tokenizer.id(piece) != model.config.unk]
+        tokens = [language_token(target) for _, target in self.pairs] if language_tokens else []
+        self.silent = [*self.stand_ins, *dict.fromkeys(tokens)]  # pieces that are no text
         if len(tokenizer) != model.config.vocab_size:
             raise ValueError(
                 f"The tokenizer has {len(tokenizer)} word pieces and the model {model.config.vocab_size}; "
@@ -319,16 +321,19 @@ class Translator:
             return has_letters(self.tokenizer.decode(ids))
 
         repeated = without_loops(source_ids, words) != source_ids
-        ids = [c.ids if repeated else without_loops(c.ids, words) for c in best]
+        # A piece that is no text and stands for nothing here is no part of a translation.
+        idle = {self.tokenizer.id(piece) for piece in self.silent if piece not in masked.stand_ins}
+        said = [[i for i in c.ids if i not in idle] for c in best]
+        ids = [own if repeated else without_loops(own, words) for own in said]
         hypotheses = []
         for candidate, own in zip(best, ids):
-            translated = self.tokenizer.decode(own)
+            translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
                 translated = put_back(translated, masked, lambda word: self.follow(source_ids, own, word))
             pieces = self.labels(own, masked.stand_ins)
             hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob))
         return Sentence(
-            text, source_ids, ids, hypotheses, result.trace, best[0].finished, ids[0] != best[0].ids, masked.stand_ins
+            text, source_ids, ids, hypotheses, result.trace, best[0].finished, ids[0] != said[0], masked.stand_ins
         )
 
     def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:

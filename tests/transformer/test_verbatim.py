@@ -160,6 +160,10 @@ def test_a_model_with_stand_ins_copies_them():
     sentence = model.sentence("Call 1234 or 5678", masked, source, result, 1)
     assert sentence.hypotheses[0].text == "Rufen Sie 1234 oder 5678 an" and sentence.hypotheses[0].score == -2.0
     assert "1234" in sentence.hypotheses[0].tokens and "<x1>" not in sentence.hypotheses[0].tokens
+    # a stand-in that stands for nothing, and a language token, never reach the reader
+    stray = SearchResult([outcome("Rufen Sie <x1> oder <x3> <x2> <2de> an", -1.0)])
+    cleaned = model.sentence("Call 1234 or 5678", masked, source, stray, 1)
+    assert cleaned.hypotheses[0].text == "Rufen Sie 1234 oder 5678 an" and not cleaned.looped
     translation = model.assemble("Call 1234 or 5678", [[sentence]], 1, False)
     attention = model.attend(translation)
     assert "5678" in attention.source_tokens and "5678" in attention.target_tokens
