@@ -26,7 +26,7 @@ WORDS = {
 
 def tokens_of(attention: Any, kind: str) -> list[tuple[str, int]]:
     """(label, row) of the queries of one kind, numbered, because a token may come twice."""
-    return [(f"{row + 1}  {token}", row) for row, token in enumerate(interpret.labels(attention, kind)[0])]
+    return [(f"{row + 1} · {token}", row) for row, token in enumerate(interpret.labels(attention, kind)[0])]
 
 
 def draw_steps(
@@ -168,7 +168,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         translator = services.translator(shown.model)
         chosen = shown.translation.sentences[shown.sentence]
         groups = interpret.source_words(translator, chosen.source_ids)
-        words = [(f"{n + 1}  {translator.tokenizer.decode(group)}", n) for n, group in enumerate(groups)]
+        words = [(f"{n + 1} · {translator.tokenizer.decode(group)}", n) for n, group in enumerate(groups)]
         first, second = min(1, len(words) - 1), len(words) - 1
         return [
             kind,

@@ -106,9 +106,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     view, looked_at = tab.save, tab.attention
 
     def settings(shown, kind, layer, head, ends, threshold, stretch, look):
+        layers, heads = shown.attention.cross.shape[:2]
+        layer = layers - 1 if layer is None else min(int(layer), layers - 1)  # of another model, perhaps
+        head = min(head, heads - 1) if isinstance(head, int) else head
         return {
             "kind": kind,
-            "layer": int(layer) + 1,
+            "layer": layer + 1,
             "head": head + 1 if isinstance(head, int) else head,
             "without_ends": bool(ends),
             "threshold": float(threshold),

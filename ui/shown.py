@@ -32,13 +32,39 @@ def on_view(
 ) -> None:
     """Calls `refresh` when the view of that name is opened, and when a new sentence is shown while it is open.
 
-    tab.views[name] is the view's gr.Tab, tab.view the State with the open one's name, tab.version a State that counts
-    the sentences shown. Views that nobody looks at cost nothing.
+    tab.views[name] is the view's gr.Tab and tab.view the State with the open one's name. Views that nobody looks at
+    cost nothing. options: those of the event that opens the view.
     """
-
-    def refresh_if_open(view, *values):
-        return refresh(*values) if view == name else gr.skip()
-
     options = {"show_progress": "hidden", "api_visibility": "private", **options}
     tab.views[name].select(refresh, inputs, outputs, api_name=f"open_{api_name}", **options)
-    tab.version.change(refresh_if_open, [tab.view, *inputs], outputs, api_name=f"refresh_{api_name}", **options)
+    tab.refreshers[name] = refresh, inputs, outputs
+
+
+class Refresh:
+    """Draws whichever view is open, as one event with the inputs and outputs of them all: one message each way.
+
+    Made when every view has called `on_view`. always: names of those that are drawn whatever is open.
+    """
+
+    def __init__(self, tab: SimpleNamespace, always: tuple[str, ...] = (), known: tuple = ()) -> None:
+        """known: components whose values the caller has and may not be outputs here."""
+        self.refreshers, self.always = tab.refreshers, always
+        self.inputs = [tab.view]
+        self.outputs: list = []
+        for _, inputs, outputs in self.refreshers.values():
+            self.inputs += [one for one in inputs if one not in self.inputs]
+            self.outputs += [one for one in outputs if one not in self.outputs and one not in known]
+
+    def __call__(self, *values: Any, known: dict | None = None) -> list:
+        """values: of `inputs`; known: values of components that are newer than those. Returns values for `outputs`."""
+        given = {**dict(zip(self.inputs, values)), **(known or {})}
+        found = dict.fromkeys(self.outputs, gr.skip())
+        for name in (values[0], *self.always):
+            refresh, inputs, outputs = self.refreshers[name]
+            made = refresh(*(given[one] for one in inputs))
+            if made == gr.skip():
+                continue
+            for one, value in zip(outputs, made if len(outputs) > 1 else [made], strict=True):
+                if one in found:
+                    found[one] = value
+        return list(found.values())

@@ -14,7 +14,7 @@ import numpy as np
 from transformer import interpret
 from ui import messages, theme
 from ui.services import Services
-from ui.shown import Shown
+from ui.shown import Refresh, Shown
 
 CLOSED = -1
 
@@ -79,71 +79,63 @@ def stops(shown: Shown) -> list[Stop]:
     first_entropy, last_entropy = float(cross.entropy[0].mean()), float(cross.entropy[last].mean())
     tokens = len(attention.target_tokens)
     probability = math.exp(hypothesis.logprob / tokens)
+    spread = math.log(len(attention.source_tokens))
+    start = escape(attention.decoder_tokens[0])
     return [
         Stop(
             "Words become pieces",
             f"The model reads {len(attention.source_tokens)} pieces: {pieces}. The mark ▁ opens a word, &lt;/s&gt; "
-            "ends the "
-            "sentence. Rare words fall into several pieces; the hover above puts them together again.",
+            "ends the sentence. Rare words fall into several pieces; the hover above puts them together again.",
             layer=last,
         ),
         Stop(
             "The source looks at itself",
-            f"In the encoder every word gathers what it needs from the others. In the first layer {query} attends to "
-            f"{key} "
-            f"with {weight:.2f}, the strongest tie between two different words.",
+            "In the encoder every word gathers what it needs from the others. In the first layer "
+            f"{query} attends to {key} with {weight:.2f}, the strongest tie between two different words.",
             kind="encoder",
         ),
         Stop(
             "Heads divide the work",
             f"{layers} layers with {heads} heads each look at the same words in different ways. The sharpest one "
-            "here is "
-            f"head {sharp[1] + 1} of layer {sharp[0] + 1}: it {escape(role)}. The table “What each head does” lists "
-            "them all.",
+            f"here is head {sharp[1] + 1} of layer {sharp[0] + 1}: it {escape(role)}. The table “What each head does” "
+            "lists all.",
             kind="encoder",
             layer=sharp[0],
             head=sharp[1],
         ),
         Stop(
             "The target looks at the source",
-            f"Each row is a word being written, each column a word being read. In the last layer {target} looks at "
-            f"{source} "
-            f"with {aligned:.2f}: this is how words find their partners, and what the hover above shows.",
+            "Each row is a word being written, each column a word being read. In the last layer "
+            f"{target} looks at {source} with {aligned:.2f}: this is how words find their partners, and what the hover "
+            "above shows.",
             layer=last,
         ),
         Stop(
             "Layers differ",
-            "How widely a row spreads is its entropy: 0 nats is a single word, "
-            f"{math.log(len(attention.source_tokens)):.2f} all "
-            f"alike. Here it is {first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the "
-            "last; the small "
-            "maps show it from top to bottom.",
+            f"How widely a row spreads is its entropy: 0 nats is a single word, {spread:.2f} all alike. Here it is "
+            f"{first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the last; the small maps "
+            "show it from top to bottom.",
             layer=0,
         ),
         Stop(
             "Lines, a colour for each head",
-            f"The same weights as lines, as in Figures 3 to 5 of the paper. Click {target} to see its lines alone, "
-            "and a number "
-            "above to switch a head off.",
+            "The same weights as lines, as in Figures 3 to 5 of the paper. "
+            f"Click {target} to see its lines alone, and a number above to switch a head off.",
             layer=last,
             look="lines",
         ),
         Stop(
             "No looking ahead",
             "The decoder writes from left to right, so its map is empty above the diagonal: the mask sets those "
-            "scores to −∞ "
-            "before the softmax. The first row can look at the start sign "
-            f"<code>{escape(attention.decoder_tokens[0])}</code> only.",
+            f"scores to −∞ before the softmax. The first row can look at the start sign <code>{start}</code> only.",
             kind="decoder",
             layer=last,
         ),
         Stop(
             "One head, step by step",
-            f"Head {one[1] + 1} of layer {one[0] + 1}: the query of {asked} is multiplied with every key, the "
-            "softmax gives "
-            f"{answered} the weight {share:.2f}, and the weighted values add up. Switch off the division by "
-            "√d<sub>k</sub> and see "
-            "the softmax saturate.",
+            f"Head {one[1] + 1} of layer {one[0] + 1}: the query of {asked} is multiplied with every key, the softmax "
+            f"gives {answered} the weight {share:.2f}, and the weighted values add up. Switch off the division by "
+            "√d<sub>k</sub> and see the softmax saturate.",
             view="one_head",
             layer=one[0],
             head=one[1],
@@ -151,21 +143,17 @@ def stops(shown: Shown) -> list[Stop]:
         ),
         Stop(
             "Heads that rest",
-            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves most of its attention on the end "
-            "of the "
-            f"sentence, {float(cross.ends[resting]):.0%}: a place to look at when there is nothing to say. “Hide "
-            "start and end” "
-            "leaves it out and normalises the rows again.",
+            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves most of its attention on the end of "
+            f"the sentence, {float(cross.ends[resting]):.0%}: a place to look at when there is nothing to say. “Hide "
+            "start and end” leaves it out and normalises the rows again.",
             layer=resting[0],
             head=resting[1],
         ),
         Stop(
             "Does the model need it?",
             f"The translation was written in {tokens} steps, with a probability of {probability:.0%} per token on "
-            "average. A dark "
-            "cell is not yet a reason: in this view heads can be switched off, beginnings forced and weights "
-            "overwritten, and "
-            "the model translates again.",
+            "average. A dark cell is not yet a reason: in this view heads can be switched off, beginnings forced and "
+            "weights overwritten, and the model translates again.",
             view="what_if",
             layer=last,
         ),
@@ -206,13 +194,13 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     """Wire the tour built by `layout`, which is tab.tour."""
     view, attention = tab.tour, tab.attention
 
-    def go(shown, at, version):
+    def go(shown, at):
         """Show one stop: its text, and the view and the map that it speaks of."""
         try:
             found = stops(shown)
         except ValueError as error:
             alert = messages.alert(messages.sentence(error))
-            return CLOSED, gr.update(visible=False), gr.update(visible=True), alert, *[gr.skip()] * 9
+            return CLOSED, gr.update(visible=False), gr.update(visible=True), alert, *[gr.skip()] * 8
         at = min(max(at, 0), len(found) - 1)
         stop = found[at]
         return (
@@ -228,16 +216,15 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             stop.look,
             stop.without_ends,
             stop.query,
-            version + 1,
         )
 
     def step(by):
-        return lambda shown, at, version: go(shown, at + by, version)
+        return lambda shown, at: go(shown, at + by)
 
-    def key(shown, at, version, event: gr.EventData):
+    def key(shown, at, event: gr.EventData):
         if at == CLOSED or int(event.by) not in (-1, 1):
             return [gr.skip()] * len(outputs)
-        return go(shown, at + int(event.by), version)
+        return go(shown, at + int(event.by))
 
     def end():
         return CLOSED, gr.update(visible=False), gr.update(visible=True)
@@ -250,14 +237,29 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         return card(found[at], at, len(found))
 
     outputs = [view.at, view.body, view.start, view.card, tab.tabs, tab.view]
-    outputs += [attention.kind, attention.layer, attention.head, attention.look, attention.ends, tab.query, tab.version]
-    inputs = [tab.shown, view.at, tab.version]
-    # Queued, because only then is the change of tab.version noticed.
+    outputs += [attention.kind, attention.layer, attention.head, attention.look, attention.ends, tab.query]
+    inputs = [tab.shown, view.at]
     quiet = {"show_progress": "hidden", "api_visibility": "private"}
-    view.start.click(lambda shown, at, version: go(shown, 0, version), inputs, outputs, api_name="tour_start", **quiet)
-    view.next.click(step(1), inputs, outputs, api_name="tour_next", **quiet)
-    view.back.click(step(-1), inputs, outputs, api_name="tour_back", **quiet)
-    view.card.step(key, inputs, outputs, api_name="tour_key", **quiet)
+    view.steps = [
+        view.start.click(lambda shown, at: go(shown, 0), inputs, outputs, api_name="tour_start", **quiet),
+        view.next.click(step(1), inputs, outputs, api_name="tour_next", **quiet),
+        view.back.click(step(-1), inputs, outputs, api_name="tour_back", **quiet),
+        view.card.step(key, inputs, outputs, api_name="tour_key", **quiet),
+    ]
     for leave, name in ((view.end.click, "end"), (view.card.leave, "leave")):
         leave(end, None, [view.at, view.body, view.start], api_name=f"tour_{name}", **quiet)
-    tab.version.change(refresh, [tab.shown, view.at], view.card, api_name="tour_refresh", **quiet)
+    tab.refreshers["tour"] = refresh, inputs, [view.card]
+
+
+def follow(tab: SimpleNamespace, draw: Refresh) -> None:
+    """After every step, draw the view that the stop has opened."""
+    for number, taken in enumerate(tab.tour.steps):
+        taken.then(
+            draw,
+            draw.inputs,
+            draw.outputs,
+            api_name=f"tour_draw_{number}",
+            show_progress="hidden",
+            api_visibility="private",
+            concurrency_id="device",
+        )

@@ -13,7 +13,7 @@ from transformer import interpret
 from transformer.translator import Sampling
 from ui import attention, compare, decoding, figures, messages, one_head, save, theme, tour, what_if
 from ui.services import Services
-from ui.shown import STATE_SECONDS, Shown
+from ui.shown import STATE_SECONDS, Refresh, Shown
 
 LANGUAGES = {"en": "English", "de": "German", "fr": "French", "cs": "Czech", "es": "Spanish", "ko": "Korean"}
 EXAMPLES = [
@@ -155,7 +155,7 @@ def layout(services: Services) -> SimpleNamespace:
     tab = SimpleNamespace()
     tab.shown = gr.State(Shown(), time_to_live=STATE_SECONDS)
     tab.view = gr.State("attention")  # name of the open view
-    tab.version = gr.State(0)  # counts the sentences shown
+    tab.refreshers = {}  # of `on_view`
     tab.query = gr.State(0)  # row of the query that was picked last
     with gr.Row(equal_height=True, elem_classes="translator"):
         with gr.Column(min_width=300):
@@ -263,20 +263,26 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(choices=choices, value=0, visible=len(sentences) > 1),
         )
 
-    def attend_page(shown, version):
-        """Recompute the attention of the sentence that is shown; the open view then draws itself."""
+    def attend_page(shown, *values):
+        """Recompute the attention of the sentence that is shown, and draw the view that is open."""
         if shown.translation is None:
-            return shown, gr.skip(), "", gr.skip(), gr.skip(), gr.skip()
+            return [gr.skip()] * (len(seen) + len(refresh.outputs))
+        note, links = "", None
         try:
             found = services.translator(shown.model).attend(
                 shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
             )
+            columns = interpret.alignment(found.cross, found.cross.shape[0] - 1)
+            links = figures.word_links(found.source_tokens, found.target_tokens, columns)
         except Exception as error:
-            note = messages.alert(messages.sentence(error))
-            return replace(shown, attention=None, changes=None), version + 1, note, None, gr.update(visible=False), 0
-        columns = interpret.alignment(found.cross, found.cross.shape[0] - 1)
-        links = figures.word_links(found.source_tokens, found.target_tokens, columns)
-        return replace(shown, attention=found, changes=None), version + 1, "", links, gr.update(visible=True), 0
+            found, note = None, messages.alert(messages.sentence(error))
+        shown = replace(shown, attention=found, changes=None)
+        try:
+            drawn = refresh(*values, known={tab.shown: shown, tab.query: 0})
+        except Exception as error:
+            drawn = [gr.skip()] * len(refresh.outputs)
+            note = note or messages.alert(messages.sentence(error))
+        return [shown, note, links, gr.update(visible=links is not None), 0, *drawn]
 
     def choose_hypothesis(shown, event: gr.SelectData):
         return replace(shown, hypothesis=int(event.index[0]))
@@ -331,18 +337,28 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
-    seen = [tab.shown, tab.version, tab.attention.note, tab.words, tab.word_view, tab.query]
+    for view in (attention, one_head, decoding, what_if, compare, save, tour):
+        view.events(tab, services, page)
+    seen = [tab.shown, tab.attention.note, tab.words, tab.word_view, tab.query]
+    refresh = Refresh(tab, always=("tour",), known=(tab.shown, tab.query))
 
     def then_attend(event, name):
-        # Queued, because only then is the change of tab.version noticed.
         event.success(
-            attend_page, [tab.shown, tab.version], seen, api_name=f"attend_{name}", show_progress="hidden", **device
+            attend_page,
+            [tab.shown, *refresh.inputs],
+            [*seen, *refresh.outputs],
+            api_name=f"attend_{name}",
+            show_progress="hidden",
+            **device,
         )
 
     page.load(
         offer_models, None, [tab.model, tab.pair, tab.status], api_name="models", show_progress="hidden", **device
     )
     tab.model.input(choose_model, [tab.model, tab.pair], [tab.pair, tab.status], api_name="choose_model", **device)
+    # A training may have written a checkpoint since the page was opened.
+    tab.model.focus(lambda: gr.update(choices=services.translators()), None, tab.model, api_name="checkpoints",
+                    show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
     rows = [tab.beam_row, tab.sampling_row, tab.n_best]
     tab.search.input(choose_search, tab.search, rows, api_name="search", **quiet)
     tab.swap.click(
@@ -372,8 +388,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     then_attend(chosen, "sentence")
     for name, view in tab.views.items():
         view.select(lambda name=name: name, None, tab.view, api_name=f"view_{name}", **quiet)
-    for view in (attention, one_head, decoding, what_if, compare, save, tour):
-        view.events(tab, services, page)
+    tour.follow(tab, refresh)
 
     def translate(
         text: str,

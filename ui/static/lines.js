@@ -18,11 +18,12 @@ function draw() {
   if (!value || !value.rows) return;
   const weights = floats(value.weights), H = value.heads, R = value.rows.length, C = value.columns.length;
   const chosen = props.alone;
-  if (on.length !== H || draw.value !== value) {
-    on = Array.from({ length: H }, (_, head) => chosen === null || chosen < 0 || chosen === head);
+  if (on.length !== H || draw.drawn !== value.weights || draw.alone !== chosen) {
+    on = Array.from({ length: H }, (_, head) => !(chosen >= 0) || chosen === head);
     pinned = null;
   }
-  draw.value = value;
+  draw.drawn = value.weights;
+  draw.alone = chosen;
 
   host.append(make('div', 'heat-title', value.title));
   const chips = make('div', 'line-heads');
@@ -152,8 +153,7 @@ function draw() {
   paint();
 }
 
-watch(['value', 'threshold'], draw);
-watch('alone', () => { on = []; draw(); });
+watch(['value', 'threshold', 'alone'], draw);
 let drawnWidth = 0;
 new ResizeObserver(() => {
   if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; draw(); }
