@@ -109,7 +109,7 @@ function build() {
   parts.read.dir = 'auto';
   parts.source = make('div', 'decode-tokens');
   parts.source.dir = 'auto';
-  const sourceName = make('p', 'hint', 'The source, darker where this layer looks (mean over heads):');
+  const sourceName = make('p', 'hint', 'The source, marked where this layer looks (mean over heads):');
   story.append(parts.read, sourceName, parts.source);
 
   const top = section('Next token');
