@@ -252,3 +252,10 @@ def test_the_shipped_weight_file_matters(translator, tmp_path):
     sentence = "A man is riding a bicycle."
     changed = Translator.from_pretrained(folder, device="cpu").translate(sentence, source="en", target="de")
     assert changed.text != translator.translate(sentence, source="en", target="de").text
+
+
+def test_the_french_model_translates_a_caption():
+    french = Translator.from_pretrained("multi30k-en-fr", "cpu")
+    assert french.pairs == [("en", "fr")]
+    text = french.translate("Two dogs play in the snow.").text.lower()
+    assert "chiens" in text and "neige" in text
