@@ -53,7 +53,10 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     names = {f.name for f in dataclasses.fields(recipe_class)}
     given = {k: v for k, v in vars(options).items() if k in names and v is not None}
     if options.time:
-        return one_sentence(lambda: print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **given}), options.time))))()
+        def time_it() -> None:
+            print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **given}), options.time)))
+
+        return one_sentence(time_it)()
     if options.run is None:
         parser.error("the following arguments are required: --run")
     run = Run(options.run)
@@ -99,7 +102,8 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
 
 def timing(build: Callable[[Recipe], Task], recipe: Recipe, updates: int) -> dict[str, float]:
     """Trains a few updates in a folder that is thrown away: seconds a step, parameters, and memory in MB."""
-    recipe = dataclasses.replace(recipe, steps=updates + 1, log_every=1, evaluate_every=0, patience=0, max_minutes=0, max_megabytes=0)
+    recipe = dataclasses.replace(recipe, steps=updates + 1, log_every=1, evaluate_every=0, patience=0, max_minutes=0,
+                                 max_megabytes=0)
     recipe.check()
     torch.manual_seed(recipe.seed)
     task = build(recipe)
@@ -111,8 +115,9 @@ def timing(build: Callable[[Recipe], Task], recipe: Recipe, updates: int) -> dic
         logs = [event for event in Run(Path(folder) / "run").events() if event["event"] == "log"]
     times = sorted(event["seconds_per_step"] for event in logs[1:])  # the first update pays for what is made once
     cpu = sorted(b - a for a, b in zip(marks[-updates:], marks[-updates + 1:])) or [0.0]
-    return {"seconds_per_step": times[len(times) // 2], "cpu_seconds_per_step": cpu[len(cpu) // 2], "parameters": sum(p.numel() for p in task.modules["model"].parameters()),
-            "memory_mb": logs[-1]["memory_mb"]}
+    parameters = sum(p.numel() for p in task.modules["model"].parameters())
+    return {"seconds_per_step": times[len(times) // 2], "cpu_seconds_per_step": cpu[len(cpu) // 2],
+            "parameters": parameters, "memory_mb": logs[-1]["memory_mb"]}
 
 
 def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:
