@@ -341,7 +341,7 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
     typed = [box.change for box in (form.folder, form.source, form.target, form.name, *form.fields)]
     gr.on(typed, command, inputs, [form.command, form.note], trigger_mode="always_last", api_name="train_command", **quiet)
     form.start.click(begin, inputs, [form.note, form.name, *outputs], show_progress="minimal", concurrency_limit=1,
-                     api_name="train_start", api_visibility="private").then(command, inputs, [form.command], **quiet)  # fmt: skip
+                     api_name="train_start", api_visibility="private")  # fmt: skip
     form.measure.click(time_it, inputs, [form.about, form.note], show_progress="minimal", concurrency_limit=1,
                        api_name="train_measure", api_visibility="private")  # fmt: skip
 
