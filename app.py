@@ -24,7 +24,8 @@ def main(argv: list[str] | None = None) -> None:
                         help="visitors may name folders of this machine and models of the Hub; "
                              "by default only if the page listens to this machine alone")  # fmt: skip
     parser.add_argument("--training", choices=("on", "limited", "off"),
-                        help="whether visitors may start trainings; on a Space it is off, or limited where the "
+                        help="whether visitors may start trainings: by default only if the page listens to this machine "
+                             "alone; on a Space it is off, or limited where the "
                              f"environment variable {TRAINING_VARIABLE} is 1")  # fmt: skip
     parser.add_argument("--released", metavar="[NAME=]DIR", action="append", default=[],
                         help="folder with the released seg_final.pth, gmm_final.pth and alias_final.pth, offered in "
@@ -32,7 +33,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     options = parser.parse_args(argv)
     local = options.host in ("127.0.0.1", "localhost", "::1") if options.local is None else options.local
-    training = options.training or "on"
+    training = options.training or ("on" if local else "off")
     if on_spaces:  # whatever the command line says: there the operator's word is the environment
         training = "limited" if os.environ.get(TRAINING_VARIABLE) == "1" else "off"
     named = options.released + [d for d in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if d]

@@ -59,6 +59,16 @@ def screenshots(address: str, pair: list[str]) -> None:
         page.wait_for_timeout(1500)
         page.screenshot(path=DOCS / "translate.png", full_page=True)
 
+        page.get_by_role("tab", name="Decoding", exact=True).click()
+        slider = page.locator("#decoding-steps input[type=range]")
+        slider.wait_for()
+        page.wait_for_timeout(3000)
+        slider.focus()
+        for _ in range(5):
+            slider.press("ArrowRight")
+        page.wait_for_timeout(500)
+        page.screenshot(path=DOCS / "decoding.png", full_page=True)
+
         page.get_by_role("tab", name="Try on").click()
         page.set_input_files("#person input[type=file]", pair[0])
         page.set_input_files("#garment input[type=file]", pair[1])
@@ -86,7 +96,7 @@ def main() -> None:
     _, address, _ = built.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
     screenshots(address, pairs[0])
     built.close()
-    for name in ("translate", "try-on"):  # a palette keeps the screenshots small
+    for name in ("translate", "decoding", "try-on"):  # a palette keeps the screenshots small
         picture = Image.open(DOCS / f"{name}.png").convert("RGB")
         picture.quantize(256, dither=Image.Dither.NONE).save(DOCS / f"{name}.png", optimize=True)
 

@@ -26,6 +26,8 @@ def started(monkeypatch):
 def test_a_page_for_this_machine_alone_is_local_and_one_for_others_is_not(started):
     assert started().local and started().training == Limits()
     assert not started("--host", "0.0.0.0").local and not started("--no-local").local
+    assert started("--host", "0.0.0.0").training is None  # others may train only where the operator says so
+    assert started("--host", "0.0.0.0", "--training", "limited").training == PUBLIC
     assert started("--host", "0.0.0.0", "--local").local
     assert started("--training", "off").training is None and started("--training", "limited").training == PUBLIC
 
