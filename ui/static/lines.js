@@ -49,7 +49,7 @@ function draw() {
   host.append(chips);
 
   const frame = make('div', 'line-scroll'), stage = make('div', 'line-stage'), canvas = make('canvas');
-  const height = Math.max(R, C) * ROW, scale = Math.min(window.devicePixelRatio || 1, 2);
+  const scale = Math.min(window.devicePixelRatio || 1, 2);
   const sides = {};
   for (const [side, tokens, axis] of [['row', value.rows, value.rowAxis], ['column', value.columns, value.columnAxis]]) {
     const column = make('div', `line-side line-${side}`);
@@ -82,6 +82,14 @@ function draw() {
   host.append(readout);
 
   const width = Math.max(60, Math.min(GAP, (host.clientWidth || 600) * 0.4));
+  // The middle of each word as it was laid out, from the upper end of the canvas.
+  const top = canvas.getBoundingClientRect().top;
+  const middles = (words) => words.map((word, i) => {
+    const box = word.getBoundingClientRect();
+    return box.height ? box.top - top + box.height / 2 : (i + 0.5) * ROW;
+  });
+  const rowMiddles = middles(sides.row), columnMiddles = middles(sides.column);
+  const height = Math.max(...rowMiddles, ...columnMiddles) + ROW / 2;
   canvas.width = width * scale;
   canvas.height = height * scale;
   canvas.style.width = `${width}px`;
@@ -116,8 +124,8 @@ function draw() {
       context.strokeStyle = headColour(head);
       context.lineWidth = 0.75 + 2.25 * weight;
       context.setLineDash(head >= HEADS.light.length ? [6, 4] : []);
-      context.moveTo(0, (r + 0.5) * ROW + shift);
-      context.lineTo(width, (c + 0.5) * ROW + shift);
+      context.moveTo(0, rowMiddles[r] + shift);
+      context.lineTo(width, columnMiddles[c] + shift);
       context.stroke();
     }
     element.dataset.lines = found.length;
