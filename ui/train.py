@@ -22,6 +22,7 @@ EVERY_SECONDS = 3
 MOST_POINTS = 600  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
 MOST_TEXT = 20_000
 TAIL = 15  # lines of the output shown when something failed
+NOTHING_SEEN = ("", 0)
 ITEMS = {"TranslationTask": "tokens"}  # what a task counts; the others count pictures
 AXES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "what was read")}
 MEANING = {
@@ -189,7 +190,7 @@ def layout(services: Services) -> SimpleNamespace:
     )
     tab.form = train_form.layout(services)
     tab.timer = gr.Timer(EVERY_SECONDS, active=False)
-    tab.count = gr.State(0)  # samples that this page has seen
+    tab.seen = gr.State(NOTHING_SEEN)  # whose samples this page shows, and how many there were
     # Lists that change while the page is open accept any value: a tick on its way may still name what was just deleted.
     with gr.Row(elem_classes="actions"):
         tab.run = gr.Dropdown([], label="Run", allow_custom_value=True, elem_id="run", scale=1, min_width=220)
@@ -246,10 +247,10 @@ def events(tab: SimpleNamespace, services: Services, opened: gr.Tab, others: lis
     zips for visitors are made."""
     use = tab.use
     steady = [tab.run, tab.status, tab.view, tab.output, tab.losses, tab.figures, tab.rates, tab.formula, tab.norms]
-    sampled = [tab.samples, tab.count, tab.step, tab.pictures, tab.text, tab.attention, tab.head, tab.map]
+    sampled = [tab.samples, tab.seen, tab.step, tab.pictures, tab.text, tab.attention, tab.head, tab.map]
     used = [use.view, use.words, use.step, use.from_step]
     outputs = [*steady, *sampled, *used]
-    inputs = [tab.run, tab.step, tab.count, tab.kind, tab.head, use.step, use.from_step]
+    inputs = [tab.run, tab.step, tab.seen, tab.kind, tab.head, use.step, use.from_step]
 
     def sample(run, steps, index, kind, head):
         """Updates of `sampled` for the sample number `index`."""
@@ -260,7 +261,7 @@ def events(tab: SimpleNamespace, services: Services, opened: gr.Tab, others: lis
         head = head if head in [key for _, key in choices] else (choices[0][1] if choices else None)
         return [
             gr.update(visible=True),
-            len(steps),
+            (run.folder.name, len(steps)),
             gr.update(maximum=max(1, len(steps) - 1), value=index, label=f"Sample after step {step:,}", interactive=len(steps) > 1),
             gr.update(value=pictures, visible=bool(pictures)),
             gr.update(value=words, visible=bool(words)),
@@ -269,25 +270,31 @@ def events(tab: SimpleNamespace, services: Services, opened: gr.Tab, others: lis
             attention_map(attention, kind, head, step) if attention else gr.skip(),
         ]
 
-    def show(name, index, count=0, kind="cross", head=None, use_step=None, fork_step=None, fresh=True):
-        """Read the run again. index: of the sample, None = the newest; fresh: show samples even if they are not new."""
+    def show(name, index, seen=NOTHING_SEEN, kind="cross", head=None, use_step=None, fork_step=None, fresh=True):
+        """Read the run again. index: of the sample, None = the newest; seen: as in tab.seen; fresh: show samples even if
+        they are not new."""
         names = list_runs(tab.folder)
         if not names:
             note = f"There is no run in the folder {tab.folder.name!r} yet; start one."
-            return [gr.update(choices=[], value=None), messages.status(note), gr.update(visible=False), gr.update(visible=False),
+            chosen = gr.update(choices=[], value=None) if fresh else gr.update(choices=[])
+            return [chosen, messages.status(note), gr.update(visible=False), gr.update(visible=False),
                     *[gr.skip()] * 5, gr.update(visible=False), *[gr.skip()] * 7, gr.update(visible=False), *[gr.skip()] * 3]  # fmt: skip
-        name = name if name in names else names[0]
-        choices = gr.update(choices=names, value=name)
+        # A tick says nothing about which run is chosen: a visitor may have chosen another one while it was on its way.
+        choices = gr.update(choices=names)
+        if fresh or name not in names:
+            name = name if name in names else names[0]
+            choices = gr.update(choices=names, value=name)
+        count = seen[1] if seen[0] == name else 0
         try:
             run = open_run(tab.folder, name)
             log = list(run.events())
             text, tail = report(run, log), output_of(run)
             steps = sample_steps(run)
-            if index is None or index >= count - 1 or index >= len(steps):
+            if index is None or seen[0] != name or index >= count - 1 or index >= len(steps):
                 index = len(steps) - 1  # the end of the slider follows what is new
             if not steps:
-                samples = [gr.update(visible=False), 0, *[gr.skip()] * 6]
-            elif fresh or len(steps) != count:
+                samples = [gr.update(visible=False), (name, 0), *[gr.skip()] * 6]
+            elif fresh or (name, len(steps)) != tuple(seen):
                 samples = sample(run, steps, index, kind, head)
             else:
                 samples = [gr.skip()] * len(sampled)
@@ -316,7 +323,7 @@ def events(tab: SimpleNamespace, services: Services, opened: gr.Tab, others: lis
         return show(*given, fresh=False)
 
     def newest(name, kind, head):
-        return show(name, None, 0, kind, head)
+        return show(name, None, NOTHING_SEEN, kind, head)
 
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     chosen = [tab.run, tab.kind, tab.head]

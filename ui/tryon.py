@@ -300,15 +300,20 @@ def _compare(tab: SimpleNamespace) -> None:
         )
         tab.compare = gr.Button("Compare", elem_id="tryon-compare-button", min_width=120, scale=1)
     tab.compare_note = gr.HTML(elem_id="tryon-compare-note")
-    tab.compared = gr.Gallery(
-        label="Compared",
+    tab.compared = _gallery("Compared", "tryon-compared")
+
+
+def _gallery(label: str, elem_id: str) -> gr.Gallery:
+    """Pictures side by side, hidden until there are some."""
+    return gr.Gallery(
+        label=label,
         format="png",
         columns=3,
         height="auto",
         object_fit="contain",
         interactive=False,
         buttons=["download", "fullscreen"],
-        elem_id="tryon-compared",
+        elem_id=elem_id,
         visible=False,
     )
 
@@ -331,17 +336,7 @@ def _several(tab: SimpleNamespace) -> None:
         tab.several = gr.Button("Dress them", elem_id="several-button", min_width=120, scale=1)
         tab.several_sheet = gr.DownloadButton("The grid (PNG)", visible=False, elem_id="several-sheet", min_width=120, scale=1)
     tab.several_note = gr.HTML(elem_id="several-note")
-    tab.several_shown = gr.Gallery(
-        label="Results",
-        format="png",
-        columns=3,
-        height="auto",
-        object_fit="contain",
-        interactive=False,
-        buttons=["download", "fullscreen"],
-        elem_id="several-shown",
-        visible=False,
-    )
+    tab.several_shown = _gallery("Results", "several-shown")
 
 
 def _api(tab: SimpleNamespace) -> None:
