@@ -17,6 +17,8 @@ sys.path.insert(0, str(DOCS.parent))
 
 STRIP = ("pose", "parse", "garment", "agnostic", "segmentation", "warped_cloth", "misalignment", "result")
 CELL = (180, 240)  # width, height
+# What README shows of each screenshot, in rows of pixels.
+PARTS = {"translate": (0, 2050), "decoding": (1125, 2780), "try-on": (0, 2000)}
 SENTENCE = "A woman in a red dress is reading a book on a bench."
 
 
@@ -96,8 +98,10 @@ def main() -> None:
     _, address, _ = built.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
     screenshots(address, pairs[0])
     built.close()
-    for name in ("translate", "decoding", "try-on"):  # a palette keeps the screenshots small
+    for name, (top, bottom) in PARTS.items():
         picture = Image.open(DOCS / f"{name}.png").convert("RGB")
+        picture = picture.crop((0, top, picture.width, min(bottom, picture.height)))
+        # A palette keeps the screenshots small.
         picture.quantize(256, dither=Image.Dither.NONE).save(DOCS / f"{name}.png", optimize=True)
 
 
