@@ -227,7 +227,8 @@ def test_another_token_goes_on_from_the_cache_as_if_all_were_read_again(translat
     assert [c.ids for c in found.candidates] == [c.ids for c in again.candidates]
     assert [c.logprob for c in found.candidates] == pytest.approx([c.logprob for c in again.candidates], abs=1e-3)
     for kept, old in zip(decoding.state.cache.kept, before):
-        assert torch.equal(kept.key, old)  # the same question can be asked again
+        # The same question can be asked again. What is not used yet is memory as it was found, and may hold NaN.
+        np.testing.assert_array_equal(kept.key.numpy(), old.numpy())
 
 
 def test_going_on_reads_only_what_is_new(translator, decoding, monkeypatch):
