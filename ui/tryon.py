@@ -762,7 +762,8 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             queue=False,
             **quiet,
         )
-        return asked.then(handler, inputs_, outputs_, api_name=name, **at_device)
+        # A cancelled event may stay pending in the browser, which would swallow the next one; the buttons keep two apart.
+        return asked.then(handler, inputs_, outputs_, api_name=name, trigger_mode="multiple", **at_device)
 
     def refreshed(event, name):
         event.then(refresh, [tab.result, tab.view, tab.look, tab.paint], views, api_name=f"refresh_{name}", **quiet)
@@ -781,7 +782,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         ("move_warp", tab.points.apply, warp_page, common),
         *[(f"sleeves_{kind}", button.click, partial(sleeves_page, kind=kind), common) for kind, button in tab.sleeve_buttons.items()],
     ):
-        event = trigger(handler, given, outputs, api_name=name, **at_device)
+        event = trigger(handler, given, outputs, api_name=name, trigger_mode="multiple", **at_device)
         event.success(None, js=SHOW_CORRECTED, api_visibility="private", api_name=f"show_{name}")
         refreshed(event, name)
         long.append(event)
@@ -812,6 +813,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         [tab.result, tab.comparison, tab.key],
         [tab.compare_note, tab.compared, tab.compare],
         api_name="compare",
+        trigger_mode="multiple",
         **at_device,
     )
     dressing = tab.several.click(
@@ -819,6 +821,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         [tab.result, tab.several_kind, tab.several_files, tab.key],
         [tab.several_note, tab.several_shown, tab.several_sheet, tab.several],
         api_name="several",
+        trigger_mode="multiple",
         **at_device,
     )
     tab.cancel.click(
