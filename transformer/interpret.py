@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from transformer.translator import EXTRA_LENGTH, Attention, Translation, Transla
 KINDS = ("encoder", "decoder", "cross")  # source at source, target at earlier target, target at source
 MEAN, MAX, ROLLOUT = "mean", "max", "rollout"  # instead of the number of a head
 ENDS = ("<s>", "</s>", "<pad>")  # start, end and padding: where idle heads rest
-FLOATS = 8_000_000  # most attention weights of one layer in a batched pass; more rows are done in chunks
+FLOATS = 8_000_000  # most attention weights of one layer, or logits, in a batched pass; more rows are done in chunks
 
 
 def rollout(weights: np.ndarray) -> np.ndarray:
@@ -348,10 +348,12 @@ def _rows_at_once(length: int, heads: int) -> int:
     return max(1, FLOATS // (heads * length * length))
 
 
-def _token_logprobs(model: Transformer, x: Tensor, mask: Tensor, tgt: Tensor, labels: Tensor) -> Tensor:
+def _token_logprobs(
+    model: Transformer, x: Tensor, mask: Tensor, tgt: Tensor, labels: Tensor, at: Tensor | None = None
+) -> Tensor:
     """Log-probability of every label, (B, T), from the source's scaled embeddings x (B, S, d_model) without positions.
 
-    mask (B, 1, 1, S), True = may be looked at; tgt and labels (B, T) ids.
+    mask (B, 1, 1, S), True = may be looked at; tgt and labels (B, T) ids; at (B,): of this label of each row alone, (B,).
     """
     x = x + model.positions[: x.shape[1]]
     config, seen = model.config, mask
@@ -361,18 +363,23 @@ def _token_logprobs(model: Transformer, x: Tensor, mask: Tensor, tgt: Tensor, la
         x, _ = layer(x, seen)
     tgt_mask = causal_mask(tgt.shape[1], x.device, config.neighbourhood)
     hidden, _, _ = model.decode(tgt, tgt_mask, model.remember(x, mask))
+    if at is not None:  # the vocabulary is by far the widest layer, so only what is asked for is projected
+        rows = torch.arange(len(at), device=at.device)
+        hidden, labels = hidden[rows, at], labels[rows, at]
     logits = model.project(hidden)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
 
 
 def gradient_times_input(
-    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
+    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0,
+    report: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
     """Gradient times input (Shrikumar et al. 2016; Denil et al. 2014) of every target token at every source token.
 
     Returns (T, S) float32, signed: the derivative of the token's log-probability (nats) along the source token's
-    embedding, that is, how it would change per relative change in the embedding's length.
+    embedding, that is, how it would change per relative change in the embedding's length. report(done, total) hears of
+    the target tokens that are done; the time grows with T * (S + T / 2).
     """
     model = translator.model.eval()
     src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
@@ -383,23 +390,29 @@ def gradient_times_input(
     at_once = _rows_at_once(max(src.shape[1], length), model.config.heads)
     for rows in torch.arange(length, device=src.device).split(at_once):
         with torch.enable_grad():
-            # A copy of the sentence for every target token, so that one backward pass serves them all.
+            # A copy of the sentence for every target token, so that one backward pass serves them all. No token
+            # depends on what follows it, so the target ends with the last one of these.
             x = embedded.expand(len(rows), -1, -1).clone().requires_grad_()
-            one = tgt.expand(len(rows), -1), labels.expand(len(rows), -1)
-            logprobs = _token_logprobs(model, x, mask.expand(len(rows), -1, -1, -1), *one)
-            (gradient,) = torch.autograd.grad(logprobs[torch.arange(len(rows)), rows].sum(), x)
+            end = int(rows[-1]) + 1
+            one = tgt[:, :end].expand(len(rows), -1), labels[:, :end].expand(len(rows), -1)
+            logprobs = _token_logprobs(model, x, mask.expand(len(rows), -1, -1, -1), *one, at=rows)
+            (gradient,) = torch.autograd.grad(logprobs.sum(), x)
         found.append((gradient * x.detach()).sum(-1))
+        if report is not None:
+            report(end, length)
     return torch.cat(found).float().cpu().numpy()
 
 
 @torch.inference_mode()
 def occlusion(
-    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
+    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0,
+    report: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
     """How much of each target token's log-probability is lost when one source token is hidden from every head.
 
     Returns (T, S) float32, nats: positive where the source token helped. A hidden token is masked as padding is, in the
-    encoder and in cross-attention; the others keep their positions.
+    encoder and in cross-attention; the others keep their positions. report(done, total) hears of the source tokens that
+    are done; the time grows with S * (S + T).
     """
     model = translator.model.eval()
     src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
@@ -408,10 +421,15 @@ def occlusion(
     hidden = whole & ~torch.eye(size, dtype=torch.bool, device=src.device)[:, None, None, :]
     masks = torch.cat((whole, hidden))  # row 0 sees all
     embedded = model.embedding(src) * math.sqrt(model.config.d_model)
-    found = []
-    for mask in masks.split(_rows_at_once(max(size, labels.shape[1]), model.config.heads)):
+    found, done = [], 0
+    at_once = _rows_at_once(max(size, labels.shape[1]), model.config.heads)
+    at_once = max(1, min(at_once, FLOATS // (labels.shape[1] * model.config.vocab_size)))
+    for mask in masks.split(at_once):
         x, tgt_rows, label_rows = (one.expand(len(mask), *one.shape[1:]) for one in (embedded, tgt, labels))
         found.append(_token_logprobs(model, x, mask, tgt_rows, label_rows))
+        done += len(mask)
+        if report is not None:
+            report(done - 1, size)
     logprobs = torch.cat(found)
     return (logprobs[0] - logprobs[1:]).T.float().cpu().numpy()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from html import escape
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Callable
 
 import gradio as gr
 
@@ -97,12 +97,21 @@ def statistics_rows(attention: Any, kind: str) -> list[list[Any]]:
     return sorted(rows, key=lambda row: (row[2].startswith("rests"), -row[3]))
 
 
-def draw_reasons(services: Services, shown: Shown, layer: int) -> tuple[dict, dict, str]:
-    """Gradient times input and occlusion as maps like those of attention, and a line that compares the three."""
-    translator = services.translator(shown.model)
+def draw_reasons(
+    services: Services, shown: Shown, layer: int, report: Callable[[float, str], None] = lambda share, what: None
+) -> tuple[dict, dict, str]:
+    """Gradient times input and occlusion as maps like those of attention, and a line that compares the three.
+
+    report: hears how much is done, in [0, 1], and in words. Both take about as long.
+    """
+    translator, attention = services.translator(shown.model), shown.attention
     where = (translator, shown.translation, shown.hypothesis, shown.sentence)
-    gradient, occluded = interpret.gradient_times_input(*where), interpret.occlusion(*where)
-    attention = shown.attention
+    gradient = interpret.gradient_times_input(
+        *where, report=lambda done, total: report(done / total / 2, f"Gradients: {done} of {total} target tokens")
+    )
+    occluded = interpret.occlusion(
+        *where, report=lambda done, total: report(0.5 + done / total / 2, f"Occlusion: {done} of {total} source tokens")
+    )
     axes = ("queries: target", "keys: source", "leans on")
     rows, columns = interpret.labels(attention, "cross")
     drawn = [
@@ -159,10 +168,10 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     view.note = gr.HTML(elem_id="attention-note")
     with gr.Column(visible=False) as view.body:
         with gr.Row(elem_classes="attention-controls"):
-            view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="kind")
+            view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300, elem_id="kind")
             view.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="layer")
             view.head = gr.Dropdown(COMBINED, value="mean", label="Head", scale=2, min_width=170, elem_id="head")
-            view.look = gr.Radio(LOOKS, value="map", label="Shown as", scale=3, min_width=300, elem_id="look")
+            view.look = gr.Radio(LOOKS, value="map", label="Shown as", scale=4, min_width=300, elem_id="look")
         with gr.Row(elem_classes="attention-views"):
             with gr.Column(scale=3, min_width=320):
                 view.map = heat("heat-map", clickable=True)
@@ -362,11 +371,18 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         )
         return shown, small(shown, kind, layer, head, stretched), messages.status(note)
 
-    def reasons(shown, layer):
+    def announce(shown):
+        """What is about to be worked out: for a long sentence it takes a while, so the page says so at once."""
+        if shown.attention is None:
+            return gr.skip()
+        rows, columns = shown.attention.cross.shape[-2:]
+        return messages.status(f"Working out {rows} target tokens by {columns} source tokens …")
+
+    def reasons(shown, layer, progress=gr.Progress()):
         if shown.attention is None:
             return gr.skip(), gr.skip(), "", gr.update(visible=False)
         try:
-            gradient, occluded, line = draw_reasons(services, shown, layer)
+            gradient, occluded, line = draw_reasons(services, shown, layer, lambda done, what: progress(done, what))
         except Exception as error:
             return gr.skip(), gr.skip(), messages.alert(messages.sentence(error)), gr.update(visible=False)
         return gradient, occluded, messages.status(line), gr.update(visible=True)
@@ -401,10 +417,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         api_name="ablate_page",
         **device,
     )
-    view.reason.click(
+    announced = view.reason.click(announce, tab.shown, view.reason_note, api_name="reasons_announce", **quiet)
+    announced.then(
         reasons,
         [tab.shown, view.layer],
         [view.gradient, view.occlusion, view.reason_note, view.reason_maps],
         api_name="reasons",
+        show_progress_on=view.reason_note,
         **device,
     )

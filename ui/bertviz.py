@@ -23,6 +23,16 @@ MOST_LINES = 60_000  # bertviz makes an element of every weight that it shows; m
 SHIM = """window.require = {config() {}};
 window.requirejs = (names, start) => start(window.jQuery, window.d3);
 console.log = () => {};"""
+# bertviz counts layers and heads from 0 and this page from 1; what is read are the page's numbers.
+RENAME = {
+    "head": 'document.querySelectorAll("#layer option").forEach(o => { o.textContent = Number(o.value) + 1; });',
+    "model": """const rename = () => document.querySelectorAll("#vis text:not(.token):not([data-read])").forEach((one) => {
+  one.dataset.read = 1;
+  one.textContent = one.textContent.replace(/^\\d+$|(?<=Layer |Head )\\d+/g, (n) => Number(n) + 1);
+});
+rename();
+new MutationObserver(rename).observe(document.getElementById("vis"), { childList: true, subtree: true });""",
+}
 
 
 def _package_file(package: str, *parts: str) -> str:
@@ -77,20 +87,14 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0) -> str:
         "display_mode": "light",
     }
     script = script.replace("PYTHON_PARAMS", figures.script_json(params), 1)  # later ones stand in a comment
-    # bertviz counts layers from 0 and this page from 1; the list shows the page's numbers.
     select = '<label>Layer: <select id="layer"></select></label>' if view == "head" else ""
-    rename = (
-        'document.querySelectorAll("#layer option").forEach(o => { o.textContent = Number(o.value) + 1; });'
-        if view == "head"
-        else ""
-    )
     return f"""<!doctype html><html><head><meta charset="utf-8"><title>bertviz</title>
 <meta http-equiv="Content-Security-Policy"
  content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
 <style>body {{ margin: 8px; font-family: "IBM Plex Sans", Helvetica, Arial, sans-serif; background: white; }}</style>
 {libraries}<script>{SHIM}</script></head>
 <body><div id="bertviz"><span>{select}</span><div id="vis"></div></div>
-<script>{script}</script><script>{rename}</script></body></html>"""
+<script>{script}</script><script>{RENAME[view]}</script></body></html>"""
 
 
 def frame(attention: Attention, kind: str, view: str, layer: int = 0) -> str:
@@ -104,6 +108,6 @@ def frame(attention: Attention, kind: str, view: str, layer: int = 0) -> str:
         height = 90 + max(layers * int(tokens * 84 / heads + 10), 18 * tokens + 55)
     title = f"bertviz, {view} view of the {kind} attention"
     return (
-        f'<iframe class="bertviz" sandbox="allow-scripts" title="{title}" style="height: {min(height, 1400)}px" '
+        f'<iframe class="bertviz bertviz-{view}" sandbox="allow-scripts" title="{title}" style="height: {min(height, 1400)}px" '
         f'srcdoc="{escape(document(attention, kind, view, layer))}"></iframe>'
     )

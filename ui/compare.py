@@ -13,6 +13,7 @@ from transformer import interpret
 from transformer.intervene import word_difference
 from ui import decoding_figures, messages
 from ui.attention import KIND_LABELS, draw_map, heat
+from ui.languages import pair_choices
 from ui.services import Services
 from ui.shown import STATE_SECONDS, Shown, on_view
 
@@ -29,14 +30,10 @@ class Side:
     translation: Any  # a Translation
     attention: Any  # its first sentence's Attention; None if that was copied without the model
     seconds: float
+    target: str  # language
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
-
-
-def pair_choices(services: Services, model: str | None) -> list[tuple[str, str]]:
-    """(label, "source-target") of a model's language pairs."""
-    return [(f"{source} → {target}", f"{source}-{target}") for source, target in services.pairs(model or None)]
 
 
 def translate_side(
@@ -56,12 +53,13 @@ def translate_side(
         attention = translator.attend(translation) if translation.sentences[0].ids else None
     except ValueError as error:
         raise ValueError(f"{side}: {error}") from error
-    return Side(translation, attention, seconds)
+    return Side(translation, attention, seconds, target)
 
 
 def describe(left: Side, right: Side) -> str:
     """HTML of both translations: B's words against A's, and the figures of each."""
-    words = word_difference(left.translation.text, right.translation.text)
+    same_language = left.target == right.target
+    words = word_difference(left.translation.text, right.translation.text) if same_language else None
     figures = [
         (
             side,
@@ -111,7 +109,7 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
                         elem_id=f"compare-model-{name}",
                     )
                     pair = gr.Dropdown(
-                        [("en → de", "en-de")], value="en-de", label=f"Languages {side}", min_width=110,
+                        [("English → German", "en-de")], value="en-de", label=f"Languages {side}", min_width=170,
                         elem_id=f"compare-pair-{name}",
                     )  # fmt: skip
                 with gr.Row():

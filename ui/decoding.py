@@ -11,6 +11,7 @@ import gradio as gr
 from transformer import intervene
 from transformer.translator import Hypothesis, Translator
 from ui import decoding_figures, messages, theme
+from ui.languages import model_for
 from ui.services import Services
 from ui.shown import STATE_SECONDS, Shown, on_view
 
@@ -87,12 +88,13 @@ def draw_branch(translator: Translator, followed: Followed, found: intervene.Con
 
 def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float, model: str | None, layer: int) -> Any:
     """The answer of `/trace`: everything this view shows, as plain values."""
-    translator = services.translator(model or None)
-    source, _, target = pair.partition("-")
     if not text or not text.strip():
         raise ValueError("There is nothing to translate yet; enter a sentence.")
+    model = model_for(services, pair, model)
+    translator = services.translator(model)
+    source, _, target = pair.partition("-")
     translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=float(alpha))
-    followed = follow_shown(translator, Shown(translation, model=model or None), beam, alpha)
+    followed = follow_shown(translator, Shown(translation, model=model), beam, alpha)
     decoding, layers = followed.decoding, translator.model.config.decoder_layers
     if not 0 <= layer <= layers:
         raise ValueError(f"This model's decoder has layers 1 to {layers}; 0 leaves the attention out.")

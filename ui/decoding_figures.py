@@ -149,18 +149,22 @@ def outcome(result: Outcome, what: str) -> str:
 
 
 def side_by_side(
-    sides: Sequence[tuple[str, str, float, float, int, float]], words: Sequence[tuple[str, str]]
+    sides: Sequence[tuple[str, str, float, float, int, float]], words: Sequence[tuple[str, str]] | None
 ) -> str:
     """HTML of two translations. sides: (name, text, log-probability, score, tokens, seconds) of each; words: their
-    difference, from the first to the second."""
+    difference, from the first to the second; None where the languages differ, so that there is none to speak of."""
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td dir="auto">{escape(text)}</td><td>{logprob:.3f}</td>'
         f"<td>{score:.3f}</td><td>{tokens}</td><td>{seconds:.2f} s</td></tr>"
         for name, text, logprob, score, tokens, seconds in sides
     )
-    same = "Both translations are the same." if sides[0][1] == sides[1][1] else "From A to B:"
+    if words is None:
+        heading, changed = "Two languages, so there are no words to compare; look at the maps below.", ""
+    else:
+        heading = "Both translations are the same." if sides[0][1] == sides[1][1] else "From A to B:"
+        changed = difference(words)
     return (
-        f'<div class="outcome"><p><b>{same}</b></p>{difference(words)}'
+        f'<div class="outcome"><p><b>{heading}</b></p>{changed}'
         '<div class="rank-scroll"><table class="outcome-table"><thead><tr><td></td><th>translation</th><th>log p</th>'
         f"<th>score</th><th>tokens</th><th>time</th></tr></thead><tbody>{rows}</tbody></table></div></div>"
     )

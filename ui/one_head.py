@@ -85,22 +85,21 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     view = SimpleNamespace()
     gr.Markdown(
         "One word asks, and this is how it gets its answer: its **query** is multiplied with every **key**; the "
-        "products "
-        "are divided by √d_k and become weights by the softmax; the **values**, each times its weight, add up to the "
+        "products are divided by √d<sub>k</sub> and become weights by the softmax; the **values**, each times its weight, add up to the "
         "head’s output. All numbers are those of your sentence.",
         elem_classes="section",
     )
     view.note = gr.HTML(elem_id="one-head-note")
     with gr.Row(elem_classes="attention-controls"):
-        view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=3, min_width=300, elem_id="one-kind")
+        view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300, elem_id="one-kind")
         view.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="one-layer")
         view.head = gr.Dropdown([], label="Head", scale=1, min_width=90, elem_id="one-head")
         view.query = gr.Dropdown([], label="Word that asks (query)", scale=2, min_width=170, elem_id="one-query")
         view.scale = gr.Checkbox(
-            True, label="Divide by √d_k", info="Off: the softmax saturates.", min_width=150, elem_id="one-scale"
+            True, label="Divide by √d_k", info="Off: the softmax saturates.", scale=1, min_width=150, elem_id="one-scale"
         )
         view.mask = gr.Checkbox(
-            True, label="Mask", info="Off: a decoder looks ahead.", min_width=150, elem_id="one-mask"
+            True, label="Mask", info="Off: a decoder looks ahead.", scale=1, min_width=150, elem_id="one-mask"
         )
     view.steps = gr.HTML(
         None,

@@ -7,6 +7,7 @@ model on the Hub (`Helsinki-NLP/opus-mt-en-de`).
 
 from __future__ import annotations
 
+import json
 import queue
 import tempfile
 import threading
@@ -255,6 +256,14 @@ def _shipped(file: str) -> list[str]:
         return [name for name in assets.list_models() if (assets.model_dir(name) / file).is_file()]
     except FileNotFoundError:
         return []
+
+
+def shipped_pairs() -> dict[str, list[tuple[str, str]]]:
+    """The language pairs (source, target) of every shipped translation model, read from its config alone."""
+    return {
+        name: [tuple(pair) for pair in json.loads((assets.model_dir(name) / "config.json").read_text())["pairs"]]
+        for name in _shipped("tokenizer.model")
+    }
 
 
 def _name(name_or_folder: str) -> str:

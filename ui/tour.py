@@ -143,7 +143,7 @@ def stops(shown: Shown) -> list[Stop]:
         ),
         Stop(
             "Heads that rest",
-            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves most of its attention on the end of "
+            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves the largest share on the end of "
             f"the sentence, {float(cross.ends[resting]):.0%}: a place to look at when there is nothing to say. “Hide "
             "start and end” leaves it out and normalises the rows again.",
             layer=resting[0],
@@ -200,7 +200,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             found = stops(shown)
         except ValueError as error:
             alert = messages.alert(messages.sentence(error))
-            return CLOSED, gr.update(visible=False), gr.update(visible=True), alert, *[gr.skip()] * 8
+            return CLOSED, gr.update(visible=False), gr.update(visible=True), alert, *[gr.skip()] * 10
         at = min(max(at, 0), len(found) - 1)
         stop = found[at]
         return (
@@ -216,6 +216,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             stop.look,
             stop.without_ends,
             stop.query,
+            gr.update(interactive=at > 0),
+            gr.update(interactive=at < len(found) - 1),
         )
 
     def step(by):
@@ -238,6 +240,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     outputs = [view.at, view.body, view.start, view.card, tab.tabs, tab.view]
     outputs += [attention.kind, attention.layer, attention.head, attention.look, attention.ends, tab.query]
+    outputs += [view.back, view.next]
     inputs = [tab.shown, view.at]
     quiet = {"show_progress": "hidden", "api_visibility": "private"}
     view.steps = [

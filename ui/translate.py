@@ -12,10 +12,10 @@ import gradio as gr
 from transformer import interpret
 from transformer.translator import Sampling
 from ui import attention, compare, decoding, figures, messages, one_head, save, theme, tour, what_if
+from ui.languages import model_for, pair_choices
 from ui.services import Services
 from ui.shown import STATE_SECONDS, Refresh, Shown
 
-LANGUAGES = {"en": "English", "de": "German", "fr": "French", "cs": "Czech", "es": "Spanish", "ko": "Korean"}
 EXAMPLES = [
     "A man is riding a bicycle.",
     "Two young girls are playing soccer in the park.",
@@ -84,16 +84,6 @@ def hypothesis_rows(sentence: Any) -> list[list[Any]]:
         ]
         for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
     ]
-
-
-def pair_label(source: str, target: str) -> str:
-    """How a language pair is written in the choice of languages."""
-    return f"{LANGUAGES.get(source, source)} → {LANGUAGES.get(target, target)}"
-
-
-def pair_choices(services: Services, model: str | None) -> list[tuple[str, str]]:
-    """(label, "source-target") of a model's language pairs."""
-    return [(pair_label(*pair), "-".join(pair)) for pair in services.pairs(model or None)]
 
 
 # -- layout ---------------------------------------------------------------------------------------------------------
@@ -196,6 +186,12 @@ def layout(services: Services) -> SimpleNamespace:
     with gr.Accordion("Model and search", open=False, elem_id="search-settings"):
         _settings(tab, services)
     gr.Examples(EXAMPLES, tab.source, label="Examples", elem_id="translate-examples")
+    gr.Markdown(
+        "Below a translation its insides open: who looks at whom in every layer and head, how it is decided token by "
+        "token, and what changes if a head is switched off or a weight is another one.",
+        elem_id="before",
+        elem_classes="hint",
+    )
 
     with gr.Column(visible=False, elem_id="attention") as tab.results:
         tab.sentence = gr.Dropdown([("1", 0)], value=0, label="Sentence", visible=False, elem_id="sentence")
@@ -243,6 +239,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     def translate_page(text, pair, beam, alpha, n_best, model, search, temperature, top_k, seed):
         try:
+            model = model_for(services, pair, model)
             start = time.perf_counter()
             translation = translate_text(
                 services, text, pair, beam, alpha, n_best, model, search, temperature, top_k, seed
@@ -257,7 +254,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         return (
             translation.text,
             messages.status(note) + messages.notes(translation.notes),
-            Shown(translation, model=model or None),
+            Shown(translation, model=model),
             gr.update(visible=True),
             hypothesis_rows(sentences[0]),
             gr.update(choices=choices, value=0, visible=len(sentences) > 1),
@@ -299,19 +296,27 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         """The models that are there now, and the language pairs of the default one, which gets it ready, too."""
         models = gr.update(choices=services.translators(), value=services.translation_model)
         try:
-            choices = pair_choices(services, None)
+            choices = pair_choices(services, None, others=True)
         except Exception as error:
             return models, gr.skip(), messages.alert(messages.sentence(error))
         return models, gr.update(choices=choices, value=choices[0][1]), gr.skip()
 
     def choose_model(model, pair):
-        """Load another model and offer its language pairs; the pair stays if the model has it."""
+        """Load another model and offer its language pairs first; the pair stays if the model has it."""
         try:
-            choices = pair_choices(services, model)
+            own = [key for _, key in pair_choices(services, model)]
+            choices = pair_choices(services, model, others=True)
         except Exception as error:
             return gr.skip(), messages.alert(messages.sentence(error))
-        keys = [key for _, key in choices]
-        return gr.update(choices=choices, value=pair if pair in keys else keys[0]), ""
+        return gr.update(choices=choices, value=pair if pair in own else own[0]), ""
+
+    def choose_pair(pair, model):
+        """Languages that the chosen model does not have bring the model that has them."""
+        try:
+            other = model_for(services, pair, model)
+        except Exception as error:
+            return gr.skip(), messages.alert(messages.sentence(error))
+        return (gr.skip(), "") if other == (model or None) else (other, messages.status(f"{other} does this."))
 
     def choose_search(search):
         shown_most = "How many to draw." if search == "sampling" else "At most as many as the beam is wide."
@@ -326,14 +331,10 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         source_language, _, target_language = pair.partition("-")
         back = f"{target_language}-{source_language}"
         try:
-            known = [key for _, key in pair_choices(services, model)]
+            other = model_for(services, back, model)
         except Exception as error:
-            return gr.skip(), gr.skip(), gr.skip(), messages.alert(messages.sentence(error))
-        if back not in known:
-            wanted = pair_label(target_language, source_language)
-            sentence = f"This model does not translate {wanted}; choose another one."
-            return gr.skip(), gr.skip(), gr.skip(), messages.alert(sentence)
-        return back, target or source, "", ""
+            return *[gr.skip()] * 4, messages.alert(messages.sentence(error))
+        return back, gr.skip() if other == (model or None) else other, target or source, "", ""
 
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     device = {"concurrency_id": "device", "api_visibility": "private"}
@@ -356,6 +357,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         offer_models, None, [tab.model, tab.pair, tab.status], api_name="models", show_progress="hidden", **device
     )
     tab.model.input(choose_model, [tab.model, tab.pair], [tab.pair, tab.status], api_name="choose_model", **device)
+    tab.pair.input(choose_pair, [tab.pair, tab.model], [tab.model, tab.status], api_name="choose_pair",
+                   show_progress="hidden", **device)  # fmt: skip
     # A training may have written a checkpoint since the page was opened.
     tab.model.focus(lambda: gr.update(choices=services.translators()), None, tab.model, api_name="checkpoints",
                     show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
@@ -364,7 +367,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     tab.swap.click(
         swap_languages,
         [tab.pair, tab.model, tab.source, tab.target],
-        [tab.pair, tab.source, tab.target, tab.status],
+        [tab.pair, tab.model, tab.source, tab.target, tab.status],
         api_name="swap_languages",
         show_progress="hidden",
         **device,
@@ -410,7 +413,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             beam: beam size, 1 is greedy search
             alpha: length penalty, 0 to 2
             n_best: hypotheses to return for each sentence, at most the beam size
-            model: a model of the page's list, by its key; empty for the default one
+            model: a model of the page's list, by its key; empty for one that has these languages
             search: beam, greedy or sampling (n_best random draws)
             temperature: of sampling, above 0
             top_k: sampling draws among so many likeliest word pieces; 0 among all
@@ -420,6 +423,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             text: the translation; sentences: for every sentence its tokens and its hypotheses with scores
         """
         try:
+            model = model_for(services, pair, model)
             translation = translate_text(
                 services, text, pair, beam, alpha, n_best, model, search, temperature, top_k, seed
             )
@@ -459,13 +463,14 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             head: head, from 1; 0 is the mean over heads, -1 the largest over heads, -2 the rollout over layers
             beam: beam size, 1 is greedy search
             without_ends: leave out start and end of the sentence; rows are normalised again
-            model: a model of the page's list, by its key; empty for the default one
+            model: a model of the page's list, by its key; empty for one that has these languages
 
         Returns:
             translation: the text; rows: query tokens; columns: key tokens; weights: one list of weights a row, each
             row sums to 1 (not so for the largest over heads)
         """
         try:
+            model = model_for(services, pair, model)
             translation = translate_text(services, text, pair, beam, 0.6, 1, model)
             weights = services.translator(model or None).attend(translation)
             head = {0: interpret.MEAN, -1: interpret.MAX, -2: interpret.ROLLOUT}.get(int(head), int(head) - 1)
@@ -486,13 +491,14 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             text: one sentence; of a longer text the first is taken
             pair: source and target language, for example en-de
             beam: beam size, 1 is greedy search
-            model: a model of the page's list, by its key; empty for the default one
+            model: a model of the page's list, by its key; empty for one that has these languages
 
         Returns:
             translation: the text; logprob: its log-probability; encoder, decoder, cross: the change of the
             log-probability without each head, a list of heads for each layer
         """
         try:
+            model = model_for(services, pair, model)
             translation = translate_text(services, text, pair, beam, 0.6, 1, model)
             logprob, changes = interpret.ablation(services.translator(model or None), translation)
         except Exception as error:

@@ -151,6 +151,8 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
         )
         with gr.Row():
             with gr.Column(scale=2, min_width=300, elem_classes="card"):
+                gr.Markdown("A filled box is a head at work. Select it, or a whole layer, to switch it off and on.",
+                            elem_classes="hint")  # fmt: skip
                 view.switches = gr.HTML(
                     None,
                     html_template='<div class="switches"></div>',

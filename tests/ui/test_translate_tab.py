@@ -1,6 +1,6 @@
 import pytest
 
-from ui import translate
+from ui import languages, translate
 from ui.services import Services
 
 
@@ -47,4 +47,14 @@ def test_an_unknown_model_is_one_sentence():
 
 
 def test_pairs_are_offered_in_words():
-    assert ("English → German", "en-de") in translate.pair_choices(Services(), None)
+    services = Services()
+    assert languages.pair_choices(services, None) == [("English → German", "en-de")]
+    assert ("English → French", "en-fr") in languages.pair_choices(services, None, others=True)
+
+
+def test_languages_bring_a_model_that_has_them():
+    services = Services()
+    assert languages.model_for(services, "en-de", None) is None
+    assert languages.model_for(services, "en-fr", "multi30k-en-de") == "multi30k-en-fr"
+    with pytest.raises(ValueError, match="No model here translates German → English"):
+        languages.model_for(services, "de-en", None)

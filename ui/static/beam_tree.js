@@ -26,7 +26,7 @@ function ranking() {
   parts.ranking.replaceChildren();
   ranked.forEach((one, rank) => {
     const row = make('tr');
-    const words = make('td', 'rank-text', one.text + (one.finished ? '' : ' … (cut at the length limit)'));
+    const words = make('td', 'rank-text', (one.text || '(nothing)') + (one.finished ? '' : ' … (cut at the length limit)'));
     words.dir = 'auto';
     const moved = one.place - rank;
     row.append(make('td', '', String(rank + 1)), words, make('td', '', one.logprob.toFixed(3)), make('td', '', String(one.length)),
@@ -125,7 +125,7 @@ function draw() {
   bar.append(make('span', '', 'Length penalty'), slider, parts.alphaName);
   slider.addEventListener('input', () => { alpha = Number(slider.value); ranking(); });
   const table = make('table', 'rank-table'), head = make('tr');
-  for (const name of ['#', 'translation', 'log p', 'tokens', 'score', 'moved']) head.append(make('th', '', name));
+  for (const name of ['#', 'translation', 'log p', 'tokens with </s>', 'score', 'moved']) head.append(make('th', '', name));
   const top = make('thead');
   top.append(head);
   parts.ranking = make('tbody');

@@ -177,7 +177,7 @@ function show() {
       let mean = 0;
       for (let h = 0; h < heads; h += 1) mean += cross(h, t, c) / heads;
       chip.style.background = `rgb(${colour(mean)})`;
-      chip.style.color = mean > 0.45 ? (isDark() ? '#2a1208' : '#fff6ec') : isDark() ? '#f6dcc6' : '#40200f';
+      chip.style.color = ink(colour(mean));
       chip.title = mean.toFixed(4);
     }
     parts.source.append(chip, ' ');

@@ -53,7 +53,7 @@ function draw() {
           const change = changes[kind][layer][head], part = change / most;
           button.textContent = (change > 0 ? '+' : change < 0 ? '−' : '') + Math.abs(change).toFixed(2);
           button.style.background = `rgb(${signed(part)})`;
-          button.style.color = Math.abs(part) > 0.55 ? (isDark() ? '#1f1b18' : '#ffffff') : isDark() ? '#f4efe7' : '#1f1b18';
+          button.style.color = ink(signed(part));
           about += `: without it the log-probability changes by ${change}`;
         }
         button.title = about;

@@ -87,10 +87,9 @@ function draw() {
   if (cell >= 30) {
     for (let i = 0; i < R * C; i += 1) {
       if (weights[i] < 0.005 || weights[i] < threshold) continue;
-      const strong = weights[i] / most > 0.45;
       svg.append(node('text', {
         x: left + (i % C + 0.5) * cell, y: top + (Math.floor(i / C) + 0.5) * cell + 3.5,
-        'text-anchor': 'middle', class: strong ? 'heat-number strong' : 'heat-number',
+        'text-anchor': 'middle', class: 'heat-number', fill: ink(colour(weights[i] / most)),
       }, weights[i].toFixed(2).replace(/^0/, '')));
     }
   }
