@@ -55,11 +55,42 @@ def fused_attention(
         # The CPU kernel's backward pass is seven times slower in bf16 than in fp32.
         with torch.autocast("cpu", enabled=False):
             return fused_attention(query.float(), key.float(), value.float(), mask, dropout, full).bfloat16()
+    if query.stride(-1) != 1:  # a view that `linear` returned; the kernels want whole rows
+        query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
     context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
     if mask is not None and not full:
         # Kernels differ in what they return for a row without any key; here it is zero on each of them.
         context = context.masked_fill(~mask.any(-1, keepdim=True), 0.0)
     return context
+
+
+def added_mask(mask: Tensor | None, heads: int, queries: int) -> Tensor | None:
+    """What a mask adds to the scores of every head, 0 or -inf, as fp32 (B * h, T, S); None for None.
+
+    mask: broadcastable to (B, 1, T, S), True = may be looked at.
+    """
+    if mask is None:
+        return None
+    added = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, -torch.inf)
+    return added.expand(-1, heads, queries, -1).reshape(-1, queries, mask.shape[-1])
+
+
+def few_queries_attention(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None = None) -> Tensor:
+    """Equation 1 for a handful of queries, as in a decoding step: the output of `fused_attention`, without gradient.
+
+    query (B, h, T, d_k), key (B, h, S, d_k), value (B, h, S, d_v); added as from `added_mask`, made once for all layers;
+    each query may look at some key. On a CPU the fused kernel's own preparations take longer than these three products.
+    """
+    batch, heads, queries, width = query.shape
+    if query.device.type != "cpu" or query.dtype != torch.float32:
+        mask = None if added is None else added.view(batch, heads, queries, -1).to(query.dtype)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    query, key, value = query.reshape(-1, queries, width), key.flatten(0, 1).transpose(1, 2), value.flatten(0, 1)
+    if added is None:
+        scores = torch.bmm(query, key).mul_(width**-0.5)
+    else:
+        scores = torch.baddbmm(added, query, key, alpha=width**-0.5)
+    return torch.bmm(scores.softmax(-1), value).view(batch, heads, queries, -1)
 
 
 FEW_ROWS = 8
@@ -69,14 +100,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b, as torch's linear: x (..., n), weight (m, n), bias (m,) -> (..., m).
 
     A decoding step has a handful of rows only. On a CPU the product is then up to twice as quick the other way round,
-    as W x^T, because the weights are read in one sweep.
+    as W x^T, because the weights are read in one sweep. The result is then a transposed view.
     """
-    rows = x.shape[:-1].numel()
-    if rows > FEW_ROWS or x.device.type != "cpu" or torch.is_grad_enabled():
+    width = x.shape[-1]
+    if torch.is_grad_enabled() or x.numel() > FEW_ROWS * width or x.device.type != "cpu":
         return F.linear(x, weight, bias)
-    columns = x.reshape(rows, -1).T
+    columns = x.contiguous().view(-1, width).T
     out = weight @ columns if bias is None else torch.addmm(bias[:, None], weight, columns)
-    return out.T.contiguous().view(*x.shape[:-1], -1)
+    return out.T.view(*x.shape[:-1], -1)
 
 
 def causal_mask(length: int, device: torch.device | str | None = None, neighbourhood: int = 0) -> Tensor:
@@ -154,9 +185,9 @@ class BeamCache:
                 grown.key[:, :, :before] = kept.key[:, :, :before]
                 grown.value[:, :, :before] = kept.value[:, :, :before]
             kept = self.kept[layer] = grown
-        kept.key[:, :, self.used - beams : self.used] = key
-        kept.value[:, :, self.used - beams : self.used] = value
-        return KeyValue(kept.key[:, :, : self.used], kept.value[:, :, : self.used])
+        kept.key.narrow(2, self.used - beams, beams).copy_(key)
+        kept.value.narrow(2, self.used - beams, beams).copy_(value)
+        return KeyValue(kept.key.narrow(2, 0, self.used), kept.value.narrow(2, 0, self.used))
 
     def fork(self, positions: int) -> BeamCache:
         """A cache of its own with the first `positions` tokens of a single hypothesis; what it holds is not copied.
@@ -248,6 +279,10 @@ class MultiHeadAttention(nn.Module):
         else:
             context = fused_attention(query, kept.key, kept.value, mask, dropout, full)
         return self.merge(context, gate), weights
+
+    def attend_few(self, query: Tensor, kept: KeyValue, added: Tensor | None, gate: Tensor | None = None) -> Tensor:
+        """As `attend` without weights, in a decoding step; added (B * h, T, S) as from `added_mask`."""
+        return self.merge(few_queries_attention(query, kept.key, kept.value, added), gate)
 
     def merge(self, context: Tensor, gate: Tensor | None = None) -> Tensor:
         """The heads' outputs (B, h, T, d_v), each times its gate, concatenated and projected: (B, T, d_model)."""

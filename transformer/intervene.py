@@ -14,7 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.attention import KeyValue, MultiHeadAttention, attention_weights, key_mask, neighbourhood_mask
+from transformer.attention import (
+    KeyValue,
+    MultiHeadAttention,
+    added_mask,
+    attention_weights,
+    key_mask,
+    neighbourhood_mask,
+)
 from transformer.interpret import KINDS
 from transformer.model import Gates, Transformer
 from transformer.search import (
@@ -214,7 +221,7 @@ class OpenDecoder(TransformerDecoder):
             )
             x = layer.cross_attention_norm(x + out)
             x = layer.feed_forward_norm(x + layer.feed_forward(x))
-        return model.project(x)
+        return model.project(x).contiguous()
 
     def attend(
         self, kind: str, layer: int, block: MultiHeadAttention, query: Tensor, kept: KeyValue, mask: Tensor | None,
@@ -228,8 +235,8 @@ class OpenDecoder(TransformerDecoder):
             self.seen[kind].append(weights)
         if edits:
             return block.merge(weights @ kept.value, gate)
-        # Without an edit the sum is the fused kernel's, so that watching changes no bit of the output.
-        return block.attend(query, kept, mask, full=True, gate=gate)[0]
+        # Without an edit the sum is that of a plain step, so that watching changes no bit of the output.
+        return block.attend_few(query, kept, added_mask(mask, *query.shape[1:3]), gate)
 
 
 # -- one output, step by step -----------------------------------------------------------------------------------------

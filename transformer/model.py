@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.attention import BeamCache, KeyValue, MultiHeadAttention, linear, neighbourhood_mask
+from transformer.attention import BeamCache, KeyValue, MultiHeadAttention, added_mask, linear, neighbourhood_mask
 from transformer.config import TransformerConfig
 
 
@@ -161,18 +161,18 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_norm(x + self.drop(self.feed_forward(x))), weights, cross
 
     def step(
-        self, x: Tensor, cache: BeamCache, layer: int, mask: Tensor | None, memory: KeyValue, memory_mask: Tensor | None
+        self, x: Tensor, cache: BeamCache, layer: int, added: Tensor | None, memory: KeyValue, memory_added: Tensor | None
     ) -> Tensor:
         """One more token of K hypotheses a sentence: x (B, K, d_model) -> the same shape; the cache grows.
 
-        mask: (B, 1, K, used) from `BeamCache.open`, True = may be looked at. The hypotheses of a sentence are the
-        queries of one attention over their common memory and over all their tokens, so nothing is copied per beam.
+        added: (B * h, K, used), what the mask of `BeamCache.open` adds to the scores (`added_mask`); memory_added
+        (B * h, K, S) likewise. The hypotheses of a sentence are the queries of one attention over their common memory
+        and over all their tokens, so nothing is copied per beam.
         """
         query, key, value = self.attention.project(x)
-        out, _ = self.attention.attend(query, cache.write(layer, key, value), mask, full=True)
-        x = self.attention_norm(x + out)
-        out, _ = self.cross_attention.attend(self.cross_attention.project_query(x), memory, memory_mask, full=True)
-        x = self.cross_attention_norm(x + out)
+        x = self.attention_norm(x + self.attention.attend_few(query, cache.write(layer, key, value), added))
+        query = self.cross_attention.project_query(x)
+        x = self.cross_attention_norm(x + self.cross_attention.attend_few(query, memory, memory_added))
         return self.feed_forward_norm(x + self.feed_forward(x))
 
 
@@ -255,9 +255,10 @@ class Transformer(nn.Module):
         sentences, beams = tokens.shape
         x = self.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
         mask = cache.open(sentences, beams, tokens.device, self.config.neighbourhood)
+        added, memory_added = (added_mask(m, self.config.heads, beams) for m in (mask, memory.mask))
         for index, layer in enumerate(self.decoder):
-            x = layer.step(x, cache, index, mask, memory.layers[index], memory.mask)
-        return self.project(x)
+            x = layer.step(x, cache, index, added, memory.layers[index], memory_added)
+        return self.project(x).contiguous()
 
     def project(self, x: Tensor) -> Tensor:
         """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""

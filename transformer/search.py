@@ -160,6 +160,21 @@ def read_prefix(
     return Prefix(list(ids), total)
 
 
+def best_words(logits: Tensor, count: int, forbidden: Tensor) -> tuple[Tensor, Tensor]:
+    """The likeliest words of each hypothesis: log-probabilities and ids (B, K, count or V), best first.
+
+    logits (B, K, V) are used up. forbidden: ids that come last, with -inf; the probabilities of the others stay the
+    model's own, as if nothing were forbidden.
+    """
+    held = logits.index_select(-1, forbidden)
+    logits.index_fill_(-1, forbidden, -torch.inf)
+    best, words = logits.topk(min(count, logits.shape[-1]), -1)
+    # ln sum exp over all V, in place: with large batches most of the time would go into new memory.
+    top = torch.cat((best[..., :1], held), -1).amax(-1, keepdim=True)
+    mass = logits.sub_(top).exp_().sum(-1, keepdim=True) + (held - top).exp().sum(-1, keepdim=True)
+    return best - (top + mass.log()), words
+
+
 def beam_search(
     decoder: NextToken,
     limits: Sequence[int],
@@ -192,20 +207,15 @@ def beam_search(
     prefix = prefix or Prefix([], 0.0)
     tokens = torch.full((total, 1), prefix.ids[-1] if prefix.ids else bos, dtype=torch.long, device=device)
     sums = torch.full((total, 1), prefix.logprob, device=device)
+    never, not_yet = (torch.tensor(sorted(set(t)), dtype=torch.long, device=device) for t in (forbidden, (*forbidden, eos)))
     ids: list[list[list[int]]] = [[list(prefix.ids)] for _ in range(total)]  # of the living hypotheses, by row
     length = len(prefix.ids)
     while alive:
         length += 1
-        logits = decoder.step(tokens).float()
-        total_mass = logits.logsumexp(-1, keepdim=True)  # before anything is forbidden: scores stay the model's own
-        for token in forbidden:
-            logits[..., token] = -torch.inf
-        if length <= min_length:
-            logits[..., eos] = -torch.inf
-        # The 2K best of a sentence are among the 2K best of each hypothesis: no need to normalise all V of them.
-        wide = min(2 * beam, logits.shape[-1])
-        best, words = logits.topk(wide, -1)
-        continued = sums[..., None] + best - total_mass
+        # The 2K best of a sentence are among the 2K best of each hypothesis.
+        best, words = best_words(decoder.step(tokens).float(), 2 * beam, not_yet if length <= min_length else never)
+        wide = words.shape[-1]
+        continued = sums[..., None] + best
         chosen, where = continued.flatten(1).topk(min(2 * beam, continued[0].numel()), -1)
         rows = chosen.tolist()
         row_parents = (where // wide).tolist()

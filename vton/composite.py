@@ -10,6 +10,7 @@ import numpy as np
 
 RADIUS = 5  # of the inpainting, in pixels
 LONGEST = 512  # the background is continued at no more rows than this: what stands behind a person is seldom sharp
+HUE, DARKER, LIGHTER = 15, 35, 25  # how far skin may lie from the tone of the face in a and b, and in lightness
 FEWEST = 40  # pixels of a face from which a tone can be told
 
 
@@ -38,14 +39,16 @@ def continue_background(picture: np.ndarray, body: np.ndarray) -> np.ndarray:
     return np.where(body[..., None], filled, picture)
 
 
-def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray, skin: np.ndarray) -> np.ndarray:
+def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray, skin: np.ndarray,
+               sigma: float | None = None) -> np.ndarray:
     """Gives painted skin the tone of the person's own; light and shadow of the painting stay.
 
-    In CIELAB the painted pixels are shifted by the difference of the medians.
+    In CIELAB the painted pixels are shifted by the difference of the medians, or, with `sigma`, by the difference of the
+    means around each pixel: for skin that goes on where the person's own ends.
 
     Args:
         picture (H,W,3) uint8 with the painted skin `painted` (H,W) bool; photograph (H,W,3) uint8 with the person's own
-        skin `skin` (H,W) bool.
+        skin `skin` (H,W) bool; sigma in pixels.
 
     Returns:
         (H,W,3) uint8; a copy of `picture` where there is too little skin to compare.
@@ -53,15 +56,91 @@ def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray,
     out = picture.copy()
     if skin.sum() < FEWEST or painted.sum() < FEWEST:
         return out
-    own = _lab(photograph[skin][None])[0]
-    # Hair, glasses and lips are the darkest part of a face, glare the brightest.
-    low, high = np.percentile(own[:, 0], [30, 95])
-    own = own[(own[:, 0] >= low) & (own[:, 0] <= high)]
     tinted = _lab(picture[painted][None])[0]
-    shifted = tinted + np.median(own, 0) - np.median(tinted, 0)
-    rgb = cv2.cvtColor(shifted[None].astype(np.float32), cv2.COLOR_Lab2RGB)[0]
+    if sigma:
+        own, known = _blur(_lab(photograph), skin, sigma)[painted], _blur(_lab(picture), painted, sigma)[painted]
+    else:
+        own, known = np.median(_of_face(photograph[skin]), 0), np.median(tinted, 0)
+    rgb = cv2.cvtColor((tinted + own - known)[None].astype(np.float32), cv2.COLOR_Lab2RGB)[0]
     out[painted] = np.clip(rgb * 255, 0, 255).round().astype(np.uint8)
     return out
+
+
+def smooth(picture: np.ndarray, painted: np.ndarray, sigma: float) -> np.ndarray:
+    """The picture with each pixel of `painted` (H,W) bool as the Gaussian mean of those around it, sigma in pixels.
+
+    The generator draws the pose's lines faintly on bare skin. Returns (H,W,3) uint8.
+    """
+    out = picture.copy()
+    if painted.any():
+        out[painted] = np.clip(_blur(picture.astype(np.float32), painted, sigma)[painted], 0, 255).round().astype(np.uint8)
+    return out
+
+
+def round_limbs(picture: np.ndarray, painted: np.ndarray, limbs: np.ndarray) -> np.ndarray:
+    """Painted skin with the shade that a round limb has towards its outline.
+
+    A limb is taken for a cylinder lit from the front: by Lambert's law its brightness is the cosine of the angle between
+    the surface and the view, sqrt(1 - t^2) at the share t of the radius from the axis. Half of that is applied, as skies
+    and walls light a limb from the sides too.
+
+    Args:
+        picture (H,W,3) uint8; painted (H,W) bool, what changes; limbs (H,W) bool, the whole limbs with their own skin.
+
+    Returns:
+        (H,W,3) uint8.
+    """
+    out = picture.copy()
+    if not painted.any():
+        return out
+    depth = cv2.distanceTransform((limbs | painted).astype(np.uint8), cv2.DIST_L2, 5)
+    # The radius is the depth of the nearest axis; an arm is seldom wider than a tenth of the frame.
+    reach = max(3, painted.shape[1] // 10 | 1)
+    radius = cv2.dilate(depth, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach)))
+    share = 1 - depth / np.maximum(radius, 1)
+    shade = 1 - 0.5 * (1 - np.sqrt(np.clip(1 - share**2, 0, 1)))
+    shade = cv2.GaussianBlur(shade.astype(np.float32), (0, 0), max(0.8, painted.shape[1] / 384))
+    lit = _lab(picture)
+    lit[..., 0] *= shade / max(float(shade[painted].mean()), 0.5)  # as bright as before on the whole
+    rgb = cv2.cvtColor(lit, cv2.COLOR_Lab2RGB)
+    out[painted] = np.clip(rgb[painted] * 255, 0, 255).round().astype(np.uint8)
+    return out
+
+
+def like_skin(photograph: np.ndarray, arms: np.ndarray, face: np.ndarray) -> np.ndarray:
+    """The part of the arms that has the colour of the face: the parser at times takes a sleeve for an arm.
+
+    In CIELAB, wider in lightness than in hue, because arms lie in the shadow of the head or in the sun.
+
+    Args:
+        photograph (H,W,3) uint8; arms, face (H,W) bool.
+
+    Returns:
+        (H,W) bool, all False where there is too little of a face to compare.
+    """
+    found = np.zeros(arms.shape, bool)
+    if face.sum() < FEWEST or not arms.any():
+        return found
+    tone = np.median(_of_face(photograph[face]), 0)
+    lightness, a, b = (_lab(photograph[arms][None])[0] - tone).T
+    found[arms] = (np.hypot(a, b) < HUE) & (lightness > -DARKER) & (lightness < LIGHTER)
+    radius = max(1, round(arms.shape[1] / 128))
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    closed = cv2.morphologyEx(found.astype(np.uint8), cv2.MORPH_CLOSE, kernel)  # bracelets, tattoos and highlights are skin too
+    return (cv2.morphologyEx(closed, cv2.MORPH_OPEN, kernel) > 0) & arms
+
+
+def keep(picture: np.ndarray, photograph: np.ndarray, kept: np.ndarray, sigma: float) -> np.ndarray:
+    """The picture with the photograph's pixels where `kept`, with a soft border `sigma` pixels wide inside it.
+
+    picture, photograph (H,W,3) uint8; kept (h,w) bool, enlarged to their size. Returns (H,W,3) uint8.
+    """
+    if not kept.any():
+        return picture.copy()
+    height, width = picture.shape[:2]
+    kept = cv2.resize(kept.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR) > 0.5
+    share = np.clip(cv2.distanceTransform(kept.astype(np.uint8), cv2.DIST_L2, 3) / max(sigma, 1), 0, 1)[..., None]
+    return (picture * (1 - share) + photograph * share).round().astype(np.uint8)
 
 
 def carry_colours(synthesis: np.ndarray, warped: np.ndarray, region: np.ndarray, aligned: np.ndarray, sigma: float) -> np.ndarray:
@@ -119,6 +198,13 @@ def _blur(picture: np.ndarray, known: np.ndarray, sigma: float) -> np.ndarray:
 
     spread = mean(weight)[..., None] + 1e-4
     return (mean(picture * weight[..., None]) + 1e-4 * picture[known].mean(0)) / spread
+
+
+def _of_face(pixels: np.ndarray) -> np.ndarray:
+    """(n,3) uint8 of a face -> CIELAB (m,3) without hair, glasses and lips, its darkest part, and glare, its brightest."""
+    own = _lab(pixels[None])[0]
+    low, high = np.percentile(own[:, 0], [30, 95])
+    return own[(own[:, 0] >= low) & (own[:, 0] <= high)]
 
 
 def _lab(pixels: np.ndarray) -> np.ndarray:

@@ -11,9 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vton import labels, pose
 from vton.config import ParserConfig
 
 STRIDE = 32  # pictures are padded to a multiple of this
+HEAD = (*labels.HEAD_LIP, labels.LIP.index("hat"), labels.LIP.index("hair"))
+REACH = 0.02  # what belongs to the head is no further from it than this, as a share of the picture's height
+ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
+SMALLEST = 4e-4  # of the picture; a smaller island is a mistake
 
 
 class Residual(nn.Module):
@@ -117,9 +122,6 @@ def label_probabilities(parser: Parser, image: np.ndarray, keypoints: np.ndarray
     Returns:
         (20, H, W) float32; sums to 1 over the labels.
     """
-    from vton.labels import FLIP_LIP
-    from vton.pose import FLIP
-
     full_h, full_w = image.shape[:2]
     scale = (height or parser.config.size[0]) / full_h
     h, w = max(1, round(full_h * scale)), max(1, round(full_w * scale))
@@ -133,18 +135,60 @@ def label_probabilities(parser: Parser, image: np.ndarray, keypoints: np.ndarray
     device = next(parser.parameters()).device
     views = [to_tensors(small, points, mask)]
     if mirror:
-        flipped = points[FLIP].copy()
+        flipped = points[pose.FLIP].copy()
         flipped[:, 0] = np.where(np.abs(flipped[:, :2]).sum(1) > 0, small.shape[1] - flipped[:, 0], 0)
         views.append(to_tensors(small[:, ::-1], flipped, mask[:, ::-1]))
     inputs = [torch.cat(parts).to(device) for parts in zip(*views)]
     probabilities = parser(*inputs).softmax(1)
     if mirror:
-        back = probabilities[1].flip(-1)[torch.from_numpy(FLIP_LIP.astype(np.int64))]
+        back = probabilities[1].flip(-1)[torch.from_numpy(labels.FLIP_LIP.astype(np.int64))]
         probabilities = (probabilities[0] + back)[None] / 2
     probabilities = probabilities[:1, :, :h, :w]
     return F.interpolate(probabilities, (full_h, full_w), mode="bilinear", align_corners=False)[0].cpu().numpy()
 
 
 def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, **options) -> np.ndarray:
-    """LIP labels (H, W) uint8 of a picture; arguments as for `label_probabilities`."""
-    return label_probabilities(parser, image, keypoints, person_mask, **options).argmax(0).astype(np.uint8)
+    """LIP labels (H, W) uint8 of a picture, tidied; arguments as for `label_probabilities`."""
+    found = label_probabilities(parser, image, keypoints, person_mask, **options).argmax(0).astype(np.uint8)
+    return tidy(found, keypoints)
+
+
+def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """The parse without islands that no body has: they take the label of what is nearest.
+
+    These are hair and hat away from the head, arms away from their bones, and specks of anything but the head.
+
+    Args:
+        parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
+
+    Returns:
+        (H, W) uint8.
+    """
+    parse = np.asarray(parse, np.uint8)
+    island = np.zeros(parse.shape, bool)
+    radius = max(1, round(REACH / 2 * parse.shape[0]))  # of two masks that grow towards each other
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    head = np.isin(parse, HEAD)
+    if (parse == labels.LIP.index("face")).any():
+        _, parts = cv2.connectedComponents(cv2.dilate(head.astype(np.uint8), kernel))
+        main = np.bincount(parts[parse == labels.LIP.index("face")]).argmax()
+        island |= head & (parts != main)
+    found = pose.present(keypoints)
+    for name, joints in (("left arm", (5, 6, 7)), ("right arm", (2, 3, 4))):
+        if found[list(joints)].all():
+            _, distance = pose.along_arm(keypoints, joints, parse.shape)
+            arm = parse == labels.LIP.index(name)
+            count, parts = cv2.connectedComponents(arm.astype(np.uint8))
+            touched = np.bincount(parts[distance <= ARM_REACH], minlength=count) > 0
+            island |= arm & ~touched[parts]
+    for label in set(np.unique(parse).tolist()) - {0, *HEAD}:
+        of_label = parse == label
+        _, parts = cv2.connectedComponents(of_label.astype(np.uint8))
+        island |= of_label & (np.bincount(parts.ravel()) < SMALLEST * parse.size)[parts]
+    if not island.any() or island.all():
+        return parse.copy()
+    _, nearest = cv2.distanceTransformWithLabels(island.astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
+    value = np.zeros(nearest.max() + 1, np.uint8)
+    value[nearest[~island]] = parse[~island]
+    return value[nearest]
+

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from training.assets import model_dir
 from training.weights import fill, load_model
-from vton import agnostic, alias, composite, garment, labels, parsing, photo, pose, segmentation, sleeves, warping
+from vton import agnostic, alias, composite, garment, labels, neckline, parsing, photo, pose, segmentation, sleeves, warping
 from vton.config import NETWORK_SIZE, AliasConfig, MatchingConfig, ParserConfig, SegmentationConfig, from_dict
 from vton.fit import fit_control_points
 from vton.photo import Frame, InputError
@@ -45,6 +45,8 @@ READ_BY = {"parse": "agnostic", "painted_mask": "garment", "parse_agnostic": "se
 # The stage that makes them; a painted mask is always a person's.
 _MADE_BY = {"parse": "parse", "parse_agnostic": "agnostic", "segmentation": "segmentation", "control_points": "warp",
             "misalignment": "misalignment"}
+UPPER = labels.SEGMENTATION.index("upper")
+ARMS = tuple(labels.SEGMENTATION.index(name) for name in ("left arm", "right arm"))
 SEAM = 8  # pixels by which the edited region may grow for a soft seam
 
 
@@ -55,7 +57,8 @@ class Options:
     what the photographs know into the final picture (colours and fine detail of the garment, background, skin tone);
     grid: control points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp
     with more freedom; sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the
-    same but for long sleeves that it has left bare, or "none", "short", "long" as a person says."""
+    same but for long sleeves that it has left bare, or "none", "short", "long" as a person says; neckline: "predicted" by
+    the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0
@@ -65,6 +68,7 @@ class Options:
     detail: bool = True
     grid: int = 5
     sleeves: str = "auto"
+    neckline: str = "auto"
 
     def check(self) -> None:
         """Raises ValueError with one sentence for values that do not exist."""
@@ -76,6 +80,8 @@ class Options:
             raise ValueError(f"grid must be one of {', '.join(map(str, GRIDS))}, but is {self.grid}.")
         if self.sleeves not in SLEEVES:
             raise ValueError(f"sleeves must be one of {', '.join(SLEEVES)}, but is '{self.sleeves}'.")
+        if self.neckline not in neckline.KINDS:
+            raise ValueError(f"neckline must be one of {', '.join(neckline.KINDS)}, but is '{self.neckline}'.")
 
 
 @dataclass(frozen=True)
@@ -187,8 +193,8 @@ class TryOn:
 
     def run(self, person: Any, garment: Any, size: tuple[int, int] = (512, 384), seed: int = 0,
             on_stage: Callable[[str, int, int], None] | None = None, fit: bool = True, norm: str = "alias",
-            noise: bool = True, detail: bool = True, grid: int = 5, sleeves: str = "auto", painted_mask: np.ndarray | None = None,
-            until: str = STAGES[-1]) -> TryOnResult:
+            noise: bool = True, detail: bool = True, grid: int = 5, sleeves: str = "auto", neckline: str = "auto",
+            painted_mask: np.ndarray | None = None, until: str = STAGES[-1]) -> TryOnResult:
         """Dresses the person of one picture in the garment of the other.
 
         Args:
@@ -201,7 +207,7 @@ class TryOn:
         Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
-        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid), sleeves)
+        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid), sleeves, neckline)
         options.check()
         corrected = ("painted_mask",) if painted_mask is not None else ()
         record = TryOnResult(options, weights=self.name, painted_mask=painted_mask, corrected=corrected)
@@ -211,7 +217,7 @@ class TryOn:
                until: str = STAGES[-1], **edited: Any) -> TryOnResult:
         """Runs again from `stage` up to `until` with changed fields or options; nothing before it is repeated.
 
-        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid, sleeves).
+        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid, sleeves, neckline).
         """
         if stage not in STAGES:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
@@ -333,10 +339,12 @@ class TryOn:
             arms = sleeves.half_covered(predicted, r.keypoints, garment.sleeves(r.garment_cut.mask))
             if arms:
                 predicted, notes = sleeves.set_length(predicted, r.keypoints, "long", arms), (*notes, COVERED)
+        if r.options.neckline == "auto" and not neckline.has_high_collar(r.cloth_mask):
+            predicted = neckline.bare_throat(predicted, r.keypoints)
         return {"segmentation": predicted, "notes": notes}
 
     def _warp(self, r):
-        region = torch.from_numpy((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.float32))[None, None]
+        region = torch.from_numpy((r.segmentation == UPPER).astype(np.float32))[None, None]
         if region.sum() < 50:
             raise InputError("No place for the garment was predicted on this person; try a photo from the front, arms at the sides.")
         region = region.to(self.device)
@@ -419,20 +427,19 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     """Where the photograph may change: (removed garment, arms, neck) united with (predicted cloth and arms).
 
     Face, hair, hat, glasses, hands, and trousers that the garment does not cover lie outside. So does the neck where the
-    prediction leaves it bare: the person's own is better than a painted one. (Bare arms are painted anew, as published: a
-    sleeve that the parser took for an arm would stay.) Returns (H0, W0) uint8 opacity with a soft seam inside the region's
-    own border, which is grown by at most SEAM pixels.
+    prediction leaves it bare: the person's own is better than a painted one. Returns (H0, W0) uint8 opacity with a soft seam
+    inside the region's own border, which is grown by at most SEAM pixels.
     """
     hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
-    removed = np.isin(r.parse, (*labels.UPPER_LIP, labels.NECK_LIP, *labels.ARMS_LIP)) & ~hands
-    predicted = np.isin(r.segmentation, [labels.SEGMENTATION.index(n) for n in ("upper", "left arm", "right arm")])
+    removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~hands
+    predicted = np.isin(r.segmentation, (UPPER, *ARMS))
     bare_neck = (r.parse == labels.NECK_LIP) & ~predicted
     kept = np.isin(r.parse, (1, 2, 4, 13)) | hands | bare_neck
     region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
     hw = r.photo.shape[:2]
     whole = photo.uncrop(region, r.frame, hw, "linear", 0)
     protected = photo.uncrop(kept.astype(np.uint8) * 255, r.frame, hw, "nearest", 0) > 0
-    grow, further = (min(SEAM, max(1, round(r.frame.width / share))) for share in (192, 80))
+    grow, further = (min(SEAM, max(1, round(r.frame.width / share))) for share in (192, 48))
     grown = _dilate(whole > 127, grow)
     # A parse seldom reaches the very outline: over the background, further growth takes away what is left of it.
     background = photo.uncrop(((r.parse == 0) & (r.segmentation == 0)).astype(np.uint8) * 255, r.frame, hw, "nearest", 0) > 0
@@ -443,6 +450,14 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     return opacity
 
 
+def _removed(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, the old garment and the arms as photographed, with the rim that the parse leaves to the background and
+    the person mask does not."""
+    taken = np.isin(r.parse, (*labels.UPPER_LIP, *labels.ARMS_LIP))
+    rim = (r.parse == 0) & (r.person_mask > 0.35) & (_dilate(taken, r.options.size[1] // 20) > 0)
+    return taken | rim
+
+
 def _dilate(mask: np.ndarray, radius: int) -> np.ndarray:
     """(H, W) bool -> uint8 0/1, grown by `radius` pixels."""
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
@@ -451,18 +466,39 @@ def _dilate(mask: np.ndarray, radius: int) -> np.ndarray:
 
 def from_photograph(r: TryOnResult) -> np.ndarray:
     """I-hat (H, W, 3) with what the photograph knows better: the background that the old garment hid goes on from
-    around it, and bare arms take the tone of the face."""
-    arms = np.isin(r.segmentation, [labels.SEGMENTATION.index(n) for n in ("left arm", "right arm")])
-    picture = composite.match_skin(r.synthesis, arms, r.person, r.parse == labels.LIP.index("face"))
+    around it, and bare arms and a bare throat take the tone of the person's own skin."""
+    arms, width = np.isin(r.segmentation, ARMS), r.options.size[1]
+    # Class "background" is also the neck, and where a collar has gone there is no wall behind it.
+    throat = (r.segmentation == 0) & np.isin(r.parse, (*labels.UPPER_LIP, labels.NECK_LIP)) & neckline.opening(r.keypoints, r.options.size)
+    own = own_skin(r)
+    face = r.parse == labels.LIP.index("face")
+    picture = composite.smooth(composite.smooth(r.synthesis, arms, width / 32), throat, width / 32)
+    if own.sum() > arms.sum() / 8:
+        picture = composite.match_skin(picture, arms, r.person, own, width / 24)
+    else:
+        picture = composite.match_skin(picture, arms, r.person, face)
+    picture = composite.round_limbs(picture, arms, arms | own)
+    neck = composite.like_skin(r.person, (r.parse == labels.NECK_LIP) & (r.segmentation == 0), face)
+    picture = composite.match_skin(picture, throat, r.person, neck if neck.sum() > composite.FEWEST else face)
     outside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0) == 0
-    behind = composite.continue_background(r.person, (r.parse > 0) | (r.segmentation > 0) | (r.person_mask > 0.5) | outside)
-    background, width = r.segmentation == 0, r.options.size[1]
-    removed = _dilate(np.isin(r.parse, (*labels.UPPER_LIP, *labels.ARMS_LIP)), round(width / 48)) > 0
+    # MediaPipe's mask reaches a little beyond the outline.
+    body = (r.parse > 0) | (cv2.erode(r.person_mask, np.ones((width // 24,) * 2, np.uint8)) > 0.5)
+    removed = _dilate(_removed(r), round(width / 48)) > 0
+    unknown = removed | body | (r.person_mask > 0.5) | (r.segmentation > 0) | outside
+    behind = composite.continue_background(r.person, unknown)
+    # The person has not moved: no arm lies where nobody was.
+    background = (r.segmentation == 0) & ~throat | arms & ~body
     untouched = background & (r.parse == 0) & ~removed
     picture[untouched] = r.person[untouched]
     share = cv2.GaussianBlur((background & removed).astype(np.float32), (0, 0), width / 384)
     share = (share * background)[..., None]
     return (picture * (1 - share) + behind * share).round().astype(np.uint8)
+
+
+def own_skin(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, where the photograph shows bare arms that the new garment leaves bare: they are the person's own."""
+    arms = np.isin(r.parse, labels.ARMS_LIP) & (r.segmentation != UPPER)
+    return composite.like_skin(r.person, arms, r.parse == labels.LIP.index("face"))
 
 
 def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
@@ -484,8 +520,9 @@ def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
     grid = nn.functional.interpolate(grid, (h, w), mode="bilinear", align_corners=True).permute(0, 2, 3, 1)
     warped = warping.warp(cloth, grid)[0].permute(1, 2, 0).numpy()
     inside = warping.warp(mask, grid, "zeros")[0, 0].numpy() > 0.5
-    upper = cv2.resize((r.segmentation == labels.SEGMENTATION.index("upper")).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST) > 0
-    return composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
+    upper = cv2.resize((r.segmentation == UPPER).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST) > 0
+    dressed = composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
+    return composite.keep(dressed, photo.crop(r.photo, r.frame, (h, w)), own_skin(r), 0.006 * w)
 
 
 # -- loading -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import numpy as np
 
 from vton import labels
 from vton.photo import present
+from vton.pose import along_arm
 
 KINDS = ("none", "short", "long")
 # Where the sleeve ends, along shoulder (0), elbow (1) and wrist (2).
@@ -17,24 +18,6 @@ LONG_LEAVES, SHORT_LEAVES = 0.04, 0.3
 UPPER = labels.SEGMENTATION.index("upper")
 # Class of the arm, then its shoulder, elbow and wrist in BODY_25.
 ARMS = ((labels.SEGMENTATION.index("left arm"), (5, 6, 7)), (labels.SEGMENTATION.index("right arm"), (2, 3, 4)))
-
-
-def along_arm(keypoints: np.ndarray, joints: tuple[int, int, int], size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Place along an arm, (H, W): 0 shoulder, 1 elbow, 2 wrist, more beyond it; and the distance in upper arms, (H, W)."""
-    a, b, c = (np.asarray(keypoints[j][:2], np.float64) for j in joints)
-    y, x = np.mgrid[:size[0], :size[1]]
-    unit = max(float(np.linalg.norm(b - a)), 1.0)
-
-    def segment(p, q):
-        d = q - p
-        share = ((x - p[0]) * d[0] + (y - p[1]) * d[1]) / max(float(d @ d), 1e-6)
-        near = share.clip(0, 1)
-        return share, np.hypot(x - p[0] - near * d[0], y - p[1] - near * d[1]) / unit
-
-    upper, upper_distance = segment(a, b)
-    lower, lower_distance = segment(b, c)
-    first = upper_distance <= lower_distance
-    return np.where(first, upper.clip(0, 1), 1 + lower.clip(min=0)), np.where(first, upper_distance, lower_distance)
 
 
 def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, outline: str) -> tuple[int, ...]:

@@ -30,6 +30,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--grid", type=int, default=5, help="control points along a side of the spline: 5 or 10")
     parser.add_argument("--sleeves", default="auto", choices=("auto", "predicted", "none", "short", "long"),
                         help="how long the garment's sleeves are; predicted: the network alone decides")
+    parser.add_argument("--neckline", default="auto", choices=("auto", "predicted"),
+                        help="auto: the throat stays bare unless the garment has a high collar; predicted: the network alone decides")
     parser.add_argument("--until", default="composite", metavar="STAGE", help="stop after this stage, such as misalignment")
     parser.add_argument("--record", type=Path, metavar="ZIP", help="go on from a saved try-on instead of two pictures")
     parser.add_argument("--edit", metavar="MAP=FILE", help="with --record: a corrected map, such as segmentation=mine.png")
@@ -58,7 +60,8 @@ def main(argv: list[str] | None = None) -> int:
                 result = tryon.resume(result, first, until=options.until)
         else:
             result = tryon.run(options.person, options.garment, size=size, seed=options.seed, fit=not options.no_fit,
-                               norm=options.norm, noise=not options.no_noise, grid=options.grid, sleeves=options.sleeves, until=options.until)
+                               norm=options.norm, noise=not options.no_noise, grid=options.grid, sleeves=options.sleeves,
+                               neckline=options.neckline, until=options.until)
         options.out.mkdir(parents=True, exist_ok=True)
         for name, picture in result.pictures().items():
             Image.fromarray(picture).save(options.out / f"{name}.png")

@@ -1,6 +1,7 @@
 """What the last stage takes from the photograph: background, skin tone, the garment's colours."""
 import cv2
 import numpy as np
+import pytest
 
 from vton import composite, metrics
 
@@ -95,3 +96,75 @@ def test_a_wide_blur_on_a_smaller_copy_is_the_same_to_the_eye():
     weight = known.astype(np.float32)
     exact = cv2.GaussianBlur(picture * weight[..., None], (0, 0), 24) / np.maximum(cv2.GaussianBlur(weight, (0, 0), 24), 1e-6)[..., None]
     assert np.abs(composite._blur(picture, known, 24) - exact)[known].max() < 0.5
+
+
+def beside_a_face():
+    """A photograph with a face, a bare arm in its shade and a blue sleeve that was taken for an arm."""
+    photograph = np.full((96, 72, 3), 240, np.uint8)
+    face, arms = np.zeros((96, 72), bool), np.zeros((96, 72), bool)
+    face[4:24, 26:46], arms[40:90, 4:20], arms[40:90, 50:66] = True, True, True
+    photograph[face] = (210, 160, 130)
+    photograph[40:90, 4:20], photograph[40:90, 50:66] = (165, 122, 98), (60, 80, 160)
+    return photograph, face, arms
+
+
+def test_own_skin_is_told_from_a_sleeve_by_the_tone_of_the_face():
+    photograph, face, arms = beside_a_face()
+    found = composite.like_skin(photograph, arms, face)
+    assert found[45:85, 6:18].all() and not found[:, 40:].any() and (found <= arms).all()
+    assert not composite.like_skin(photograph, arms, np.zeros_like(face)).any()
+
+
+def test_a_bracelet_on_own_skin_stays():
+    photograph, face, arms = beside_a_face()
+    photograph[60:61, 4:20] = (20, 20, 20)
+    assert composite.like_skin(photograph, arms, face)[60, 6:18].all()
+
+
+def test_what_is_kept_comes_from_the_photograph_and_fades_inside_its_own_border():
+    photograph, _, arms = beside_a_face()
+    picture = np.zeros_like(photograph)
+    kept = composite.keep(picture, photograph, arms, 3)
+    np.testing.assert_array_equal(kept[50:80, 9:15], photograph[50:80, 9:15])
+    assert not kept[~arms].any() and not picture.any()
+    assert 0 < kept[60, 4, 0] < photograph[60, 4, 0]
+    np.testing.assert_array_equal(composite.keep(picture, photograph, np.zeros_like(arms), 3), picture)
+
+
+def test_kept_pixels_may_be_given_at_a_smaller_size():
+    photograph, _, arms = beside_a_face()
+    large = np.repeat(np.repeat(photograph, 4, 0), 4, 1)
+    kept = composite.keep(np.zeros_like(large), large, arms, 4)
+    np.testing.assert_array_equal(kept[220:320, 40:56], large[220:320, 40:56])
+
+
+def test_smoothing_takes_lines_off_painted_skin_and_nothing_else():
+    picture = np.full((64, 48, 3), (200, 150, 120), np.uint8)
+    painted = np.zeros((64, 48), bool)
+    painted[10:54, 10:38] = True
+    picture[:, 24] = (255, 90, 90)
+    smooth = composite.smooth(picture, painted, 4)
+    np.testing.assert_array_equal(smooth[~painted], picture[~painted])
+    assert np.ptp(smooth[20:44, 14:34].astype(int), axis=1).max() < 0.5 * np.ptp(picture[20:44, 14:34].astype(int), axis=1).max()
+
+
+def test_a_limb_darkens_towards_its_outline_and_keeps_its_brightness():
+    picture = np.full((96, 72, 3), (200, 150, 120), np.uint8)
+    painted = np.zeros((96, 72), bool)
+    painted[:, 28:44] = True
+    shaded = composite.round_limbs(picture, painted, painted)
+    np.testing.assert_array_equal(shaded[~painted], picture[~painted])
+    row = shaded[48, 28:44, 0].astype(int)
+    assert row[7] > row[2] > row[0] and abs(row[7] - row[8]) <= 2
+    assert shaded[painted].mean() == pytest.approx(picture[painted].mean(), rel=0.04)
+
+
+def test_painted_skin_takes_the_tone_of_the_skin_beside_it():
+    picture = np.full((96, 72, 3), (220, 170, 150), np.uint8)
+    photograph = picture.copy()
+    photograph[:48], photograph[48:] = (180, 130, 100), (110, 75, 55)
+    skin, painted = np.zeros((96, 72), bool), np.zeros((96, 72), bool)
+    skin[:, :36], painted[:, 36:] = True, True
+    matched = composite.match_skin(picture, painted, photograph, skin, sigma=8).astype(int)
+    assert np.abs(matched[10, 40] - (180, 130, 100)).max() < 6 and np.abs(matched[86, 40] - (110, 75, 55)).max() < 6
+    np.testing.assert_array_equal(matched[skin], picture[skin])

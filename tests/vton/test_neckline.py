@@ -1,0 +1,60 @@
+"""The rule that keeps the throat bare."""
+import cv2
+import numpy as np
+import pytest
+
+from vton import neckline
+
+SIZE = (256, 192)
+
+
+def joints(angle=0.0):
+    """Shoulders 60 pixels apart around (96, 90), turned by `angle` degrees."""
+    points = np.zeros((25, 3), np.float32)
+    turn = np.deg2rad(angle)
+    across = 30 * np.array([np.cos(turn), np.sin(turn)])
+    points[2], points[5] = (*(np.array([96, 90]) - across), 1), (*(np.array([96, 90]) + across), 1)
+    return points
+
+
+@pytest.mark.parametrize("angle", [0, 25])
+def test_the_opening_lies_above_the_shoulders_and_turns_with_them(angle):
+    found = neckline.opening(joints(angle), SIZE)
+    y, x = np.nonzero(found)
+    centre = np.array([x.mean(), y.mean()])
+    turn = np.deg2rad(angle)
+    up = np.array([np.sin(turn), -np.cos(turn)])
+    np.testing.assert_allclose(centre, np.array([96, 90]) + neckline.ABOVE * 60 * up, atol=0.6)
+    assert found.sum() == pytest.approx(np.pi * neckline.HALF_WIDTH * neckline.HALF_HEIGHT * 60**2, rel=0.05)
+
+
+def test_a_missing_shoulder_opens_nothing():
+    points = joints()
+    points[5] = 0
+    assert not neckline.opening(points, SIZE).any()
+
+
+def test_only_cloth_before_the_throat_changes():
+    segmentation = np.full(SIZE, neckline.UPPER, np.uint8)
+    segmentation[:70] = 2  # the face
+    before = segmentation.copy()
+    bare = neckline.bare_throat(segmentation, joints())
+    np.testing.assert_array_equal(segmentation, before)
+    changed = bare != segmentation
+    assert changed.any() and (bare[changed] == 0).all() and not changed[:70].any()
+    assert (changed <= neckline.opening(joints(), SIZE)).all()
+
+
+def outline(collar_height, collar_width=34):
+    """A garment with a trunk 100 pixels wide and a collar on top of it."""
+    mask = np.zeros((256, 192), np.uint8)
+    cv2.fillPoly(mask, [np.array([(96 - collar_width // 2, 70), (96 + collar_width // 2, 70), (146, 90), (146, 240), (46, 240), (46, 90)])], 255)
+    mask[70 - collar_height:71, 96 - collar_width // 2:96 + collar_width // 2] = 255
+    return mask
+
+
+def test_turtlenecks_and_hoods_have_a_high_collar_and_t_shirts_have_none():
+    assert not neckline.has_high_collar(outline(0))
+    assert not neckline.has_high_collar(outline(8))  # a shirt's
+    assert neckline.has_high_collar(outline(30))
+    assert not neckline.has_high_collar(np.zeros((64, 48), np.uint8))

@@ -1,0 +1,64 @@
+"""Islands that no body has leave the parse."""
+import numpy as np
+
+from vton import labels
+from vton.parsing import tidy
+
+HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (labels.LIP.index(n) for n in ("hair", "face", "coat", "dress", "left arm", "right arm"))
+
+
+def person():
+    """A face under hair, a coat, both arms hanging, (H, W) = (256, 192), and the joints."""
+    parse = np.zeros((256, 192), np.uint8)
+    parse[20:60, 76:116] = HAIR
+    parse[30:60, 82:110] = FACE
+    parse[66:180, 66:126] = COAT
+    parse[90:170, 52:66], parse[90:170, 126:140] = RIGHT, LEFT
+    points = np.zeros((25, 3), np.float32)
+    for joint, place in {2: (66, 76), 3: (59, 120), 4: (57, 165), 5: (126, 76), 6: (133, 120), 7: (135, 165)}.items():
+        points[joint] = (*place, 1)
+    return parse, points
+
+
+def test_a_tidy_parse_stays_as_it_is():
+    parse, points = person()
+    np.testing.assert_array_equal(tidy(parse, points), parse)
+
+
+def test_hair_away_from_the_head_becomes_what_surrounds_it():
+    parse, points = person()
+    marked = parse.copy()
+    marked[100:120, 90:104] = HAIR
+    np.testing.assert_array_equal(tidy(marked, points), parse)
+    assert (marked[100:120, 90:104] == HAIR).all()  # the given map is not changed
+
+
+def test_a_lock_that_touches_the_head_stays():
+    parse, points = person()
+    parse[58:100, 76:82] = HAIR
+    np.testing.assert_array_equal(tidy(parse, points), parse)
+
+
+def test_hair_without_a_face_stays():
+    parse, points = person()
+    parse[parse == FACE] = 0
+    np.testing.assert_array_equal(tidy(parse, points), parse)
+
+
+def test_an_arm_far_from_its_bones_is_no_arm():
+    parse, points = person()
+    marked = parse.copy()
+    marked[150:175, 170:185] = LEFT
+    np.testing.assert_array_equal(tidy(marked, points), parse)
+    points[7] = 0  # without the wrist nobody knows where the forearm is
+    np.testing.assert_array_equal(tidy(marked, points), marked)
+
+
+def test_specks_go_and_a_parse_of_nothing_else_survives():
+    parse, points = person()
+    marked = parse.copy()
+    marked[140:143, 80:83], marked[200, 20] = DRESS, COAT
+    np.testing.assert_array_equal(tidy(marked, points), parse)
+    only = np.zeros((64, 48), np.uint8)
+    only[0, 0] = COAT
+    assert not tidy(only, np.zeros((25, 3), np.float32)).any()
