@@ -93,17 +93,19 @@ def few_queries_attention(query: Tensor, key: Tensor, value: Tensor, added: Tens
     return torch.bmm(scores.softmax(-1), value).view(batch, heads, queries, -1)
 
 
-FEW_ROWS = 8
+FEW_ROWS, FEW_ROWS_SHARED = 8, 32  # for one thread and for several
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b, as torch's linear: x (..., n), weight (m, n), bias (m,) -> (..., m).
 
-    A decoding step has a handful of rows only. On a CPU the product is then up to twice as quick the other way round,
-    as W x^T, because the weights are read in one sweep. The result is then a transposed view.
+    A decoding step has a handful of rows only, and one sentence has few. On a CPU the product is then up to twice as
+    quick the other way round, as W x^T, because the weights are read in one sweep, and by all threads. The result is then a
+    transposed view.
     """
     width = x.shape[-1]
-    if torch.is_grad_enabled() or x.numel() > FEW_ROWS * width or x.device.type != "cpu":
+    few = FEW_ROWS if torch.get_num_threads() == 1 else FEW_ROWS_SHARED
+    if torch.is_grad_enabled() or x.numel() > few * width or x.device.type != "cpu":
         return F.linear(x, weight, bias)
     columns = x.contiguous().view(-1, width).T
     out = weight @ columns if bias is None else torch.addmm(bias[:, None], weight, columns)

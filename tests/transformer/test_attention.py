@@ -10,8 +10,10 @@ from transformer.attention import (
     BeamCache,
     KeyValue,
     MultiHeadAttention,
+    added_mask,
     attention_weights,
     causal_mask,
+    few_queries_attention,
     fused_attention,
     key_mask,
     linear,
@@ -175,3 +177,35 @@ def test_beam_cache_grows_and_forgets_sentences():
     assert torch.equal(seen.key, torch.cat(written, 2) + 1) and torch.equal(seen.value, torch.cat(written, 2) - 1)
     cache.keep(torch.tensor([2, 0]))
     assert torch.equal(cache.kept[0].key[:, :, :40], torch.cat(written, 2)[[2, 0]])
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_few_queries_get_the_fused_kernels_output(masked):
+    torch.manual_seed(1)
+    query, key, value = torch.randn(2, 3, 4, 8), torch.randn(2, 3, 9, 8)[:, :, :6], torch.randn(2, 3, 9, 5)[:, :, :6]
+    mask = None
+    if masked:
+        mask = torch.rand(2, 1, 4, 6) > 0.5
+        mask[..., 2] = True
+    out = few_queries_attention(query, key, value, added_mask(mask, heads=3, queries=4))
+    torch.testing.assert_close(out, fused_attention(query, key, value, mask), atol=1e-6, rtol=1e-5)
+    halves = few_queries_attention(*(x.bfloat16() for x in (query, key, value)), added_mask(mask, heads=3, queries=4))
+    torch.testing.assert_close(halves.float(), out, atol=0.03, rtol=0.03)
+
+
+def test_a_mask_of_one_row_counts_for_every_query():
+    added = added_mask(key_mask(torch.tensor([[7, 8, 0], [7, 0, 0]]), 0), heads=2, queries=2)
+    assert added.shape == (4, 2, 3)
+    assert added[1].tolist() == [[0, 0, -math.inf]] * 2 and added[2].tolist() == [[0, -math.inf, -math.inf]] * 2
+
+
+def test_few_rows_are_more_rows_where_threads_share_the_work(monkeypatch):
+    x, weight, offset = torch.randn(1, 20, 6), torch.randn(10, 6), torch.randn(10)
+    seen = []
+    for threads in (1, 2):
+        monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+        with torch.no_grad():
+            out = linear(x, weight, offset)
+        seen.append(out.is_contiguous())
+        torch.testing.assert_close(out, nn.functional.linear(x, weight, offset))
+    assert seen == [True, False]

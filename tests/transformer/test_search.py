@@ -14,6 +14,7 @@ from transformer.search import (
     Candidate,
     TransformerDecoder,
     beam_search,
+    best_words,
     greedy_search,
     length_penalty,
     rank,
@@ -274,6 +275,19 @@ def test_a_seed_gives_the_same_samples_whatever_else_is_in_the_batch():
     assert together[1] == alone
     (again,) = sample(TABLE, seeds=[8], samples=8)
     assert again != alone
+
+
+@pytest.mark.parametrize("forbidden", [[], [3], [3, 17, 3]])
+def test_best_words_are_rated_as_if_nothing_were_forbidden(forbidden):
+    torch.manual_seed(2)
+    logits = torch.randn(2, 3, 40) * 4
+    logits[..., 3] = 12.0  # the likeliest word of all
+    expected = logits.log_softmax(-1)
+    expected[..., forbidden] = -torch.inf
+    values, words = expected.topk(5, -1)
+    found, ids = best_words(logits.clone(), 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long))
+    assert torch.equal(ids, words)
+    torch.testing.assert_close(found, values, atol=1e-5, rtol=1e-5)
 
 
 def test_samples_keep_limits_and_forbidden_words():
