@@ -26,7 +26,8 @@ console.log = () => {};"""
 # bertviz counts layers and heads from 0 and this page from 1; what is read are the page's numbers.
 RENAME = {
     "head": 'document.querySelectorAll("#layer option").forEach(o => { o.textContent = Number(o.value) + 1; });',
-    "model": """const rename = () => document.querySelectorAll("#vis text:not(.token):not([data-read])").forEach((one) => {
+    "model": """const unread = "#vis text:not(.token):not([data-read])";
+const rename = () => document.querySelectorAll(unread).forEach((one) => {
   one.dataset.read = 1;
   one.textContent = one.textContent.replace(/^\\d+$|(?<=Layer |Head )\\d+/g, (n) => Number(n) + 1);
 });
@@ -108,6 +109,7 @@ def frame(attention: Attention, kind: str, view: str, layer: int = 0) -> str:
         height = 90 + max(layers * int(tokens * 84 / heads + 10), 18 * tokens + 55)
     title = f"bertviz, {view} view of the {kind} attention"
     return (
-        f'<iframe class="bertviz bertviz-{view}" sandbox="allow-scripts" title="{title}" style="height: {min(height, 1400)}px" '
+        f'<iframe class="bertviz bertviz-{view}" sandbox="allow-scripts" title="{title}" '
+        f'style="height: {min(height, 1400)}px" '
         f'srcdoc="{escape(document(attention, kind, view, layer))}"></iframe>'
     )

@@ -9,6 +9,7 @@ import base64
 import csv
 import io
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from importlib.util import find_spec
@@ -65,6 +66,29 @@ def clip(token: str) -> str:
     return token if len(token) <= 24 else token[:23] + "…"
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """Where the parts of a saved map are, in pixels: cell, font, the cells' upper left corner, the whole."""
+
+    cell: int
+    size: int
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+HEAD = 34  # pixels above the column labels, for the title
+
+
+def _frame(shown: AttentionMap, title: str) -> _Frame:
+    """Room for the title and for the labels on both sides."""
+    cell, size, left, top = _sizes(shown)
+    rows, columns = shown.weights.shape
+    width = max(left + columns * cell + 20, int(font(16).getlength(title)) + 24)
+    return _Frame(cell, size, left, HEAD + top, width, HEAD + top + rows * cell + 14)
+
+
 def _most(shown: AttentionMap, stretch: bool) -> float:
     return max(float(shown.weights.max()), 1e-6) if stretch else 1.0
 
@@ -78,32 +102,30 @@ def png(
     shown: AttentionMap, title: str, row_axis: str, column_axis: str, threshold: float = 0.0, stretch: bool = False
 ) -> bytes:
     """A PNG of one map with its labels; every cell is filled with the exact colour of its weight."""
-    cell, size, left, top = _sizes(shown)
+    frame = _frame(shown, title)
+    cell, size, left, top = frame.cell, frame.size, frame.left, frame.top
     rows, columns = shown.weights.shape
-    head = 34
-    width = max(left + columns * cell + 20, int(font(16).getlength(title)) + 24)
-    height = head + top + rows * cell + 14
-    picture = Image.new("RGB", (width, height), "white")
+    picture = Image.new("RGB", (frame.width, frame.height), "white")
     draw = ImageDraw.Draw(picture)
     draw.text((10, 8), title, INK, font(16))
-    draw.text((left, head + 2), f"{column_axis} →", GREY, font(12))
+    draw.text((left, HEAD + 2), f"{column_axis} →", GREY, font(12))
     tag = Image.new("L", (int(font(12).getlength(f"← {row_axis}")) + 4, 18))
     ImageDraw.Draw(tag).text((0, 0), f"← {row_axis}", 255, font(12))
     turned = tag.rotate(90, expand=True)
-    picture.paste(GREY, (6, head + top), turned)
+    picture.paste(GREY, (6, top), turned)
     cells = Image.fromarray(_colours(shown, threshold, stretch)).resize((columns * cell, rows * cell), Image.NEAREST)
-    picture.paste(cells, (left, head + top))
-    draw.rectangle((left - 1, head + top - 1, left + columns * cell, head + top + rows * cell), outline=LINE)
+    picture.paste(cells, (left, top))
+    draw.rectangle((left - 1, top - 1, left + columns * cell, top + rows * cell), outline=LINE)
     for row, token in enumerate(shown.rows):
         text = clip(token)
-        place = left - 8 - font(size).getlength(text), head + top + row * cell + (cell - size) / 2 - 2
+        place = left - 8 - font(size).getlength(text), top + row * cell + (cell - size) / 2 - 2
         draw.text(place, text, INK, font(size))
     for column, token in enumerate(shown.columns):
         text = clip(token)
         label = Image.new("L", (int(font(size).getlength(text)) + 4, size + 6))
         ImageDraw.Draw(label).text((0, 0), text, 255, font(size))
         turned = label.rotate(90, expand=True)
-        picture.paste(INK, (left + column * cell + (cell - turned.width) // 2, head + top - 6 - turned.height), turned)
+        picture.paste(INK, (left + column * cell + (cell - turned.width) // 2, top - 6 - turned.height), turned)
     file = io.BytesIO()
     picture.save(file, "PNG")
     return file.getvalue()
@@ -113,20 +135,19 @@ def svg(
     shown: AttentionMap, title: str, row_axis: str, column_axis: str, threshold: float = 0.0, stretch: bool = False
 ) -> str:
     """An SVG of one map; each cell tells its exact weight on hover. Tokens are escaped."""
-    cell, size, left, top = _sizes(shown)
+    frame = _frame(shown, title)
+    cell, size, left, top = frame.cell, frame.size, frame.left, frame.top
     rows, columns = shown.weights.shape
-    head = 34
-    width = max(left + columns * cell + 20, int(font(16).getlength(title)) + 24)
-    height = head + top + rows * cell + 14
     colours = _colours(shown, threshold, stretch)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{frame.width}" height="{frame.height}" '
+        f'viewBox="0 0 {frame.width} {frame.height}" '
         f'font-family="IBM Plex Sans, DejaVu Sans, sans-serif" role="img">',
         f"<title>{_xml(title)}</title>",
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<rect width="{frame.width}" height="{frame.height}" fill="white"/>',
         f'<text x="10" y="22" font-size="16" fill="#1f1b18">{_xml(title)}</text>',
-        f'<text x="{left}" y="{head + 12}" font-size="12" fill="#5d5449">{_xml(column_axis)} →</text>',
-        f'<text transform="translate(16 {head + top}) rotate(-90)" text-anchor="end" font-size="12" fill="#5d5449">'
+        f'<text x="{left}" y="{HEAD + 12}" font-size="12" fill="#5d5449">{_xml(column_axis)} →</text>',
+        f'<text transform="translate(16 {top}) rotate(-90)" text-anchor="end" font-size="12" fill="#5d5449">'
         f"← {_xml(row_axis)}</text>",
     ]
     if rows * columns <= SEPARATE_CELLS:
@@ -135,7 +156,7 @@ def svg(
                 red, green, blue = colours[row, column]
                 label = f"{shown.rows[row]} → {shown.columns[column]}: {digits(shown.weights[row, column])}"
                 out.append(
-                    f'<rect x="{left + column * cell}" y="{head + top + row * cell}" width="{cell}" height="{cell}" '
+                    f'<rect x="{left + column * cell}" y="{top + row * cell}" width="{cell}" height="{cell}" '
                     f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{_xml(label)}</title></rect>'
                 )
     else:
@@ -143,18 +164,18 @@ def svg(
         Image.fromarray(colours).save(file, "PNG")
         data = base64.b64encode(file.getvalue()).decode("ascii")
         out.append(
-            f'<image x="{left}" y="{head + top}" width="{columns * cell}" height="{rows * cell}" '
+            f'<image x="{left}" y="{top}" width="{columns * cell}" height="{rows * cell}" '
             f'preserveAspectRatio="none" style="image-rendering: pixelated" href="data:image/png;base64,{data}"/>'
         )
     for row, token in enumerate(shown.rows):
         out.append(
-            f'<text x="{left - 8}" y="{head + top + (row + 0.5) * cell + size * 0.34:.1f}" text-anchor="end" '
+            f'<text x="{left - 8}" y="{top + (row + 0.5) * cell + size * 0.34:.1f}" text-anchor="end" '
             f'font-size="{size}" fill="#1f1b18">{_xml(clip(token))}</text>'
         )
     for column, token in enumerate(shown.columns):
         x = left + (column + 0.5) * cell + size * 0.34
         out.append(
-            f'<text transform="translate({x:.1f} {head + top - 6}) rotate(-90)" font-size="{size}" fill="#1f1b18">'
+            f'<text transform="translate({x:.1f} {top - 6}) rotate(-90)" font-size="{size}" fill="#1f1b18">'
             f"{_xml(clip(token))}</text>"
         )
     return "\n".join(out) + "\n</svg>\n"
@@ -259,7 +280,6 @@ def html(
         }
     static = theme.STATIC
     scripts = "\n".join(_script(name) for name in ("heat_map.js", "thumbnails.js", "lines.js", "words.js"))
-    shared = f"{theme.colours.constants()}\n{(static / 'colours.js').read_text(encoding='utf-8')}"
     template = (static / "standalone.html").read_text(encoding="utf-8")
     parts = {
         "TITLE": escape(f"Attention: {source[:60]}"),
@@ -268,7 +288,7 @@ def html(
         "MODEL": escape(str(settings["model"])),
         "CSS": theme.css(),
         "DATA": figures.script_json(data),
-        "SCRIPTS": f"{shared}\nconst SCRIPTS = {{}};\n{scripts}",
+        "SCRIPTS": f"{theme.shared_script()}\nconst SCRIPTS = {{}};\n{scripts}",
     }
     for name, text in parts.items():  # data comes before scripts, which hold no markers
         template = template.replace(f"@@{name}@@", text, 1)

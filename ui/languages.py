@@ -32,6 +32,6 @@ def model_for(services: Services, pair: str, model: str | None) -> str | None:
         if (source, target) in pairs:
             return name
     raise ValueError(
-        f"No model here translates {pair_label(source, target)}; choose another one under Model and search, or train one "
-        "in the Train tab."
+        f"No model here translates {pair_label(source, target)}; choose another one under Model and search, or train "
+        "one in the Train tab."
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import gradio as gr
 from gradio.themes import Base
 from gradio.themes.utils import colors, fonts, sizes
 
@@ -118,6 +120,26 @@ def css() -> str:
 
 
 def script(name: str) -> str:
-    """Text of one of the page's own drawing scripts in `static/`, with the colours that the maps share."""
-    files = [(STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", name)]
+    """Text of one of the page's own scripts in `static/`, in a scope of its own below what they share."""
+    return f"{shared_script()}\n{{\n{(STATIC / name).read_text(encoding='utf-8')}\n}}"
+
+
+def drawn(script_name: str, css_class: str, elem_id: str, elem_classes: Any = None, **properties: Any) -> gr.HTML:
+    """A component, empty at first, whose value one of the page's scripts draws into a `div` of that class.
+
+    properties: what the script reads besides the value, and options of gr.HTML.
+    """
+    return gr.HTML(
+        None,
+        html_template=f'<div class="{css_class}"></div>',
+        js_on_load=script(script_name),
+        elem_id=elem_id,
+        elem_classes=elem_classes,
+        **properties,
+    )
+
+
+def shared_script() -> str:
+    """The colours and what the drawing scripts have in common."""
+    files = [(STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", "drawing.js")]
     return "\n".join([colours.constants(), *files])

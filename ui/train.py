@@ -14,7 +14,8 @@ from PIL import Image
 
 from training import start
 from training.run import ENDINGS, Run, list_runs, open_run
-from ui import figures, messages, theme, train_form, train_use
+from ui import figures, messages, train_form, train_use
+from ui.attention import heat
 from ui.services import Services
 from ui.train_recipes import NETWORKS, duration, network_of_task
 
@@ -60,6 +61,10 @@ def report(run: Run, events: list[dict[str, Any]]) -> str:
         task = ""
     network = network_of_task(task)
     parts = [f"{NETWORKS[network].title if network else task or 'The run'} {MEANING[state]}"]
+    if state == "starting":  # preparing data can take minutes; its last line tells how far it is
+        said = [line for line in run.output(3) if not line.startswith("$ ")]
+        if said:
+            parts[0] += f": {' '.join(said[-1].split())[:160].rstrip('.')}"
     if log:
         parts[0] += f" at step {log['step']:,} of {begun.get('steps', 0):,}"
         parts.append(f"{log['items_per_second']:,.0f} {ITEMS.get(task, 'pictures')}/s")
@@ -226,10 +231,7 @@ def layout(services: Services) -> SimpleNamespace:
                     tab.kind = gr.Radio([("Cross", "cross"), ("Encoder", "encoder"), ("Decoder", "decoder")], value="cross",
                                         label="Attention", elem_id="sample-kind", min_width=240)  # fmt: skip
                     tab.head = gr.Dropdown([], label="Head", allow_custom_value=True, elem_id="sample-head", min_width=200)
-                tab.map = gr.HTML(
-                    None, html_template='<div class="heat"></div>', js_on_load=theme.script("heat_map.js"), stretch=False,
-                    threshold=0, clickable=False, elem_id="sample-map", elem_classes="card heat-card",
-                )  # fmt: skip
+                tab.map = heat("sample-map")
     train_use.layout(tab.use, services)
     gr.Markdown(
         "In a shell, Ctrl-C or an empty file `STOP` in the run's folder finishes the step, saves and ends; the same command "

@@ -253,11 +253,14 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         return [*before, recipes.start_command(network, preset, run, fields)], {**base, **fields}
 
     def command(*given):
+        """The command, and what is wrong with an uploaded table's header, if anything is."""
+        network, _, data, upload = given[:4]
+        note = read_header(network, upload)[2] if data == UPLOAD else ""
         try:
             commands, _ = planned(*given)
-            return start.shell_text(commands), ""
+            return start.shell_text(commands), note
         except Exception as error:  # not yet complete: as a comment, in the command's place
-            return f"# {messages.sentence(error)}", ""
+            return f"# {messages.sentence(error)}", note
 
     def about(network, preset):
         preset = preset if preset in recipes.NETWORKS[network].presets else recipes.NETWORKS[network].first

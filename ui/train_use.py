@@ -16,6 +16,7 @@ from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.run import Run, list_runs, open_run
 from ui import messages
 from ui import train_recipes as recipes
+from ui.languages import model_for
 from ui.services import NETWORK_OF_TASK, Services
 
 # The map of a try-on in which each network's work is seen.
@@ -60,13 +61,13 @@ def export_zip(runs: Path, name: str, step: int | None, out: Path) -> Path:
 
 
 def compare_translation(services: Services, key: str, text: str) -> tuple[str, str]:
-    """The default model's and the checkpoint's translation of a text, each by beam search in its first fitting pair."""
+    """A shipped model's and the checkpoint's translation of a text, each by beam search in its first fitting pair."""
     own = services.translator(key)
     source, target = own.pairs[0]
-    shipped = services.translator()
     try:
+        shipped = services.translator(model_for(services, f"{source}-{target}", None))
         first = shipped.translate(text, source, target).text
-    except ValueError as error:  # the shipped model may not know the run's languages
+    except ValueError as error:  # no shipped model may know the run's languages
         first = str(error)
     return first, own.translate(text, source, target).text
 
@@ -171,6 +172,8 @@ def events(use: SimpleNamespace, services: Services, tab: SimpleNamespace, show:
         return run, network, saved, fields
 
     def commands(name, changed, step, new_name):
+        if not name:  # the lists are filled before a run is chosen
+            return "", gr.skip()
         try:
             run, network, _, fields = planned(name, changed)
             lines = [start.shell_text([recipes.resume_command(network, run.folder, fields)])]

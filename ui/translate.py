@@ -25,6 +25,7 @@ EXAMPLES = [
 ]
 SEARCHES = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sampling")]
 MAX_CHARACTERS = 5000
+MOST_LINKED = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -84,6 +85,23 @@ def hypothesis_rows(sentence: Any) -> list[list[Any]]:
         ]
         for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
     ]
+
+
+def linked_words(services: Services, shown: Shown) -> list[dict]:
+    """The words of every sentence of the text with their partners, by the last layer's cross-attention, for the page.
+
+    Sentences that were copied without the model have none. shown.attention is that of the chosen sentence, or None.
+    """
+    sentences, found = shown.translation.sentences, []
+    for number in range(len(sentences)) if len(sentences) <= MOST_LINKED else [shown.sentence]:
+        attention = shown.attention
+        if number != shown.sentence:
+            copied = not sentences[number].ids
+            attention = None if copied else services.translator(shown.model).attend(shown.translation, sentence=number)
+        if attention is not None:
+            columns = interpret.alignment(attention.cross, attention.cross.shape[0] - 1)
+            found.append(figures.word_links(attention.source_tokens, attention.target_tokens, columns))
+    return found
 
 
 # -- layout ---------------------------------------------------------------------------------------------------------
@@ -196,9 +214,7 @@ def layout(services: Services) -> SimpleNamespace:
     with gr.Column(visible=False, elem_id="attention") as tab.results:
         tab.sentence = gr.Dropdown([("1", 0)], value=0, label="Sentence", visible=False, elem_id="sentence")
         with gr.Column(elem_classes="card word-card") as tab.word_view:
-            tab.words = gr.HTML(
-                None, html_template='<div class="words"></div>', js_on_load=theme.script("words.js"), elem_id="words"
-            )
+            tab.words = theme.drawn("words.js", "words", "words")
             gr.Markdown(
                 "Point at a word to see its partners: the cross-attention of the last layer, all heads together.",
                 elem_classes="hint",
@@ -264,22 +280,24 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         """Recompute the attention of the sentence that is shown, and draw the view that is open."""
         if shown.translation is None:
             return [gr.skip()] * (len(seen) + len(refresh.outputs))
-        note, links = "", None
+        note, links = "", []
         try:
             found = services.translator(shown.model).attend(
                 shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
             )
-            columns = interpret.alignment(found.cross, found.cross.shape[0] - 1)
-            links = figures.word_links(found.source_tokens, found.target_tokens, columns)
         except Exception as error:
             found, note = None, messages.alert(messages.sentence(error))
         shown = replace(shown, attention=found, changes=None)
+        try:
+            links = linked_words(services, shown)
+        except Exception as error:
+            note = note or messages.alert(messages.sentence(error))
         try:
             drawn = refresh(*values, known={tab.shown: shown, tab.query: 0})
         except Exception as error:
             drawn = [gr.skip()] * len(refresh.outputs)
             note = note or messages.alert(messages.sentence(error))
-        return [shown, note, links, gr.update(visible=links is not None), 0, *drawn]
+        return [shown, note, links, gr.update(visible=bool(links)), 0, *drawn]
 
     def choose_hypothesis(shown, event: gr.SelectData):
         return replace(shown, hypothesis=int(event.index[0]))

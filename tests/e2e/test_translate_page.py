@@ -1,26 +1,8 @@
 """The Translate tab as a visitor uses it."""
 
 import pytest
+from driving import SENTENCE, choose, enter, labels, open_view, set_number, titled
 from gradio_client import Client
-
-SENTENCE = "A man is riding a bicycle."
-
-
-def translate(page, text=SENTENCE):
-    page.fill("#source-text textarea", text)
-    page.click("#translate-button")
-
-
-def shown_map(page, title):
-    """Wait for the large map of that title and return it."""
-    page.locator("#heat-map .heat-title", has_text=title).wait_for()
-    return page.locator("#heat-map svg")
-
-
-def labels(page, axis):
-    return page.locator(f"#heat-map .heat-label[data-{axis}]").evaluate_all(
-        "nodes => nodes.map(node => node.querySelector('title').textContent)"
-    )
 
 
 def hypotheses(page):
@@ -28,17 +10,10 @@ def hypotheses(page):
     return page.locator('#n-best [role="row"][data-index]')
 
 
-def choose(page, dropdown, option):
-    page.click(f"#{dropdown} input")
-    option = page.locator(f"#{dropdown}").get_by_role("option", name=option, exact=True)
-    option.click()
-    option.wait_for(state="hidden")
-
-
 def test_text_in_translation_and_every_attention_map_out(visit, site):
     page = visit()
-    translate(page)
-    shown_map(page, "Cross attention, layer 4, mean over heads")
+    enter(page)
+    titled(page, "Cross attention, layer 4, mean over heads")
     translation = page.input_value("#target-text textarea")
     assert translation.strip() and translation != SENTENCE
     assert "tokens/s" in page.inner_text("#translate-status")
@@ -53,7 +28,7 @@ def test_text_in_translation_and_every_attention_map_out(visit, site):
 
     # A click on a thumbnail opens that head; what is read off the map is what the library says.
     page.click('.thumb[data-layer="2"][data-head="1"]')
-    svg = shown_map(page, "Cross attention, layer 3, head 2")
+    svg = titled(page, "Cross attention, layer 3, head 2")
     truth = api.predict(SENTENCE, "en-de", "cross", 3, 2, 4, api_name="/attend")
     assert labels(page, "row") == truth["rows"] and labels(page, "column") == truth["columns"]
     assert truth["columns"][-1] == "</s>" and truth["rows"][-1] == "</s>"
@@ -67,21 +42,21 @@ def test_text_in_translation_and_every_attention_map_out(visit, site):
 
     # Encoder and decoder: the other two sentences on the axes.
     page.get_by_label("Encoder", exact=True).check()
-    shown_map(page, "Encoder attention, layer 3, head 2")
+    titled(page, "Encoder attention, layer 3, head 2")
     assert labels(page, "row") == labels(page, "column") == truth["columns"]
     page.get_by_label("Decoder", exact=True).check()
-    shown_map(page, "Decoder attention, layer 3, head 2")
+    titled(page, "Decoder attention, layer 3, head 2")
     assert labels(page, "row") == truth["rows"] and labels(page, "column") == ["<s>", *truth["rows"][:-1]]
 
     choose(page, "layer", "1")
     choose(page, "head", "4")
-    shown_map(page, "Decoder attention, layer 1, head 4")
+    titled(page, "Decoder attention, layer 1, head 4")
     choose(page, "head", "Mean over heads")
-    shown_map(page, "Decoder attention, layer 1, mean over heads")
+    titled(page, "Decoder attention, layer 1, mean over heads")
 
     # Stretched colours end at the map's own maximum, and the scale says so.
     page.get_by_label("Encoder", exact=True).check()
-    shown_map(page, "Encoder attention, layer 1, mean over heads")
+    titled(page, "Encoder attention, layer 1, mean over heads")
     weights = api.predict(SENTENCE, "en-de", "encoder", 1, 0, 4, api_name="/attend")["weights"]
     page.get_by_label("Stretch colours").check()
     page.locator("#heat-map .heat-scale", has_text=f"{max(map(max, weights)):.3f}").wait_for()
@@ -89,8 +64,8 @@ def test_text_in_translation_and_every_attention_map_out(visit, site):
 
 def test_another_hypothesis_shows_its_own_attention(visit, site):
     page = visit()
-    translate(page)
-    shown_map(page, "Cross attention")
+    enter(page)
+    titled(page, "Cross attention")
     answer = Client(site, verbose=False).predict(SENTENCE, "en-de", 4, 0.6, 4, api_name="/translate")
     third = answer["sentences"][0]["hypotheses"][2]
     page.locator('#n-best [data-row="2"][data-col="1"]').click()
@@ -103,8 +78,8 @@ def test_another_hypothesis_shows_its_own_attention(visit, site):
 
 def test_several_sentences_keep_their_lines_and_each_has_its_attention(visit):
     page = visit()
-    translate(page, "A dog runs.\n\nTwo girls are playing soccer.")
-    shown_map(page, "Cross attention")
+    enter(page, "A dog runs.\n\nTwo girls are playing soccer.")
+    titled(page, "Cross attention")
     lines = page.input_value("#target-text textarea").split("\n")
     assert len(lines) == 3 and lines[1] == "" and lines[0] and lines[2]
     first = labels(page, "column")
@@ -115,11 +90,67 @@ def test_several_sentences_keep_their_lines_and_each_has_its_attention(visit):
     )
     assert any("girls" in token for token in labels(page, "column"))
 
+    # Both sentences stand there in both languages, and each word finds its partners in its own sentence.
+    pairs = page.locator(".words-pair")
+    assert pairs.count() == 2
+    for pair, word in ((0, "dog"), (1, "soccer.")):
+        own = pairs.nth(pair)
+        own.locator('.word[data-side="source"]', has_text=word).hover()
+        own.locator('.word.lit[data-side="target"]').first.wait_for()
+        assert pairs.nth(1 - pair).locator(".word.lit").count() == 0
+        assert own.locator(".word.lit[data-side='source']").all_inner_texts() == [word]
+
+
+def test_languages_bring_a_model_that_has_them_and_swapping_says_why_it_cannot(visit, site):
+    page = visit()
+    choose(page, "pair", "English → French")
+    page.get_by_text("Model and search").click()
+    page.wait_for_function("document.querySelector('#translation-model input').value === 'multi30k-en-fr'")
+    enter(page)
+    titled(page, "Cross attention")
+    api = Client(site, verbose=False)
+    assert page.input_value("#target-text textarea") == api.predict(SENTENCE, "en-fr", api_name="/translate")["text"]
+    page.click("#swap-languages")
+    page.locator("#translate-status [role=alert]", has_text="No model here translates French → English").wait_for()
+    assert page.input_value("#source-text textarea") == SENTENCE
+
+    # The model brings its languages, too.
+    choose(page, "translation-model", "multi30k-en-de")
+    page.wait_for_function("document.querySelector('#pair input').value === 'English → German'")
+
+
+def test_two_hundred_tokens_are_drawn_layer_by_layer(visit):
+    """A long sentence: the maps, one layer of them at a time, and every step of its decoding."""
+    page = visit()
+    words = (
+        "a man in a blue shirt and a woman in a red dress and two children with a small brown dog are walking along a "
+        "busy street next to a large old building with many windows while several people are sitting on benches and "
+        "reading books"
+    ).split()
+    enter(page, " ".join((words * 5)[:190]))
+    titled(page, "Cross attention, layer 4")
+    rows, columns = len(labels(page, "row")), len(labels(page, "column"))
+    assert rows > 200 and columns > 190
+    choose(page, "layer", "2")
+    titled(page, "Cross attention, layer 2")
+    page.locator("#look").get_by_text("bertviz: model", exact=True).click()
+    page.locator("#bertviz [role=alert]", has_text="freezes a browser").wait_for()
+    page.locator("#look").get_by_text("Lines", exact=True).click()
+    page.locator("#lines canvas").wait_for()
+    open_view(page, "Decoding")
+    page.locator(".decode-strip").first.wait_for()
+    assert page.inner_text(".decode-name") == f"Step 1 of {rows}"
+    page.focus(".decode-slider")
+    page.keyboard.press("End")
+    assert page.inner_text(".decode-name") == f"Step {rows} of {rows}"
+    choose(page, "decoding-layer", "1")
+    page.locator("#decoding-steps", has_text="Layer 1, while").wait_for()
+
 
 def test_pointing_at_a_word_lights_up_its_partners(visit):
     page = visit()
-    translate(page)
-    shown_map(page, "Cross attention")
+    enter(page)
+    titled(page, "Cross attention")
     translation = page.input_value("#target-text textarea")
     target = page.locator('.word[data-side="target"]')
     assert " ".join(target.all_inner_texts()) == translation
@@ -136,15 +167,15 @@ def test_pointing_at_a_word_lights_up_its_partners(visit):
 
 def test_which_heads_matter_is_what_the_library_says(visit, site):
     page = visit()
-    translate(page)
-    shown_map(page, "Cross attention")
+    enter(page)
+    titled(page, "Cross attention")
     page.click("#ablate-button")
     page.locator("#ablate-note .note-status").wait_for()
     truth = Client(site, verbose=False).predict(SENTENCE, "en-de", 4, api_name="/ablate")
     assert f"{truth['logprob']:.3f}" in page.inner_text("#ablate-note")
     for name, kind in (("Cross", "cross"), ("Encoder", "encoder")):
         page.get_by_label(name, exact=True).check()
-        shown_map(page, f"{name} attention")
+        titled(page, f"{name} attention")
         for layer, head in ((0, 0), (3, 2)):
             change = truth[kind][layer][head]
             title = f"without it the log-probability changes by {change:.3f}"
@@ -160,9 +191,42 @@ def test_settings_reach_the_search(visit):
     beam.fill("1")
     beam.press("Tab")
     page.wait_for_function("document.querySelector('#search-settings input[type=range]').value === '1'")
-    translate(page)
-    shown_map(page, "Cross attention")
+    enter(page)
+    titled(page, "Cross attention")
     assert hypotheses(page).count() == 1
+
+    # How many are shown; a length penalty of 2 divides by more.
+    set_number(page, "#beam", 6)
+    set_number(page, "#count", 5)
+    page.click("#translate-button")
+    page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length === 5")
+    cell = lambda column: page.locator(f'#n-best [data-row="0"][data-col="{column}"]').inner_text()  # noqa: E731
+    before = float(cell(2))
+    set_number(page, "#alpha", 2)
+    page.click("#translate-button")
+    page.wait_for_function(
+        "before => Number(document.querySelector('#n-best [data-row=\"0\"][data-col=\"2\"]').innerText) > before",
+        arg=before,
+    )
+    score, logprob, tokens = (float(cell(column)) for column in (2, 3, 4))
+    assert score == pytest.approx(logprob / ((5 + tokens + 1) / 6) ** 2, abs=0.002)
+
+    # One draw among the single likeliest token is what greedy search writes.
+    page.locator("#search").get_by_text("Greedy").click()
+    page.click("#translate-button")
+    page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length === 1")
+    greedy = page.input_value("#target-text textarea")
+    page.locator("#search").get_by_text("Sampling").click()
+    page.fill("#top-k input", "1")
+    page.locator("#top-k input").press("Tab")
+    page.click("#translate-button")
+    page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length > 1")
+    assert page.input_value("#target-text textarea") == greedy
+
+    # The copy button, where the browser lets a page read what was copied.
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#target-text button").first.click()
+    page.wait_for_function("async text => (await navigator.clipboard.readText()) === text", arg=greedy)
 
 
 def test_an_example_fills_the_text(visit):
@@ -176,8 +240,8 @@ MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
 
 def test_markup_typed_as_text_is_text_everywhere(visit):
     page = visit()
-    translate(page, MARKUP)
-    shown_map(page, "Cross attention")
+    enter(page, MARKUP)
+    titled(page, "Cross attention")
     for kind in ("Encoder", "Decoder"):
         page.get_by_label(kind, exact=True).check()
         page.wait_for_timeout(500)
@@ -197,21 +261,21 @@ def test_markup_typed_as_text_is_text_everywhere(visit):
 )
 def test_bad_text_gets_one_sentence_and_stays(visit, text, words):
     page = visit()
-    translate(page, text)
+    enter(page, text)
     alert = page.locator("#translate-status [role=alert]")
     alert.wait_for()
     sentence = alert.inner_text()
     assert words in sentence and "Traceback" not in sentence and "\n" not in sentence
     assert page.input_value("#source-text textarea") == text
     # The page is alive: a good sentence is translated right after.
-    translate(page)
-    shown_map(page, "Cross attention")
+    enter(page)
+    titled(page, "Cross attention")
     assert page.locator("#translate-status [role=alert]").count() == 0
 
 
 def test_emoji_alone_come_back_and_the_page_says_that_no_attention_was_paid(visit):
     page = visit()
-    translate(page, "🙂🚲")
+    enter(page, "🙂🚲")
     page.wait_for_function("document.querySelector('#target-text textarea').value.includes('🚲')")
     page.locator("#attention-note [role=alert]").wait_for()
     assert page.locator("#heat-map").count() == 0 and page.locator(".word").count() == 0
@@ -220,8 +284,8 @@ def test_emoji_alone_come_back_and_the_page_says_that_no_attention_was_paid(visi
 @pytest.mark.parametrize("dark", [False, True])
 def test_fits_a_phone(visit, dark):
     page = visit(width=390, height=800, dark=dark)
-    translate(page, "A woman in a red dress is reading a book on a bench.")
-    shown_map(page, "Cross attention")
+    enter(page, "A woman in a red dress is reading a book on a bench.")
+    titled(page, "Cross attention")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("document.body.classList.contains('dark')") is dark
     box = page.locator("#heat-map .heat-scroll").bounding_box()

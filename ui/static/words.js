@@ -1,18 +1,22 @@
-// The two sentences; pointing at a word lights up its partners in the other language.
+// Sentences in both languages; pointing at a word lights up its partners in the other one.
 function draw() {
   const host = element.querySelector('.words');
   if (!host) return;
   host.replaceChildren();
-  const value = props.value;
-  if (!value || !value.source) return;
+  for (const one of props.value || []) {
+    const pair = make('div', 'words-pair');
+    host.append(pair);
+    sentence(pair, one);
+  }
+}
+
+function sentence(host, value) {
   const sides = {};
   for (const side of ['source', 'target']) {
-    const line = document.createElement('div');
-    line.className = 'words-line';
+    const line = make('div', 'words-line');
     line.dir = 'auto';
     sides[side] = value[side].map((text, index) => {
-      const word = document.createElement('span');
-      word.className = 'word';
+      const word = make('span', 'word');
       word.tabIndex = 0;
       word.dataset.side = side;
       word.dataset.index = index;

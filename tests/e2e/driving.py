@@ -1,0 +1,63 @@
+"""What a visitor of the page does again and again."""
+
+SENTENCE = "A man is riding a bicycle."
+
+
+def enter(page, text=SENTENCE):
+    """Enter a text and ask for its translation."""
+    page.fill("#source-text textarea", text)
+    page.click("#translate-button")
+
+
+def translate(page, text=SENTENCE):
+    """The same, and wait for the first view."""
+    enter(page, text)
+    titled(page, "Cross attention")
+
+
+def titled(page, title, where="#heat-map"):
+    """Wait for the map of that title and return its drawing."""
+    page.locator(f"{where} .heat-title", has_text=title).wait_for()
+    return page.locator(f"{where} svg")
+
+
+def labels(page, axis, where="#heat-map"):
+    """Tokens on an axis of a map, "row" or "column"."""
+    return page.locator(f"{where} .heat-label[data-{axis}]").evaluate_all(
+        "nodes => nodes.map(node => node.querySelector('title').textContent)"
+    )
+
+
+def open_view(page, name):
+    """Open one of the views below a translation."""
+    page.locator("#views").get_by_role("tab", name=name, exact=True).click()
+
+
+def choose(page, dropdown, option):
+    """Choose an option of a dropdown by its text."""
+    page.click(f"#{dropdown} input")
+    found = page.locator(f"#{dropdown}").get_by_role("option", name=option, exact=True)
+    found.click()
+    found.wait_for(state="hidden")
+
+
+def set_number(page, where, value):
+    """Type the number of a slider or a number field."""
+    field = page.locator(f"{where} input[type=number]")
+    field.fill(str(value))
+    field.press("Tab")
+
+
+def typed(page, name, value):
+    """Type into a text field as a person does, key by key."""
+    box = page.locator(f"#{name} input, #{name} textarea").first
+    box.fill("")
+    box.press_sequentially(value)
+
+
+def open_training_form(page, about):
+    """The form of the Train tab, filled for its first network. about: words of the line on size and time."""
+    page.get_by_role("tab", name="Train").click()
+    if not page.locator("#train-start").is_visible():
+        page.locator("#train-form").get_by_role("button", name="Start a training").click()
+    page.locator("#train-about", has_text=about).wait_for()

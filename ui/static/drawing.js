@@ -1,0 +1,30 @@
+// What the page's scripts share: making elements, and when to draw again. Tokens enter as text, never as markup.
+const make = (name, className, text) => {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+const SVG = 'http://www.w3.org/2000/svg';
+const node = (name, attributes, text) => {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+const clip = (token, most) => (token.length > most ? token.slice(0, most - 1) + '…' : token);
+// Draw again when the page turns dark or light.
+const onTheme = (draw) => new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+// Draw again when the element gets another width.
+const onWidth = (element, draw) => {
+  let drawn = 0;
+  new ResizeObserver(() => {
+    if (Math.abs(element.clientWidth - drawn) > 2) { drawn = element.clientWidth; draw(); }
+  }).observe(element);
+};
+// A bar from -1 over 0 to 1, or from 0 to 1, in the colours of `paint`.
+const scaleBar = (paint, stops) => {
+  const bar = make('span', 'heat-bar');
+  bar.style.background = `linear-gradient(to right, ${stops.map((value) => `rgb(${paint(value)})`).join(', ')})`;
+  return bar;
+};
