@@ -144,15 +144,8 @@ def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
 
 def heat(elem_id: str, clickable: bool = False) -> gr.HTML:
     """An empty large map. clickable: a click on a cell triggers `cell` with its row and column."""
-    return gr.HTML(
-        None,
-        html_template='<div class="heat"></div>',
-        js_on_load=theme.script("heat_map.js"),
-        stretch=False,
-        threshold=0,
-        elem_id=elem_id,
-        elem_classes=["card", "heat-card"] + ["clickable"] * clickable,
-    )
+    classes = ["card", "heat-card"] + ["clickable"] * clickable
+    return theme.drawn("heat_map.js", "heat", elem_id, classes, stretch=False, threshold=0)
 
 
 def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
@@ -176,27 +169,13 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
             with gr.Column(scale=3, min_width=320):
                 view.map = heat("heat-map", clickable=True)
                 view.cell = gr.HTML(elem_id="cell-note")
-                view.lines = gr.HTML(
-                    None,
-                    html_template='<div class="lines"></div>',
-                    js_on_load=theme.script("lines.js"),
-                    threshold=0,
-                    alone=-1,
-                    visible=False,
-                    elem_id="lines",
-                    elem_classes="card heat-card",
+                view.lines = theme.drawn(
+                    "lines.js", "lines", "lines", "card heat-card", threshold=0, alone=-1, visible=False
                 )
                 view.bertviz = gr.HTML(visible=False, elem_id="bertviz", elem_classes="card")
             with gr.Column(scale=2, min_width=300):
-                view.thumbs = gr.HTML(
-                    None,
-                    html_template='<div class="thumbs"></div>',
-                    js_on_load=theme.script("thumbnails.js"),
-                    selected=[0, -1],
-                    stretch=False,
-                    change=None,
-                    elem_id="thumbnails",
-                    elem_classes="card",
+                view.thumbs = theme.drawn(
+                    "thumbnails.js", "thumbs", "thumbnails", "card", selected=[0, -1], stretch=False, change=None
                 )
                 gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
                 with gr.Row(elem_classes="look-options"):

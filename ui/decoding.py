@@ -154,19 +154,8 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
                 min_width=150,
                 elem_id="cache-head",
             )
-        view.steps = gr.HTML(
-            None,
-            html_template='<div class="decode-view"></div>',
-            js_on_load=theme.script("decoding.js"),
-            attention=None,
-            elem_id="decoding-steps",
-        )
-        view.cache = gr.HTML(
-            None,
-            html_template='<div class="cache-values"></div>',
-            js_on_load=theme.script("cache_values.js"),
-            elem_id="cache-values",
-        )
+        view.steps = theme.drawn("decoding.js", "decode-view", "decoding-steps", attention=None)
+        view.cache = theme.drawn("cache_values.js", "cache-values", "cache-values")
         with gr.Column(visible=False, elem_classes="card", elem_id="branch-card") as view.branch_card:
             view.branch = gr.HTML(elem_id="branch")
             with gr.Row():
@@ -177,13 +166,7 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
             "beginnings kept at the current step.",
             elem_classes="section",
         )
-        view.tree = gr.HTML(
-            None,
-            html_template='<div class="beam"></div>',
-            js_on_load=theme.script("beam_tree.js"),
-            elem_id="beam-tree",
-            elem_classes="card",
-        )
+        view.tree = theme.drawn("beam_tree.js", "beam", "beam-tree", "card")
     return view
 
 
@@ -309,7 +292,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     device = {"concurrency_id": "device", "api_visibility": "private", "show_progress": "hidden"}
     look = [view.layer, view.cache_layer, view.cache_head]
     settings = [tab.shown, tab.search, tab.beam, tab.alpha, *look]
-    on_view(tab, "decoding", refresh, [*settings, view.followed], drawn, "decoding", concurrency_id="device")
+    on_view(tab, "decoding", refresh, [*settings, view.followed], drawn, "decoding", concurrency_id="device",
+            show_progress="minimal", show_progress_on=view.steps)  # fmt: skip
     view.layer.input(choose_layer, [view.followed, view.layer], view.steps, api_name="decoding_layer", **quiet)
     gr.on(
         [view.cache_layer.input, view.cache_head.input],

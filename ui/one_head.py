@@ -85,8 +85,8 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     view = SimpleNamespace()
     gr.Markdown(
         "One word asks, and this is how it gets its answer: its **query** is multiplied with every **key**; the "
-        "products are divided by √d<sub>k</sub> and become weights by the softmax; the **values**, each times its weight, add up to the "
-        "head’s output. All numbers are those of your sentence.",
+        "products are divided by √d<sub>k</sub> and become weights by the softmax; the **values**, each times its "
+        "weight, add up to the head’s output. All numbers are those of your sentence.",
         elem_classes="section",
     )
     view.note = gr.HTML(elem_id="one-head-note")
@@ -96,31 +96,19 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
         view.head = gr.Dropdown([], label="Head", scale=1, min_width=90, elem_id="one-head")
         view.query = gr.Dropdown([], label="Word that asks (query)", scale=2, min_width=170, elem_id="one-query")
         view.scale = gr.Checkbox(
-            True, label="Divide by √d_k", info="Off: the softmax saturates.", scale=1, min_width=150, elem_id="one-scale"
+            True, label="Divide by √d_k", info="Off: the softmax saturates.", min_width=150, elem_id="one-scale"
         )
         view.mask = gr.Checkbox(
-            True, label="Mask", info="Off: a decoder looks ahead.", scale=1, min_width=150, elem_id="one-mask"
+            True, label="Mask", info="Off: a decoder looks ahead.", min_width=150, elem_id="one-mask"
         )
-    view.steps = gr.HTML(
-        None,
-        html_template='<div class="steps"></div>',
-        js_on_load=theme.script("one_head.js"),
-        elem_id="head-steps",
-        elem_classes="card heat-card",
-    )
+    view.steps = theme.drawn("one_head.js", "steps", "head-steps", "card heat-card")
     with gr.Accordion("Where does the order of the words come from?", open=False, elem_id="order"):
         gr.Markdown(
             "Attention itself does not know which word comes first. So a pattern of sines and cosines is added to each "
             "word’s embedding, another one at every position (section 3.5 of the paper).",
             elem_classes="hint",
         )
-        view.positions = gr.HTML(
-            None,
-            html_template='<div class="matrix"></div>',
-            js_on_load=theme.script("matrix.js"),
-            elem_id="positions",
-            elem_classes="card heat-card",
-        )
+        view.positions = theme.drawn("matrix.js", "matrix", "positions", "card heat-card")
         gr.Markdown("Swap two words of your sentence, with these positions and without:", elem_classes="hint")
         with gr.Row():
             view.first = gr.Dropdown([], label="This word", min_width=140, elem_id="swap-first")

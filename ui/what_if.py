@@ -153,14 +153,7 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
             with gr.Column(scale=2, min_width=300, elem_classes="card"):
                 gr.Markdown("A filled box is a head at work. Select it, or a whole layer, to switch it off and on.",
                             elem_classes="hint")  # fmt: skip
-                view.switches = gr.HTML(
-                    None,
-                    html_template='<div class="switches"></div>',
-                    js_on_load=theme.script("head_switches.js"),
-                    off=None,
-                    changes=None,
-                    elem_id="head-switches",
-                )
+                view.switches = theme.drawn("head_switches.js", "switches", "head-switches", off=None, changes=None)
                 with gr.Row():
                     view.matter = gr.Button("Which head matters?", size="sm", min_width=120, elem_id="matter-button")
                     view.restore = gr.Button("Undo all changes", size="sm", min_width=120, elem_id="restore-button")

@@ -6,42 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from driving import SENTENCE, choose, open_view, set_number, titled, translate
 from gradio_client import Client
 from PIL import Image
 
-SENTENCE = "A man is riding a bicycle."
 MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
-
-
-def translate(page, text=SENTENCE):
-    page.fill("#source-text textarea", text)
-    page.click("#translate-button")
-    titled(page, "Cross attention")
-
-
-def titled(page, title, where="#heat-map"):
-    page.locator(f"{where} .heat-title", has_text=title).wait_for()
-
-
-def open_view(page, name):
-    page.locator("#views").get_by_role("tab", name=name, exact=True).click()
-
-
-def choose(page, dropdown, option):
-    page.click(f"#{dropdown} input")
-    found = page.locator(f"#{dropdown}").get_by_role("option", name=option, exact=True)
-    found.click()
-    found.wait_for(state="hidden")
 
 
 def look(page, name):
     page.locator("#look").get_by_text(name, exact=True).click()
-
-
-def set_number(page, where, value):
-    field = page.locator(f"{where} input[type=number]")
-    field.fill(str(value))
-    field.press("Tab")
 
 
 def readout(page, where, row, column):

@@ -3,32 +3,11 @@
 import json
 
 import pytest
+from driving import choose, labels, open_view, titled, translate
 from gradio_client import Client
 
 SENTENCE = "Two young girls are playing soccer in the park."
 MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
-
-
-def translate(page, text=SENTENCE):
-    page.fill("#source-text textarea", text)
-    page.click("#translate-button")
-    page.locator("#heat-map .heat-title").wait_for()
-
-
-def open_view(page, name):
-    tab = page.locator("#views").get_by_role("tab", name=name, exact=True).first
-    if not tab.is_visible():  # a narrow page keeps the last tabs behind a button
-        page.locator("#views .overflow-menu > button").first.click()
-        page.locator("#views .overflow-dropdown").get_by_text(name, exact=True).click()
-        return
-    tab.click()
-
-
-def choose(page, dropdown, option):
-    page.click(f"#{dropdown} input")
-    found = page.locator(f"#{dropdown}").get_by_role("option", name=option, exact=True)
-    found.click()
-    found.wait_for(state="hidden")
 
 
 def tokens(page, kind):
@@ -42,7 +21,7 @@ def traced(site):
 
 def test_decoding_step_by_step(visit, traced):
     page = visit()
-    translate(page)
+    translate(page, SENTENCE)
     open_view(page, "Decoding")
     page.locator(".decode-strip").first.wait_for()
     steps, total = traced["steps"], len(traced["steps"])
@@ -126,7 +105,7 @@ def test_decoding_step_by_step(visit, traced):
 
 def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
     page = visit()
-    translate(page)
+    translate(page, SENTENCE)
     before = page.input_value("#target-text textarea")
     open_view(page, "What if")
     page.locator("#edit-map .heat-title").wait_for()
@@ -174,7 +153,7 @@ def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
 
 def test_what_if_a_weight_were_another(visit):
     page = visit()
-    translate(page)
+    translate(page, SENTENCE)
     open_view(page, "What if")
     page.locator("#edit-map .heat-title").wait_for()
 
@@ -224,7 +203,7 @@ def test_what_if_a_weight_were_another(visit):
 
 def test_compare_two_sentences_and_two_settings(visit):
     page = visit()
-    translate(page)
+    translate(page, SENTENCE)
     open_view(page, "Compare")
     page.wait_for_function("text => document.querySelector('#compare-text-a textarea').value === text", arg=SENTENCE)
     for side in ("a", "b"):
@@ -257,6 +236,27 @@ def test_compare_two_sentences_and_two_settings(visit):
     assert page.input_value("#compare-text-a textarea") == SENTENCE
 
 
+def test_compare_two_shipped_models(visit, site):
+    """The same sentence by two models: both maps are those of their own model, and no words are struck out."""
+    page = visit()
+    translate(page, SENTENCE)
+    open_view(page, "Compare")
+    page.wait_for_function("text => document.querySelector('#compare-text-a textarea').value === text", arg=SENTENCE)
+    choose(page, "compare-model-b", "multi30k-en-fr")
+    page.wait_for_function("document.querySelector('#compare-pair-b input').value === 'English → French'")
+    page.click("#compare-button")
+    titled(page, "Cross attention, layer 4", "#compare-map-b")
+    page.locator("#compare-result", has_text="Two languages").wait_for()
+    assert page.locator("#compare-result :is(.word-gone, .word-new)").count() == 0
+    api = Client(site, verbose=False)
+    rows = page.locator("#compare-result tbody tr")
+    for number, (side, pair) in enumerate((("a", "en-de"), ("b", "en-fr"))):
+        truth = api.predict(SENTENCE, pair, "cross", 4, 0, 4, api_name="/attend")
+        assert truth["translation"] in rows.nth(number).inner_text()
+        assert labels(page, "row", f"#compare-map-{side}") == truth["rows"]
+        assert labels(page, "column", f"#compare-map-{side}") == truth["columns"]
+
+
 def test_markup_is_text_in_every_view(visit):
     page = visit()
     translate(page, MARKUP)
@@ -284,7 +284,7 @@ def test_markup_is_text_in_every_view(visit):
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_views_fit_a_phone(visit, dark):
     page = visit(width=390, height=800, dark=dark)
-    translate(page)
+    translate(page, SENTENCE)
     views = {"Decoding": ".decode-strip", "What if": "#edit-map .heat-title", "Compare": "#compare-button"}
     for view, ready in views.items():
         open_view(page, view)
@@ -295,7 +295,7 @@ def test_the_views_fit_a_phone(visit, dark):
 
 def test_a_sentence_without_words_says_so(visit):
     page = visit()
-    translate(page)
+    translate(page, SENTENCE)
     open_view(page, "Decoding")
     page.locator(".decode-strip").first.wait_for()
     page.fill("#source-text textarea", "🙂🚲")

@@ -4,10 +4,10 @@ import json
 import zipfile
 
 import numpy as np
+from driving import open_training_form, typed
 from PIL import Image
 
 from training.run import Run
-
 
 STARTS = 240_000  # milliseconds in which a process has begun to train, also on a machine with other work
 
@@ -53,19 +53,10 @@ def test_a_run_appears_moves_on_and_survives_a_reload(visit, runs):
     assert page.locator("#planted").count() == 0
 
 
-def typed(page, name, value):
-    box = page.locator(f"#{name} input, #{name} textarea").first
-    box.fill("")
-    box.press_sequentially(value)
-
-
 def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit, runs):
     page = visit()
-    page.get_by_role("tab", name="Train").click()
     form = page.locator("#train-form")
-    if not page.locator("#train-start").is_visible():
-        form.get_by_role("button", name="Start a training").click()
-    page.locator("#train-about", has_text="800 steps").wait_for()
+    open_training_form(page, "800 steps")
     form.get_by_role("button", name="More settings").click()
     for setting, value in ((1, "3000"), (9, "20"), (10, "20")):
         typed(page, f"setting-{setting}", value)
@@ -138,10 +129,7 @@ def test_a_run_that_cannot_begin_tells_why(visit, runs, tmp_path):
     table = tmp_path / "pairs.tsv"
     table.write_text("english\tgerman\n" + "".join(f"a{'b' * i}\tb{'a' * i}\n" for i in range(5)))
     page = visit(width=390)
-    page.get_by_role("tab", name="Train").click()
-    if not page.locator("#train-start").is_visible():
-        page.locator("#train-form").get_by_role("button", name="Start a training").click()
-    page.locator("#train-about", has_text="800 steps").wait_for()
+    open_training_form(page, "800 steps")
     page.locator("#train-data input").click()
     page.get_by_role("option", name="Upload a table").click()
     page.locator("#train-upload input[type=file]").set_input_files(table)

@@ -143,6 +143,11 @@ def test_a_gzip_bomb_is_refused_before_it_is_read(tmp_path):
 
 def test_a_header_needs_two_columns(tmp_path):
     (tmp_path / "one.tsv").write_text("en\nhello\n")
+    # The sentence stays when the command below it is written again.
+    command = Handlers(Services(runs=tmp_path)).by_name["train_command"]
+    line, note = command(*given(data="upload", upload=str(tmp_path / "one.tsv"), source=None, target=None))
+    assert line.startswith("# Choose the column") and "at least two columns" in note
+    assert command(*given())[1] == ""
     with pytest.raises(ValueError, match="line 1: a table needs a header with at least two columns, found 1"):
         train_form.columns(str(tmp_path / "one.tsv"))
 

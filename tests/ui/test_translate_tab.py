@@ -2,6 +2,7 @@ import pytest
 
 from ui import languages, translate
 from ui.services import Services
+from ui.shown import Shown
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,15 @@ def test_languages_bring_a_model_that_has_them():
     assert languages.model_for(services, "en-fr", "multi30k-en-de") == "multi30k-en-fr"
     with pytest.raises(ValueError, match="No model here translates German → English"):
         languages.model_for(services, "de-en", None)
+
+
+def test_the_words_of_every_sentence_find_their_partners(monkeypatch):
+    services = Services()
+    translation = translate.translate_text(services, "A dog runs.\n🙂\nTwo girls are playing.", "en-de", 4, 0.6, 1)
+    shown = Shown(translation, attention=services.translator().attend(translation))
+    found = translate.linked_words(services, shown)
+    assert [one["source"] for one in found] == [["A", "dog", "runs."], ["Two", "girls", "are", "playing."]]
+    for one in found:
+        assert one["links"] and all(s < len(one["source"]) and t < len(one["target"]) for s, t in one["links"])
+    monkeypatch.setattr(translate, "MOST_LINKED", 1)  # of a longer text only the chosen sentence
+    assert translate.linked_words(services, shown) == found[:1]

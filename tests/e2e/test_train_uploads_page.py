@@ -1,0 +1,173 @@
+"""The Train tab with data that visitors bring, with a run of a shell, and its checkpoint in the Translate tab."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from driving import choose, enter, open_training_form, open_view, titled, typed
+from PIL import Image
+
+from training.run import Run
+from vton.synthetic import draw_pair
+
+ENDS = 240_000  # milliseconds in which a process has begun and made a few steps, also on a machine with other work
+ROOT = Path(__file__).resolve().parents[2]
+NOUNS = (("dog", "Hund"), ("apple", "Apfel"), ("hat", "Hut"), ("garden", "Garten"), ("boy", "Junge"), ("tree", "Baum"))
+VERBS = (("sees", "sieht"), ("wants", "will"), ("finds", "findet"), ("likes", "mag"))
+
+
+def drawn_set(people=4, extra=None):
+    """A zip of drawn people in the layout of VITON-HD, as bytes. extra: (name, bytes) of one more member."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+
+        def picture(name, array):
+            file = io.BytesIO()
+            Image.fromarray(array).save(file, "JPEG" if name.endswith("jpg") else "PNG")
+            archive.writestr(f"set/train/{name}", file.getvalue())
+
+        for i in range(people):
+            pair, name = draw_pair(i, size=(256, 192)), f"{i:05d}_00"
+            picture(f"image/{name}.jpg", pair.person)
+            picture(f"image-parse-v3/{name}.png", pair.parse)
+            picture(f"cloth/{name}.jpg", pair.cloth)
+            picture(f"cloth-mask/{name}.jpg", pair.cloth_mask)
+            joints = {"people": [{"pose_keypoints_2d": [float(v) for v in pair.keypoints.reshape(-1)]}]}
+            archive.writestr(f"set/train/openpose_json/{name}_keypoints.json", json.dumps(joints))
+        if extra:
+            archive.writestr(*extra)
+    return out.getvalue()
+
+
+def test_an_uploaded_set_of_people_is_prepared_and_trained_on(visit, runs):
+    page = visit()
+    open_training_form(page, "800 steps")
+    choose(page, "train-network", "Matching module")
+    page.locator("#train-about", has_text="150 steps").wait_for()
+    choose(page, "train-data", "Upload a zip in the VITON-HD layout")
+    page.locator("#train-upload input[type=file]").set_input_files(
+        {"name": "people.zip", "mimeType": "application/zip", "buffer": drawn_set()}
+    )
+    page.locator("#train-command", has_text="vton.prepare").wait_for()
+    page.locator("#train-form").get_by_role("button", name="More settings").click()
+    for setting, value in ((0, "4"), (1, "2"), (6, "8"), (9, "2"), (10, "2")):
+        typed(page, f"setting-{setting}", value)
+    typed(page, "train-name", "four people")
+    page.locator("#train-command", has_text="four people").wait_for()
+    page.click("#train-start")
+    page.locator("#train-note", has_text="The run four people was started").wait_for()
+
+    page.locator("#run-status", has_text="at step").wait_for(timeout=ENDS)
+    page.reload()  # in the middle, or just after: the page finds the run again
+    page.get_by_role("tab", name="Train").click()
+    page.locator("#run-status", has_text="Matching module has finished at step 4 of 4").wait_for(timeout=ENDS)
+    assert page.input_value("#run input") == "four people"
+    page.locator("#plot-losses canvas, #plot-losses svg").first.wait_for()
+    page.locator("#sample-pictures img").first.wait_for()
+    run = Run(runs / "four people")
+    recipe = run.recipe()
+    assert recipe["pack"].endswith("prepared/pack.npz") and (recipe["steps"], recipe["width"]) == (4, 8)
+    assert {folder.name for folder in run.checkpoints.iterdir()} >= {"step-00000004"}
+
+
+@pytest.mark.parametrize(
+    "network, name, content, words",
+    [
+        ("Transformer", "one.csv", b"english\nhello\n", "one.csv, line 1: a table needs a header with at least two columns"),
+        ("Transformer", "empty.tsv", b"", "empty.tsv, line 1: the file is empty"),
+        ("Transformer", "bare.tsv", b"english\tgerman\n\t\n", "bare.tsv holds no pair with text"),
+        ("Matching module", "up.zip", drawn_set(2, ("../../up.txt", b"x")), "leads out of its folder"),
+        ("Matching module", "none.zip", b"PK no zip", "none.zip"),
+    ],
+)
+def test_bad_data_is_one_sentence_and_leaves_no_run(visit, runs, network, name, content, words):
+    page = visit()
+    open_training_form(page, "800 steps")
+    if network != "Transformer":
+        choose(page, "train-network", network)
+        page.locator("#train-about", has_text="150 steps").wait_for()
+    before = sorted(folder.name for folder in runs.iterdir())
+    people = network != "Transformer"
+    choose(page, "train-data", "Upload a zip in the VITON-HD layout" if people else "Upload a table (TSV or CSV)")
+    kind = "application/zip" if people else "text/plain"
+    page.locator("#train-upload input[type=file]").set_input_files({"name": name, "mimeType": kind, "buffer": content})
+    page.locator("#train-upload", has_text=name.partition(".")[0]).wait_for()
+    if not page.locator("#train-note [role=alert]").count():
+        page.wait_for_timeout(500)  # the command follows the upload
+        page.click("#train-start")
+    alert = page.locator("#train-note [role=alert]", has_text=words)
+    alert.wait_for()
+    assert "Traceback" not in alert.inner_text() and "\n" not in alert.inner_text().strip()
+    assert sorted(folder.name for folder in runs.iterdir()) == before and not (runs.parent / "up.txt").exists()
+
+
+def test_a_table_trains_a_model_that_translates_in_the_other_tab(visit, runs, tmp_path):
+    """Started from the page with named columns, used in Translate without a restart, beside the shipped model."""
+    table = tmp_path / "mine.csv"
+    pairs = [
+        (f"the {a[0]} {v[0]} the {b[0]}", f"{a[1]} {v[1]} {b[1]}") for a in NOUNS for v in VERBS for b in NOUNS if a != b
+    ]
+    lines = "".join(f"{n},{english},{german}\n" for n, (english, german) in enumerate(pairs))
+    table.write_text("number,english,german\n" + lines)
+    page = visit()
+    open_training_form(page, "800 steps")
+    choose(page, "train-data", "Upload a table (TSV or CSV)")
+    page.locator("#train-upload input[type=file]").set_input_files(table)
+    page.locator("#train-command", has_text="--source number --target english").wait_for()
+    choose(page, "train-source", "english")
+    choose(page, "train-target", "german")
+    page.locator("#train-command", has_text="--source english --target german").wait_for()
+    page.locator("#train-form").get_by_role("button", name="More settings").click()
+    for setting, value in ((1, "6"), (7, "80"), (9, "3"), (10, "3")):
+        typed(page, f"setting-{setting}", value)
+    typed(page, "train-name", "own words")
+    page.locator("#train-command", has_text="own words").wait_for()
+    page.click("#train-start")
+    page.locator("#run-status", has_text="Transformer has finished at step 6 of 6").wait_for(timeout=ENDS)
+
+    page.get_by_role("tab", name="Translate", exact=True).click()
+    page.get_by_text("Model and search").click()
+    choose(page, "translation-model", "run own words, step 6")
+    page.wait_for_function("document.querySelector('#pair input').value === 'english → german'")
+    enter(page, "the dog sees the apple")
+    titled(page, "Cross attention")
+    assert "tokens/s" in page.inner_text("#translate-status")
+
+    # The run against the shipped model, on the same input.
+    open_view(page, "Compare")
+    page.wait_for_function("document.querySelector('#compare-model-a input').value === 'run own words, step 6'")
+    choose(page, "compare-model-b", "multi30k-en-de")
+    page.wait_for_function("document.querySelector('#compare-pair-b input').value === 'English → German'")
+    page.click("#compare-button")
+    titled(page, "Cross attention", "#compare-map-b")
+    assert page.locator("#compare-map-a .heat-title").is_visible()
+    assert page.input_value("#compare-text-a textarea") == page.input_value("#compare-text-b textarea")
+
+
+def test_a_run_of_a_shell_is_seen_while_the_page_is_open(visit, runs):
+    page = visit()
+    page.get_by_role("tab", name="Train").click()
+    command = f"-m transformer.train --preset tiny --steps 60 --save-every 30 --evaluate-every 30 --run {runs}/of-a-shell"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    shell = subprocess.Popen(
+        [sys.executable, *command.split()], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        page.wait_for_function("!!document.querySelector('#run')")
+        deadline = 120
+        while not (runs / "of-a-shell" / "events.jsonl").exists() and deadline:
+            page.wait_for_timeout(1000)
+            deadline -= 1
+        page.wait_for_timeout(2500)  # two ticks: the list knows it
+        choose(page, "run", "of-a-shell")
+        page.locator("#run-status", has_text="Transformer has finished at step 60 of 60").wait_for(timeout=ENDS)
+        assert page.input_value("#run input") == "of-a-shell"
+        page.locator("#sample-text textarea").wait_for()
+    finally:
+        shell.terminate()
+        shell.wait()
