@@ -1,18 +1,4 @@
 // The search as a tree: columns are steps, shapes tell what became of a branch. Tokens enter the page as text only.
-const SVG = 'http://www.w3.org/2000/svg';
-const node = (name, attributes, text) => {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
-const make = (name, className, text) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
-const clip = (token) => (token.length > 11 ? token.slice(0, 10) + '…' : token);
 const penalty = (length, alpha) => ((5 + length) / 6) ** alpha;  // Wu et al. 2016, equation 14
 const AROUND = 14;  // steps drawn on each side of the current one, so that long outputs stay quick
 let step = 1, alpha = 0.6, first = 0, last = 0, parts = null;
@@ -71,7 +57,7 @@ function tree() {
     const score = value.logprob[i] / penalty(Math.max(value.step[i], 1), value.alpha);
     const title = `${value.token[i]}: ${{ beam: 'went on', finished: 'finished', pruned: 'pruned' }[state]}, log p ${value.logprob[i].toFixed(3)}, `
       + `score ${score.toFixed(3)}`;
-    group.append(shape, node('text', { x: 15, y: 13, class: 'tree-token' }, clip(value.token[i])),
+    group.append(shape, node('text', { x: 15, y: 13, class: 'tree-token' }, clip(value.token[i], 11)),
       node('text', { x: 15, y: 25, class: 'tree-score' }, score.toFixed(2)), node('title', {}, title));
     if (i > 0 && state !== 'finished') {
       group.setAttribute('tabindex', 0);
@@ -108,12 +94,9 @@ function mark() {  // who is alive at the current step, and all their ancestors
 }
 
 function draw() {
-  const host = element.querySelector('.beam');
-  if (!host) return;
-  host.replaceChildren();
   parts = null;
-  const value = props.value;
-  if (!value || !value.parent) return;
+  const value = props.value, host = cleared(element, '.beam', value && value.parent);
+  if (!host) return;
   alpha = value.alpha;
   parts = { scroll: make('div', 'tree-scroll') };
   const legend = make('p', 'tree-legend');

@@ -1,10 +1,4 @@
 // The keys and values that one head has in the cache; they grow by a column a step, as the steps above go on.
-const make = (name, className, text) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
 let step = 1;
 
 function strip(values, width, tokens, most) {  // a column a token, a row a dimension; what is still to come stays empty
@@ -20,11 +14,8 @@ function strip(values, width, tokens, most) {  // a column a token, a row a dime
 }
 
 function draw() {
-  const host = element.querySelector('.cache-values');
+  const held = props.value, host = cleared(element, '.cache-values', held && held.key);
   if (!host) return;
-  host.replaceChildren();
-  const held = props.value;
-  if (!held || !held.key) return;
   const place = `of layer ${held.layer + 1}, head ${held.head + 1}`;
   for (const [name, width] of [['key', held.d_k], ['value', held.d_v]]) {
     const values = floats(held[name]), tokens = values.length / width, canvas = strip(values, width, tokens, held.most);
@@ -39,13 +30,12 @@ function draw() {
     });
     host.append(make('p', 'decode-strip-title', `${name}s ${place}: a column a token, a row a dimension`), canvas, read);
   }
-  const foot = make('div', 'heat-scale'), bar = make('span', 'heat-bar');
-  bar.style.background = `linear-gradient(to right, ${[-1, -.5, 0, .5, 1].map((v) => `rgb(${signed(v)})`).join(', ')})`;
+  const foot = make('div', 'heat-scale'), bar = scaleBar(signed, [-1, -.5, 0, .5, 1]);
   foot.append(`−${held.most.toFixed(2)}`, bar, `+${held.most.toFixed(2)}`);
   host.append(foot);
 }
 
 document.addEventListener('atelier-step', (event) => { step = event.detail; draw(); });
 watch('value', draw);
-new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onTheme(draw);
 draw();

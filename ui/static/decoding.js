@@ -1,13 +1,6 @@
 // Decoding, one step at a time. All steps are here, so the slider asks nobody. Tokens enter the page as text only.
-const make = (name, className, text) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
 const percent = (p) => (p >= 0.9995 ? '100 %' : p >= 0.1 ? `${(100 * p).toFixed(1)} %` : `${(100 * p).toPrecision(2)} %`);
 const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1048576).toFixed(1)} MiB`);
-const clip = (token) => (token.length > 14 ? token.slice(0, 13) + '…' : token);
 let step = 0, data = null, own = null, cross = null, parts = null;
 
 function section(title, note) {
@@ -42,7 +35,7 @@ function paint(strip, labels, names, value, about) {  // value(row, column) -> w
     context.translate(left + (c + 0.6) * cell, top - 5);
     context.rotate(-Math.PI / 3);
     context.fillStyle = value(0, c) === null ? soft : ink;
-    context.fillText(clip(label), 0, 0);
+    context.fillText(clip(label, 14), 0, 0);
     context.restore();
   });
   context.font = '12px "IBM Plex Sans", sans-serif';
@@ -238,9 +231,6 @@ element.addEventListener('keydown', (event) => {
 document.addEventListener('atelier-go', (event) => go(event.detail - 1));
 watch('value', () => { step = 0; build(); });
 watch('attention', unpack);
-let drawnWidth = 0;
-new ResizeObserver(() => {
-  if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; show(); }
-}).observe(element);
-new MutationObserver(show).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onWidth(element, show);
+onTheme(show);
 build();

@@ -13,6 +13,12 @@ const node = (name, attributes, text) => {
   return made;
 };
 const clip = (token, most) => (token.length > most ? token.slice(0, most - 1) + '…' : token);
+// The part of a component that a script draws into, emptied; null where there is nothing to draw.
+const cleared = (element, selector, wanted) => {
+  const host = element.querySelector(selector);
+  if (host) host.replaceChildren();
+  return wanted ? host : null;
+};
 // Draw again when the page turns dark or light.
 const onTheme = (draw) => new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 // Draw again when the element gets another width.

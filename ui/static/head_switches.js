@@ -1,10 +1,4 @@
 // A switch for every head of the three kinds of attention, with what each is worth once that is known.
-const make = (name, className, text) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
 const NAMES = { cross: 'Cross: target at source', encoder: 'Encoder: source at source', decoder: 'Decoder: target at target' };
 const key = (kind, layer, head) => `${kind}/${layer}/${head}`;
 let off = new Set();
@@ -25,11 +19,8 @@ function mark() {
 }
 
 function draw() {
-  const host = element.querySelector('.switches');
+  const value = props.value, host = cleared(element, '.switches', value && value.layers);
   if (!host) return;
-  host.replaceChildren();
-  const value = props.value;
-  if (!value || !value.layers) return;
   const changes = props.changes;
   const most = changes ? Math.max(1e-6, ...Object.values(changes).flat(2).map(Math.abs)) : 1;
   for (const kind of ['cross', 'encoder', 'decoder']) {
@@ -74,5 +65,5 @@ function take() {  // what the server holds; in between, the switches are the vi
 }
 
 watch(['value', 'off', 'changes'], take);
-new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onTheme(draw);
 take();

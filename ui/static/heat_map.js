@@ -1,20 +1,9 @@
 // One attention map: rows are queries, columns are keys. Every token enters the page as text, never as markup.
-const SVG = 'http://www.w3.org/2000/svg';
-const node = (name, attributes, text) => {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
-const clip = (token) => (token.length > 18 ? token.slice(0, 17) + '…' : token);
 const measure = document.createElement('canvas').getContext('2d');
 
 function draw() {
-  const host = element.querySelector('.heat');
+  const value = props.value, host = cleared(element, '.heat', value && value.rows);
   if (!host) return;
-  host.replaceChildren();
-  const value = props.value;
-  if (!value || !value.rows) return;
   const weights = floats(value.weights), R = value.rows.length, C = value.columns.length;
   // Fixed from 0 to 1, so that two maps can be compared, unless the visitor asks for more contrast.
   const clickable = element.closest('.clickable');
@@ -22,14 +11,12 @@ function draw() {
   const threshold = props.threshold || 0;
   const most = props.stretch ? Math.max(weights.reduce((a, b) => Math.max(a, b), 0), 1e-6) : 1;
 
-  const title = document.createElement('div');
-  title.className = 'heat-title';
-  title.textContent = value.title;
+  const title = make('div', 'heat-title', value.title);
   host.append(title);
 
   // Sizes: as large as the width allows, never so small that a cell cannot be pointed at.
   measure.font = '13px "IBM Plex Sans", sans-serif';
-  const widest = (tokens) => Math.max(...tokens.map((token) => measure.measureText(clip(token)).width), 10);
+  const widest = (tokens) => Math.max(...tokens.map((token) => measure.measureText(clip(token, 18)).width), 10);
   const left = Math.ceil(widest(value.rows)) + 34;
   const room = Math.max((host.clientWidth || 600) - left - 6, 120);
   const cell = Math.max(C > 80 ? 7 : 15, Math.min(44, Math.floor(room / C), Math.floor(640 / R)));
@@ -50,7 +37,7 @@ function draw() {
     const label = node('text', {
       class: 'heat-label', 'data-column': c, 'font-size': font,
       transform: `translate(${left + (c + 0.5) * cell + font * 0.25} ${top - 6}) rotate(-60)`,
-    }, clip(token));
+    }, clip(token, 18));
     label.append(node('title', {}, token));
     svg.append(label);
   });
@@ -58,7 +45,7 @@ function draw() {
     const label = node('text', {
       class: 'heat-label', 'data-row': r, 'font-size': font, 'text-anchor': 'end',
       x: left - 7, y: top + (r + 0.5) * cell + font * 0.34,
-    }, clip(token));
+    }, clip(token, 18));
     label.append(node('title', {}, token));
     svg.append(label);
   });
@@ -97,22 +84,16 @@ function draw() {
   const cursor = node('rect', { width: cell, height: cell, class: 'heat-cursor', visibility: 'hidden' });
   svg.append(cursor);
 
-  const scroll = document.createElement('div');
-  scroll.className = 'heat-scroll';
+  const scroll = make('div', 'heat-scroll');
   scroll.append(svg);
   host.append(scroll);
 
-  const foot = document.createElement('div');
-  foot.className = 'heat-foot';
-  const readout = document.createElement('div');
-  readout.className = 'heat-readout';
+  const foot = make('div', 'heat-foot');
+  const readout = make('div', 'heat-readout');
   readout.setAttribute('aria-live', 'polite');
   readout.textContent = value.hint || 'Point at a cell to read its weight.';
-  const scale = document.createElement('div');
-  scale.className = 'heat-scale';
-  const bar = document.createElement('span');
-  bar.className = 'heat-bar';
-  bar.style.background = `linear-gradient(to right, ${[0, .25, .5, .75, 1].map((w) => `rgb(${colour(w)})`).join(', ')})`;
+  const scale = make('div', 'heat-scale');
+  const bar = scaleBar(colour, [0, .25, .5, .75, 1]);
   scale.append('0', bar, most === 1 ? '1' : most.toFixed(3));
   foot.append(readout, scale);
   host.append(foot);
@@ -162,9 +143,6 @@ function draw() {
 }
 
 watch(['value', 'stretch', 'threshold'], draw);
-let drawnWidth = 0;
-new ResizeObserver(() => {
-  if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; draw(); }
-}).observe(element);
-new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onWidth(element, draw);
+onTheme(draw);
 draw();

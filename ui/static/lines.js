@@ -3,19 +3,9 @@
 const ROW = 24, GAP = 190, MOST = 6000, FAINT = 0.02;
 let on = [], pinned = null;
 
-function make(name, className, text) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
 function draw() {
-  const host = element.querySelector('.lines');
+  const value = props.value, host = cleared(element, '.lines', value && value.rows);
   if (!host) return;
-  host.replaceChildren();
-  const value = props.value;
-  if (!value || !value.rows) return;
   const weights = floats(value.weights), H = value.heads, R = value.rows.length, C = value.columns.length;
   const chosen = props.alone;
   if (on.length !== H || draw.drawn !== value.weights || draw.alone !== chosen) {
@@ -162,9 +152,6 @@ function draw() {
 }
 
 watch(['value', 'threshold', 'alone'], draw);
-let drawnWidth = 0;
-new ResizeObserver(() => {
-  if (Math.abs(element.clientWidth - drawnWidth) > 2) { drawnWidth = element.clientWidth; draw(); }
-}).observe(element);
-new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onWidth(element, draw);
+onTheme(draw);
 draw();

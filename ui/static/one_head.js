@@ -1,19 +1,10 @@
 // One query of one head, in the six steps of The Illustrated Transformer: every vector is a strip of coloured cells, and
 // pointing at a cell reads its number. Tokens enter the page as text.
-function make(name, className, text) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 const write = (number) => (Number.isFinite(number) ? number.toFixed(3).replace('-', '−') : '−∞');
 
 function draw() {
-  const host = element.querySelector('.steps');
+  const value = props.value, host = cleared(element, '.steps', value && value.columns);
   if (!host) return;
-  host.replaceChildren();
-  const value = props.value;
-  if (!value || !value.columns) return;
   const parts = {};
   for (const name of ['query', 'key', 'value', 'dots', 'scores', 'weights', 'weighted', 'output']) parts[name] = floats(value[name]);
   const S = value.columns.length, dk = parts.query.length, dv = parts.output.length;
@@ -84,13 +75,12 @@ function draw() {
   table.append(sum);
   scroll.append(table);
   host.append(scroll);
-  const foot = make('div', 'heat-foot'), scale = make('div', 'heat-scale'), bar = make('span', 'heat-bar');
-  bar.style.background = `linear-gradient(to right, ${[-1, -.5, 0, .5, 1].map((w) => `rgb(${signed(w)})`).join(', ')})`;
+  const foot = make('div', 'heat-foot'), scale = make('div', 'heat-scale'), bar = scaleBar(signed, [-1, -.5, 0, .5, 1]);
   scale.append('q, k ', `±${scales.qk.toFixed(2)}`, bar, `v ±${scales.v.toFixed(2)}`);
   foot.append(readout, scale);
   host.append(foot);
 }
 
 watch('value', draw);
-new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onTheme(draw);
 draw();

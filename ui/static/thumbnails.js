@@ -9,25 +9,18 @@ function mark() {
 }
 
 function draw() {
-  const host = element.querySelector('.thumbs');
+  const value = props.value, host = cleared(element, '.thumbs', value && value.layers);
   if (!host) return;
-  host.replaceChildren();
-  const value = props.value;
-  if (!value || !value.layers) return;
   const bytes = atob(value.bytes), size = value.rows * value.columns, first = value.first || 0;
   host.style.setProperty('--heads', value.heads);
   const corner = document.createElement('span');
   host.append(corner);
   for (let head = 0; head < value.heads; head += 1) {
-    const name = document.createElement('span');
-    name.className = 'thumb-axis';
-    name.textContent = `head ${head + 1}`;
+    const name = make('span', 'thumb-axis', `head ${head + 1}`);
     host.append(name);
   }
   for (let layer = first; layer < first + value.layers; layer += 1) {
-    const name = document.createElement('span');
-    name.className = 'thumb-axis thumb-layer';
-    name.textContent = `layer ${layer + 1}`;
+    const name = make('span', 'thumb-axis thumb-layer', `layer ${layer + 1}`);
     host.append(name);
     for (let head = 0; head < value.heads; head += 1) {
       const canvas = document.createElement('canvas');
@@ -72,5 +65,5 @@ function draw() {
 
 watch(['value', 'stretch', 'change'], draw);
 watch('selected', mark);
-new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onTheme(draw);
 draw();
