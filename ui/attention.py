@@ -161,10 +161,10 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     view.note = gr.HTML(elem_id="attention-note")
     with gr.Column(visible=False) as view.body:
         with gr.Row(elem_classes="attention-controls"):
-            view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300, elem_id="kind")
+            view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=340, elem_id="kind")
             view.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="layer")
-            view.head = gr.Dropdown(COMBINED, value="mean", label="Head", scale=2, min_width=170, elem_id="head")
-            view.look = gr.Radio(LOOKS, value="map", label="Shown as", scale=4, min_width=300, elem_id="look")
+            view.head = gr.Dropdown(COMBINED, value="mean", label="Head", scale=1, min_width=190, elem_id="head")
+            view.look = gr.Radio(LOOKS, value="map", label="Shown as", scale=4, min_width=500, elem_id="look")
         with gr.Row(elem_classes="attention-views"):
             with gr.Column(scale=3, min_width=320):
                 view.map = heat("heat-map", clickable=True)

@@ -91,7 +91,7 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
     )
     view.note = gr.HTML(elem_id="one-head-note")
     with gr.Row(elem_classes="attention-controls"):
-        view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300, elem_id="one-kind")
+        view.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=340, elem_id="one-kind")
         view.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="one-layer")
         view.head = gr.Dropdown([], label="Head", scale=1, min_width=90, elem_id="one-head")
         view.query = gr.Dropdown([], label="Word that asks (query)", scale=2, min_width=170, elem_id="one-query")

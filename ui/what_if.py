@@ -160,7 +160,7 @@ def layout(tab: SimpleNamespace, services: Services) -> SimpleNamespace:
                 view.matter_note = gr.HTML(elem_id="matter-note")
             with gr.Column(scale=3, min_width=300):
                 with gr.Row(elem_classes="attention-controls"):
-                    view.kind = gr.Radio(KIND_LABELS, value="cross", label="Map", min_width=280, elem_id="edit-kind")
+                    view.kind = gr.Radio(KIND_LABELS, value="cross", label="Map", min_width=330, elem_id="edit-kind")
                     view.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="edit-layer")
                     view.head = gr.Dropdown(
                         [("All heads", ALL)], value=ALL, label="Head", min_width=120, elem_id="edit-head"
