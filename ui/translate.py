@@ -264,7 +264,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         except Exception as error:  # every error becomes a sentence; what was entered stays
             return "", messages.alert(messages.sentence(error)), Shown(), gr.update(visible=False), [], gr.skip()
         tokens = len(translation.tokens)
-        note = f"{seconds:.2f} s · {tokens} tokens · {tokens / max(seconds, 1e-9):.0f} tokens/s"
+        note = f"{seconds:.2f} s · {tokens} token{'s' * (tokens != 1)} · {tokens / max(seconds, 1e-9):.0f} tokens/s"
         sentences = translation.sentences
         choices = [(f"{number + 1}: {sentence.source_text[:80]}", number) for number, sentence in enumerate(sentences)]
         return (
