@@ -49,10 +49,14 @@ def set_number(page, where, value):
 
 
 def typed(page, name, value):
-    """Type into a text field as a person does, key by key."""
+    """Type into a text field as a person does, key by key; again if the page was still filling the field itself."""
     box = page.locator(f"#{name} input, #{name} textarea").first
-    box.fill("")
-    box.press_sequentially(value)
+    for _ in range(3):
+        box.fill("")
+        box.press_sequentially(value)
+        if box.input_value() == value:
+            return
+    raise AssertionError(f"{name} holds {box.input_value()!r} instead of {value!r}")
 
 
 def open_training_form(page, about):

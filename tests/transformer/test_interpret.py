@@ -287,6 +287,16 @@ def test_gradients_in_chunks_are_the_same(translator, translation, monkeypatch):
     assert all(p.grad is None for p in translator.model.parameters())
 
 
+def test_gradients_and_occlusion_report_how_far_they_are(translator, translation, monkeypatch):
+    monkeypatch.setattr(interpret, "FLOATS", 1)  # a chunk for every token
+    for method, axis in ((interpret.gradient_times_input, 0), (interpret.occlusion, 1)):
+        seen = []
+        size = method(translator, translation, report=lambda done, total: seen.append((done, total))).shape[axis]
+        assert [total for _, total in seen] == [size] * len(seen) and seen[-1] == (size, size)
+        done = [done for done, _ in seen]
+        assert done == sorted(done) and len(set(done)) >= size
+
+
 def test_occlusion_is_what_padding_in_that_place_does(translator, translation):
     found = interpret.occlusion(translator, translation)
     model, config = translator.model, translator.model.config
