@@ -58,6 +58,7 @@ class TranslationRecipe(Recipe):
     label_smoothing: float = -1.0  # epsilon_ls; -1 = as the size has it
     neighbourhood: int = 0  # r of restricted self-attention; 0 = unrestricted
     average: int = 5  # checkpoints averaged for the exported weights (6.1)
+    bleu: int = 100  # validation sentences that every evaluation translates greedily and scores; 0 = none
 
     def check(self) -> None:
         """Raises `ValueError` with one sentence for fields that contradict each other."""
@@ -68,6 +69,8 @@ class TranslationRecipe(Recipe):
             self.check_columns(source, target)
         if self.align < 0 or self.align_updates < 1:
             raise ValueError("align is a weight of 0 or more, align_updates a number of updates of 1 or more.")
+        if self.bleu < 0:
+            raise ValueError(f"bleu is a number of sentences and has to be 0 or more, got {self.bleu}.")
         if not 0.0 <= self.stand_ins <= 1.0:
             raise ValueError(f"stand_ins is a share and has to be in [0, 1], got {self.stand_ins}.")
         if self.tokens < self.max_length:
@@ -99,6 +102,7 @@ class TranslationRecipe(Recipe):
 
 
 SAMPLE_LENGTH = 48  # most tokens of a sample translation
+SCORED_LENGTH = 64  # most tokens, on either side, of a sentence that is scored during training
 
 PRESETS: dict[str, dict] = {
     # two minutes on a laptop, with nothing to download: the sentences of transformer.grammar
@@ -170,6 +174,7 @@ class TranslationTask(Task):
         self.data = ParallelData.join([self.encode(train, pair, recipe.stand_ins) for pair, (train, _) in splits.items()])
         self.val = ParallelData.join([self.encode(val, pair) for pair, (_, val) in splits.items()])
         self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, (_, val) in splits.items()]
+        self.scored = [(pair, self.to_score(val)) for pair, (_, val) in splits.items()]
         torch.manual_seed(recipe.seed)
         model = Transformer(self.config)
         self.modules = {"model": model}
@@ -199,6 +204,21 @@ class TranslationTask(Task):
         if missing:
             raise ValueError(f"{made} has no piece {', '.join(missing)}; make it again for these directions.")
         return tokenizer
+
+    def to_score(self, val: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """This direction's share of the `bleu` sentences: spread evenly over its validation pairs, always the same ones.
+
+        Long ones are left out, since an untrained network goes on to the limit, and those with unknown characters.
+        """
+        share = min(len(val), math.ceil(self.recipe.bleu / len(self.pairs)))
+        chosen = [val[i * len(val) // share] for i in range(share)]
+        longest = min(SCORED_LENGTH, self.recipe.max_length - 2)
+
+        def fits(text: str) -> bool:
+            ids = self.tokenizer.encode(text)
+            return len(ids) <= longest and UNK not in ids
+
+        return [pair for pair in chosen if all(map(fits, pair))]
 
     def encode(self, texts: list[tuple[str, str]], pair: tuple[str, str], stand_ins: float = 0.0) -> ParallelData:
         """The ids of one direction's pairs, some with stand-ins; which ones is a function of the seed alone."""
@@ -251,14 +271,31 @@ class TranslationTask(Task):
         return {"loss": smoothed, "nll": plain, **guided}
 
     def evaluate(self) -> dict[str, float]:
-        """Validation loss (plain, nats a token) and perplexity per word piece."""
+        """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece."""
         device = next(self.modules["model"].parameters()).device
         total, tokens = 0.0, 0
         for indices in self.val.batches(self.recipe.tokens, 0, 0):
             batch = self.val.collate(indices, self.config.neighbourhood).to(device)
             total += float(self.terms(batch)["nll"])
             tokens += self.count(batch)
-        return {"loss": total / tokens, "perplexity": math.exp(min(total / tokens, 50.0))}
+        return {"loss": total / tokens, **self.bleu(), "perplexity": math.exp(min(total / tokens, 50.0))}
+
+    def bleu(self) -> dict[str, float]:
+        """`bleu` of the scored sentences of all directions together: greedy, cased, sacreBLEU's own tokens, 0 to 100.
+
+        Empty where there is nothing to score, and on a training machine without sacrebleu.
+        """
+        try:
+            from sacrebleu.metrics import BLEU
+        except ImportError:
+            return {}
+        translator, outputs, references = self.translator(), [], []
+        for pair, texts in self.scored:
+            sources = [source for source, _ in texts]
+            found = translator.translate_sentences(sources, *pair, 1, 0.0, 1, SCORED_LENGTH, False)
+            outputs += [sentence.hypotheses[0].text for sentence in found]
+            references += [reference for _, reference in texts]
+        return {"bleu": BLEU().corpus_score(outputs, [references]).score} if outputs else {}
 
     def sample(self, folder: Path, step: int) -> None:
         """Translations of the first validation sentences."""

@@ -15,7 +15,7 @@ from PIL import Image
 from training import start
 from training.run import ENDINGS, Run, list_runs, open_run
 from ui import figures, messages, train_form, train_use
-from ui.attention import heat
+from ui.attention import KIND_LABELS, heat
 from ui.services import Services
 from ui.train_recipes import NETWORKS, duration, network_of_task
 
@@ -92,7 +92,8 @@ def output_of(run: Run) -> str:
 def curves(events: list[dict[str, Any]], kind: str, field: str) -> pd.DataFrame:
     """Long table (step, value, name) of the numbers in `field` of all events of one kind, thinned evenly."""
     rows = [
-        (event["step"], float(value), name)
+        # BLEU goes to 100 and losses to about 10: a tenth of it lets both be seen.
+        (event["step"], float(value) / 10, "BLEU / 10") if name == "bleu" else (event["step"], float(value), name)
         for event in events
         if event["event"] == kind
         for name, value in event.get(field, {}).items()
@@ -228,8 +229,7 @@ def layout(services: Services) -> SimpleNamespace:
             with gr.Column(visible=False, elem_id="attention-over-time") as tab.attention:
                 gr.Markdown("### Attention to one fixed sentence", elem_classes="section")
                 with gr.Row():
-                    tab.kind = gr.Radio([("Cross", "cross"), ("Encoder", "encoder"), ("Decoder", "decoder")], value="cross",
-                                        label="Attention", elem_id="sample-kind", min_width=240)  # fmt: skip
+                    tab.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", elem_id="sample-kind", min_width=330)
                     tab.head = gr.Dropdown([], label="Head", allow_custom_value=True, elem_id="sample-head", min_width=200)
                 tab.map = heat("sample-map")
     train_use.layout(tab.use, services)

@@ -113,6 +113,7 @@ def test_learns_to_translate_and_ships(data, tmp_path):
     events = list(Run(run).events())
     figures = [e["figures"] for e in events if e["event"] == "evaluation"]
     assert figures[-1]["loss"] < figures[0]["loss"] and figures[-1]["perplexity"] < 1.5
+    assert figures[0]["bleu"] < 5 and figures[-1]["bleu"] > 60
     assert "translation" in (Run(run).samples(200) / "translations.txt").read_text(encoding="utf-8")
     translator = Translator.from_pretrained(out, device="cpu")
     assert translator.pairs == [("en", "de")]
@@ -122,6 +123,19 @@ def test_learns_to_translate_and_ships(data, tmp_path):
     assert right >= len(tested) * 0.9
     config = json.loads((out / "config.json").read_text())
     assert config["pairs"] == [["en", "de"]] and config["transformer"]["d_model"] == 64
+
+
+def test_the_sentences_of_bleu_are_few_short_and_always_the_same(tmp_path):
+    corpus(tmp_path / "train.tsv")
+    long, strange = " ".join(ENGLISH * 5), "one 鶏"
+    lines = [f"{word}\t{WORD[word]}" for word in ENGLISH[:9]] + [f"{long}\t{long}", f"{strange}\teins"]
+    (tmp_path / "val.tsv").write_text("en\tde\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    every = TranslationTask(recipe(tmp_path, max_length=60))
+    assert every.scored == [(("en", "de"), [(word, WORD[word]) for word in ENGLISH[:9]])]
+    few = TranslationTask(recipe(tmp_path, max_length=60, bleu=3))
+    assert [source for source, _ in few.scored[0][1]] == [ENGLISH[0], ENGLISH[3], ENGLISH[7]]
+    assert 0 <= few.bleu()["bleu"] <= 100 and list(few.evaluate()) == ["loss", "bleu", "perplexity"]
+    assert TranslationTask(recipe(tmp_path, max_length=60, bleu=0)).bleu() == {}
 
 
 def test_without_a_validation_file_every_hundredth_pair_is_held_out(tmp_path):

@@ -77,6 +77,12 @@ def test_curves_hold_every_finite_number(runs):
     assert train.curves([], "log", "losses").empty
 
 
+def test_bleu_shares_the_chart_with_the_validation_loss():
+    events = [{"event": "evaluation", "step": 5, "figures": {"loss": 2.5, "bleu": 31.0, "perplexity": 12.0}}]
+    table = train.curves(events, "evaluation", "figures")
+    assert dict(zip(table["name"], table["value"])) == {"loss": 2.5, "BLEU / 10": 3.1}
+
+
 def test_long_curves_are_thinned_and_keep_their_ends():
     events = [{"event": "log", "step": step, "losses": {"a": step, "b": -step}} for step in range(1, 5001)]
     table = train.curves(events, "log", "losses")

@@ -9,7 +9,7 @@ import torch
 from vton.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.data import Pack
 from vton.losses import second_order
-from vton.metrics import coverage, mask_iou
+from vton.metrics import coverage, mask_iou, ssim_map
 from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid, to_picture
 from vton.recipes.samples import Sampler
 from vton.warping import MatchingModule, jacobian, sampling_grid, warp
@@ -89,9 +89,12 @@ class MatchingTask(PictureTask):
         grid = sampling_grid(theta, NETWORK_SIZE)
         mask = warp(batch["cloth_mask"], grid, "zeros")[:, 0].numpy() > 0.5
         truth = batch["worn_mask"][:, 0].numpy() > 0.5
-        l1 = (batch["worn"] - warp(batch["cloth"], grid)).abs().mean()
+        warped = warp(batch["cloth"], grid)
+        similar = [ssim_map(to_picture(a), to_picture(b)).mean() for a, b in zip(warped, batch["worn"])]
         return {"warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
-                "covered": float(np.mean([coverage(a, b) for a, b in zip(mask, truth)])), "l1": float(l1),
+                "ssim": float(np.mean(similar)),
+                "covered": float(np.mean([coverage(a, b) for a, b in zip(mask, truth)])),
+                "l1": float((batch["worn"] - warped).abs().mean()),
                 "smallest_jacobian": float(jacobian(grid).min())}
 
     def sample(self, folder, step):
