@@ -89,7 +89,7 @@ def statistics_rows(attention: Any, kind: str) -> list[list[Any]]:
     roles = interpret.roles(found)
     columns = (found.confidence, found.entropy, found.distance, found.ends, found.previous, found.same, found.following)
     rows = [
-        [layer + 1, head + 1, roles[layer, head], *(round(float(figure[layer, head]), 3) for figure in columns)]
+        [layer + 1, head + 1, roles[layer, head] or "mixed", *(round(float(one[layer, head]), 3) for one in columns)]
         for layer in range(maps.shape[0])
         for head in range(maps.shape[1])
     ]

@@ -30,6 +30,7 @@ class Followed:
     decoding: intervene.Decoding
     search: intervene.Continuation
     branch: intervene.Continuation | None = None  # what another token or a forced beginning led to
+    layer: int | None = None  # whose attention the page holds
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -195,7 +196,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         held = cache_of(followed, cache_layer, cache_head)
         found = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha) if with_tree else None
         return (
-            followed,
+            replace(followed, layer=layer),
             messages.status(note) if note else "",
             gr.update(visible=True),
             gr.update(choices=choices, value=layer),
@@ -225,9 +226,11 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return (None, messages.alert(messages.sentence(error)), hidden, *[gr.skip()] * 5, hidden, gr.skip())
 
     def choose_layer(followed, layer):
-        if followed is None:
-            return gr.skip()
-        return gr.update(attention=decoding_figures.layer_weights(followed.decoding, int(layer)))
+        # A dropdown says twice that it was used; the attention of a long sentence is a megabyte, so it is sent once.
+        if followed is None or followed.layer == int(layer):
+            return gr.skip(), gr.skip()
+        weights = decoding_figures.layer_weights(followed.decoding, int(layer))
+        return replace(followed, layer=int(layer)), gr.update(attention=weights)
 
     def choose_cache(followed, layer, head):
         if followed is None:
@@ -294,7 +297,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     settings = [tab.shown, tab.search, tab.beam, tab.alpha, *look]
     on_view(tab, "decoding", refresh, [*settings, view.followed], drawn, "decoding", concurrency_id="device",
             show_progress="minimal", show_progress_on=view.steps)  # fmt: skip
-    view.layer.input(choose_layer, [view.followed, view.layer], view.steps, api_name="decoding_layer", **quiet)
+    view.layer.input(choose_layer, [view.followed, view.layer], [view.followed, view.steps], api_name="decoding_layer",
+                     **device)  # fmt: skip
     gr.on(
         [view.cache_layer.input, view.cache_head.input],
         choose_cache,
@@ -304,8 +308,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         **quiet,
     )
     branched = [view.followed, view.branch, view.branch_card]
-    view.steps.branch(branch, view.followed, branched, api_name="decoding_branch", **device).then(js=INTO_VIEW)
-    view.tree.force(force, view.followed, branched, api_name="decoding_force", **device).then(js=INTO_VIEW)
+    for event, act, place in ((view.steps.branch, branch, view.steps), (view.tree.force, force, view.tree)):
+        seen = {**device, "show_progress": "minimal", "show_progress_on": place}  # a long sentence takes a while
+        event(act, view.followed, branched, api_name=f"decoding_{act.__name__}", **seen).then(js=INTO_VIEW)
     view.adopt.click(adopt, [view.followed, *look], drawn, api_name="decoding_adopt", **device)
     view.back.click(refresh, settings, drawn, api_name="decoding_back", **device)
 
