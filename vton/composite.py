@@ -107,27 +107,29 @@ def round_limbs(picture: np.ndarray, painted: np.ndarray, limbs: np.ndarray) -> 
     return out
 
 
-def like_skin(photograph: np.ndarray, arms: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """The part of the arms that has the colour of the face: the parser at times takes a sleeve for an arm.
+def like_skin(photograph: np.ndarray, bare: np.ndarray, face: np.ndarray) -> np.ndarray:
+    """The part of `bare`, arms or neck, that has the colour of the face.
 
-    In CIELAB, wider in lightness than in hue, because arms lie in the shadow of the head or in the sun.
+    In CIELAB, wider in lightness than in hue, because arms and neck lie in the shadow of the head or in the sun.
 
     Args:
-        photograph (H,W,3) uint8; arms, face (H,W) bool.
+        photograph (H,W,3) uint8; bare, face (H,W) bool.
 
     Returns:
         (H,W) bool, all False where there is too little of a face to compare.
     """
-    found = np.zeros(arms.shape, bool)
-    if face.sum() < FEWEST or not arms.any():
+    found = np.zeros(bare.shape, bool)
+    if face.sum() < FEWEST or not bare.any():
         return found
     tone = np.median(_of_face(photograph[face]), 0)
-    lightness, a, b = (_lab(photograph[arms][None])[0] - tone).T
-    found[arms] = (np.hypot(a, b) < HUE) & (lightness > -DARKER) & (lightness < LIGHTER)
-    radius = max(1, round(arms.shape[1] / 128))
+    lightness, a, b = (_lab(photograph[bare][None])[0] - tone).T
+    # Pale skin lies near to gray: a gray sleeve has to stay further off.
+    reach = min(HUE, 0.6 * float(np.hypot(*tone[1:])))
+    found[bare] = (np.hypot(a, b) < reach) & (lightness > -DARKER) & (lightness < LIGHTER)
+    radius = max(1, round(bare.shape[1] / 128))
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
     closed = cv2.morphologyEx(found.astype(np.uint8), cv2.MORPH_CLOSE, kernel)  # bracelets, tattoos and highlights are skin too
-    return (cv2.morphologyEx(closed, cv2.MORPH_OPEN, kernel) > 0) & arms
+    return (cv2.morphologyEx(closed, cv2.MORPH_OPEN, kernel) > 0) & bare
 
 
 def keep(picture: np.ndarray, photograph: np.ndarray, kept: np.ndarray, sigma: float) -> np.ndarray:

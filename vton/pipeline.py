@@ -433,8 +433,7 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
     removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~hands
     predicted = np.isin(r.segmentation, (UPPER, *ARMS))
-    bare_neck = (r.parse == labels.NECK_LIP) & ~predicted
-    kept = np.isin(r.parse, (1, 2, 4, 13)) | hands | bare_neck
+    kept = np.isin(r.parse, (1, 2, 4, 13)) | hands | own_skin(r, (labels.NECK_LIP,))
     region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
     hw = r.photo.shape[:2]
     whole = photo.uncrop(region, r.frame, hw, "linear", 0)
@@ -469,16 +468,19 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     around it, and bare arms and a bare throat take the tone of the person's own skin."""
     arms, width = np.isin(r.segmentation, ARMS), r.options.size[1]
     # Class "background" is also the neck, and where a collar has gone there is no wall behind it.
-    throat = (r.segmentation == 0) & np.isin(r.parse, (*labels.UPPER_LIP, labels.NECK_LIP)) & neckline.opening(r.keypoints, r.options.size)
+    under_collar = np.isin(r.parse, labels.UPPER_LIP) & neckline.opening(r.keypoints, r.options.size)
+    throat = (r.segmentation == 0) & ((r.parse == labels.NECK_LIP) | under_collar)
     own = own_skin(r)
     face = r.parse == labels.LIP.index("face")
     picture = composite.smooth(composite.smooth(r.synthesis, arms, width / 32), throat, width / 32)
+    # Bare arms tell the tone of what goes on from them; else hands do, which most photographs show, or the face.
+    hands = composite.like_skin(r.person, np.isin(r.parse_agnostic, labels.ARMS_LIP), face)
     if own.sum() > arms.sum() / 8:
-        picture = composite.match_skin(picture, arms, r.person, own, width / 24)
+        picture = composite.match_skin(picture, arms, r.person, own, width / 12)
     else:
-        picture = composite.match_skin(picture, arms, r.person, face)
+        picture = composite.match_skin(picture, arms, r.person, hands if hands.sum() > 5 * composite.FEWEST else face)
     picture = composite.round_limbs(picture, arms, arms | own)
-    neck = composite.like_skin(r.person, (r.parse == labels.NECK_LIP) & (r.segmentation == 0), face)
+    neck = own_skin(r, (labels.NECK_LIP,))
     picture = composite.match_skin(picture, throat, r.person, neck if neck.sum() > composite.FEWEST else face)
     outside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0) == 0
     # MediaPipe's mask reaches a little beyond the outline.
@@ -495,10 +497,12 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     return (picture * (1 - share) + behind * share).round().astype(np.uint8)
 
 
-def own_skin(r: TryOnResult) -> np.ndarray:
-    """(H, W) bool, where the photograph shows bare arms that the new garment leaves bare: they are the person's own."""
-    arms = np.isin(r.parse, labels.ARMS_LIP) & (r.segmentation != UPPER)
-    return composite.like_skin(r.person, arms, r.parse == labels.LIP.index("face"))
+def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:
+    """(H, W) bool, where the photograph shows bare arms, or a bare neck, that the new garment leaves bare: they are the
+    person's own. parts: LIP labels. The parser at times takes a sleeve for an arm and a collar for a neck, so the tone of the
+    face decides."""
+    bare = np.isin(r.parse, parts) & (r.segmentation != UPPER)
+    return composite.like_skin(r.person, bare, r.parse == labels.LIP.index("face"))
 
 
 def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:

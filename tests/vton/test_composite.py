@@ -168,3 +168,9 @@ def test_painted_skin_takes_the_tone_of_the_skin_beside_it():
     matched = composite.match_skin(picture, painted, photograph, skin, sigma=8).astype(int)
     assert np.abs(matched[10, 40] - (180, 130, 100)).max() < 6 and np.abs(matched[86, 40] - (110, 75, 55)).max() < 6
     np.testing.assert_array_equal(matched[skin], picture[skin])
+
+
+def test_a_gray_sleeve_is_no_pale_skin():
+    photograph, face, arms = beside_a_face()
+    photograph[face], photograph[arms] = (205, 185, 175), (170, 168, 168)
+    assert not composite.like_skin(photograph, arms, face).any()

@@ -1,6 +1,7 @@
 """The whole way from two pictures to a try-on, with the shipped weights, on drawn people with known truth."""
 import shutil
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -8,15 +9,20 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from training.assets import examples_dir, model_dir
-from vton import STAGES, InputError, TryOn, labels
+from vton import STAGES, InputError, TryOn, labels, neckline, photo
 from vton.maps import MAPS
 from vton.metrics import coverage, mask_iou
-from vton.pipeline import NETWORKS
+from vton.pipeline import NETWORKS, own_skin
 from vton.synthetic import draw_pair
 from vton.tryon import main
 
 SIZE = (256, 192)
 FILES = list(MAPS)
+
+
+def photo_of(label_map, result):
+    """A map of the frame at the photograph's own size."""
+    return photo.uncrop(label_map, result.frame, result.photo.shape[:2], "nearest")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +64,6 @@ def test_the_photograph_stays_outside_the_edited_region(result):
 
 
 def test_face_and_hair_lie_outside_the_region(result):
-    from vton import photo
     head = photo.uncrop(np.isin(result.parse, (1, 2, 4, 13)).astype(np.uint8), result.frame, result.photo.shape[:2], "nearest")
     assert head.sum() > 500
     assert not result.region[head > 0].any()
@@ -66,11 +71,46 @@ def test_face_and_hair_lie_outside_the_region(result):
 
 def test_the_persons_own_neck_stays_where_it_stays_bare(result):
     """Neck that the garment does not cover is the photograph's own, neck under the predicted cloth is not."""
-    from vton import photo
-    neck = result.parse == labels.NECK_LIP
-    bare = photo.uncrop((neck & (result.segmentation == 0)).astype(np.uint8), result.frame, result.photo.shape[:2], "nearest")
-    assert bare.sum() > 100
+    neck = (result.parse == labels.NECK_LIP) & (result.segmentation == 0)
+    own = own_skin(result, (labels.NECK_LIP,))
+    assert own.sum() > 0.9 * neck.sum() > 90
+    bare = photo.uncrop(own.astype(np.uint8), result.frame, result.photo.shape[:2], "nearest")
     assert not result.region[bare > 0].any()
+
+
+def test_the_persons_own_bare_arms_stay_under_short_sleeves(tryon, pictures, result):
+    """Arms of the photograph that the garment leaves bare come back pixel by pixel inside their soft border."""
+    bared = tryon.resume(result, "segmentation", sleeves="none")
+    own = own_skin(bared)
+    assert own.sum() > 200
+    inner = cv2.erode(own.astype(np.uint8), np.ones((7, 7), np.uint8))
+    inner = photo_of(inner, bared) > 0
+    assert inner.sum() > 50
+    assert np.abs(bared.result[inner].astype(int) - bared.photo[inner]).max() <= 1
+    painted = tryon.resume(bared, "composite", detail=False)
+    assert np.abs(painted.result[inner].astype(int) - bared.photo[inner]).mean() > 3  # the generator's own arms
+
+
+def test_a_collar_that_was_taken_for_a_neck_is_painted_over(tryon, result):
+    """Where the parse says neck and the photograph shows cloth, the region is open and the result is no longer the cloth."""
+    photograph = result.photo.copy()
+    neck = (result.parse == labels.NECK_LIP) & (result.segmentation == 0)
+    where = photo_of(neck.astype(np.uint8), result) > 0
+    photograph[where] = (20, 20, 25)
+    person = result.person.copy()
+    person[neck] = (20, 20, 25)
+    collared = tryon.resume(result, "composite", photo=photograph, person=person)
+    core = photo_of(cv2.erode(neck.astype(np.uint8), np.ones((5, 5), np.uint8)), result) > 0
+    assert core.sum() > 50 and collared.region[core].min() > 0
+    assert np.median(collared.result[core]) > 60
+
+
+def test_a_bare_throat_follows_the_neckline_option(tryon, result):
+    auto = tryon.resume(result, "segmentation", until="segmentation").segmentation
+    predicted = tryon.resume(result, "segmentation", until="segmentation", neckline="predicted").segmentation
+    np.testing.assert_array_equal(auto, neckline.bare_throat(predicted, result.keypoints))
+    with pytest.raises(ValueError, match="neckline must be one of"):
+        tryon.resume(result, "segmentation", neckline="low")
 
 
 def test_agnostic_picture_hides_the_old_garment(result):
@@ -92,7 +132,6 @@ def test_parse_and_region_agree_with_the_drawing(tryon):
     for seed in (3, 12):
         drawn = draw_pair(seed, size=(512, 384), pose="down")
         found = tryon.run(drawn.person, drawn.cloth, size=SIZE)
-        from vton import photo
         truth = photo.crop(drawn.parse, found.frame, SIZE, "nearest", 0)
         upper.append(mask_iou(np.isin(found.parse, labels.UPPER_LIP), truth == 5))
         face.append(mask_iou(found.parse == 13, truth == 13))
