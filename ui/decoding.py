@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -191,6 +192,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         cache_layer, cache_head = min(int(cache_layer or 0), layers - 1), min(int(cache_head), config.heads - 1)
         choices = [(str(n + 1), n) for n in range(layers)]
         heads = [("Sizes only", WHOLE_CACHE)] + [(str(n + 1), n) for n in range(config.heads)]
+        # As text: the browser's side of Gradio watches and copies every list of a value, which takes seconds here.
         steps = decoding_figures.steps(translator, followed.decoding)
         weights = decoding_figures.layer_weights(followed.decoding, layer)
         held = cache_of(followed, cache_layer, cache_head)
@@ -202,10 +204,10 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(choices=choices, value=layer),
             gr.update(choices=choices, value=cache_layer),
             gr.update(choices=heads, value=cache_head),
-            gr.update(value=steps, attention=weights),
+            gr.update(value=json.dumps(steps), attention=weights),
             held,
             gr.update(visible=False),
-            found if with_tree else gr.skip(),
+            json.dumps(found) if with_tree else gr.skip(),
         )
 
     def cache_of(followed: Followed, layer: int, head: int):

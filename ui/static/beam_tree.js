@@ -1,10 +1,10 @@
 // The search as a tree: columns are steps, shapes tell what became of a branch. Tokens enter the page as text only.
 const penalty = (length, alpha) => ((5 + length) / 6) ** alpha;  // Wu et al. 2016, equation 14
 const AROUND = 14;  // steps drawn on each side of the current one, so that long outputs stay quick
-let step = 1, alpha = 0.6, first = 0, last = 0, parts = null;
+let step = 1, alpha = 0.6, first = 0, last = 0, parts = null, data = null;
 
 function ranking() {
-  const value = props.value;
+  const value = data;
   parts.alphaName.textContent = `α = ${alpha.toFixed(2)}`;
   const ranked = value.ended.map(([text, logprob, length, finished], place) => ({
     text, logprob, length, finished, place, score: logprob / penalty(length, alpha),
@@ -22,7 +22,7 @@ function ranking() {
 }
 
 function tree() {
-  const value = props.value, count = value.parent.length, start = value.step[0];
+  const value = data, count = value.parent.length, start = value.step[0];
   const end = value.step[count - 1];
   first = end - start > 2 * AROUND ? Math.max(start, Math.min(step - AROUND, end - 2 * AROUND)) : start;
   last = Math.min(end, first + 2 * AROUND);
@@ -76,7 +76,7 @@ function tree() {
 }
 
 function mark() {  // who is alive at the current step, and all their ancestors
-  const value = props.value, alive = new Set(), at = Math.min(step, value.step[value.step.length - 1]);
+  const value = data, alive = new Set(), at = Math.min(step, value.step[value.step.length - 1]);
   for (let i = 0; i < value.parent.length; i += 1) {
     if (value.step[i] !== at || value.state[i] === 'pruned') continue;
     for (let j = i; j >= 0 && !alive.has(j); j = value.parent[j]) alive.add(j);
@@ -95,7 +95,8 @@ function mark() {  // who is alive at the current step, and all their ancestors
 
 function draw() {
   parts = null;
-  const value = props.value, host = cleared(element, '.beam', value && value.parent);
+  data = props.value ? JSON.parse(props.value) : null;
+  const value = data, host = cleared(element, '.beam', value && value.parent);
   if (!host) return;
   alpha = value.alpha;
   parts = { scroll: make('div', 'tree-scroll') };
@@ -125,8 +126,8 @@ function draw() {
 document.addEventListener('atelier-step', (event) => {
   step = event.detail;
   if (!parts || !parts.drawn) return;
-  const end = props.value.step[props.value.step.length - 1];
-  if ((step < first + 2 && first > props.value.step[0]) || (step > last - 2 && last < end)) tree();
+  const end = data.step[data.step.length - 1];
+  if ((step < first + 2 && first > data.step[0]) || (step > last - 2 && last < end)) tree();
   else mark();
 });
 watch('value', draw);

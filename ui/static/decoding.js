@@ -74,7 +74,7 @@ function build() {
   const host = element.querySelector('.decode-view');
   if (!host) return;
   host.replaceChildren();
-  data = props.value;
+  data = props.value ? JSON.parse(props.value) : null;
   parts = null;
   if (!data || !data.chosen) { data = null; return; }
   const T = data.chosen.length;
