@@ -101,6 +101,7 @@ def fit(task: Task, recipe: Recipe, folder: Run | Path | str, resume: bool = Fal
         last = latest_checkpoint(run.checkpoints)
         if not resume and (last or (run.events_file.exists() and any(run.events()))):
             raise ValueError(f"'{run.folder.name}' already holds a run; add --resume to go on, or choose another folder.")
+        accelerator.wait_for_everyone()  # a slower process would take the first line written below for an older run
         torch.manual_seed(recipe.seed + accelerator.process_index)
         start, best, seconds = 0, None, 0.0
         if last:
