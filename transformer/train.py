@@ -8,8 +8,8 @@ language. Rows without text in one of a direction's two columns are no pairs of 
 makes such tables, and with them `DIR/tokenizer.model`, which is used where it exists.
 
 Several processes, one a card, or a few on a CPU without any card:
-`accelerate launch --multi_gpu --num_processes 2 -m transformer.train ...`. (With `--cpu`, accelerate itself starts one process
-whatever the number.) torchrun wants two dashes before the module, or it takes `--run` for an option of its own:
+`accelerate launch --multi_gpu --num_processes 2 -m transformer.train ...`. (With `--cpu`, accelerate itself starts one
+process whatever the number.) torchrun wants two dashes before the module, or it takes `--run` for an option of its own:
 `torchrun --nproc_per_node 2 -m -- transformer.train ...`.
 """
 
