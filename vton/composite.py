@@ -11,6 +11,7 @@ import numpy as np
 RADIUS = 5  # of the inpainting, in pixels
 LONGEST = 512  # the background is continued at no more rows than this: what stands behind a person is seldom sharp
 HUE, DARKER, LIGHTER = 15, 35, 25  # how far skin may lie from the tone of the face in a and b, and in lightness
+SHADE = 12  # by which folds and shadows may change the lightness of a cloth, of 100
 FEWEST = 40  # pixels of a face from which a tone can be told
 
 
@@ -54,7 +55,7 @@ def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray,
         (H,W,3) uint8; a copy of `picture` where there is too little skin to compare.
     """
     out = picture.copy()
-    if skin.sum() < FEWEST or painted.sum() < FEWEST:
+    if skin.sum() < FEWEST or not painted.any():
         return out
     tinted = _lab(picture[painted][None])[0]
     if sigma:
@@ -150,7 +151,7 @@ def carry_colours(synthesis: np.ndarray, warped: np.ndarray, region: np.ndarray,
 
     Where the warped garment lies, hue and what is finer than `sigma` come from it, and lightness is the mean of both: the
     generator knows the light of the photograph, the garment picture the cloth. Where the garment does not reach, the
-    generator's lightness stays and the hue goes on from the nearest cloth.
+    generator's lightness stays within SHADE of the nearest cloth's, and the hue is that of the nearest cloth.
 
     Args:
         synthesis, warped (H,W,3) float32 in [0, 255]: I-hat and W(c, theta); region (H,W) bool: the predicted garment;
@@ -177,8 +178,10 @@ def _carried(out, synthesis, warped, region, aligned, sigma):
     smooth, base = _blur(cloth, aligned, sigma), _blur(painted, aligned, sigma)
     carried = cloth.copy()
     carried[..., 0] += 0.5 * (base - smooth)[..., 0]
-    beyond = painted.copy()
-    beyond[..., 1:] = _blur(cloth, aligned, 3 * sigma)[..., 1:]
+    near = _blur(cloth, aligned, 3 * sigma)
+    beyond = near.copy()
+    # The generator may shade this cloth, but not paint another: the light ground of the garment picture, say.
+    beyond[..., 0] = np.clip(painted[..., 0], near[..., 0] - SHADE, near[..., 0] + SHADE)
     mixed = beyond * (1 - share) + carried * share
     rgb = cv2.cvtColor(mixed.astype(np.float32), cv2.COLOR_Lab2RGB)
     edge = cv2.GaussianBlur(region.astype(np.float32), (0, 0), max(0.8, sigma / 5))[..., None] * region[..., None]

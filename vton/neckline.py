@@ -15,15 +15,17 @@ KINDS = ("auto", "predicted")
 # The opening of a round neckline, an ellipse in widths between the shoulder joints: half its width, half its height, and
 # its centre above the middle of the shoulders. Its lower end lies in the pit of the neck.
 HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26
+DEEP = 0.45  # by how much a deep neckline is cut lower than a round one
 COLLAR = 0.45  # a collar is the top of the outline up to where it is wider than this share of the garment's trunk
 HIGH_COLLAR = 0.165  # one that is taller than this share of the trunk's width closes around the throat, or is a hood
 UPPER = labels.SEGMENTATION.index("upper")
 
 
-def opening(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+def opening(keypoints: np.ndarray, size: tuple[int, int], lower: float = 0.0) -> np.ndarray:
     """(H, W) bool, the throat and what a round neckline leaves bare; all False without both shoulders.
 
-    keypoints: (25, 3) in pixels of a picture of `size`.
+    keypoints: (25, 3) in pixels of a picture of `size`; lower: by how much the neckline is cut lower, in widths between
+    the shoulder joints.
     """
     if not present(keypoints)[[2, 5]].all():
         return np.zeros(size, bool)
@@ -32,9 +34,9 @@ def opening(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     across = across / unit
     down = np.array([-across[1], across[0]])
     y, x = np.mgrid[:size[0], :size[1]]
-    centre = (right + left) / 2 - ABOVE * unit * down
+    centre = (right + left) / 2 - (ABOVE - lower / 2) * unit * down
     u = ((x - centre[0]) * across[0] + (y - centre[1]) * across[1]) / (HALF_WIDTH * unit)
-    v = ((x - centre[0]) * down[0] + (y - centre[1]) * down[1]) / (HALF_HEIGHT * unit)
+    v = ((x - centre[0]) * down[0] + (y - centre[1]) * down[1]) / ((HALF_HEIGHT + lower / 2) * unit)
     return u**2 + v**2 <= 1
 
 

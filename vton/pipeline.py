@@ -468,9 +468,9 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     around it, and bare arms and a bare throat take the tone of the person's own skin."""
     arms, width = np.isin(r.segmentation, ARMS), r.options.size[1]
     # Class "background" is also the neck, and where a collar has gone there is no wall behind it.
-    under_collar = np.isin(r.parse, labels.UPPER_LIP) & neckline.opening(r.keypoints, r.options.size)
-    throat = (r.segmentation == 0) & ((r.parse == labels.NECK_LIP) | under_collar)
-    own = own_skin(r)
+    under_collar = np.isin(r.parse, labels.UPPER_LIP) & neckline.opening(r.keypoints, r.options.size, neckline.DEEP)
+    neck, own = own_skin(r, (labels.NECK_LIP,)), own_skin(r)
+    throat = (r.segmentation == 0) & ((r.parse == labels.NECK_LIP) | under_collar) & ~neck
     face = r.parse == labels.LIP.index("face")
     picture = composite.smooth(composite.smooth(r.synthesis, arms, width / 32), throat, width / 32)
     # Bare arms tell the tone of what goes on from them; else hands do, which most photographs show, or the face.
@@ -480,8 +480,10 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     else:
         picture = composite.match_skin(picture, arms, r.person, hands if hands.sum() > 5 * composite.FEWEST else face)
     picture = composite.round_limbs(picture, arms, arms | own)
-    neck = own_skin(r, (labels.NECK_LIP,))
-    picture = composite.match_skin(picture, throat, r.person, neck if neck.sum() > composite.FEWEST else face)
+    if neck.sum() > composite.FEWEST:
+        picture = composite.match_skin(picture, throat, r.person, neck, width / 24)
+    else:
+        picture = composite.match_skin(picture, throat, r.person, face)
     outside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0) == 0
     # MediaPipe's mask reaches a little beyond the outline.
     body = (r.parse > 0) | (cv2.erode(r.person_mask, np.ones((width // 24,) * 2, np.uint8)) > 0.5)

@@ -174,3 +174,13 @@ def test_a_gray_sleeve_is_no_pale_skin():
     photograph, face, arms = beside_a_face()
     photograph[face], photograph[arms] = (205, 185, 175), (170, 168, 168)
     assert not composite.like_skin(photograph, arms, face).any()
+
+
+def test_beyond_the_warped_garment_its_cloth_goes_on_and_not_the_ground_of_its_picture():
+    warped = np.full((64, 48, 3), 246, np.float32)
+    warped[24:, 8:40] = (30, 60, 130)
+    region, aligned = np.zeros((64, 48), bool), np.zeros((64, 48), bool)
+    region[12:, 8:40], aligned[24:, 8:40] = True, True
+    synthesis = np.full((64, 48, 3), 240, np.float32)  # a generator that has painted the ground instead of cloth
+    made = composite.carry_colours(synthesis, warped, region, aligned, 3).astype(int)
+    assert made[16:22, 14:34].mean((0, 1))[0] < 110 and made[16:22, 14:34].mean((0, 1))[2] > made[16:22, 14:34].mean((0, 1))[0] + 40

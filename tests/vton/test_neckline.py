@@ -28,6 +28,11 @@ def test_the_opening_lies_above_the_shoulders_and_turns_with_them(angle):
     assert found.sum() == pytest.approx(np.pi * neckline.HALF_WIDTH * neckline.HALF_HEIGHT * 60**2, rel=0.05)
 
 
+def test_a_deeper_opening_has_the_same_upper_end():
+    round_, deep = (np.nonzero(neckline.opening(joints(), SIZE, lower).any(1))[0] for lower in (0, 0.5))
+    assert abs(int(deep[0]) - int(round_[0])) <= 1 and deep[-1] - round_[-1] == pytest.approx(30, abs=1)
+
+
 def test_a_missing_shoulder_opens_nothing():
     points = joints()
     points[5] = 0
