@@ -198,11 +198,9 @@ def alignment(cross: np.ndarray, layer: int | None = None) -> list[int]:
 
 def _pass(translator: Translator, translation: Translation, hypothesis: int, sentence: int):
     """(src, tgt, labels) ids of one teacher-forced pass, each (1, .)."""
-    chosen = translation.sentences[sentence]
-    if not chosen.ids:
-        raise ValueError("This sentence holds no words, so it was copied and no attention was paid to it.")
-    config, ids = translator.model.config, chosen.ids[hypothesis]
-    rows = [chosen.source_ids], [[config.bos, *ids]], [[*ids, config.eos]]
+    found, ids = translation.chosen(sentence, hypothesis)
+    config = translator.model.config
+    rows = [found.source_ids], [[config.bos, *ids]], [[*ids, config.eos]]
     return tuple(torch.tensor(row, device=translator.device) for row in rows)
 
 

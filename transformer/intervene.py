@@ -297,18 +297,6 @@ def _size(kept: KeyValue, length: int) -> CacheSize:
     return CacheSize(*shapes, sum(h * t * d for h, t, d in shapes) * kept.key.element_size())
 
 
-def chosen(translation: Translation, sentence: int, hypothesis: int) -> tuple[Sentence, list[int]]:
-    """The sentence and the ids of one of its hypotheses. Raises `ValueError` if the model had no part in it."""
-    if not 0 <= sentence < len(translation.sentences):
-        raise ValueError(f"The text has {len(translation.sentences)} sentences; there is no number {sentence + 1}.")
-    found = translation.sentences[sentence]
-    if not found.ids:
-        raise ValueError("This sentence holds no words, so it was copied and nothing was decoded.")
-    if not 0 <= hypothesis < len(found.ids):
-        raise ValueError(f"The sentence has {len(found.ids)} translations; there is no number {hypothesis + 1}.")
-    return found, found.ids[hypothesis]
-
-
 def limit(translator: Translator, source_ids: Sequence[int]) -> int:
     """The most tokens an output may have: the source's plus 50 (section 6.1), and what the model can read."""
     return min(len(source_ids) + EXTRA_LENGTH, translator.model.config.max_length - 1)
@@ -547,7 +535,7 @@ def operate(
 
     Raises `ValueError` with one sentence if the surgery does not fit, or the sentence was copied without the model.
     """
-    found, ids = chosen(translation, sentence, hypothesis_number)
+    found, ids = translation.chosen(sentence, hypothesis_number)
     source_ids = found.source_ids
     finished = len(ids) < limit(translator, source_ids)
     old = logprob(translator, source_ids, ids, finished)

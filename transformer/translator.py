@@ -80,6 +80,17 @@ class Translation:
     sentences: list[Sentence] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what a reader should know, one sentence each
 
+    def chosen(self, sentence: int = 0, hypothesis: int = 0) -> tuple[Sentence, list[int]]:
+        """A sentence and the ids of one of its hypotheses. Raises `ValueError` if the model had no part in it."""
+        if not 0 <= sentence < len(self.sentences):
+            raise ValueError(f"The text has {len(self.sentences)} sentences; there is no number {sentence} (counted from 0).")
+        found = self.sentences[sentence]
+        if not found.ids:
+            raise ValueError("This sentence holds no words, so it was copied and nothing was decoded.")
+        if not 0 <= hypothesis < len(found.ids):
+            raise ValueError(f"The sentence has {len(found.ids)} translations; there is no number {hypothesis} (counted from 0).")
+        return found, found.ids[hypothesis]
+
 
 @dataclass
 class Attention:
@@ -419,15 +430,9 @@ class Translator:
 
         Raises `ValueError` if there is no such hypothesis or sentence, or the sentence was copied without the model.
         """
-        if not 0 <= sentence < len(translation.sentences):
-            raise ValueError(f"The text has {len(translation.sentences)} sentences; there is no number {sentence}.")
-        chosen = translation.sentences[sentence]
-        if not chosen.ids:
-            raise ValueError("This sentence holds no words, so it was copied and no attention was paid to it.")
-        if not 0 <= hypothesis < len(chosen.ids):
-            raise ValueError(f"The sentence has {len(chosen.ids)} translations; there is no number {hypothesis}.")
-        weights = self.weights(chosen.source_ids, chosen.ids[hypothesis])
+        found, ids = translation.chosen(sentence, hypothesis)
+        weights = self.weights(found.source_ids, ids)
         stack = [torch.stack(w)[:, 0].float().cpu().numpy() for w in (weights.encoder, weights.decoder, weights.cross)]
         eos, bos = self.tokenizer.pieces([self.model.config.eos, self.model.config.bos])
-        own = self.labels(chosen.ids[hypothesis], chosen.stand_ins)
-        return Attention(*stack, self.source_tokens(chosen), [*own, eos], [bos, *own])
+        own = self.labels(ids, found.stand_ins)
+        return Attention(*stack, self.source_tokens(found), [*own, eos], [bos, *own])

@@ -52,7 +52,7 @@ def identity(shown: Shown) -> tuple | None:
 
 def follow_shown(translator: Translator, shown: Shown, beam: int, alpha: float) -> Followed:
     """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
-    sentence, ids = intervene.chosen(shown.translation, shown.sentence, shown.hypothesis)
+    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
     finished = len(ids) < intervene.limit(translator, sentence.source_ids)
     names = sentence.stand_ins
     decoding = intervene.follow(translator, sentence.source_ids, ids, finished, stand_ins=names)

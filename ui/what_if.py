@@ -100,7 +100,7 @@ def surgery_lines(attention: Any, surgery: Surgery) -> list[str]:
 def force_text(services: Services, shown: Shown, text: str, beam: int, alpha: float) -> str:
     """Continue the translation that is shown from a beginning of the visitor's; returns the drawing."""
     translator = services.translator(shown.model)
-    sentence, ids = intervene.chosen(shown.translation, shown.sentence, shown.hypothesis)
+    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
     names = sentence.stand_ins
     begin = intervene.prefix_ids(translator, text or "", names)
     found = intervene.decode_from(translator, sentence.source_ids, begin, beam, float(alpha), stand_ins=names)

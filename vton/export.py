@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from importlib import import_module
 from pathlib import Path
 
-from training.checkpoint import latest_checkpoint, list_checkpoints, module_state, step_of
+from training.checkpoint import find_checkpoint, module_state, step_of
 from training.command import one_sentence
 from training.run import Run
 from training.weights import save_model
@@ -28,10 +28,7 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
     recipe_class = getattr(module, recipe_name)
     names = {f.name for f in fields(recipe_class)}
     config = module.network_config(recipe_class(**{k: v for k, v in saved.items() if k in names}))
-    checkpoints = list_checkpoints(run / "checkpoints")
-    chosen = latest_checkpoint(run / "checkpoints") if step is None else next((c for c in checkpoints if step_of(c) == step), None)
-    if chosen is None:
-        raise ValueError(f"'{run.name}' has no such checkpoint; there are: {', '.join(str(step_of(c)) for c in checkpoints) or 'none'}.")
+    chosen = find_checkpoint(run / "checkpoints", step)
     save_model(out, asdict(config), module_state(chosen, "ema"))
     return step_of(chosen)
 

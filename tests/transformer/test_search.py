@@ -220,14 +220,19 @@ def test_beam_of_one_is_greedy(model):
         assert found.candidates[0].logprob == pytest.approx(expected.candidates[0].logprob, abs=1e-4)
 
 
+def teacher_forced(model, source, candidate):
+    """The log-probability of a candidate in one pass over the whole of it, and its labels."""
+    batch = collate([(source, candidate.ids)])
+    with torch.no_grad():
+        logits = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)[0].log_softmax(-1)
+    labels = [*candidate.ids, 3] if candidate.finished else candidate.ids
+    return sum(float(logits[i, label]) for i, label in enumerate(labels)), labels
+
+
 def test_scores_are_those_of_teacher_forcing(model):
     for source, found in zip(SOURCES, run(model, SOURCES, beam=4, alpha=0.6)):
         for candidate in found.candidates:
-            batch = collate([(source, candidate.ids)])
-            with torch.no_grad():
-                logits = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)[0].log_softmax(-1)
-            labels = [*candidate.ids, 3] if candidate.finished else candidate.ids
-            expected = sum(float(logits[i, label]) for i, label in enumerate(labels))
+            expected, labels = teacher_forced(model, source, candidate)
             assert candidate.logprob == pytest.approx(expected, abs=1e-4)
             assert candidate.score == pytest.approx(expected / length_penalty(len(labels), 0.6), abs=1e-4)
 
@@ -328,12 +333,7 @@ def test_a_prefix_is_kept_and_scored_as_teacher_forcing_scores_it(model, prefix)
     assert len(found.candidates) == 3
     for candidate in found.candidates:
         assert candidate.ids[: len(prefix)] == prefix
-        batch = collate([(source, candidate.ids)])
-        with torch.no_grad():
-            logits = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)[0].log_softmax(-1)
-        labels = [*candidate.ids, 3] if candidate.finished else candidate.ids
-        expected = sum(float(logits[i, label]) for i, label in enumerate(labels))
-        assert candidate.logprob == pytest.approx(expected, abs=1e-4)
+        assert candidate.logprob == pytest.approx(teacher_forced(model, source, candidate)[0], abs=1e-4)
 
 
 @pytest.mark.parametrize("prefix", [[9], [9, 4, 17]])
