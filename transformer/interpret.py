@@ -18,11 +18,12 @@ from torch import Tensor
 from transformer.attention import KeyValue, causal_mask, key_mask, neighbourhood_mask
 from transformer.model import Gates, Transformer
 from transformer.search import TransformerDecoder, beam_search
+from transformer.tokenizer import is_language_token
 from transformer.translator import EXTRA_LENGTH, Attention, Translation, Translator
 
 KINDS = ("encoder", "decoder", "cross")  # source at source, target at earlier target, target at source
 MEAN, MAX, ROLLOUT = "mean", "max", "rollout"  # instead of the number of a head
-ENDS = ("<s>", "</s>", "<pad>")  # start, end and padding: where idle heads rest
+ENDS = ("<s>", "</s>", "<pad>")  # start, end and padding: where idle heads rest, as at a language token
 FLOATS = 8_000_000  # most attention weights of one layer, or logits, in a batched pass; more rows are done in chunks
 
 
@@ -62,16 +63,21 @@ def labels(attention: Attention, kind: str) -> tuple[list[str], list[str]]:
     return list(rows), list(columns)
 
 
+def is_end(token: str) -> bool:
+    """True for what is no part of the text: start, end, padding, and the token that asks for a language."""
+    return token in ENDS or is_language_token(token)
+
+
 def hide_ends(
     weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> tuple[np.ndarray, list[int], list[int]]:
-    """Leaves out start, end and padding, as queries and as keys, and renormalises every row over what is left.
+    """Leaves out what `is_end` says, as queries and as keys, and renormalises every row over what is left.
 
     weights (..., R, C). Returns the smaller weights and the places of the rows and columns that stay. A row that looked
     at nothing else becomes zero. Raises `ValueError` if nothing would be left.
     """
-    row_places = [place for place, token in enumerate(rows) if token not in ENDS]
-    column_places = [place for place, token in enumerate(columns) if token not in ENDS]
+    row_places = [place for place, token in enumerate(rows) if not is_end(token)]
+    column_places = [place for place, token in enumerate(columns) if not is_end(token)]
     if not row_places or not column_places:
         raise ValueError("There is nothing here but start and end of the sentence; show them again.")
     left = weights[..., row_places, :][..., column_places]
@@ -135,15 +141,15 @@ class HeadStatistics:
     previous: np.ndarray  # weight on the position before the row's own
     same: np.ndarray  # weight on the row's own position
     following: np.ndarray  # weight on the position after
-    ends: np.ndarray  # weight on start, end and padding, where idle heads rest; without labels, on the last column
+    ends: np.ndarray  # weight on what `is_end` says, where idle heads rest; without labels, on the last column
 
 
 def statistics(weights: np.ndarray, columns: Sequence[str] | None = None) -> HeadStatistics:
-    """`HeadStatistics` of weights (L, h, T, S). columns: S labels, to tell which of them are start, end and padding."""
+    """`HeadStatistics` of weights (L, h, T, S). columns: S labels, to tell which of them are no part of the text."""
     if columns is None:
         resting = np.arange(weights.shape[-1]) == weights.shape[-1] - 1
     else:
-        resting = np.array([token in ENDS for token in columns])
+        resting = np.array([is_end(token) for token in columns])
     row, column = np.arange(weights.shape[-2])[:, None], np.arange(weights.shape[-1])[None, :]
 
     def share(where: np.ndarray) -> np.ndarray:
@@ -186,14 +192,16 @@ def roles(found: HeadStatistics) -> np.ndarray:
     return out
 
 
-def alignment(cross: np.ndarray, layer: int | None = None) -> list[int]:
+def alignment(cross: np.ndarray, layer: int | None = None, columns: Sequence[str] | None = None) -> list[int]:
     """For each target row the source column it looks at most, by the mean over heads (of one layer, or of all).
 
-    cross (L, h, T, S). The last source column (eos) is left out unless it is the only one: heads rest there.
+    cross (L, h, T, S). The last source column (eos) is left out unless it is the only one: heads rest there. columns: S
+    labels, so that a language token in front is left out, too.
     """
     mean = (cross if layer is None else cross[layer : layer + 1]).mean((0, 1))
-    words = mean[:, :-1] if mean.shape[1] > 1 else mean
-    return words.argmax(1).tolist()
+    first = int(columns is not None and len(columns) > 2 and is_language_token(columns[0]))
+    words = mean[:, first:-1] if mean.shape[1] > 1 else mean
+    return (words.argmax(1) + first).tolist()
 
 
 def _pass(translator: Translator, translation: Translation, hypothesis: int, sentence: int):
@@ -293,8 +301,8 @@ def head_steps(
     query, key, value = query[0, head], kept.key[0, head], kept.value[0, head]
     scores = (query @ key.T / query.shape[-1] ** 0.5).masked_fill(~allowed[0, 0], -torch.inf)
     weights = scores.softmax(-1)
-    pieces = translator.tokenizer.pieces
-    source, target, decoder = pieces(src[0].tolist()), pieces(labels[0].tolist()), pieces(tgt[0].tolist())
+    names = translation.sentences[sentence].stand_ins
+    source, target, decoder = (translator.labels(ids[0].tolist(), names) for ids in (src, labels, tgt))
     columns = {"encoder": source, "decoder": decoder, "cross": source}[kind]
     arrays = [x.float().cpu().numpy() for x in (query, key, value, scores, weights, weights @ value)]
     return HeadSteps(*arrays, rows=source if kind == "encoder" else target, columns=columns)
@@ -465,13 +473,21 @@ class Swap:
     changes: dict[bool, np.ndarray]  # -> (W,) how far each word's encoding moved, relative to its length
 
 
+def text_of(translator: Translator, ids: Sequence[int], stand_ins: dict[str, str]) -> str:
+    """The text of some ids, with what its stand-ins stand for."""
+    text = translator.tokenizer.decode(ids)
+    for piece, word in stand_ins.items():
+        text = text.replace(piece, word)
+    return text
+
+
 def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
     """Source ids grouped to words, without eos and language token: a piece that begins with the mark of a blank opens
     one."""
     pieces = translator.tokenizer.pieces(ids)
     groups: list[list[int]] = []
     for place, (token, piece) in enumerate(zip(ids, pieces)):
-        if token == translator.model.config.eos or (place == 0 and piece.startswith("<2")):
+        if token == translator.model.config.eos or (place == 0 and is_language_token(piece)):
             continue
         if piece.startswith("▁") or not groups:
             groups.append([])
@@ -522,6 +538,7 @@ def swap_words(
         found = beam_search(
             decoder, limits, config.bos, config.eos, beam, alpha, forbidden, device=translator.device
         )
-        translations[positioned] = tuple(translator.tokenizer.decode(result.candidates[0].ids) for result in found)
-    words = [translator.tokenizer.decode(group) for group in groups]
+        best = [result.candidates[0].ids for result in found]
+        translations[positioned] = tuple(text_of(translator, ids, chosen.stand_ins) for ids in best)
+    words = [text_of(translator, group, chosen.stand_ins) for group in groups]
     return Swap(words, [words[i] for i in order], translations, changes)

@@ -22,7 +22,7 @@ from transformer.attention import (
     key_mask,
     neighbourhood_mask,
 )
-from transformer.interpret import KINDS
+from transformer.interpret import KINDS, text_of
 from transformer.model import Gates, Transformer
 from transformer.search import (
     BeamNode,
@@ -394,14 +394,6 @@ def _search(
     tree = beam_tree(result.trace, config.bos, config.eos, prefix)
     hypotheses = [hypothesis(translator, c, stand_ins) for c in result.candidates]
     return Continuation(hypotheses, result.candidates, prefix, reused, tree, ended(result), stand_ins)
-
-
-def text_of(translator: Translator, ids: Sequence[int], stand_ins: dict[str, str]) -> str:
-    """The text of an output, with what its stand-ins stand for."""
-    text = translator.tokenizer.decode(ids)
-    for piece, word in stand_ins.items():
-        text = text.replace(piece, word)
-    return text
 
 
 def hypothesis(translator: Translator, candidate: Candidate, stand_ins: dict[str, str]) -> Hypothesis:

@@ -32,6 +32,11 @@ def language_token(language: str) -> str:
     return f"<2{language}>"
 
 
+def is_language_token(piece: str) -> bool:
+    """True for the pieces that `language_token` makes."""
+    return re.fullmatch("<2[^<>]+>", piece) is not None
+
+
 class Tokenizer:
     """Text to word pieces and back. Ids 0-3 are pad, unk, bos and eos."""
 

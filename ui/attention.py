@@ -37,6 +37,15 @@ def head_title(kind: str, layer: int, head: int | str) -> str:
     return f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
 
 
+def layer_choices(kind: str, layer: int | None, *attentions: Any) -> tuple[list[tuple[str, int]], int]:
+    """What a visitor may choose as layer of one kind of attention, and the chosen one, or the last if it is not there.
+
+    An encoder may have more layers than the decoder, and of two models one may have more than the other.
+    """
+    layers = max(getattr(one, kind).shape[0] for one in attentions)
+    return [(str(n + 1), n) for n in range(layers)], layers - 1 if layer is None else min(int(layer), layers - 1)
+
+
 def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool = False) -> dict:
     """The large heat map of one choice, ready for the page."""
     found = interpret.attention_map(attention, kind, layer, head, without_ends)
@@ -102,7 +111,8 @@ def draw_reasons(
 ) -> tuple[dict, dict, str]:
     """Gradient times input and occlusion as maps like those of attention, and a line that compares the three.
 
-    report: hears how much is done, in [0, 1], and in words. Both take about as long.
+    layer: of the cross-attention they stand beside, its last one if there is no such layer. report: hears how much is
+    done, in [0, 1], and in words. Both take about as long.
     """
     translator, attention = services.translator(shown.model), shown.attention
     where = (translator, shown.translation, shown.hypothesis, shown.sentence)
@@ -121,6 +131,7 @@ def draw_reasons(
             (occluded, "Occlusion, share of each row"),
         )
     ]
+    layer = min(layer, attention.cross.shape[0] - 1)  # an encoder may have more layers than the decoder
     mean = attention.cross[layer].mean(0)
     by_gradient, by_occlusion = (interpret.agreement(mean, interpret.shares(x)) for x in (gradient, occluded))
     between = interpret.agreement(interpret.shares(gradient), interpret.shares(occluded))
@@ -274,9 +285,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         """Everything anew for the sentence that is shown."""
         if shown.attention is None:  # the note already says why
             return [gr.update(visible=False)] + [gr.skip()] * (len(outputs) - 1)
-        layers, heads = shown.attention.cross.shape[:2]
         # The last layer is shown first: there the words have found each other.
-        layer = layers - 1 if layer is None or layer >= layers else layer
+        layers, layer = layer_choices(kind, layer, shown.attention)
+        heads = shown.attention.cross.shape[1]
         head = head if isinstance(head, str) or head < heads else "mean"
         try:
             drawn = drawing(shown, kind, layer, head, look, ends, stretched, least)
@@ -287,7 +298,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             thumbs = draw_thumbnails(shown.attention, kind)
         return [
             gr.update(visible=True),
-            gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
+            gr.update(choices=layers, value=layer),
             gr.update(choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=head),
             ends,
             *drawn,

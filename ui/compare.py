@@ -12,7 +12,7 @@ import gradio as gr
 from transformer import interpret
 from transformer.intervene import word_difference
 from ui import decoding_figures, messages
-from ui.attention import KIND_LABELS, draw_map, heat
+from ui.attention import KIND_LABELS, draw_map, heat, layer_choices
 from ui.languages import pair_choices
 from ui.services import Services
 from ui.shown import STATE_SECONDS, Shown, on_view
@@ -156,19 +156,22 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         model = shown.model or services.translation_model
         try:
             pairs = pair_choices(services, model)
+            pair = shown.pair if shown.pair in [key for _, key in pairs] else pairs[0][1]
         except Exception as error:  # the sentence that is shown has been translated by it, so this is rare
             raise gr.Error(messages.sentence(error), print_exception=False) from error
         if any(text and text.strip() for text in texts):
             return [gr.skip()] * 2 + [choices] * 2 + [gr.skip()] * 2
         chosen = gr.update(choices=services.translators(), value=model)
-        return [sentence, sentence, chosen, chosen] + [gr.update(choices=pairs, value=pairs[0][1])] * 2
+        return [sentence, sentence, chosen, chosen] + [gr.update(choices=pairs, value=pair)] * 2
 
-    def offer_pairs(model):
+    def offer_pairs(model, pair):
+        """The language pairs of another model; the chosen one stays if the model has it."""
         try:
             choices = pair_choices(services, model)
         except Exception as error:
             return gr.skip(), messages.alert(messages.sentence(error))
-        return gr.update(choices=choices, value=choices[0][1]), ""
+        kept = pair if pair in [key for _, key in choices] else choices[0][1]
+        return gr.update(choices=choices, value=kept), ""
 
     def run(kind, layer, head, *values):
         values = [dict(zip(SETTINGS, values[: len(SETTINGS)])), dict(zip(SETTINGS, values[len(SETTINGS) :]))]
@@ -179,15 +182,14 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         shown = [one.attention for one in (left, right) if one.attention is not None]
         if not shown:
             return (left, right), describe(left, right), gr.update(visible=False), *[gr.skip()] * 4
-        layers = max(getattr(one, kind).shape[0] for one in shown)
+        layers, layer = layer_choices(kind, layer, *shown)
         heads = max(one.cross.shape[1] for one in shown)
-        layer = layers - 1 if layer is None else min(int(layer), layers - 1)
         head = MEAN if head is None else min(int(head), heads - 1)
         return (
             (left, right),
             describe(left, right),
             gr.update(visible=True),
-            gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
+            gr.update(choices=layers, value=layer),
             gr.update(choices=[("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)], value=head),
             *[draw_side(one, kind, layer, head) for one in (left, right)],
         )
@@ -196,6 +198,13 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         if sides is None:
             return gr.skip(), gr.skip()
         return tuple(draw_side(one, kind, layer, head) for one in sides)
+
+    def choose_kind(sides, kind, layer, head):
+        shown = [one.attention for one in sides or () if one.attention is not None]
+        if not shown:
+            return [gr.skip()] * 3
+        layers, layer = layer_choices(kind, layer, *shown)
+        return gr.update(choices=layers, value=layer), *choose(sides, kind, layer, head)
 
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     a, b = view.A, view.B
@@ -211,7 +220,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     for side in SIDES:
         own = getattr(view, side)
         own.model.input(
-            offer_pairs, own.model, [own.pair, view.result], api_name=f"compare_pairs_{side.lower()}",
+            offer_pairs, [own.model, own.pair], [own.pair, view.result], api_name=f"compare_pairs_{side.lower()}",
             concurrency_id="device", show_progress="hidden", api_visibility="private",
         )  # fmt: skip
     look = [view.kind, view.layer, view.head]
@@ -224,8 +233,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         concurrency_id="device",
         api_visibility="private",
     )
+    view.kind.input(choose_kind, [view.sides, *look], [view.layer, *maps], api_name="compare_kind", **quiet)
     gr.on(
-        [view.kind.input, view.layer.input, view.head.input],
+        [view.layer.input, view.head.input],
         choose,
         [view.sides, *look],
         maps,

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 
 from transformer.interpret import QuerySteps
+from transformer.tokenizer import is_language_token
 
 
 def script_json(value: object) -> str:
@@ -154,12 +155,14 @@ def thumbnails(maps: np.ndarray, most: int = 64) -> dict:
 def merge_words(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
     """Word pieces put together to words: the words, and for each piece the number of its word.
 
-    A piece that starts with ▁ opens a word; </s> stays a word of its own, as it is none of the text.
+    A piece that starts with ▁ opens a word; </s> and a language token in front stay words of their own, as they are
+    none of the text.
     """
     words: list[str] = []
     places = []
-    for token in tokens:
-        if token.startswith("▁") or token == "</s>" or not words:
+    for number, token in enumerate(tokens):
+        first = number == 0 or (number == 1 and is_language_token(tokens[0]))
+        if first or token.startswith("▁") or token == "</s>":
             words.append("")
         words[-1] += token.removeprefix("▁")
         places.append(len(words) - 1)
@@ -169,16 +172,17 @@ def merge_words(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
 def word_links(source_tokens: Sequence[str], target_tokens: Sequence[str], columns: Sequence[int]) -> dict:
     """Which words belong together, for `static/words.js`.
 
-    source_tokens, target_tokens: word pieces, both ending with </s>, which is left out; columns: for every target piece
-    the source piece it is aligned with. Returns a JSON value with the words of both sides and the linked pairs
-    (source word, target word).
+    source_tokens, target_tokens: word pieces, both ending with </s>, which is left out, as is a language token in
+    front of the source; columns: for every target piece the source piece it is aligned with. Returns a JSON value with
+    the words of both sides and the linked pairs (source word, target word).
     """
     source, source_places = merge_words(source_tokens)
     target, target_places = merge_words(target_tokens)
     pairs = {(source_places[column], target_places[row]) for row, column in enumerate(columns)}
     ends = (len(source) - 1, len(target) - 1)
-    links = sorted([s, t] for s, t in pairs if s != ends[0] and t != ends[1])
-    return {"source": source[:-1], "target": target[:-1], "links": links}
+    first = int(is_language_token(source_tokens[0]))
+    links = sorted([s - first, t] for s, t in pairs if first <= s != ends[0] and t != ends[1])
+    return {"source": source[first:-1], "target": target[:-1], "links": links}
 
 
 def legend(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) -> str:

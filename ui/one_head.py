@@ -11,7 +11,7 @@ import gradio as gr
 from transformer import interpret
 from transformer.intervene import word_difference
 from ui import decoding_figures, figures, messages, theme
-from ui.attention import KIND_LABELS, head_title
+from ui.attention import KIND_LABELS, head_title, layer_choices
 from ui.services import Services
 from ui.shown import Shown, on_view
 
@@ -146,8 +146,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         return [gr.skip()] * 4 + [None, messages.alert(sentence)] + [gr.skip()] * 3 + [""]
 
     def everything(shown, kind, layer, head, row, scale, mask):
-        layers, heads = shown.attention.cross.shape[:2]
-        layer = layers - 1 if layer is None or layer >= layers else layer
+        layers, layer = layer_choices(kind, layer, shown.attention)
+        heads = shown.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
         queries = tokens_of(shown.attention, kind)
         row = row if row < len(queries) else 0
@@ -155,11 +155,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         translator = services.translator(shown.model)
         chosen = shown.translation.sentences[shown.sentence]
         groups = interpret.source_words(translator, chosen.source_ids)
-        words = [(f"{n + 1} · {translator.tokenizer.decode(group)}", n) for n, group in enumerate(groups)]
+        texts = [interpret.text_of(translator, group, chosen.stand_ins) for group in groups]
+        words = [(f"{n + 1} · {text}", n) for n, text in enumerate(texts)]
         first, second = min(1, len(words) - 1), len(words) - 1
         return [
             kind,
-            gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
+            gr.update(choices=layers, value=layer),
             gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
             gr.update(choices=queries, value=row),
             drawn,
@@ -172,10 +173,12 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     def choose_kind(shown, kind, layer, head, row, scale, mask):
         if shown.attention is None:
-            return gr.skip(), gr.skip(), gr.skip()
+            return [gr.skip()] * 4
+        layers, layer = layer_choices(kind, layer, shown.attention)
         queries = tokens_of(shown.attention, kind)
         row = row if row is not None and row < len(queries) else 0
-        return gr.update(choices=queries, value=row), *steps(shown, kind, layer, head, row, scale, mask)
+        drawn = steps(shown, kind, layer, head, row, scale, mask)
+        return gr.update(choices=layers, value=layer), gr.update(choices=queries, value=row), *drawn
 
     def swap(shown, first, second):
         if shown.attention is None:
@@ -195,7 +198,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     looked_at = [tab.shown, tab.attention.kind, tab.attention.layer, tab.attention.head, tab.query, *switches]
     on_view(tab, "one_head", refresh, looked_at, outputs, "one_head", concurrency_id="device")
     own = [tab.shown, view.kind, view.layer, view.head, view.query, *switches]
-    view.kind.input(choose_kind, own, [view.query, view.steps, view.note], api_name="one_kind", **device)
+    chosen = [view.layer, view.query, view.steps, view.note]
+    view.kind.input(choose_kind, own, chosen, api_name="one_kind", **device)
     for name in ("layer", "head", "query", "scale", "mask"):
         getattr(view, name).input(
             steps, own, [view.steps, view.note], api_name=f"one_{name}", trigger_mode="always_last", **device

@@ -11,7 +11,7 @@ import gradio as gr
 
 from transformer import interpret
 from ui import exports, figures, messages
-from ui.attention import KEYS, QUERIES, head_title
+from ui.attention import KEYS, QUERIES, head_title, layer_choices
 from ui.services import Services
 from ui.shown import Shown, on_view
 
@@ -61,7 +61,7 @@ def save(shown: Shown, settings: dict[str, Any], formats: list[str], folder: Pat
     links = figures.word_links(
         attention.source_tokens,
         attention.target_tokens,
-        interpret.alignment(attention.cross, attention.cross.shape[0] - 1),
+        interpret.alignment(attention.cross, attention.cross.shape[0] - 1, attention.source_tokens),
     )
     make = {
         "png": lambda: exports.png(*picture),
@@ -106,8 +106,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     view, looked_at = tab.save, tab.attention
 
     def settings(shown, kind, layer, head, ends, threshold, stretch, look):
-        layers, heads = shown.attention.cross.shape[:2]
-        layer = layers - 1 if layer is None else min(int(layer), layers - 1)  # of another model, perhaps
+        heads = shown.attention.cross.shape[1]
+        layer = layer_choices(kind, layer, shown.attention)[1]  # it may be of another model
         head = min(head, heads - 1) if isinstance(head, int) else head
         return {
             "kind": kind,

@@ -25,6 +25,7 @@ class Shown:
     attention: Any = None
     changes: dict[str, np.ndarray] | None = None  # of the log-probability without each head, if asked for
     model: str | None = None  # key of the model that made the translation, as `services.translator` takes it
+    pair: str | None = None  # its languages, for example "en-de"
 
 
 def on_view(

@@ -13,6 +13,7 @@ import numpy as np
 
 from transformer import interpret
 from ui import messages, theme
+from ui.attention import layer_choices
 from ui.services import Services
 from ui.shown import Refresh, Shown
 
@@ -64,8 +65,7 @@ def stops(shown: Shown) -> list[Stop]:
         raise ValueError("Translate a sentence with words first; the tour is about your own sentence.")
     chosen = shown.translation.sentences[shown.sentence]
     hypothesis = chosen.hypotheses[shown.hypothesis]
-    layers, heads = attention.cross.shape[:2]
-    last = layers - 1
+    (layers, heads), last = attention.encoder.shape[:2], attention.cross.shape[0] - 1
     pieces = " ".join(f"<code>{escape(token)}</code>" for token in attention.source_tokens[:24])
     encoder = interpret.statistics(attention.encoder, attention.source_tokens)
     cross = interpret.statistics(attention.cross, attention.source_tokens)
@@ -96,9 +96,9 @@ def stops(shown: Shown) -> list[Stop]:
         ),
         Stop(
             "Heads divide the work",
-            f"{layers} layers with {heads} heads each look at the same words in different ways. The sharpest one "
-            f"here is head {sharp[1] + 1} of layer {sharp[0] + 1}: it {escape(role)}. The table “What each head does” "
-            "lists all.",
+            f"In the encoder {layers} layers with {heads} heads each look at the same words in different ways. The "
+            f"sharpest one here is head {sharp[1] + 1} of layer {sharp[0] + 1}: it {escape(role)}. The table “What "
+            "each head does” lists all.",
             kind="encoder",
             layer=sharp[0],
             head=sharp[1],
@@ -143,9 +143,9 @@ def stops(shown: Shown) -> list[Stop]:
         ),
         Stop(
             "Heads that rest",
-            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves the largest share on the end of "
-            f"the sentence, {float(cross.ends[resting]):.0%}: a place to look at when there is nothing to say. “Hide "
-            "start and end” leaves it out and normalises the rows again.",
+            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves the largest share on start and "
+            f"end of the sentence, {float(cross.ends[resting]):.0%}: places to look at when there is nothing to say. "
+            "“Hide start and end” leaves them out and normalises the rows again.",
             layer=resting[0],
             head=resting[1],
         ),
@@ -203,6 +203,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             return CLOSED, gr.update(visible=False), gr.update(visible=True), alert, *[gr.skip()] * 10
         at = min(max(at, 0), len(found) - 1)
         stop = found[at]
+        layers, layer = layer_choices(stop.kind, stop.layer, shown.attention)
         return (
             at,
             gr.update(visible=True),
@@ -211,7 +212,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(selected=stop.view),
             stop.view,
             stop.kind,
-            stop.layer,
+            gr.update(choices=layers, value=layer),
             stop.head,
             stop.look,
             stop.without_ends,

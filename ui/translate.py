@@ -99,7 +99,8 @@ def linked_words(services: Services, shown: Shown) -> list[dict]:
             copied = not sentences[number].ids
             attention = None if copied else services.translator(shown.model).attend(shown.translation, sentence=number)
         if attention is not None:
-            columns = interpret.alignment(attention.cross, attention.cross.shape[0] - 1)
+            last = attention.cross.shape[0] - 1
+            columns = interpret.alignment(attention.cross, last, attention.source_tokens)
             found.append(figures.word_links(attention.source_tokens, attention.target_tokens, columns))
     return found
 
@@ -270,7 +271,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         return (
             translation.text,
             messages.status(note) + messages.notes(translation.notes),
-            Shown(translation, model=model),
+            Shown(translation, model=model, pair=pair),
             gr.update(visible=True),
             hypothesis_rows(sentences[0]),
             gr.update(choices=choices, value=0, visible=len(sentences) > 1),

@@ -1,0 +1,147 @@
+"""A model whose encoder has more layers than its decoder, with several languages and pieces that it copies: every view
+offers the layers that are there, and no special piece is taken for a word."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from transformer import interpret
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
+from transformer.tokenizer import Tokenizer
+from transformer.translator import Translator
+from ui import attention, figures, one_head, page, save, tour, translate
+from ui.compare import Side
+from ui.services import Services
+from ui.shown import Shown
+
+TEXT, ADDRESS = "ab cad anna@example.com bad", "anna@example.com"
+PAIRS = [("en", "de"), ("de", "en")]
+
+
+@pytest.fixture(scope="module")
+def services():
+    words = "ab ba abc cab bac acb cba dad add bad dab cad"
+    tokenizer = Tokenizer.train([words] * 40, 50, ["en", "de"], stand_ins=True)
+    config = TransformerConfig(
+        vocab_size=len(tokenizer), encoder_layers=4, decoder_layers=2, d_model=16, d_ff=32, heads=2, max_length=128
+    )
+    torch.manual_seed(0)
+    translator = Translator(Transformer(config).eval(), tokenizer, PAIRS, language_tokens=True)
+    made = Services()
+    made.translator = lambda key=None: translator
+    return made
+
+
+@pytest.fixture(scope="module")
+def shown(services):
+    translation = services.translator().translate(TEXT, "de", "en", beam=2, max_length=6)
+    return Shown(translation, attention=services.translator().attend(translation), pair="de-en")
+
+
+@pytest.fixture(scope="module")
+def events(services):
+    return {f.api_name: f.fn for f in page.build(services).fns.values()}
+
+
+def numbers(update):
+    return [value for _, value in update["choices"]]
+
+
+def test_a_layer_is_chosen_among_those_of_its_kind(shown):
+    found = shown.attention
+    assert (found.encoder.shape[0], found.decoder.shape[0], found.cross.shape[0]) == (4, 2, 2)
+    assert attention.layer_choices("encoder", 3, found) == ([("1", 0), ("2", 1), ("3", 2), ("4", 3)], 3)
+    assert attention.layer_choices("cross", 3, found) == ([("1", 0), ("2", 1)], 1)
+    assert attention.layer_choices("encoder", None, found)[1] == 3
+
+
+def test_the_attention_view_offers_every_layer_of_the_encoder(events, shown):
+    _, layer, _, _, drawn, *_ = events["choose_kind"](shown, "encoder", 3, 1, "map", False, False, 0)
+    assert numbers(layer) == [0, 1, 2, 3] and layer["value"] == 3
+    assert drawn["value"]["title"] == "Encoder attention, layer 4, head 2"
+    _, layer, _, _, drawn, *_ = events["choose_kind"](shown, "cross", 3, 1, "map", False, False, 0)
+    assert numbers(layer) == [0, 1] and drawn["value"]["title"] == "Cross attention, layer 2, head 2"
+
+
+def test_one_head_offers_every_layer_of_the_encoder(events, shown):
+    layer, query, drawn, note = events["one_kind"](shown, "encoder", 3, 0, 2, True, True)
+    assert numbers(layer) == [0, 1, 2, 3] and layer["value"] == 3 and note == ""
+    assert len(query["choices"]) == len(shown.attention.source_tokens)
+    assert drawn["title"].startswith("Encoder attention, layer 4, head 1")
+    layer, _, drawn, note = events["one_kind"](shown, "decoder", 3, 0, 0, True, True)
+    assert numbers(layer) == [0, 1] and layer["value"] == 1 and note == ""
+    assert drawn["title"].startswith("Decoder attention, layer 2, head 1")
+
+
+def test_what_is_saved_is_what_was_looked_at(events, shown, services, tmp_path):
+    text, *_ = events["open_save"](shown, "encoder", 3, 1, False, 0, False, "map")
+    assert "Encoder attention, layer 4, head 2" in text
+    settings = {"kind": "encoder", "layer": 4, "head": 2, "without_ends": False, "threshold": 0.0, "stretch": False,
+                "look": "map", "model": "small"}  # fmt: skip
+    files = {file.suffix: file for file in save.save(shown, settings, list(save.FORMATS), tmp_path)}
+    value = json.loads(files[".json"].read_text(encoding="utf-8"))
+    assert value["layers"] == {"encoder": [1, 2, 3, 4], "decoder": [1, 2], "cross": [1, 2]}
+    np.testing.assert_array_equal(np.array(value["map"]["weights"], np.float32), shown.attention.encoder[3, 1])
+    assert len(files) == len(save.FORMATS)
+
+
+def test_compare_offers_the_layers_of_the_kind_that_is_shown(events, shown):
+    side = Side(shown.translation, shown.attention, 0.1, "en")
+    layer, first, second = events["compare_kind"]((side, side), "encoder", 3, 1)
+    assert numbers(layer) == [0, 1, 2, 3] and layer["value"] == 3
+    assert first["title"] == second["title"] == "Encoder attention, layer 4, head 2"
+    copied = Side(shown.translation, None, 0.1, "en")
+    layer, first, second = events["compare_kind"]((side, copied), "cross", 3, 1)
+    assert numbers(layer) == [0, 1] and first["title"] == "Cross attention, layer 2, head 2" and second is None
+
+
+def test_compare_begins_with_the_languages_that_are_shown(events, shown):
+    *_, first, second = events["open_compare"](shown, "", "")
+    assert first["value"] == second["value"] == "de-en"
+    assert events["compare_pairs_a"]("another", "de-en")[0]["value"] == "de-en"
+    assert events["compare_pairs_a"]("another", "fr-en")[0]["value"] == "en-de"
+
+
+def test_the_tour_shows_the_layer_that_it_speaks_of(events, shown):
+    sharp = tour.stops(shown)[2]
+    assert sharp.kind == "encoder" and "In the encoder 4 layers with 2 heads each" in sharp.text
+    for number, stop in enumerate(tour.stops(shown)):
+        _, _, _, _, _, _, kind, layer, head, *_ = events["tour_next"](shown, number - 1)
+        assert kind == stop.kind and layer["value"] == stop.layer and head == stop.head
+        assert len(layer["choices"]) == getattr(shown.attention, kind).shape[0]
+        assert "&lt;2" not in stop.text or number == 0  # among the pieces that are read, but in no pair of words
+
+
+def test_reasons_stand_beside_the_last_layer_if_the_encoder_s_is_deeper(services, shown):
+    assert "attention (layer 2, " in attention.draw_reasons(services, shown, 3)[2]
+
+
+def test_neither_language_nor_stand_in_is_a_word(services, shown):
+    found = shown.attention
+    assert found.source_tokens[0] == "<2en>" and ADDRESS in found.source_tokens
+    (words,) = translate.linked_words(services, shown)
+    assert words["source"] == TEXT.split()
+    assert all(0 <= s < 4 and t < len(words["target"]) for s, t in words["links"]) and words["links"]
+    steps = interpret.head_steps(services.translator(), shown.translation, "encoder", 3, 0)
+    assert steps.rows == steps.columns == found.source_tokens
+    assert [name for name, _ in one_head.tokens_of(found, "encoder")] == [
+        f"{n + 1} · {token}" for n, token in enumerate(found.source_tokens)
+    ]
+    swap = interpret.swap_words(services.translator(), shown.translation, 0, 2)
+    assert swap.words == TEXT.split() and swap.swapped == [ADDRESS, "cad", "ab", "bad"]
+    value = attention.draw_map(found, "encoder", 0, 0, without_ends=True)
+    assert value["rows"] == value["columns"] == found.source_tokens[1:-1]
+    rests = interpret.statistics(found.encoder, found.source_tokens).ends
+    np.testing.assert_allclose(rests, found.encoder[..., [0, -1]].sum(-1).mean(-1), rtol=1e-5)
+
+
+def test_links_count_words_without_the_language():
+    source, target = ["<2de>", "▁a", "▁bi", "cycle", "</s>"], ["▁ein", "▁Rad", "</s>"]
+    value = figures.word_links(source, target, [1, 3, 0])
+    assert value == {"source": ["a", "bicycle"], "target": ["ein", "Rad"], "links": [[0, 0], [1, 1]]}
+    assert figures.word_links(source, target, [0, 2, 1])["links"] == [[1, 1]]  # the language is nobody's partner
+    cross = np.array([[[[0.6, 0.3, 0.0, 0.0, 0.1], [0.4, 0.1, 0.2, 0.3, 0.0]]]], dtype=np.float32)
+    assert interpret.alignment(cross) == [0, 0] and interpret.alignment(cross, columns=source) == [1, 3]
