@@ -10,6 +10,7 @@ import torch
 from transformer import Translator
 from transformer.data import collate
 from transformer.evaluate import directions, evaluate, main, perplexity, remarks, text_scores
+from transformer.translate import DEFAULT_MODEL
 
 PAIRS = [
     ("A man is riding a bicycle.", "Ein Mann fährt auf einem Fahrrad."),
@@ -75,9 +76,16 @@ def test_the_command_prints_json_and_writes_the_outputs(tmp_path, capsys):
         file.write("en\tde\n" + "".join(f"{s}\t{t}\n" for s, t in PAIRS))
     out = tmp_path / "out.txt"
     argv = ["--data", str(tmp_path / "test.tsv.gz"), "--beam", "1", "--limit", "3", "--device", "cpu", "--output", str(out)]
-    assert main(argv) == 0
+    assert main(["--model", "multi30k-en-de", *argv]) == 0
     scores = json.loads(capsys.readouterr().out)
     assert scores["sentences"] == 3 and 0 < scores["bleu"] <= 100
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 3
+    assert main(argv) == 0  # the default model, in each of its directions that the table has
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    both = [("en", "de"), ("de", "en")]
+    pairs = Translator.from_pretrained(DEFAULT_MODEL).pairs
+    assert [(one["source"], one["target"]) for one in found] == [pair for pair in pairs if pair in both]
+    assert all((one["model"], one["sentences"]) == (DEFAULT_MODEL, 3) and 0 < one["bleu"] < 100.001 for one in found)
     assert len(out.read_text(encoding="utf-8").splitlines()) == 3
     assert main(["--data", str(tmp_path / "no.tsv")]) == 2 and "no.tsv" in capsys.readouterr().err
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from training.assets import model_dir
 from transformer import Translator
 from transformer.tokenizer import Tokenizer
-from transformer.translate import main
+from transformer.translate import DEFAULT_MODEL, main
 from transformer.translator import has_letters, split_sentences
 
 
@@ -203,9 +203,12 @@ def test_every_weight_counts(translator):
 
 
 def test_the_command_prints_only_the_translation(translator, capsys):
-    assert main(["A man is riding a bicycle."]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == translator.translate("A man is riding a bicycle.").text + "\n"
+    sentence = "A man is riding a bicycle."
+    assert main(["--model", "multi30k-en-de", sentence]) == 0
+    assert capsys.readouterr().out == translator.translate(sentence).text + "\n"
+    assert main([sentence]) == 0  # the default model, from English to German
+    default = Translator.from_pretrained(DEFAULT_MODEL)
+    assert capsys.readouterr().out == default.translate(sentence, "en", "de").text + "\n"
     assert main([""]) == 2 and "enter some text" in capsys.readouterr().err
     assert main(["--model", "nothing", "A dog."]) == 2 and "multi30k-en-de" in capsys.readouterr().err
     assert main(["--n-best", "2", "A dog."]) == 0 and capsys.readouterr().out.count("\t") == 2

@@ -39,7 +39,7 @@ def drawn():
 
 @pytest.fixture(scope="module")
 def services():
-    return Services()
+    return Services(translation_model="multi30k-en-de")
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ MARKUP = "A man <img src=x onerror=alert(1)> <b>rides</b>."
 
 @pytest.fixture(scope="module")
 def services():
-    return Services()
+    return Services(translation_model="multi30k-en-de")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_trace_endpoint_tells_everything(services, translator):
     assert {node["state"] for node in told["tree"]} == {"beam", "finished", "pruned"}
     assert "cross" not in decoding.trace_text(services, TEXT, "en-de", 1, 0.6, "", 0)["steps"][0]
     good = dict(text=TEXT, pair="en-de", beam=2, alpha=0.6, model="", layer=0)
-    for bad in (dict(text=""), dict(layer=9), dict(model="no such model"), dict(pair="de-en")):
+    for bad in (dict(text=""), dict(layer=9), dict(model="no such model"), dict(pair="ko-en")):
         with pytest.raises(ValueError):
             decoding.trace_text(services, **{**good, **bad})
 

@@ -26,7 +26,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def shown():
-    services = Services()
+    services = Services(translation_model="multi30k-en-de")
     translation = translate.translate_text(services, f"A man {MARKUP} rides, =1+1 & more.", "en-de", 4, 0.6, 2)
     return Shown(translation, attention=services.translator().attend(translation))
 

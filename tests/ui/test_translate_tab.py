@@ -1,7 +1,7 @@
 import pytest
 
 from ui import languages, translate
-from ui.services import Services
+from ui.services import Services, shipped_pairs
 from ui.shown import Shown
 
 
@@ -48,17 +48,39 @@ def test_an_unknown_model_is_one_sentence():
 
 
 def test_pairs_are_offered_in_words():
-    services = Services()
+    services = Services(translation_model="multi30k-en-de")
     assert languages.pair_choices(services, None) == [("English → German", "en-de")]
     assert ("English → French", "en-fr") in languages.pair_choices(services, None, others=True)
 
 
-def test_languages_bring_a_model_that_has_them():
+def test_the_default_model_offers_its_pairs_and_nothing_twice():
     services = Services()
-    assert languages.model_for(services, "en-de", None) is None
+    own = [(languages.pair_label(*pair), "-".join(pair)) for pair in services.translator().pairs]
+    assert languages.pair_choices(services, None) == own and own[0] == ("English → German", "en-de")
+    every = [key for _, key in languages.pair_choices(services, None, others=True)]
+    assert len(set(every)) == len(every) and {"en-de", "en-fr"} <= set(every)
+
+
+def test_languages_bring_a_model_that_has_them(monkeypatch):
+    captions = {"multi30k-en-de": [("en", "de")], "multi30k-en-fr": [("en", "fr")]}
+    assert captions.items() <= shipped_pairs().items()
+    services = Services(translation_model="multi30k-en-de")
+    for model in (None, "multi30k-en-de"):  # of several models that have the languages, the chosen one stays
+        assert languages.model_for(services, "en-de", model) == model
+    other = languages.model_for(services, "en-fr", "multi30k-en-de")
+    assert ("en", "fr") in services.pairs(other) and other != "multi30k-en-de"
+    with pytest.raises(ValueError, match="No model here translates Korean → English"):
+        languages.model_for(services, "ko-en", None)
+    monkeypatch.setattr(languages, "shipped_pairs", lambda: captions)
     assert languages.model_for(services, "en-fr", "multi30k-en-de") == "multi30k-en-fr"
     with pytest.raises(ValueError, match="No model here translates German → English"):
         languages.model_for(services, "de-en", None)
+
+
+def test_every_pair_of_the_default_model_stays_with_it():
+    services = Services()
+    for source, target in services.pairs():
+        assert languages.model_for(services, f"{source}-{target}", None) is None
 
 
 def test_the_words_of_every_sentence_find_their_partners(monkeypatch):
