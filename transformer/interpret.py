@@ -20,6 +20,7 @@ from transformer.model import Gates, Transformer
 from transformer.search import TransformerDecoder, beam_search
 from transformer.tokenizer import is_language_token
 from transformer.translator import EXTRA_LENGTH, Attention, Translation, Translator
+from transformer.verbatim import word_numbers
 
 KINDS = ("encoder", "decoder", "cross")  # source at source, target at earlier target, target at source
 MEAN, MAX, ROLLOUT = "mean", "max", "rollout"  # instead of the number of a head
@@ -122,10 +123,15 @@ def attention_map(
 
 
 def strongest(shown: AttentionMap, apart: bool = False) -> tuple[int, int]:
-    """(row, column) of the largest weight of a map. apart: none of a token at its own place, if there is any other."""
+    """(row, column) of the largest weight of a map.
+
+    apart: of a map of the encoder, none within one word, and in a sentence of one word none of a token at its own
+    place, if there is any other.
+    """
     weights = shown.weights
     if apart and weights.shape[1] > 1:
-        own = np.equal.outer(shown.row_places, shown.column_places)
+        own = np.equal.outer(word_numbers(shown.rows), word_numbers(shown.columns))
+        own = np.equal.outer(shown.row_places, shown.column_places) if own.all() else own
         weights = np.where(own, -1.0, weights)
     row, column = np.unravel_index(weights.argmax(), weights.shape)
     return int(row), int(column)

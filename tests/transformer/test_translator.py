@@ -214,6 +214,13 @@ def test_the_command_prints_only_the_translation(translator, capsys):
     assert main(["--n-best", "2", "A dog."]) == 0 and capsys.readouterr().out.count("\t") == 2
 
 
+def test_the_command_takes_one_language_of_a_pair_of_the_default_model(capsys):
+    pairs = Translator.from_pretrained(DEFAULT_MODEL).pairs
+    for option, language in {("--source", source) for source, _ in pairs} | {("--target", target) for _, target in pairs}:
+        assert main([option, language, "A man."]) == 0 and capsys.readouterr().out.strip(), (option, language)
+    assert main(["--source", "xx", "A man."]) == 2 and "does not translate xx to" in capsys.readouterr().err
+
+
 def test_the_command_runs_as_a_module_and_reads_standard_input():
     command = [sys.executable, "-m", "transformer.translate"]
     done = subprocess.run(command, input="A dog runs.\nA girl smiles.", capture_output=True, text=True)
