@@ -424,6 +424,7 @@ def test_cancel_stops_the_run_and_keeps_the_inputs(visit):
         page.click("#cancel-button")
         page.locator("#tryon-status", has_text="Cancelled").wait_for()
         run(page)
+        page.wait_for_function("document.querySelectorAll('#stages .stage.done').length === 10", timeout=120_000)
 
 
 def test_two_visitors_never_see_each_other_s_pictures(visit):
