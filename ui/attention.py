@@ -279,7 +279,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     def small(shown, kind, layer, head, stretched, **value):
         """Update of the thumbnails."""
         one = [layer, head if isinstance(head, int) else -1]
-        return gr.update(selected=one, stretch=stretched, change=head_changes(shown, kind), **value)
+        # An empty list takes the numbers of the sentence before away; None would leave them where they are.
+        return gr.update(selected=one, stretch=stretched, change=head_changes(shown, kind) or [], **value)
 
     def refresh(shown, kind, layer, head, look, ends, stretched, least):
         """Everything anew for the sentence that is shown."""

@@ -164,13 +164,14 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         chosen = gr.update(choices=services.translators(), value=model)
         return [sentence, sentence, chosen, chosen] + [gr.update(choices=pairs, value=pair)] * 2
 
-    def offer_pairs(model, pair):
-        """The language pairs of another model; the chosen one stays if the model has it."""
+    def offer_pairs(model, shown):
+        """The language pairs of another model; those of the translation above, if the model has them."""
+        # Not the pair that stands there: a choice is told twice, and by then the pair is none of the choices any more.
         try:
             choices = pair_choices(services, model)
         except Exception as error:
             return gr.skip(), messages.alert(messages.sentence(error))
-        kept = pair if pair in [key for _, key in choices] else choices[0][1]
+        kept = shown.pair if shown.pair in [key for _, key in choices] else choices[0][1]
         return gr.update(choices=choices, value=kept), ""
 
     def run(kind, layer, head, *values):
@@ -220,7 +221,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     for side in SIDES:
         own = getattr(view, side)
         own.model.input(
-            offer_pairs, [own.model, own.pair], [own.pair, view.result], api_name=f"compare_pairs_{side.lower()}",
+            offer_pairs, [own.model, tab.shown], [own.pair, view.result], api_name=f"compare_pairs_{side.lower()}",
             concurrency_id="device", show_progress="hidden", api_visibility="private",
         )  # fmt: skip
     look = [view.kind, view.layer, view.head]

@@ -313,7 +313,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
 
     def offer_models():
         """The models that are there now, and the language pairs of the default one, which gets it ready, too."""
-        models = gr.update(choices=services.translators(), value=services.translation_model)
+        models = gr.update(choices=services.translators())  # a visitor may have chosen one by now
         try:
             choices = pair_choices(services, None, others=True)
         except Exception as error:

@@ -238,7 +238,8 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
             gr.update(visible=True),
             " ".join(words[:2]),
             "",
-            gr.update(value={"layers": layers, "heads": heads}, off=switch_state(surgery), changes=None),
+            # No changes at all take the numbers of the sentence before away; None would leave them where they are.
+            gr.update(value={"layers": layers, "heads": heads}, off=switch_state(surgery), changes={}),
             "",
             "cross",
             gr.update(choices=[(str(n + 1), n) for n in range(layers["cross"])], value=last),

@@ -40,8 +40,10 @@ function draw() {
         button.type = 'button';
         button.dataset.key = name;
         let about = `${kind}, layer ${layer + 1}, head ${head + 1}`;
-        if (changes) {
-          const change = changes[kind][layer][head], part = change / most;
+        // The properties of an update come one after the other, so the changes may still be those of another model.
+        const change = changes?.[kind]?.[layer]?.[head];
+        if (change !== undefined) {
+          const part = change / most;
           button.textContent = (change > 0 ? '+' : change < 0 ? '−' : '') + Math.abs(change).toFixed(2);
           button.style.background = `rgb(${signed(part)})`;
           button.style.color = ink(signed(part));

@@ -49,8 +49,10 @@ function draw() {
       thumb.setAttribute('aria-label', `Layer ${layer + 1}, head ${head + 1}`);
       thumb.title = `Layer ${layer + 1}, head ${head + 1}`;
       thumb.append(canvas);
-      if (props.change) {
-        const change = props.change[layer][head], mark = document.createElement('span');
+      // The properties of an update come one after the other, so the changes may still be those of other maps.
+      const change = props.change?.[layer]?.[head];
+      if (change !== undefined) {
+        const mark = document.createElement('span');
         mark.className = change < -0.05 ? 'thumb-change matters' : 'thumb-change';
         mark.textContent = (change > 0 ? '+' : '') + change.toFixed(2);
         thumb.append(mark);
