@@ -216,7 +216,8 @@ def test_the_command_prints_only_the_translation(translator, capsys):
 
 def test_the_command_takes_one_language_of_a_pair_of_the_default_model(capsys):
     pairs = Translator.from_pretrained(DEFAULT_MODEL).pairs
-    for option, language in {("--source", source) for source, _ in pairs} | {("--target", target) for _, target in pairs}:
+    sources, targets = {("--source", one) for one, _ in pairs}, {("--target", one) for _, one in pairs}
+    for option, language in sources | targets:
         assert main([option, language, "A man."]) == 0 and capsys.readouterr().out.strip(), (option, language)
     assert main(["--source", "xx", "A man."]) == 2 and "does not translate xx to" in capsys.readouterr().err
 
