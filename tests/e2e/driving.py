@@ -1,6 +1,19 @@
-"""What a visitor of the page does again and again."""
+"""What a visitor of the page does again and again, and the shape of the model that the page begins with."""
+
+import json
+
+from training import assets
+from transformer.translate import DEFAULT_MODEL
 
 SENTENCE = "A man is riding a bicycle."
+_SHAPE = json.loads((assets.model_dir(DEFAULT_MODEL) / "config.json").read_text())["transformer"]
+HEADS = _SHAPE["heads"]
+# Cross-attention is the decoder's, and an encoder may have more layers than the decoder.
+LAYERS = {
+    "encoder": _SHAPE["encoder_layers"],
+    "decoder": _SHAPE["decoder_layers"],
+    "cross": _SHAPE["decoder_layers"],
+}
 
 
 def enter(page, text=SENTENCE):
@@ -39,6 +52,13 @@ def choose(page, dropdown, option):
     found = page.locator(f"#{dropdown}").get_by_role("option", name=option, exact=True)
     found.click()
     found.wait_for(state="hidden")
+
+
+def choose_model(page, name, pair):
+    """Choose the model that translates, and wait until its first language pair is chosen."""
+    page.get_by_text("Model and search").click()
+    choose(page, "translation-model", name)
+    page.wait_for_function("pair => document.querySelector('#pair input').value === pair", arg=pair)
 
 
 def set_number(page, where, value):

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from driving import SENTENCE, choose, open_view, set_number, titled, translate
+from driving import HEADS, LAYERS, SENTENCE, choose, open_view, set_number, titled, translate
 from gradio_client import Client
 from PIL import Image
 
@@ -33,7 +33,7 @@ def test_every_way_to_look_at_attention(visit, site):
     translate(page)
     api = Client(site, verbose=False)
 
-    def attend(kind="cross", layer=4, head=0, without_ends=False):
+    def attend(kind="cross", layer=LAYERS["cross"], head=0, without_ends=False):
         return api.predict(SENTENCE, "en-de", kind, layer, head, 4, without_ends, "", api_name="/attend")
 
     # What is read on the map is the library's number to the last digit, also for the combinations of heads.
@@ -51,7 +51,7 @@ def test_every_way_to_look_at_attention(visit, site):
     page.mouse.click(*place)
     page.locator("#cell-note b[title]").first.wait_for()
     every = [np.float32(node.get_attribute("title")) for node in page.locator("#cell-note b[title]").all()]
-    assert every == [np.float32(attend(head=head)["weights"][2][3]) for head in (1, 2, 3, 4)]
+    assert every == [np.float32(attend(head=head)["weights"][2][3]) for head in range(1, HEADS + 1)]
 
     # Without start and end the rows sum to 1 again.
     page.get_by_label("Hide start and end").check()
@@ -73,20 +73,20 @@ def test_every_way_to_look_at_attention(visit, site):
     # Lines: all heads, one alone, and one word isolated and kept.
     look(page, "Lines")
     page.locator("#lines canvas").wait_for()
-    assert page.locator(".line-chip").count() == 4 and page.locator(".line-chip.off").count() == 0
+    assert page.locator(".line-chip").count() == HEADS and page.locator(".line-chip.off").count() == 0
     lines = lambda: int(page.get_attribute("#lines [data-lines], #lines[data-lines]", "data-lines"))  # noqa: E731
     whole = lines()
     word = page.locator('.line-token[data-side="row"]').nth(1)
     word.click()
     assert 0 < lines() < whole and "pinned" in word.get_attribute("class")
     first = page.locator("#lines .heat-readout .heat-weight").first
-    own = max(max(attend(head=head)["weights"][1]) for head in (1, 2, 3, 4))
+    own = max(max(attend(head=head)["weights"][1]) for head in range(1, HEADS + 1))
     assert np.float32(first.get_attribute("title")) == np.float32(own)
     word.click()
     page.locator(".line-chip").nth(1).dblclick()
-    assert page.locator(".line-chip.off").count() == 3
+    assert page.locator(".line-chip.off").count() == HEADS - 1
     page.locator(".line-chip").nth(2).click()
-    assert page.locator(".line-chip.off").count() == 2
+    assert page.locator(".line-chip.off").count() == HEADS - 2
 
     # bertviz, in a frame that can reach nothing.
     for name, marks in (("bertviz: heads", "#attention line"), ("bertviz: model", ".attn-line-group line, svg line")):
@@ -114,20 +114,20 @@ def test_every_way_to_look_at_attention(visit, site):
 def test_one_head_is_worked_out_and_two_words_are_swapped(visit, site):
     page = visit(height=1600)
     translate(page)
-    page.click('.thumb[data-layer="2"][data-head="1"]')
-    titled(page, "Cross attention, layer 3, head 2")
+    page.click('.thumb[data-layer="1"][data-head="1"]')
+    titled(page, "Cross attention, layer 2, head 2")
     _, place = readout(page, "#heat-map", 3, 1)
     page.mouse.click(*place)
     page.locator("#cell-note b[title]").first.wait_for()
     open_view(page, "One head")
-    titled(page, "Cross attention, layer 3, head 2, query 4", "#head-steps")
+    titled(page, "Cross attention, layer 2, head 2, query 4", "#head-steps")
     api = Client(site, verbose=False)
 
     def weights():
         cells = page.locator("#head-steps .step-weight")
         return np.array([np.float32(cell.get_attribute("title")) for cell in cells.all()])
 
-    truth = api.predict(SENTENCE, "en-de", "cross", 3, 2, 4, False, "", api_name="/attend")
+    truth = api.predict(SENTENCE, "en-de", "cross", 2, 2, 4, False, "", api_name="/attend")
     np.testing.assert_allclose(weights(), np.float32(truth["weights"][3]), atol=2e-6)
     assert page.locator("#head-steps .step-token").all_inner_texts()[1:] == truth["columns"]
     page.locator("#head-steps .step-query canvas").hover()
@@ -170,10 +170,10 @@ def test_one_head_is_worked_out_and_two_words_are_swapped(visit, site):
 def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, browser, tmp_path, site):
     page = visit()
     translate(page, MARKUP)
-    page.click('.thumb[data-layer="3"][data-head="2"]')
-    titled(page, "Cross attention, layer 4, head 3")
+    page.click('.thumb[data-layer="1"][data-head="2"]')
+    titled(page, "Cross attention, layer 2, head 3")
     open_view(page, "Save")
-    page.locator("#save-note", has_text="layer 4, head 3").wait_for()
+    page.locator("#save-note", has_text="layer 2, head 3").wait_for()
     page.click("#save-button")
     page.locator("#saved-files a").first.wait_for()
     files = {}
@@ -184,10 +184,10 @@ def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, br
         download.value.save_as(tmp_path / name)
         files[name.rsplit(".", 1)[1]] = tmp_path / name
     assert set(files) == {"png", "svg", "csv", "json", "npz", "html"}
-    truth = Client(site, verbose=False).predict(MARKUP, "en-de", "cross", 4, 3, 4, False, "", api_name="/attend")
+    truth = Client(site, verbose=False).predict(MARKUP, "en-de", "cross", 2, 3, 4, False, "", api_name="/attend")
     weights = np.float32(truth["weights"])
     archive = np.load(files["npz"], allow_pickle=False)
-    np.testing.assert_array_equal(archive["cross"][3, 2], weights)
+    np.testing.assert_array_equal(archive["cross"][1, 2], weights)
     np.testing.assert_array_equal(np.float32(json.loads(files["json"].read_text())["map"]["weights"]), weights)
     table = list(csv.reader(io.StringIO(files["csv"].read_text())))
     np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float32), weights)
@@ -203,12 +203,12 @@ def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, br
     alone.on("request", lambda request: request.url.startswith(("file:", "data:")) or wrong.append(request.url))
     try:
         alone.goto(files["html"].as_uri())
-        titled(alone, "Cross attention, layer 4, head 3")
+        titled(alone, "Cross attention, layer 2, head 3")
         assert readout(alone, "#heat-map", 1, 1)[0] == weights[1, 1]
         assert alone.locator("#planted").count() == 0 and alone.locator("img").count() == 0
         assert "<img src=x onerror=alert(1)>" in alone.inner_text("body")
         alone.select_option("#kind", "decoder")
-        titled(alone, "Decoder attention, layer 4")
+        titled(alone, "Decoder attention, layer 2")
         alone.locator(".thumb").first.click()
         titled(alone, "Decoder attention, layer 1, head 1")
         alone.select_option("#look", "lines")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from driving import choose, labels, open_view, titled, translate
+from driving import HEADS, LAYERS, choose, labels, open_view, titled, translate
 from gradio_client import Client
 
 SENTENCE = "Two young girls are playing soccer in the park."
@@ -16,7 +16,7 @@ def tokens(page, kind):
 
 @pytest.fixture(scope="module")
 def traced(site):
-    return Client(site, verbose=False).predict(SENTENCE, "en-de", 4, 0.6, "", 4, api_name="/trace")
+    return Client(site, verbose=False).predict(SENTENCE, "en-de", 4, 0.6, "", LAYERS["decoder"], api_name="/trace")
 
 
 def test_decoding_step_by_step(visit, traced):
@@ -47,7 +47,7 @@ def test_decoding_step_by_step(visit, traced):
         button = page.locator(".top-token").nth(place)
         assert one["token"] in button.inner_text()
         assert float(button.get_attribute("title")) == pytest.approx(one["probability"], rel=1e-4)
-    assert page.locator(".cache-row").count() == 4
+    assert page.locator(".cache-row").count() == LAYERS["decoder"]
     assert f"{step['cache_bytes'] / 1024:.1f} KiB" in page.inner_text("#decoding-steps")
 
     # What is read off the strips is what the library says; what is to come is masked.
@@ -127,21 +127,24 @@ def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
     page.click("#matter-button")
     page.locator("#matter-note .note-status").wait_for()
     truth = Client(site, verbose=False).predict(SENTENCE, "en-de", 4, api_name="/ablate")
-    change = truth["cross"][3][3]
-    shown = page.inner_text(".switch[data-key='cross/3/3']")
+    last = LAYERS["cross"]
+    assert {kind: len(truth[kind]) for kind in LAYERS} == LAYERS
+    assert page.locator(".switch").count() == sum(LAYERS.values()) * HEADS
+    change = truth["cross"][last - 1][3]
+    shown = page.inner_text(f".switch[data-key='cross/{last - 1}/3']")
     assert shown == f"{change:+.2f}".replace("-", "−")
-    page.click(".switch[data-key='cross/3/3']")
-    page.locator("#edit-list li", has_text="cross layer 4: head 4 off").wait_for()
+    page.click(f".switch[data-key='cross/{last - 1}/3']")
+    page.locator("#edit-list li", has_text=f"cross layer {last}: head 4 off").wait_for()
     page.click("#surgery-button")
     page.locator("#surgery-result .outcome").wait_for()
     forced = truth["logprob"] + change
     row = page.locator("#surgery-result tbody tr").first.inner_text()
     assert f"{truth['logprob']:.3f}" in row
     assert float(row.split()[-2]) == pytest.approx(forced, abs=0.002)
-    page.click("button[aria-label='cross: all heads of layer 4']")
-    page.locator("#edit-list li", has_text="cross layer 4: heads 1, 2, 3, 4 off").wait_for()
-    page.click("button[aria-label='encoder: all heads of layer 2']")
-    page.locator("#edit-list li", has_text="encoder layer 2").wait_for()
+    page.click(f"button[aria-label='cross: all heads of layer {last}']")
+    page.locator("#edit-list li", has_text=f"cross layer {last}: heads 1, 2, 3, 4 off").wait_for()
+    page.click(f"button[aria-label='encoder: all heads of layer {LAYERS['encoder']}']")
+    page.locator("#edit-list li", has_text=f"encoder layer {LAYERS['encoder']}").wait_for()
     page.click("#surgery-button")
     page.locator("#surgery-result .word-gone").first.wait_for()
     gone = page.locator("#surgery-result .word-gone").first
@@ -158,14 +161,18 @@ def test_what_if_a_weight_were_another(visit):
     page.locator("#edit-map .heat-title").wait_for()
 
     # A cell of the map fills in row and column; controls for everything else.
+    page.locator("#edit-kind").get_by_label("Encoder", exact=True).check()
+    page.locator("#edit-map .heat-title", has_text="Encoder attention").wait_for()
+    choose(page, "edit-layer", str(LAYERS["encoder"]))
+    page.locator("#edit-map .heat-title", has_text=f"Encoder attention, layer {LAYERS['encoder']}").wait_for()
     page.locator("#edit-kind").get_by_label("Decoder", exact=True).check()
     page.locator("#edit-map .heat-title", has_text="Decoder attention").wait_for()
     page.locator("#edit-kind").get_by_label("Cross", exact=True).check()
     page.locator("#edit-map .heat-title", has_text="Cross attention").wait_for()
-    choose(page, "edit-layer", "3")
+    choose(page, "edit-layer", "2")
     choose(page, "edit-head", "2")
     svg = page.locator("#edit-map svg")
-    page.locator("#edit-map .heat-title", has_text="layer 3, head 2").wait_for()
+    page.locator("#edit-map .heat-title", has_text="layer 2, head 2").wait_for()
     svg.focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
@@ -178,7 +185,7 @@ def test_what_if_a_weight_were_another(visit):
     page.wait_for_timeout(300)
     page.click("#edit-add")
     page.locator("#edit-list li", has_text="gets 0.75; the others stay").wait_for()
-    assert page.locator("#edit-list li", has_text="cross layer 3, head 2, row 2").count() == 1
+    assert page.locator("#edit-list li", has_text="cross layer 2, head 2, row 2").count() == 1
     choose(page, "edit-row", "Every row")
     page.click("#edit-column input")
     page.locator("#edit-column").get_by_role("option").first.click()
@@ -237,7 +244,10 @@ def test_compare_two_sentences_and_two_settings(visit):
 
 
 def test_compare_two_shipped_models(visit, site):
-    """The same sentence by two models: both maps are those of their own model, and no words are struck out."""
+    """The same sentence by two models: both maps are those of their own model, and no words are struck out.
+
+    Of the layer 4 that is chosen, a model with fewer layers shows its last one.
+    """
     page = visit()
     translate(page, SENTENCE)
     open_view(page, "Compare")
@@ -250,8 +260,10 @@ def test_compare_two_shipped_models(visit, site):
     assert page.locator("#compare-result :is(.word-gone, .word-new)").count() == 0
     api = Client(site, verbose=False)
     rows = page.locator("#compare-result tbody tr")
-    for number, (side, pair) in enumerate((("a", "en-de"), ("b", "en-fr"))):
-        truth = api.predict(SENTENCE, pair, "cross", 4, 0, 4, api_name="/attend")
+    settings = (("a", "en-de", "", min(4, LAYERS["cross"])), ("b", "en-fr", "multi30k-en-fr", 4))
+    for number, (side, pair, model, layer) in enumerate(settings):
+        truth = api.predict(SENTENCE, pair, "cross", layer, 0, 4, False, model, api_name="/attend")
+        titled(page, f"Cross attention, layer {layer}, mean over heads", f"#compare-map-{side}")
         assert truth["translation"] in rows.nth(number).inner_text()
         assert labels(page, "row", f"#compare-map-{side}") == truth["rows"]
         assert labels(page, "column", f"#compare-map-{side}") == truth["columns"]
@@ -269,7 +281,7 @@ def test_markup_is_text_in_every_view(visit):
     page.fill("#prefix textarea, #prefix input", "<b>Ein</b> <i id=planted>")
     page.click("#prefix-button")
     page.locator("#prefix-result .outcome, #prefix-result [role=alert]").first.wait_for()
-    page.click(".switch[data-key='cross/3/0']")
+    page.click(".switch[data-key='cross/1/0']")
     page.locator("#edit-list li").wait_for()
     page.click("#surgery-button")
     page.locator("#surgery-result .outcome").wait_for()
