@@ -101,8 +101,8 @@ def test_compare_offers_the_layers_of_the_kind_that_is_shown(events, shown):
 def test_compare_begins_with_the_languages_that_are_shown(events, shown):
     *_, first, second = events["open_compare"](shown, "", "")
     assert first["value"] == second["value"] == "de-en"
-    assert events["compare_pairs_a"]("another", "de-en")[0]["value"] == "de-en"
-    assert events["compare_pairs_a"]("another", "fr-en")[0]["value"] == "en-de"
+    assert events["compare_pairs_a"]("another", shown)[0]["value"] == "de-en"
+    assert events["compare_pairs_a"]("another", Shown(pair="fr-en"))[0]["value"] == "en-de"
 
 
 def test_the_tour_shows_the_layer_that_it_speaks_of(events, shown):
