@@ -138,6 +138,11 @@ def test_a_table_trains_a_model_that_translates_in_the_other_tab(visit, runs, tm
     titled(page, "Cross attention")
     assert "tokens/s" in page.inner_text("#translate-status")
 
+    # Nobody translates the other way, and swapping says so.
+    page.click("#swap-languages")
+    page.locator("#translate-status [role=alert]", has_text="No model here translates german → english").wait_for()
+    assert page.input_value("#source-text textarea") == "the dog sees the apple"
+
     # The run against the shipped model, on the same input.
     open_view(page, "Compare")
     page.wait_for_function("document.querySelector('#compare-model-a input').value === 'run own words, step 6'")
