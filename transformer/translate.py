@@ -6,7 +6,7 @@ import argparse
 import sys
 
 # The one place that says which model the commands and the page use if none is named.
-DEFAULT_MODEL, DEFAULT_SOURCE, DEFAULT_TARGET = "multi30k-en-de", "en", "de"
+DEFAULT_MODEL, DEFAULT_SOURCE, DEFAULT_TARGET = "everyday", "en", "de"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,8 +18,8 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument("text", nargs="*", metavar="TEXT", help="text; several are translated in one batch")
     options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    options.add_argument("--source", default=None, help="source language; the model's first pair if not given")
-    options.add_argument("--target", default=None, help="target language; the model's first pair if not given")
+    options.add_argument("--source", default=None, help="source language; the model's first pair that fits if not given")
+    options.add_argument("--target", default=None, help="target language; the model's first pair that fits if not given")
     options.add_argument("--beam", type=int, default=4, help="hypotheses kept at each step; 1 is greedy search")
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty of Wu et al. (2016)")
     options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")
@@ -33,8 +33,8 @@ def main(argv: list[str] | None = None) -> int:
     from transformer.translator import Translator
 
     source, target = options.source, options.target
-    if options.model == DEFAULT_MODEL:
-        source, target = source or DEFAULT_SOURCE, target or DEFAULT_TARGET
+    if options.model == DEFAULT_MODEL and not (source or target):
+        source, target = DEFAULT_SOURCE, DEFAULT_TARGET
     texts = options.text or [sys.stdin.read()]
     try:
         translator = Translator.from_pretrained(options.model, options.device)

@@ -1,7 +1,7 @@
 """The Translate tab as a visitor uses it."""
 
 import pytest
-from driving import SENTENCE, choose, enter, labels, open_view, set_number, titled
+from driving import HEADS, LAYERS, SENTENCE, choose, choose_model, enter, labels, open_view, set_number, titled
 from gradio_client import Client
 
 
@@ -13,7 +13,7 @@ def hypotheses(page):
 def test_text_in_translation_and_every_attention_map_out(visit, site):
     page = visit()
     enter(page)
-    titled(page, "Cross attention, layer 4, mean over heads")
+    titled(page, f"Cross attention, layer {LAYERS['cross']}, mean over heads")
     translation = page.input_value("#target-text textarea")
     assert translation.strip() and translation != SENTENCE
     assert "tokens/s" in page.inner_text("#translate-status")
@@ -23,13 +23,12 @@ def test_text_in_translation_and_every_attention_map_out(visit, site):
     answer = api.predict(SENTENCE, "en-de", 4, 0.6, 4, api_name="/translate")
     assert answer["text"] == translation
     thumbs = page.locator(".thumb")
-    layers, heads = 4, 4
-    assert thumbs.count() == layers * heads
+    assert thumbs.count() == LAYERS["cross"] * HEADS
 
     # A click on a thumbnail opens that head; what is read off the map is what the library says.
-    page.click('.thumb[data-layer="2"][data-head="1"]')
-    svg = titled(page, "Cross attention, layer 3, head 2")
-    truth = api.predict(SENTENCE, "en-de", "cross", 3, 2, 4, api_name="/attend")
+    page.click('.thumb[data-layer="1"][data-head="1"]')
+    svg = titled(page, "Cross attention, layer 2, head 2")
+    truth = api.predict(SENTENCE, "en-de", "cross", 2, 2, 4, api_name="/attend")
     assert labels(page, "row") == truth["rows"] and labels(page, "column") == truth["columns"]
     assert truth["columns"][-1] == "</s>" and truth["rows"][-1] == "</s>"
     svg.focus()
@@ -38,14 +37,20 @@ def test_text_in_translation_and_every_attention_map_out(visit, site):
     assert page.inner_text("#heat-map .heat-weight") == f"{truth['weights'][1][1]:.4f}"
     readout = page.inner_text("#heat-map .heat-readout")
     assert truth["rows"][1] in readout and truth["columns"][1] in readout
-    assert "chosen" in page.get_attribute('.thumb[data-layer="2"][data-head="1"]', "class")
+    assert "chosen" in page.get_attribute('.thumb[data-layer="1"][data-head="1"]', "class")
 
-    # Encoder and decoder: the other two sentences on the axes.
+    # Encoder and decoder: the other two sentences on the axes, and as many layers as each of them has.
     page.get_by_label("Encoder", exact=True).check()
-    titled(page, "Encoder attention, layer 3, head 2")
+    titled(page, "Encoder attention, layer 2, head 2")
     assert labels(page, "row") == labels(page, "column") == truth["columns"]
+    assert thumbs.count() == LAYERS["encoder"] * HEADS
+    page.click(f'.thumb[data-layer="{LAYERS["encoder"] - 1}"][data-head="1"]')
+    titled(page, f"Encoder attention, layer {LAYERS['encoder']}, head 2")
+    choose(page, "layer", str(LAYERS["encoder"] - 1))
+    titled(page, f"Encoder attention, layer {LAYERS['encoder'] - 1}, head 2")
     page.get_by_label("Decoder", exact=True).check()
-    titled(page, "Decoder attention, layer 3, head 2")
+    titled(page, f"Decoder attention, layer {min(LAYERS['encoder'] - 1, LAYERS['decoder'])}, head 2")
+    assert thumbs.count() == LAYERS["decoder"] * HEADS
     assert labels(page, "row") == truth["rows"] and labels(page, "column") == ["<s>", *truth["rows"][:-1]]
 
     choose(page, "layer", "1")
@@ -101,22 +106,65 @@ def test_several_sentences_keep_their_lines_and_each_has_its_attention(visit):
         assert own.locator(".word.lit[data-side='source']").all_inner_texts() == [word]
 
 
-def test_languages_bring_a_model_that_has_them_and_swapping_says_why_it_cannot(visit, site):
+def test_four_directions_of_one_model_and_swapping_goes_back(visit, site):
     page = visit()
-    choose(page, "pair", "English → French")
     page.get_by_text("Model and search").click()
-    page.wait_for_function("document.querySelector('#translation-model input').value === 'multi30k-en-fr'")
-    enter(page)
-    titled(page, "Cross attention")
+    page.wait_for_function("document.querySelector('#translation-model input').value === 'everyday'")
+    enter(page, "A dog runs.")
+    titled(page, "Cross attention")  # by now the languages have come with the model
+    page.click("#pair input")
+    options = page.locator("#pair").get_by_role("option")
+    options.first.wait_for()
+    offered = options.evaluate_all("nodes => nodes.map(node => node.getAttribute('aria-label'))")
+    assert offered == ["English → German", "German → English", "English → French", "French → English"]
+    options.nth(3).click()
+    options.first.wait_for(state="hidden")
     api = Client(site, verbose=False)
-    assert page.input_value("#target-text textarea") == api.predict(SENTENCE, "en-fr", api_name="/translate")["text"]
+    translations = {"": page.input_value("#target-text textarea")}
+    for pair, name in (("en-fr", "English → French"), ("en-de", "English → German")):
+        choose(page, "pair", name)
+        enter(page)
+        page.wait_for_function(
+            "old => { const now = document.querySelector('#target-text textarea').value; return now && now !== old; }",
+            arg=list(translations.values())[-1],
+        )
+        translations[pair] = page.input_value("#target-text textarea")
+        assert translations[pair] == api.predict(SENTENCE, pair, api_name="/translate")["text"]
+    titled(page, "Cross attention")
     page.click("#swap-languages")
-    page.locator("#translate-status [role=alert]", has_text="No model here translates French → English").wait_for()
-    assert page.input_value("#source-text textarea") == SENTENCE
+    page.wait_for_function("document.querySelector('#pair input').value === 'German → English'")
+    page.wait_for_function(
+        "text => document.querySelector('#source-text textarea').value === text", arg=translations["en-de"]
+    )
+    assert page.input_value("#target-text textarea") == ""
+    page.click("#translate-button")
+    page.wait_for_function("document.querySelector('#target-text textarea').value")
+    back = api.predict(translations["en-de"], "de-en", api_name="/translate")["text"]
+    assert page.input_value("#target-text textarea") == back
+    page.locator("#heat-map .heat-label[data-column]", has_text="<2en>").wait_for()
+    assert page.input_value("#translation-model input") == "everyday"
 
-    # The model brings its languages, too.
+
+def test_languages_bring_a_model_that_has_them(visit, site):
+    page = visit()
+    choose_model(page, "multi30k-en-fr", "English → French")
+    enter(page)
+    titled(page, "Cross attention, layer 4")
+    api = Client(site, verbose=False)
+    truth = api.predict(SENTENCE, "en-fr", model="multi30k-en-fr", api_name="/translate")
+    assert page.input_value("#target-text textarea") == truth["text"]
+
+    # The model has one direction only, so the other one brings a model that has it.
+    page.click("#swap-languages")
+    page.wait_for_function("document.querySelector('#translation-model input').value === 'everyday'")
+    assert page.input_value("#pair input") == "French → English"
+    assert page.input_value("#source-text textarea") == truth["text"]
+
+    # The model brings its languages, too, and other languages their model.
     choose(page, "translation-model", "multi30k-en-de")
     page.wait_for_function("document.querySelector('#pair input').value === 'English → German'")
+    choose(page, "pair", "English → French")
+    page.wait_for_function("document.querySelector('#translation-model input').value !== 'multi30k-en-de'")
 
 
 def test_two_hundred_tokens_are_drawn_layer_by_layer(visit):
@@ -127,6 +175,7 @@ def test_two_hundred_tokens_are_drawn_layer_by_layer(visit):
         "busy street next to a large old building with many windows while several people are sitting on benches and "
         "reading books"
     ).split()
+    choose_model(page, "multi30k-en-de", "English → German")
     enter(page, " ".join((words * 5)[:190]))
     titled(page, "Cross attention, layer 4")
     rows, columns = len(labels(page, "row")), len(labels(page, "column"))
@@ -176,10 +225,15 @@ def test_which_heads_matter_is_what_the_library_says(visit, site):
     for name, kind in (("Cross", "cross"), ("Encoder", "encoder")):
         page.get_by_label(name, exact=True).check()
         titled(page, f"{name} attention")
-        for layer, head in ((0, 0), (3, 2)):
+        assert len(truth[kind]) == LAYERS[kind]
+        for layer, head in ((0, 0), (LAYERS[kind] - 1, 2)):
             change = truth[kind][layer][head]
             title = f"without it the log-probability changes by {change:.3f}"
             page.locator(f'.thumb[data-layer="{layer}"][data-head="{head}"][title$="{title}"]').wait_for()
+
+    # The numbers are none of the next sentence's.
+    enter(page, "A dog runs.")
+    page.locator(".thumb-change").first.wait_for(state="detached")
 
 
 def test_settings_reach_the_search(visit):

@@ -330,7 +330,7 @@ def edited(weights, edit):
         Edit("cross", 3, 1, 2, ((4, 1.0),)),
         Edit("cross", 0, None, None, ((1, 0.0),)),
         Edit("cross", 2, 0, 3, ((0, 0.3), (5, 0.9)), renormalise=False),
-        Edit("decoder", 1, 2, 4, ((0, 0.7),)),
+        Edit("decoder", 1, 2, 4, ((0, 0.0), (4, 1.0))),
         Edit("decoder", 2, None, None, ((3, 0.5),)),
         Edit("encoder", 1, 3, 2, ((0, 0.25), (6, 0.5))),
         Edit("encoder", 2, None, None, ((4, 0.0),), renormalise=False),
