@@ -77,6 +77,26 @@ def test_learns_and_writes_a_whole_run(tmp_path):
     assert (run.samples(200) / "line.txt").read_text() == "200"
 
 
+def test_a_compiled_run_learns_the_same_and_goes_on_uncompiled(tmp_path, monkeypatch):
+    """Compiled without a C++ compiler, by the backend that traces and lowers as the default one does but runs torch's kernels."""
+    compiled = []
+
+    def lowered(module, compile=torch.compile):
+        compiled.append(module)
+        return compile(module, backend="aot_eager")
+
+    monkeypatch.setattr(torch, "compile", lowered)
+    fit(LineTask(recipe()), recipe(), tmp_path / "eager", quiet=True)
+    assert not compiled
+    fit(LineTask(recipe(compile=True)), recipe(compile=True), tmp_path / "compiled", quiet=True)
+    assert len(compiled) == 1
+    eager, lower = ([e["losses"]["squared"] for e in Run(tmp_path / name).events() if e["event"] == "log"] for name in ("eager", "compiled"))
+    assert lower == pytest.approx(eager, rel=1e-5) and len(lower) == 6
+    assert weights(tmp_path / "compiled").keys() == weights(tmp_path / "eager").keys()
+    longer = recipe(steps=40)
+    assert fit(LineTask(longer), longer, tmp_path / "compiled", resume=True, quiet=True) == "finished"
+
+
 @pytest.mark.parametrize("stop_at", [10, 13])
 def test_stopped_and_resumed_equals_uninterrupted_bit_for_bit(tmp_path, stop_at):
     fit(LineTask(recipe()), recipe(), tmp_path / "whole", quiet=True)
