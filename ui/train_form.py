@@ -255,7 +255,8 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
     def command(*given):
         """The command, and what is wrong with an uploaded table's header, if anything is."""
         network, _, data, upload = given[:4]
-        note = read_header(network, upload)[2] if data == UPLOAD else ""
+        # An answer about the form before the upload may come after the one about the table, and says nothing then.
+        note = "" if data != UPLOAD else read_header(network, upload)[2] if upload else gr.skip()
         try:
             commands, _ = planned(*given)
             return start.shell_text(commands), note
@@ -306,7 +307,9 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         except Exception as error:
             if made is not None:
                 shutil.rmtree(made, ignore_errors=True)
-            return [messages.alert(messages.sentence(error)), gr.skip(), *[gr.skip()] * len(outputs)]
+            # A table that cannot be read is the cause of what is wrong with its columns.
+            wrong = read_header(network, upload)[2] if data == UPLOAD and upload else ""
+            return [wrong or messages.alert(messages.sentence(error)), gr.skip(), *[gr.skip()] * len(outputs)]
         note = messages.status(f"The run {made.name} was started.")
         return [note, free_name(runs, network, preset), *show(made.name, None)]
 
