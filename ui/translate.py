@@ -17,11 +17,11 @@ from ui.services import Services
 from ui.shown import STATE_SECONDS, Refresh, Shown
 
 EXAMPLES = [
-    "A man is riding a bicycle.",
+    "I am a student.",
+    "The animal didn't cross the street because it was too tired.",
+    "Can you help me?",
     "Two young girls are playing soccer in the park.",
-    "A black dog is running through the snow.",
     "A woman in a red dress is reading a book on a bench.",
-    "Several people are standing in front of a large building.",
 ]
 SEARCHES = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sampling")]
 MAX_CHARACTERS = 5000
