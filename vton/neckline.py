@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vton import labels
+from vton.labels import UPPER
 from vton.photo import present
 
 KINDS = ("auto", "predicted")
@@ -18,7 +18,6 @@ HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26
 DEEP = 0.45  # by how much a deep neckline is cut lower than a round one
 COLLAR = 0.45  # a collar is the top of the outline up to where it is wider than this share of the garment's trunk
 HIGH_COLLAR = 0.165  # one that is taller than this share of the trunk's width closes around the throat, or is a hood
-UPPER = labels.SEGMENTATION.index("upper")
 
 
 def opening(keypoints: np.ndarray, size: tuple[int, int], lower: float = 0.0) -> np.ndarray:

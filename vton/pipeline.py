@@ -32,6 +32,7 @@ from training.weights import fill, load_model
 from vton import agnostic, alias, composite, garment, labels, neckline, parsing, photo, pose, segmentation, sleeves, warping
 from vton.config import NETWORK_SIZE, AliasConfig, MatchingConfig, ParserConfig, SegmentationConfig, from_dict
 from vton.fit import fit_control_points
+from vton.labels import UPPER
 from vton.photo import Frame, InputError
 
 STAGES = ("photo", "pose", "parse", "garment", "agnostic", "segmentation", "warp", "misalignment", "synthesis", "composite")
@@ -45,7 +46,6 @@ READ_BY = {"parse": "agnostic", "painted_mask": "garment", "parse_agnostic": "se
 # The stage that makes them; a painted mask is always a person's.
 _MADE_BY = {"parse": "parse", "parse_agnostic": "agnostic", "segmentation": "segmentation", "control_points": "warp",
             "misalignment": "misalignment"}
-UPPER = labels.SEGMENTATION.index("upper")
 ARMS = tuple(labels.SEGMENTATION.index(name) for name in ("left arm", "right arm"))
 SEAM = 8  # pixels by which the edited region may grow for a soft seam
 
@@ -433,7 +433,7 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
     removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~hands
     predicted = np.isin(r.segmentation, (UPPER, *ARMS))
-    kept = np.isin(r.parse, (1, 2, 4, 13)) | hands | own_skin(r, (labels.NECK_LIP,))
+    kept = np.isin(r.parse, parsing.HEAD) | hands | own_skin(r, (labels.NECK_LIP,))
     region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
     hw = r.photo.shape[:2]
     whole = photo.uncrop(region, r.frame, hw, "linear", 0)

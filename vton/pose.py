@@ -396,7 +396,10 @@ def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
 
 
 def along_arm(keypoints: np.ndarray, joints: tuple[int, int, int], size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Place along an arm, (H, W): 0 shoulder, 1 elbow, 2 wrist, more beyond it; and the distance in upper arms, (H, W)."""
+    """Place along an arm, (H, W): 0 shoulder, 1 elbow, 2 wrist, more beyond it; and the distance in upper arms, (H, W).
+
+    keypoints: (25, 3) in pixels of a picture of `size` (H, W); joints: its shoulder, elbow and wrist, all three found.
+    """
     a, b, c = (np.asarray(keypoints[j][:2], np.float64) for j in joints)
     y, x = np.mgrid[:size[0], :size[1]]
     unit = max(float(np.linalg.norm(b - a)), 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vton import labels
+from vton.labels import UPPER
 from vton.photo import present
 from vton.pose import along_arm
 
@@ -15,7 +16,6 @@ REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
 # Shares of an arm that stay skin. A long sleeve leaves less than the first. A short one leaves more than the second (0.32
 # to 0.61 on eight garments): what lies between is a long sleeve that was drawn badly.
 LONG_LEAVES, SHORT_LEAVES = 0.04, 0.3
-UPPER = labels.SEGMENTATION.index("upper")
 # Class of the arm, then its shoulder, elbow and wrist in BODY_25.
 ARMS = ((labels.SEGMENTATION.index("left arm"), (5, 6, 7)), (labels.SEGMENTATION.index("right arm"), (2, 3, 4)))
 
