@@ -100,8 +100,11 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     return status
 
 
-def timing(build: Callable[[Recipe], Task], recipe: Recipe, updates: int) -> dict[str, float]:
-    """Trains a few updates in a folder that is thrown away: seconds a step, parameters, and memory in MB."""
+def timing(build: Callable[[Recipe], Task], recipe: Recipe, updates: int, evaluation: bool = False) -> dict[str, float]:
+    """Trains a few updates in a folder that is thrown away: seconds a step, parameters, and memory in MB.
+
+    evaluation: also the seconds of one evaluation (`evaluation_seconds`).
+    """
     recipe = dataclasses.replace(recipe, steps=updates + 1, log_every=1, evaluate_every=0, patience=0, max_minutes=0,
                                  max_megabytes=0)
     recipe.check()
@@ -116,8 +119,16 @@ def timing(build: Callable[[Recipe], Task], recipe: Recipe, updates: int) -> dic
     times = sorted(event["seconds_per_step"] for event in logs[1:])  # the first update pays for what is made once
     cpu = sorted(b - a for a, b in zip(marks[-updates:], marks[-updates + 1:])) or [0.0]
     parameters = sum(p.numel() for p in task.modules["model"].parameters())
-    return {"seconds_per_step": times[len(times) // 2], "cpu_seconds_per_step": cpu[len(cpu) // 2],
-            "parameters": parameters, "memory_mb": logs[-1]["memory_mb"]}
+    found = {"seconds_per_step": times[len(times) // 2], "cpu_seconds_per_step": cpu[len(cpu) // 2],
+             "parameters": parameters, "memory_mb": logs[-1]["memory_mb"]}
+    if evaluation:
+        for module in task.modules.values():
+            module.eval()
+        began = time.perf_counter()
+        with torch.no_grad():
+            task.evaluate()
+        found["evaluation_seconds"] = time.perf_counter() - began
+    return found
 
 
 def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:

@@ -15,8 +15,13 @@ import cv2
 import numpy as np
 
 from vton import pose
+from vton.neckline import has_high_collar, opening
 
 WHITE = 246  # background of the published product photos
+# Radii of a long sleeve's upper and lower half and how far a dressed one may stand out, in widths between the shoulders.
+SLEEVE, LOOSE = (0.17, 0.14), 0.24
+FLARE = 0.45  # how far a dressed garment may stand out from the trunk, in the same unit
+FRONTAL = 0.5  # a person is seen from the front if the shoulders are at least this share of the trunk's length apart
 NECK, R_SHOULDER, R_ELBOW, R_WRIST, L_SHOULDER, L_ELBOW, L_WRIST, R_HIP, L_HIP = 1, 2, 3, 4, 5, 6, 7, 9, 12
 
 
@@ -32,6 +37,11 @@ class Skeleton:
     def width(self) -> float:
         """Distance between the shoulders in pixels."""
         return float(np.linalg.norm(self.trunk[1] - self.trunk[0]))
+
+    @property
+    def length(self) -> float:
+        """Distance from the middle of the shoulders to the middle of the trunk's lower end in pixels."""
+        return float(np.linalg.norm(self.trunk[2:].mean(0) - self.trunk[:2].mean(0)))
 
 
 def person_skeleton(keypoints: np.ndarray) -> Skeleton | None:
@@ -334,26 +344,31 @@ def dress(product: np.ndarray, mask: np.ndarray, keypoints: np.ndarray, shape: t
     Args:
         product (H,W,3) uint8 on white, mask (H,W) bool, both of `shape`. long_sleeves: the sleeves end at the wrists;
         False: they keep their own length in proportion to the trunk; None: decided by that length.
+
+    None when the garment's bones cannot be read off its mask, or the person's shoulders and hips are missing or seen from
+    the side: a garment that lies flat does not show how it would look from there.
     """
     flat, body = flat_skeleton(mask, bool(long_sleeves)), person_skeleton(keypoints)
     if flat is None or body is None or (long_sleeves and min(len(arm) for arm in flat.arms) == 0):
         return None
+    if body.width < FRONTAL * body.length:
+        return None
     size = body.width / flat.width
-    hem = np.linalg.norm(flat.trunk[2:].mean(0) - flat.trunk[:2].mean(0)) * size
-    length = np.linalg.norm(body.trunk[2:].mean(0) - body.trunk[:2].mean(0))
     # The garment's own length, within what is worn: from the hips to a third of the trunk below them.
-    stretch = np.clip(hem / length, 0.92, 1.25)
+    stretch = np.clip(flat.length * size / body.length, 0.92, 1.25)
     trunk = body.trunk.copy()
     trunk[2:] = body.trunk[[1, 0]] + (body.trunk[2:] - body.trunk[[1, 0]]) * stretch
-    target_arms, flat_arms, ends = [], [], []
+    target_arms, flat_arms, ends, longs = [], [], [], []
     for arm, sleeve in zip(body.arms, flat.arms):
         if len(arm) < 2 or len(sleeve) < 2:
             target_arms.append(np.zeros((0, 2))), flat_arms.append(np.zeros((0, 2))), ends.append(0.12 * body.width)
+            longs.append(False)
             continue
         reach = np.linalg.norm(sleeve[1] - sleeve[0]) * size
         lengths = [np.linalg.norm(b - a) for a, b in _segments(arm)]
         whole = max(sum(lengths), 1.2 * body.width)
         is_long = reach > 0.62 * whole if long_sleeves is None else long_sleeves
+        longs.append(bool(is_long))
         if is_long and len(arm) == 3:
             share = lengths[0] / sum(lengths)
             middle = sleeve[0] + share * (sleeve[1] - sleeve[0])
@@ -367,9 +382,30 @@ def dress(product: np.ndarray, mask: np.ndarray, keypoints: np.ndarray, shape: t
     target = Skeleton(trunk, tuple(target_arms))
     source = Skeleton(flat.trunk, tuple(flat_arms))
     worn, worn_mask, part = move(product, mask, source, target, shape, by_part=False)
+    worn_mask &= (part > 0) | (_distance_to_polygon(trunk, shape) < FLARE * body.width)
+    for number, arm in enumerate(target.arms, start=1):
+        if longs[number - 1]:
+            worn, worn_mask, part = _sleeve_round_arm(worn, worn_mask, part, arm, number, body.width)
     worn_mask = _largest(worn_mask)
     worn[~worn_mask] = WHITE
     return Pair(np.where(mask[..., None], product, WHITE).astype(np.uint8), mask, worn, worn_mask, part, tuple(ends))
+
+
+def _sleeve_round_arm(worn, mask, part, arm, number, width):
+    """Copies of (worn, mask, part) with a long sleeve as wide as sleeves are: folded ones do not show their own width.
+    What is missing takes the colour of the nearest cloth."""
+    grid = np.stack(np.meshgrid(np.arange(mask.shape[1], dtype=np.float32), np.arange(mask.shape[0], dtype=np.float32)), -1)
+    distances = [_distance_to_segment(grid, a, b) for a, b in _segments(arm)]
+    sleeve = np.any([d < SLEEVE[min(i, 1)] * width for i, d in enumerate(distances)], 0)
+    mask = mask & ((part != number) | (np.min(distances, 0) < LOOSE * width))
+    missing = sleeve & ~mask
+    worn, part = worn.copy(), np.where(missing, np.uint8(number), part)
+    if missing.any() and mask.any():
+        _, nearest = cv2.distanceTransformWithLabels((~mask).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
+        colour_of = np.zeros((nearest.max() + 1, 3), np.uint8)
+        colour_of[nearest[mask]] = worn[mask]
+        worn[missing] = colour_of[nearest[missing]]
+    return worn, mask | missing, part
 
 
 def dressed_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, pair: Pair) -> np.ndarray:
@@ -378,8 +414,9 @@ def dressed_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints:
     Args:
         segmentation (H,W) 13 classes and parse (H,W) LIP labels of the person as photographed.
 
-    From behind to front: what the person keeps; the garment's trunk; bare arms where there was a sleeve and the new
-    garment has none; the garment's sleeves; hair, face and hands.
+    From behind to front: what the person keeps; the garment's trunk without the throat, unless the garment has a high
+    collar or a hood; bare arms where there was a sleeve and the new garment has none; the garment's sleeves; hair, face
+    and hands.
     """
     skeleton = person_skeleton(keypoints)
     shape = segmentation.shape
@@ -393,7 +430,8 @@ def dressed_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints:
         out[old & below & (rows > hips)] = 4
     elif (parse == 6).any():  # a dress: its skirt stays
         out[(parse == 6) & (rows > hips)] = 4
-    out[pair.worn_mask & (pair.part == 0)] = 3
+    trunk = pair.worn_mask & (pair.part == 0)
+    out[trunk if has_high_collar(pair.cloth_mask) else trunk & ~opening(keypoints, shape)] = 3
     grid = np.stack(np.meshgrid(np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)), -1)
     for label, arm, covered in ((6, skeleton.arms[0], pair.sleeve_ends[0]), (5, skeleton.arms[1], pair.sleeve_ends[1])):
         limb = np.zeros(shape, bool)

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from training.assets import model_dir
 from training.weights import fill, load_model
-from vton import agnostic, alias, composite, garment, labels, neckline, parsing, photo, pose, segmentation, sleeves, warping
+from vton import agnostic, alias, composite, garment, labels, neckline, parsing, photo, pose, rules, segmentation, sleeves, warping
 from vton.config import NETWORK_SIZE, AliasConfig, MatchingConfig, ParserConfig, SegmentationConfig, from_dict
 from vton.fit import fit_control_points
 from vton.labels import UPPER
@@ -331,17 +331,10 @@ class TryOn:
         parse = torch.from_numpy(labels.one_hot(labels.lip_to_13(r.parse_agnostic), 13))[None].to(self.device)
         classes = segmentation.segment(self.segmentation, self._tensor(r.cloth), self._mask(r.cloth_mask), parse,
                                        self._tensor(r.pose), noise)
-        predicted, kind = classes[0].cpu().numpy().astype(np.uint8), r.options.sleeves
+        predicted, covered = rules.corrected(classes[0].cpu().numpy().astype(np.uint8), r.keypoints, r.cloth_mask,
+                                             r.garment_cut.mask, r.options.sleeves, r.options.neckline)
         notes = tuple(note for note in r.notes if note != COVERED)
-        if kind in sleeves.KINDS:
-            predicted = sleeves.set_length(predicted, r.keypoints, kind)
-        elif kind == "auto":
-            arms = sleeves.half_covered(predicted, r.keypoints, garment.sleeves(r.garment_cut.mask))
-            if arms:
-                predicted, notes = sleeves.set_length(predicted, r.keypoints, "long", arms), (*notes, COVERED)
-        if r.options.neckline == "auto" and not neckline.has_high_collar(r.cloth_mask):
-            predicted = neckline.bare_throat(predicted, r.keypoints)
-        return {"segmentation": predicted, "notes": notes}
+        return {"segmentation": predicted, "notes": (*notes, COVERED) if covered else notes}
 
     def _warp(self, r):
         region = torch.from_numpy((r.segmentation == UPPER).astype(np.float32))[None, None]

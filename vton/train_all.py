@@ -1,7 +1,7 @@
 """`python -m vton.train all --budget MINUTES --pack FILE --run DIR --preset NAME`: the four networks in a given time.
 
-Each network gets its share of the budget. A few updates are timed first, so that the learning rate's schedule ends with
-the share. The same command goes on where it was stopped; a larger budget goes on where the smaller one ended. DIR/weights
+Each network gets its share of the budget. A few updates and an evaluation are timed first, so that the learning rate's
+schedule ends with the share. The same command goes on where it was stopped; a larger budget goes on where the smaller one ended. DIR/weights
 is a model folder for `TryOn.from_pretrained` when all are done.
 
 Nothing is needed but torch, numpy, opencv, pillow, safetensors and accelerate, and the packed file.
@@ -18,7 +18,7 @@ from training.run import Run
 from vton.train import RECIPES
 
 SHARES = {"parser": 0.25, "segmentation": 0.2, "matching": 0.15, "alias": 0.4}  # of the budget, in this order
-TRAINING = 0.9  # share of the time that is spent on updates; the rest goes to evaluations, samples and checkpoints
+TRAINING = 0.9  # share of the time that is spent on updates and evaluations; the rest goes to samples and checkpoints
 TIMED = 5  # updates
 
 
@@ -44,8 +44,12 @@ def steps_for(run: Run, build, recipe, minutes: float) -> int:
     logs = [event for event in run.events() if event["event"] == "log"]
     if logs:
         return max(1, round(logs[-1]["step"] * minutes / recipe.max_minutes))
-    seconds = timing(build, recipe, TIMED)["seconds_per_step"]
-    return max(1, int(TRAINING * 60 * minutes / seconds))
+    found = timing(build, recipe, TIMED, evaluation=bool(recipe.evaluate_every))
+    seconds, ends = found["seconds_per_step"], 0.0
+    if recipe.evaluate_every:  # one before the first update, one after the last, and those between
+        seconds += found["evaluation_seconds"] / recipe.evaluate_every
+        ends = 2 * found["evaluation_seconds"]
+    return max(1, int((TRAINING * 60 * minutes - ends) / seconds))
 
 
 def last_event(run: Run) -> dict:

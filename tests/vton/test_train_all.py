@@ -36,7 +36,7 @@ for network in vton.train_all.SHARES:
 @pytest.fixture
 def quick(monkeypatch):
     """Recipes of one or two tiny updates; the clock is the test's."""
-    monkeypatch.setattr(train_all, "timing", lambda build, recipe, updates: {"seconds_per_step": 0.9 * 60 * 2})
+    monkeypatch.setattr(train_all, "timing", lambda *_, **__: {"seconds_per_step": 0.9 * 60 * 2, "evaluation_seconds": 0.0})
     for network in RECIPES:
         module = __import__(RECIPES[network][0], fromlist=["PRESETS"])
         small = dict(batch=1, save_every=1, log_every=1, evaluate_every=100, validation=1, precision="no")
@@ -58,6 +58,15 @@ def test_stopped_in_the_middle_the_same_command_goes_on(tmp_path, quick, capsys,
     assert main(command) == 0
     assert "parser: done" in capsys.readouterr().out
     assert updates(tmp_path) == {"parser": [1, 2], "segmentation": [1, 2], "matching": [1], "alias": [1, 2, 3, 4]}
+
+
+def test_the_plan_leaves_time_for_evaluations(tmp_path, monkeypatch):
+    """100 updates of one second and six evaluations of ten, of which the plan knows, fill the share."""
+    task, recipe, _ = train_all.parts("segmentation")
+    monkeypatch.setattr(train_all, "timing", lambda *_, **__: {"seconds_per_step": 1.0, "evaluation_seconds": 10.0})
+    minutes = (100 + 6 * 10) / 60 / train_all.TRAINING
+    assert train_all.steps_for(Run(tmp_path), task, recipe(evaluate_every=25), minutes) == 100
+    assert train_all.steps_for(Run(tmp_path), task, recipe(evaluate_every=0), minutes) == 160
 
 
 def test_all_networks_are_trained_and_exported(tmp_path, quick, monkeypatch, capsys):

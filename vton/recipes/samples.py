@@ -4,7 +4,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from vton import labels, pose
+from vton import garment, labels, pose
 from vton.agnostic import agnostic_image, agnostic_parse
 from vton.data import Pack, affine, change_colours, move_points, warp_picture
 from vton.pairs import WHITE, Pair, dress, dressed_segmentation, lay_flat
@@ -73,8 +73,9 @@ class Sampler:
             cloth, mask = cloth[:, ::-1], mask[:, ::-1]
         if augment:
             cloth = np.where(mask[..., None], change_colours(cloth, rng, 1.5), WHITE).astype(np.uint8)
-        pair = dress(np.ascontiguousarray(cloth), np.ascontiguousarray(mask), keypoints, self.size,
-                     True if product.category in LONG else None)
+        # A shirt's sleeves may be of any length and are often folded; the outline tells.
+        is_long = product.category in LONG or (product.category == "shirt" and garment.sleeves(mask) != "short")
+        pair = dress(np.ascontiguousarray(cloth), np.ascontiguousarray(mask), keypoints, self.size, is_long or None)
         if pair is None or pair.worn_mask.mean() < 0.03:
             return None
         segmentation = dressed_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)

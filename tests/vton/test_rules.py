@@ -1,0 +1,48 @@
+"""The rules on sleeves and neckline together, as the pipeline and the figures use them."""
+
+import numpy as np
+import pytest
+
+from vton import garment, neckline, sleeves
+from vton.labels import lip_to_13
+from vton.rules import corrected
+from vton.synthetic import draw_pair
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """A drawn person in short sleeves and the outline of a garment with long ones; the throat is called garment."""
+    person, long = draw_pair(3, size=(256, 192), sleeves="short", pose="down"), draw_pair(8, size=(256, 192), sleeves="long", pose="down")
+    segmentation = lip_to_13(person.parse)
+    segmentation[neckline.opening(person.keypoints, segmentation.shape) & (segmentation == 0)] = 3
+    return segmentation, person.keypoints, long.cloth_mask
+
+
+def test_without_rules_nothing_changes(scene):
+    segmentation, keypoints, mask = scene
+    made, covered = corrected(segmentation, keypoints, mask, sleeve="predicted", collar="predicted")
+    np.testing.assert_array_equal(made, segmentation)
+    assert not covered
+
+
+def test_each_rule_by_itself_and_both_in_their_order(scene):
+    segmentation, keypoints, mask = scene
+    before = segmentation.copy()
+    assert garment.sleeves(mask) == "long" and not neckline.has_high_collar(mask)
+    bare = neckline.bare_throat(segmentation, keypoints)
+    assert (bare != segmentation).sum() > 20
+    np.testing.assert_array_equal(corrected(segmentation, keypoints, mask, sleeve="predicted")[0], bare)
+    made, covered = corrected(segmentation, keypoints, mask)
+    assert covered and np.isin(segmentation, (5, 6)).sum() > 2 * np.isin(made, (5, 6)).sum()
+    for kind in sleeves.KINDS:
+        asked, covered = corrected(segmentation, keypoints, mask, sleeve=kind, collar="predicted")
+        np.testing.assert_array_equal(asked, sleeves.set_length(segmentation, keypoints, kind))
+        assert not covered  # the visitor has said so; no note is needed
+    np.testing.assert_array_equal(segmentation, before)
+
+
+def test_the_outline_at_its_own_size_decides(scene):
+    segmentation, keypoints, mask = scene
+    short = draw_pair(3, size=(512, 384), sleeves="short", pose="down").cloth_mask
+    assert corrected(segmentation, keypoints, mask)[1]
+    assert not corrected(segmentation, keypoints, mask, outline=short)[1]
