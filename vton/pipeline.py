@@ -58,7 +58,8 @@ class Options:
     grid: control points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp
     with more freedom; sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the
     same but for long sleeves that it has left bare, or "none", "short", "long" as a person says; neckline: "predicted" by
-    the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood."""
+    the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood, and no background
+    shows between hem and trousers."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0
@@ -332,7 +333,8 @@ class TryOn:
         classes = segmentation.segment(self.segmentation, self._tensor(r.cloth), self._mask(r.cloth_mask), parse,
                                        self._tensor(r.pose), noise)
         predicted, covered = rules.corrected(classes[0].cpu().numpy().astype(np.uint8), r.keypoints, r.cloth_mask,
-                                             r.garment_cut.mask, r.options.sleeves, r.options.neckline)
+                                             r.garment_cut.mask, r.options.sleeves, r.options.neckline,
+                                             np.isin(r.parse, labels.UPPER_LIP))
         notes = tuple(note for note in r.notes if note != COVERED)
         return {"segmentation": predicted, "notes": (*notes, COVERED) if covered else notes}
 

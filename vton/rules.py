@@ -1,19 +1,43 @@
-"""Both rules on a predicted segmentation, sleeves and neckline, in their order (not in the paper; each can be switched off)."""
+"""The rules on a predicted segmentation, sleeves and trunk, in their order (not in the paper; each can be switched off)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from vton import garment, neckline, sleeves
+from vton.labels import UPPER
+from vton.photo import present
+
+
+def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with the garment where background would be seen through the trunk; a copy.
+
+    removed: (H, W) bool, where the old garment was: what else is background there, a bag for example, stays. A network that
+    has seen few people leaves slits between the garment's hem and the trousers.
+    """
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    if not found[[2, 5, 9, 12]].all():
+        return changed
+    k = np.asarray(keypoints, np.float64)[:, :2]
+    y = np.mgrid[:changed.shape[0], :changed.shape[1]][0]
+    top, hips = max(k[2, 1], k[5, 1]), max(k[9, 1], k[12, 1])
+    trunk = sleeves.trunk(keypoints, found, changed.shape) & (y > top) & (y < hips + BELOW * (hips - top))
+    changed[trunk & removed & (changed == 0)] = UPPER
+    return changed
+
+
+BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
 
 
 def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.ndarray, outline: np.ndarray | None = None,
-              sleeve: str = "auto", collar: str = "auto") -> tuple[np.ndarray, bool]:
+              sleeve: str = "auto", collar: str = "auto", removed: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
     """The predicted segmentation after the rules, and whether bare arms were covered because the outline shows long sleeves.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; cloth_mask: (H, W) the placed garment, above 0;
     outline: (h, w) the garment's mask at its own size, if it is finer; sleeve: "auto", "predicted" (no rule), "none",
-    "short" or "long"; collar: "auto" or "predicted".
+    "short" or "long"; collar: "auto" closes gaps in the trunk and bares the throat, unless the garment has a high collar or
+    a hood, "predicted" does neither; removed: (H, W) bool, where the old garment was; None: no gap is closed.
     """
     covered = False
     if sleeve in sleeves.KINDS:
@@ -22,6 +46,8 @@ def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.nd
         arms = sleeves.half_covered(segmentation, keypoints, garment.sleeves(cloth_mask if outline is None else outline))
         if arms:
             segmentation, covered = sleeves.set_length(segmentation, keypoints, "long", arms), True
-    if collar == "auto" and not neckline.has_high_collar(cloth_mask):
-        segmentation = neckline.bare_throat(segmentation, keypoints)
+    if collar == "auto":
+        segmentation = segmentation if removed is None else without_gaps(segmentation, keypoints, removed)
+        if not neckline.has_high_collar(cloth_mask):
+            segmentation = neckline.bare_throat(segmentation, keypoints)
     return segmentation, covered

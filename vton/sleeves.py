@@ -54,18 +54,18 @@ def set_length(
         raise ValueError(f"Sleeves are {', '.join(KINDS)}; not '{kind}'.")
     changed = np.array(segmentation, np.uint8)
     found = present(keypoints)
-    trunk = _trunk(keypoints, found, changed.shape)
+    body = trunk(keypoints, found, changed.shape)
     for arm, joints in ARMS:
         if arm not in arms or not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, changed.shape)
         near = distance < REACH
         changed[(segmentation == arm) & (place < ENDS[kind]) & near] = UPPER
-        changed[(segmentation == UPPER) & (place >= ENDS[kind]) & near & ~trunk] = arm
+        changed[(segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body] = arm
     return changed
 
 
-def _trunk(keypoints: np.ndarray, found: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+def trunk(keypoints: np.ndarray, found: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """(H, W) bool between the lines from shoulder to hip, hips moved as far apart as the shoulders are."""
     inside = np.zeros(size, bool)
     if not found[[2, 5, 9, 12]].all():

@@ -46,3 +46,25 @@ def test_the_outline_at_its_own_size_decides(scene):
     short = draw_pair(3, size=(512, 384), sleeves="short", pose="down").cloth_mask
     assert corrected(segmentation, keypoints, mask)[1]
     assert not corrected(segmentation, keypoints, mask, outline=short)[1]
+
+
+def test_background_in_the_trunk_becomes_garment_only_where_a_garment_was(scene):
+    segmentation, keypoints, mask = scene
+    hips = int(keypoints[[9, 12], 1].mean())
+    slit = np.zeros(segmentation.shape, bool)
+    slit[hips - 3:hips] = True
+    slit &= segmentation == 3
+    left = slit & (np.arange(slit.shape[1]) < keypoints[[9, 12], 0].mean())
+    torn = np.where(slit, np.uint8(0), segmentation)
+    middle = slit & (np.abs(np.arange(slit.shape[1]) - keypoints[[9, 12], 0].mean()) < 10)
+    assert middle.sum() > 30
+    closed, _ = corrected(torn, keypoints, mask, sleeve="predicted", removed=slit)
+    assert (closed[middle] == 3).all()
+    bag, _ = corrected(torn, keypoints, mask, sleeve="predicted", removed=left)  # on the right something is carried
+    assert (bag[middle & left] == 3).all() and (bag[middle & ~left] == 0).all()
+    for made in (corrected(torn, keypoints, mask, sleeve="predicted")[0],
+                 corrected(torn, keypoints, mask, sleeve="predicted", collar="predicted", removed=slit)[0]):
+        assert (made[middle] == 0).all()
+    outside = np.ones(segmentation.shape, bool)  # a gap between an arm and the trunk is no gap in the trunk
+    made, _ = corrected(torn, keypoints, mask, sleeve="predicted", removed=outside)
+    assert (made[:, :20][segmentation[:, :20] == 0] == 0).all() and (made[-20:] == segmentation[-20:]).all()
