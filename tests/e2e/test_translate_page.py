@@ -176,7 +176,7 @@ def test_two_hundred_tokens_are_drawn_layer_by_layer(visit):
         "reading books"
     ).split()
     choose_model(page, "multi30k-en-de", "English → German")
-    enter(page, " ".join((words * 5)[:190]))
+    enter(page, " ".join((words * 6)[:210]))
     titled(page, "Cross attention, layer 4")
     rows, columns = len(labels(page, "row")), len(labels(page, "column"))
     assert rows > 200 and columns > 190
