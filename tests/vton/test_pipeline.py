@@ -9,7 +9,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from training.assets import examples_dir, model_dir
-from vton import STAGES, InputError, TryOn, labels, neckline, photo
+from vton import STAGES, InputError, TryOn, labels, neckline, photo, rules
 from vton.maps import MAPS
 from vton.metrics import coverage, mask_iou
 from vton.pipeline import NETWORKS, own_skin
@@ -108,7 +108,9 @@ def test_a_collar_that_was_taken_for_a_neck_is_painted_over(tryon, result):
 def test_a_bare_throat_follows_the_neckline_option(tryon, result):
     auto = tryon.resume(result, "segmentation", until="segmentation").segmentation
     predicted = tryon.resume(result, "segmentation", until="segmentation", neckline="predicted").segmentation
-    np.testing.assert_array_equal(auto, neckline.bare_throat(predicted, result.keypoints))
+    closed = rules.without_gaps(predicted, result.keypoints, np.isin(result.parse, labels.UPPER_LIP))
+    np.testing.assert_array_equal(auto, neckline.bare_throat(closed, result.keypoints))
+    assert (auto != predicted).sum() > 20
     with pytest.raises(ValueError, match="neckline must be one of"):
         tryon.resume(result, "segmentation", neckline="low")
 
