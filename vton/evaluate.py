@@ -82,9 +82,9 @@ def region_figures(predicted: np.ndarray, sample: dict[str, np.ndarray], source:
     """
     truth, (ruled, _) = sample["segmentation"], corrected(predicted, sample["keypoints"], sample["cloth_mask"][0])
     known = ~sample["carried"][0] if source == "worn" else np.ones(truth.shape, bool)
-    return {name: mask_iou(np.isin(answer, labels_) & known, np.isin(truth, labels_) & known)
-            for name, answer, labels_ in (("region_iou", predicted, (3,)), ("region_iou_rules", ruled, (3,)),
-                                          ("arms_iou", predicted, (5, 6)))}
+    return {name: mask_iou(np.isin(answer, classes) & known, np.isin(truth, classes) & known)
+            for name, answer, classes in (("region_iou", predicted, labels.UPPER), ("region_iou_rules", ruled, labels.UPPER),
+                                          ("arms_iou", predicted, labels.ARMS))}
 
 
 def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: int = 9) -> dict:
@@ -105,7 +105,7 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: in
             b = collate([sample])
             with torch.inference_mode():
                 seg = segment(tryon.segmentation, b["cloth"], b["cloth_mask"], b["parse_agnostic"], b["pose"])
-                region = (seg == 3).float()[:, None]
+                region = (seg == labels.UPPER).float()[:, None]
                 theta = match(tryon.matching, region, b["pose"], b["agnostic"], b["cloth"])
             fitted = fit_control_points(theta, b["cloth_mask"], region)
             found = region_figures(seg[0].numpy().astype(np.uint8), sample, source)

@@ -23,6 +23,7 @@ SEGMENTATION = (
 SEGMENTATION_FROM_LIP = np.array([0, 1, 1, 12, 2, 3, 3, 3, 11, 4, 0, 12, 4, 2, 5, 6, 7, 8, 9, 10], np.uint8)
 
 UPPER = SEGMENTATION.index("upper")
+ARMS = (SEGMENTATION.index("left arm"), SEGMENTATION.index("right arm"))
 
 FLIP_SEGMENTATION = np.array([0, 1, 2, 3, 4, 6, 5, 8, 7, 10, 9, 11, 12], np.uint8)
 

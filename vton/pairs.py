@@ -16,10 +16,12 @@ import numpy as np
 
 from vton import pose
 from vton.neckline import has_high_collar, opening
+from vton.photo import from_nearest
 
 WHITE = 246  # background of the published product photos
 # Radii of a long sleeve's upper and lower half and how far a dressed one may stand out, in widths between the shoulders.
 SLEEVE, LOOSE = (0.17, 0.14), 0.24
+WIDEST = 0.34  # no sleeve of whatever length is wider, in the same unit
 FLARE = 0.45  # how far a dressed garment may stand out from the trunk, in the same unit
 FRONTAL = 0.5  # a person is seen from the front if the shoulders are at least this share of the trunk's length apart
 NECK, R_SHOULDER, R_ELBOW, R_WRIST, L_SHOULDER, L_ELBOW, L_WRIST, R_HIP, L_HIP = 1, 2, 3, 4, 5, 6, 7, 9, 12
@@ -148,8 +150,7 @@ def skin(source: Skeleton, target: Skeleton, shape: tuple[int, int], step: int =
         rules the pixel.
     """
     height, width = -(-shape[0] // step), -(-shape[1] // step)
-    grid = np.stack(np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)), -1)
-    grid = (grid + 0.5) * step - 0.5
+    grid = (_grid((height, width)) + 0.5) * step - 0.5
     softness = 0.03 * target.width
     trunk_distance = _distance_to_polygon((target.trunk + 0.5) / step - 0.5, (height, width)) * step + 0.02 * target.width
     transform = _affine_fit(target.trunk, source.trunk)
@@ -173,7 +174,7 @@ def skin(source: Skeleton, target: Skeleton, shape: tuple[int, int], step: int =
 
 def part_map(skeleton: Skeleton, shape: tuple[int, int], arm_radius: float = 0.22) -> np.ndarray:
     """(H, W, 3) bool: which pixels may belong to trunk, right arm and left arm (trunk and arm may overlap)."""
-    grid = np.stack(np.meshgrid(np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)), -1)
+    grid = _grid(shape)
     centre = skeleton.trunk.mean(0)
     core = _distance_to_polygon(centre + (skeleton.trunk - centre) * (0.92, 1.3), shape) == 0
     inside = _distance_to_polygon(skeleton.trunk, shape) < 0.12 * skeleton.width
@@ -207,17 +208,26 @@ def move(picture: np.ndarray, mask: np.ndarray, source: Skeleton, target: Skelet
     else:
         inside = cv2.remap(mask.astype(np.float32), where, None, cv2.INTER_LINEAR) > 0.5
         for number, arm in enumerate(target.arms, start=1):  # no sleeve is wider than this
-            grid = np.stack(np.meshgrid(np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)), -1)
-            near = np.zeros(shape, bool)
-            for a, b in _segments(arm):
-                near |= _distance_to_segment(grid, a, b) < 0.34 * target.width
-            inside &= (part != number) | near
+            inside &= (part != number) | _near_bones(arm, (WIDEST * target.width,), shape)
     moved[~inside] = WHITE
     return moved, inside, part
 
 
 def _segments(line: np.ndarray):
     return [(line[i], line[i + 1]) for i in range(len(line) - 1)]
+
+
+def _grid(shape: tuple[int, int]) -> np.ndarray:
+    """(H, W, 2) float32: x, y of every pixel."""
+    return np.stack(np.meshgrid(np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)), -1)
+
+
+def _near_bones(line: np.ndarray, radii, shape: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool: nearer to a bone of the polyline than its radius in pixels; the last radius holds for all that follow."""
+    grid, near = _grid(shape), np.zeros(shape, bool)
+    for i, (a, b) in enumerate(_segments(line)):
+        near |= _distance_to_segment(grid, a, b) < radii[min(i, len(radii) - 1)]
+    return near
 
 
 def _similarity(a, b, c, d, scale):
@@ -392,20 +402,17 @@ def dress(product: np.ndarray, mask: np.ndarray, keypoints: np.ndarray, shape: t
 
 
 def _sleeve_round_arm(worn, mask, part, arm, number, width):
-    """Copies of (worn, mask, part) with a long sleeve as wide as sleeves are: folded ones do not show their own width.
-    What is missing takes the colour of the nearest cloth."""
-    grid = np.stack(np.meshgrid(np.arange(mask.shape[1], dtype=np.float32), np.arange(mask.shape[0], dtype=np.float32)), -1)
-    distances = [_distance_to_segment(grid, a, b) for a, b in _segments(arm)]
-    sleeve = np.any([d < SLEEVE[min(i, 1)] * width for i, d in enumerate(distances)], 0)
-    mask = mask & ((part != number) | (np.min(distances, 0) < LOOSE * width))
-    missing = sleeve & ~mask
-    worn, part = worn.copy(), np.where(missing, np.uint8(number), part)
+    """A long sleeve made as wide as sleeves are: folded ones do not show their own width. What is missing takes the colour
+    of the nearest cloth.
+
+    worn (H,W,3) uint8, mask (H,W) bool and part (H,W) uint8 of the dressed garment; arm (k,2), k > 1: the sleeve's bones;
+    number: its value in `part`; width: between the shoulders, in pixels. Returns changed copies of worn, mask and part.
+    """
+    mask = mask & ((part != number) | _near_bones(arm, (LOOSE * width,), mask.shape))
+    missing = _near_bones(arm, [radius * width for radius in SLEEVE], mask.shape) & ~mask
     if missing.any() and mask.any():
-        _, nearest = cv2.distanceTransformWithLabels((~mask).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
-        colour_of = np.zeros((nearest.max() + 1, 3), np.uint8)
-        colour_of[nearest[mask]] = worn[mask]
-        worn[missing] = colour_of[nearest[missing]]
-    return worn, mask | missing, part
+        worn = np.where(missing[..., None], from_nearest(worn, mask), worn)
+    return worn, mask | missing, np.where(missing, np.uint8(number), part)
 
 
 def dressed_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, pair: Pair) -> np.ndarray:
@@ -432,7 +439,7 @@ def dressed_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints:
         out[(parse == 6) & (rows > hips)] = 4
     trunk = pair.worn_mask & (pair.part == 0)
     out[trunk if has_high_collar(pair.cloth_mask) else trunk & ~opening(keypoints, shape)] = 3
-    grid = np.stack(np.meshgrid(np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)), -1)
+    grid = _grid(shape)
     for label, arm, covered in ((6, skeleton.arms[0], pair.sleeve_ends[0]), (5, skeleton.arms[1], pair.sleeve_ends[1])):
         limb = np.zeros(shape, bool)
         for number, (a, b) in enumerate(_segments(arm)):
@@ -496,7 +503,7 @@ def wobble(cloth: np.ndarray, mask: np.ndarray, rng: np.random.Generator, amount
     height, width = mask.shape
     field = rng.normal(0, amount * width, (5, 4, 2)).astype(np.float32)
     field = cv2.resize(field, (width, height), interpolation=cv2.INTER_CUBIC)
-    grid = np.stack(np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)), -1) + field
+    grid = _grid((height, width)) + field
     out = cv2.remap(cloth, grid, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
     inside = cv2.remap(mask.astype(np.float32), grid, None, cv2.INTER_LINEAR) > 0.5
     out[~inside] = WHITE

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from vton import labels, pose
 from vton.config import ParserConfig
+from vton.photo import from_nearest
 
 STRIDE = 32  # pictures are padded to a multiple of this
 HEAD = (*labels.HEAD_LIP, labels.LIP.index("hat"), labels.LIP.index("hair"))
@@ -187,8 +188,5 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         island |= of_label & (np.bincount(parts.ravel()) < SMALLEST * parse.size)[parts]
     if not island.any() or island.all():
         return parse.copy()
-    _, nearest = cv2.distanceTransformWithLabels(island.astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
-    value = np.zeros(nearest.max() + 1, np.uint8)
-    value[nearest[~island]] = parse[~island]
-    return value[nearest]
+    return from_nearest(parse, ~island)
 

@@ -340,3 +340,14 @@ def keypoints_to_photo(keypoints: np.ndarray, frame: Frame, size: tuple[int, int
     moved[found, :2] = np.asarray(keypoints)[found, :2] * scale + (frame.x0, frame.y0)
     moved[found, 2] = np.asarray(keypoints)[found, 2]
     return moved
+
+
+def from_nearest(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """A copy of (H, W) or (H, W, C) `values` in which every pixel that is not `known` has the value of the nearest known one.
+
+    known: (H, W) bool, True somewhere.
+    """
+    _, nearest = cv2.distanceTransformWithLabels((~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
+    value = np.zeros((nearest.max() + 1, *values.shape[2:]), values.dtype)
+    value[nearest[known]] = values[known]
+    return value[nearest]

@@ -46,7 +46,6 @@ READ_BY = {"parse": "agnostic", "painted_mask": "garment", "parse_agnostic": "se
 # The stage that makes them; a painted mask is always a person's.
 _MADE_BY = {"parse": "parse", "parse_agnostic": "agnostic", "segmentation": "segmentation", "control_points": "warp",
             "misalignment": "misalignment"}
-ARMS = tuple(labels.SEGMENTATION.index(name) for name in ("left arm", "right arm"))
 SEAM = 8  # pixels by which the edited region may grow for a soft seam
 
 
@@ -427,7 +426,7 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     """
     hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
     removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~hands
-    predicted = np.isin(r.segmentation, (UPPER, *ARMS))
+    predicted = np.isin(r.segmentation, (UPPER, *labels.ARMS))
     kept = np.isin(r.parse, parsing.HEAD) | hands | own_skin(r, (labels.NECK_LIP,))
     region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
     hw = r.photo.shape[:2]
@@ -461,7 +460,7 @@ def _dilate(mask: np.ndarray, radius: int) -> np.ndarray:
 def from_photograph(r: TryOnResult) -> np.ndarray:
     """I-hat (H, W, 3) with what the photograph knows better: the background that the old garment hid goes on from
     around it, and bare arms and a bare throat take the tone of the person's own skin."""
-    arms, width = np.isin(r.segmentation, ARMS), r.options.size[1]
+    arms, width = np.isin(r.segmentation, labels.ARMS), r.options.size[1]
     # Class "background" is also the neck, and where a collar has gone there is no wall behind it.
     under_collar = np.isin(r.parse, labels.UPPER_LIP) & neckline.opening(r.keypoints, r.options.size, neckline.DEEP)
     neck, own = own_skin(r, (labels.NECK_LIP,)), own_skin(r)

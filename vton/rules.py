@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from vton import garment, neckline, sleeves
+from vton import garment
 from vton.labels import UPPER
+from vton.neckline import bare_throat, has_high_collar
 from vton.photo import present
+from vton.sleeves import KINDS, half_covered, set_length, trunk
+
+BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
 
 
 def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.ndarray) -> np.ndarray:
@@ -22,32 +26,29 @@ def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.nd
     k = np.asarray(keypoints, np.float64)[:, :2]
     y = np.mgrid[:changed.shape[0], :changed.shape[1]][0]
     top, hips = max(k[2, 1], k[5, 1]), max(k[9, 1], k[12, 1])
-    trunk = sleeves.trunk(keypoints, found, changed.shape) & (y > top) & (y < hips + BELOW * (hips - top))
-    changed[trunk & removed & (changed == 0)] = UPPER
+    inside = trunk(keypoints, found, changed.shape) & (y > top) & (y < hips + BELOW * (hips - top))
+    changed[inside & removed & (changed == 0)] = UPPER
     return changed
 
 
-BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
-
-
 def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.ndarray, outline: np.ndarray | None = None,
-              sleeve: str = "auto", collar: str = "auto", removed: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
+              sleeves: str = "auto", neckline: str = "auto", removed: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
     """The predicted segmentation after the rules, and whether bare arms were covered because the outline shows long sleeves.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; cloth_mask: (H, W) the placed garment, above 0;
-    outline: (h, w) the garment's mask at its own size, if it is finer; sleeve: "auto", "predicted" (no rule), "none",
-    "short" or "long"; collar: "auto" closes gaps in the trunk and bares the throat, unless the garment has a high collar or
+    outline: (h, w) the garment's mask at its own size, if it is finer; sleeves: "auto", "predicted" (no rule), "none",
+    "short" or "long"; neckline: "auto" closes gaps in the trunk and bares the throat, unless the garment has a high collar or
     a hood, "predicted" does neither; removed: (H, W) bool, where the old garment was; None: no gap is closed.
     """
     covered = False
-    if sleeve in sleeves.KINDS:
-        segmentation = sleeves.set_length(segmentation, keypoints, sleeve)
-    elif sleeve == "auto":
-        arms = sleeves.half_covered(segmentation, keypoints, garment.sleeves(cloth_mask if outline is None else outline))
+    if sleeves in KINDS:
+        segmentation = set_length(segmentation, keypoints, sleeves)
+    elif sleeves == "auto":
+        arms = half_covered(segmentation, keypoints, garment.sleeves(cloth_mask if outline is None else outline))
         if arms:
-            segmentation, covered = sleeves.set_length(segmentation, keypoints, "long", arms), True
-    if collar == "auto":
+            segmentation, covered = set_length(segmentation, keypoints, "long", arms), True
+    if neckline == "auto":
         segmentation = segmentation if removed is None else without_gaps(segmentation, keypoints, removed)
-        if not neckline.has_high_collar(cloth_mask):
-            segmentation = neckline.bare_throat(segmentation, keypoints)
+        if not has_high_collar(cloth_mask):
+            segmentation = bare_throat(segmentation, keypoints)
     return segmentation, covered

@@ -17,7 +17,7 @@ REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
 # to 0.61 on eight garments): what lies between is a long sleeve that was drawn badly.
 LONG_LEAVES, SHORT_LEAVES = 0.04, 0.3
 # Class of the arm, then its shoulder, elbow and wrist in BODY_25.
-ARMS = ((labels.SEGMENTATION.index("left arm"), (5, 6, 7)), (labels.SEGMENTATION.index("right arm"), (2, 3, 4)))
+JOINTS = dict(zip(labels.ARMS, ((5, 6, 7), (2, 3, 4))))
 
 
 def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, outline: str) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, outline: str) 
     against the trunk: then arms count that are too much covered for a short sleeve.
     """
     found, shares = present(keypoints), {}
-    for arm, joints in ARMS:
+    for arm, joints in JOINTS.items():
         if not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, segmentation.shape)
@@ -43,7 +43,7 @@ def half_covered(segmentation: np.ndarray, keypoints: np.ndarray, outline: str) 
 
 
 def set_length(
-    segmentation: np.ndarray, keypoints: np.ndarray, kind: str, arms: tuple[int, ...] = tuple(arm for arm, _ in ARMS)
+    segmentation: np.ndarray, keypoints: np.ndarray, kind: str, arms: tuple[int, ...] = labels.ARMS
 ) -> np.ndarray:
     """The predicted segmentation with sleeves of another kind; trunk, hands and everything else stay.
 
@@ -55,7 +55,7 @@ def set_length(
     changed = np.array(segmentation, np.uint8)
     found = present(keypoints)
     body = trunk(keypoints, found, changed.shape)
-    for arm, joints in ARMS:
+    for arm, joints in JOINTS.items():
         if arm not in arms or not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, changed.shape)

@@ -1,8 +1,8 @@
 """`python -m vton.train all --budget MINUTES --pack FILE --run DIR --preset NAME`: the four networks in a given time.
 
 Each network gets its share of the budget. A few updates and an evaluation are timed first, so that the learning rate's
-schedule ends with the share. The same command goes on where it was stopped; a larger budget goes on where the smaller one ended. DIR/weights
-is a model folder for `TryOn.from_pretrained` when all are done.
+schedule ends with the share. The same command goes on where it was stopped; a larger budget goes on where the smaller
+one ended. DIR/weights is a model folder for `TryOn.from_pretrained` when all are done.
 
 Nothing is needed but torch, numpy, opencv, pillow, safetensors and accelerate, and the packed file.
 """

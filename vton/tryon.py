@@ -31,7 +31,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sleeves", default="auto", choices=("auto", "predicted", "none", "short", "long"),
                         help="how long the garment's sleeves are; predicted: the network alone decides")
     parser.add_argument("--neckline", default="auto", choices=("auto", "predicted"),
-                        help="auto: the throat stays bare unless the garment has a high collar; predicted: the network alone decides")
+                        help="auto: the throat stays bare unless the garment has a high collar, and gaps between hem and trousers "
+                             "close; predicted: the network alone decides")
     parser.add_argument("--until", default="composite", metavar="STAGE", help="stop after this stage, such as misalignment")
     parser.add_argument("--record", type=Path, metavar="ZIP", help="go on from a saved try-on instead of two pictures")
     parser.add_argument("--edit", metavar="MAP=FILE", help="with --record: a corrected map, such as segmentation=mine.png")

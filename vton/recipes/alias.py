@@ -55,7 +55,7 @@ PRESETS = {
     "lite-gpu": dict(steps=60000, batch=16, lr=2e-4, l1=5.0, discriminator=48, precision="bf16"),
     "paper": dict(steps=200000, batch=4, height=1024, pictures_wide=768, width=PAPER.alias.width, widest=16, hidden=PAPER.alias.hidden,
                   injected=PAPER.alias.injected, levels=PAPER.alias.levels, masked=PAPER.alias.masked),
-    "drawn": dict(steps=80, batch=2, height=128, pictures_wide=96, lr=2e-3, beta1=0.5, beta2=0.99, width=12, hidden=12, levels=6, l1=20.0,
+    "drawn": dict(steps=240, batch=2, height=128, pictures_wide=96, lr=2e-3, beta1=0.5, beta2=0.99, width=12, hidden=12, levels=6, l1=20.0,
                   gan=0.1, feature_matching=1.0, perceptual=0.0, discriminator=8, precision="bf16", save_every=40, evaluate_every=40,
                   validation=4, ema=0.9),
 }

@@ -31,7 +31,7 @@ PRESETS = {
                      save_every=250, evaluate_every=500),
     "lite-gpu": dict(steps=30000, batch=32, lr=4e-4, schedule="cosine", warmup=200, mask=0.5, precision="bf16"),
     "paper": dict(steps=50000, batch=8, width=PAPER.matching.width),
-    "drawn": dict(steps=150, batch=4, lr=1e-3, mask=0.5, width=12, precision="bf16", save_every=50, evaluate_every=50,
+    "drawn": dict(steps=300, batch=4, lr=1e-3, mask=0.5, width=12, precision="bf16", save_every=50, evaluate_every=50,
                   validation=6),
 }
 

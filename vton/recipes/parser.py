@@ -33,7 +33,7 @@ class ParserRecipe(PictureRecipe):
 PRESETS = {
     "lite-cpu": dict(steps=2600, batch=8, precision="bf16", threads=1, save_every=200, evaluate_every=400),
     "lite-gpu": dict(steps=20000, batch=32, precision="bf16", save_every=1000, evaluate_every=1000),
-    "drawn": dict(steps=120, batch=4, height=128, width=96, precision="bf16", save_every=40, evaluate_every=40, warmup=10),
+    "drawn": dict(steps=240, batch=4, height=128, width=96, precision="bf16", save_every=40, evaluate_every=40, warmup=10),
 }
 
 
