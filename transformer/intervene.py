@@ -36,6 +36,7 @@ from transformer.search import (
     rank,
     read_prefix,
 )
+from transformer.threads import threads_for
 from transformer.tokenizer import normalise
 from transformer.translator import EXTRA_LENGTH, Hypothesis, Sentence, Translation, Translator
 
@@ -387,10 +388,11 @@ def _search(
     stand_ins: dict[str, str], reused: int = 0,
 ) -> Continuation:
     config = translator.model.config
-    (result,) = beam_search(
-        decoder, [most], config.bos, config.eos, beam, alpha, _forbidden(translator), trace=True,
-        device=translator.device, prefix=prefix,
-    )
+    with threads_for(translator.model, beam):
+        (result,) = beam_search(
+            decoder, [most], config.bos, config.eos, beam, alpha, _forbidden(translator), trace=True,
+            device=translator.device, prefix=prefix,
+        )
     tree = beam_tree(result.trace, config.bos, config.eos, prefix)
     hypotheses = [hypothesis(translator, c, stand_ins) for c in result.candidates]
     return Continuation(hypotheses, result.candidates, prefix, reused, tree, ended(result), stand_ins)

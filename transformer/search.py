@@ -13,7 +13,7 @@ from typing import Protocol, Sequence
 import torch
 from torch import Tensor
 
-from transformer.attention import BeamCache
+from transformer.attention import BeamCache, KeyValue
 from transformer.model import Memory, Transformer
 
 
@@ -38,7 +38,9 @@ class TransformerDecoder:
         self.model = model
         encoded, _ = model.encode(src, src_mask)
         # Without padding there is nothing to hide, and attention without a mask is quicker.
-        self.memory: Memory = model.remember(encoded, None if bool(src_mask.all()) else src_mask)
+        memory = model.remember(encoded, None if bool(src_mask.all()) else src_mask)
+        # Every step reads these: laid out once as the products want them.
+        self.memory = Memory([KeyValue(kept.key.contiguous(), kept.value.contiguous()) for kept in memory.layers], memory.mask)
         self.cache = BeamCache(len(model.decoder))
 
     def step(self, tokens: Tensor) -> Tensor:

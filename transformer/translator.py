@@ -17,6 +17,7 @@ from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
 from transformer.model import AttentionWeights, Transformer
 from transformer.search import SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
+from transformer.threads import threads_for
 from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalise
 from transformer.verbatim import Masked, find, mask, put_back, without_loops, word_numbers
 
@@ -286,17 +287,18 @@ class Translator:
                 longest = max(map(len, rows))
                 src = torch.tensor([r + [config.pad] * (longest - len(r)) for r in rows], device=self.device)
                 limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
-                decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
                 forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
-                if sampling is None:
-                    found = beam_search(
-                        decoder, limits, config.bos, config.eos, beam, alpha, forbidden, trace=trace, device=self.device
-                    )
-                else:
-                    found = sample_search(
-                        decoder, limits, config.bos, config.eos, n_best, sampling.temperature, sampling.top_k,
-                        [sampling.seed + number for number in batch], alpha, forbidden, self.device,
-                    )
+                with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
+                    decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
+                    if sampling is None:
+                        found = beam_search(
+                            decoder, limits, config.bos, config.eos, beam, alpha, forbidden, trace=trace, device=self.device
+                        )
+                    else:
+                        found = sample_search(
+                            decoder, limits, config.bos, config.eos, n_best, sampling.temperature, sampling.top_k,
+                            [sampling.seed + number for number in batch], alpha, forbidden, self.device,
+                        )
                 for number, row, result in zip(batch, rows, found):
                     out[number] = self.sentence(sentences[number], masked[number], row, result, n_best)
         finally:
@@ -373,7 +375,8 @@ class Translator:
         mask = causal_mask(tgt.shape[1], self.device, config.neighbourhood)
         training, _ = self.model.training, self.model.eval()
         try:
-            return self.model.attend(src, tgt, key_mask(src, config.pad), mask)
+            with threads_for(self.model, max(src.shape[1], tgt.shape[1])):
+                return self.model.attend(src, tgt, key_mask(src, config.pad), mask)
         finally:
             self.model.train(training)
 

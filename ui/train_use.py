@@ -21,6 +21,7 @@ from ui.services import NETWORK_OF_TASK, Services
 
 # The map of a try-on in which each network's work is seen.
 MAP_OF_NETWORK = {"parser": "parse", "segmentation": "segmentation", "matching": "warped_cloth", "alias": "synthesis"}
+SILENT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
 COMPARED_SIZE = (256, 192)
 KEPT_SECONDS = 3600  # of a zip that was made for a visitor
@@ -266,7 +267,9 @@ def events(use: SimpleNamespace, services: Services, tab: SimpleNamespace, show:
             network, key = network_of(run), f"run:{name}@{step_of(find_checkpoint(run.checkpoints, step))}"
             if network == "transformer":
                 yield [*nothing, messages.status("Both models translate …")]
-                yield [*compare_translation(services, key, text), gr.update(visible=False), ""]
+                shipped, own = compare_translation(services, key, text)
+                silent = "" if own.strip() or not text.strip() else messages.status(SILENT)
+                yield [shipped, own, gr.update(visible=False), silent]
             else:
                 from ui.tryon import example_pairs
 

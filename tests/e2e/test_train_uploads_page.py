@@ -48,7 +48,7 @@ def test_an_uploaded_set_of_people_is_prepared_and_trained_on(visit, runs):
     page = visit()
     open_training_form(page, "800 steps")
     choose(page, "train-network", "Matching module")
-    page.locator("#train-about", has_text="150 steps").wait_for()
+    page.locator("#train-about", has_text="300 steps").wait_for()
     choose(page, "train-data", "Upload a zip in the VITON-HD layout")
     page.locator("#train-upload input[type=file]").set_input_files(
         {"name": "people.zip", "mimeType": "application/zip", "buffer": drawn_set()}
@@ -60,7 +60,7 @@ def test_an_uploaded_set_of_people_is_prepared_and_trained_on(visit, runs):
     typed(page, "train-name", "four people")
     page.locator("#train-command", has_text="four people").wait_for()
     page.click("#train-start")
-    page.locator("#train-note", has_text="The run four people was started").wait_for()
+    page.locator("#train-note", has_text="The run four people was started").wait_for(timeout=ENDS)
 
     page.locator("#run-status", has_text="at step").wait_for(timeout=ENDS)
     page.reload()  # in the middle, or just after: the page finds the run again
@@ -90,7 +90,7 @@ def test_bad_data_is_one_sentence_and_leaves_no_run(visit, runs, network, name, 
     open_training_form(page, "800 steps")
     if network != "Transformer":
         choose(page, "train-network", network)
-        page.locator("#train-about", has_text="150 steps").wait_for()
+        page.locator("#train-about", has_text="300 steps").wait_for()
     before = sorted(folder.name for folder in runs.iterdir())
     people = network != "Transformer"
     choose(page, "train-data", "Upload a zip in the VITON-HD layout" if people else "Upload a table (TSV or CSV)")

@@ -38,7 +38,7 @@ PRESETS = {
                      save_every=200, evaluate_every=400),
     "lite-gpu": dict(steps=30000, batch=32, schedule="cosine", warmup=200, gan=1.0, discriminator=32, precision="bf16"),
     "paper": dict(steps=200000, batch=8, width=PAPER.segmentation.width),
-    "drawn": dict(steps=300, batch=4, lr=1e-3, width=12, gan=0.5, discriminator=8, reduce=2, precision="bf16",
+    "drawn": dict(steps=220, batch=4, lr=1e-3, width=12, gan=0.5, discriminator=8, reduce=2, precision="bf16",
                   save_every=40, evaluate_every=40, validation=6),
 }
 
