@@ -3,7 +3,8 @@
     python -m transformer.prepare --data a.tsv.gz b.csv --source en --target de --out data/en-de
     python -m transformer.prepare --data *.tsv.gz --source en --target de fr --vocab-size 8000 --out data/three
 
-Each split is one table with a column a language, empty where a pair has none, and the file a pair came from.
+Each split is one table with a column a language, empty where a pair has none, and the file a pair came from. A run that
+was interrupted goes on where it was: what was read of a table is kept until everything is written.
 `python -m transformer.train --data data/en-de` reads the result; for several languages see its `--directions`.
 """
 
@@ -13,6 +14,7 @@ import argparse
 import gzip
 import hashlib
 import json
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -23,6 +25,7 @@ from transformer.data import read_parallel
 
 ORIGIN = "origin"  # the column with the name of the table that a pair came from
 TOKENIZER = "tokenizer.model"
+KEPT = "unfinished"  # folder beside the splits, until they are written
 
 
 def split_of(text: str, val: float, test: float) -> str:
@@ -88,27 +91,48 @@ def stem(path: str | Path) -> str:
 
 
 def read_all(
-    files: list[str], source: str, targets: list[str]
+    files: list[str], source: str, targets: list[str], kept: Path
 ) -> tuple[list[tuple[str, str, str, str]], dict[str, str]]:
     """(source, target, name of the target's column, origin) of every table, and why tables were left out, by name.
 
-    A table needs the source's column and at least one of the targets'. Progress goes to standard error.
+    A table needs the source's column and at least one of the targets'. kept: folder for what was read of each table; a
+    table that is there and has not changed since is not read again. Progress goes to standard error.
     """
     rows, skipped = [], {}
     for number, path in enumerate(files, 1):
-        found, reasons = 0, []
-        for target in targets:
-            try:
-                pairs = read_parallel(path, source, target)
-            except (ValueError, OSError) as error:
-                reasons.append(str(error))
-                continue
-            rows += [(left, right, target, stem(path)) for left, right in pairs]
-            found += len(pairs)
-        if not found:
-            skipped[str(path)] = reasons[0]
-        print(f"{number}/{len(files)} {Path(path).name}: {found} pairs", file=sys.stderr)
+        part = kept / f"{key_of(Path(path), source, targets)}.json.gz"
+        again = part.is_file()
+        if again:
+            found = json.loads(gzip.decompress(part.read_bytes()))
+        else:
+            found, reasons = [], []
+            for target in targets:
+                try:
+                    found += [(left, right, target) for left, right in read_parallel(path, source, target)]
+                except (ValueError, OSError) as error:
+                    reasons.append(str(error))
+            if found:
+                write_whole(part, gzip.compress(json.dumps(found).encode(), 1))
+            else:
+                skipped[str(path)] = reasons[0]
+        rows += [(*row, stem(path)) for row in found]
+        print(f"{number}/{len(files)} {Path(path).name}: {len(found)} pairs{', read before' * again}", file=sys.stderr)
     return rows, skipped
+
+
+def key_of(path: Path, source: str, targets: list[str]) -> str:
+    """A name for what was read of a table: another one if the file or the columns are others."""
+    state = path.stat() if path.is_file() else None
+    about = [str(path.resolve()), state and [state.st_size, state.st_mtime_ns], source, targets]
+    return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Under another name until it is whole: an interrupted run leaves no half file behind."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)
 
 
 def write(
@@ -119,19 +143,15 @@ def write(
 
     repeat: how often the training pairs of an origin are written, by the beginning of its name.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in splits.items():
         if not pairs:
             continue
-        # Under another name until it is whole: an interrupted run leaves no half table behind.
-        part = folder / f"{name}.part"
-        with gzip.open(part, "wt", encoding="utf-8") as file:
-            file.write("\t".join([source, *targets, ORIGIN]) + "\n")
-            for left, right, target, origin in pairs:
-                cells = [left, *(right if target == column else "" for column in targets), origin]
-                times = next((n for start, n in (repeat or {}).items() if origin.startswith(start)), 1)
-                file.write(("\t".join(cells) + "\n") * (times if name == "train" else 1))
-        part.replace(folder / f"{name}.tsv.gz")
+        lines = ["\t".join([source, *targets, ORIGIN]) + "\n"]
+        for left, right, target, origin in pairs:
+            cells = [left, *(right if target == column else "" for column in targets), origin]
+            times = next((n for start, n in (repeat or {}).items() if origin.startswith(start)), 1)
+            lines.append(("\t".join(cells) + "\n") * (times if name == "train" else 1))
+        write_whole(folder / f"{name}.tsv.gz", gzip.compress("".join(lines).encode()))
 
 
 def repeats(texts: list[str]) -> dict[str, int]:
@@ -168,7 +188,8 @@ def main(argv: list[str] | None = None) -> int:
                          help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no")
     given = options.parse_args(argv)
     times = repeats(given.repeat)
-    rows, skipped = read_all(given.data, given.source, given.target)
+    kept = given.out / KEPT
+    rows, skipped = read_all(given.data, given.source, given.target, kept)
     if not rows:
         raise ValueError("No table could be read. " + " ".join(skipped.values()))
     splits, dropped = prepare(rows, given.val, given.test, given.max_words, given.max_ratio)
@@ -178,6 +199,7 @@ def main(argv: list[str] | None = None) -> int:
         texts = [text for row in splits["train"] for text in row[:2]]
         languages = [given.source, *given.target]
         Tokenizer.train(dict.fromkeys(texts), given.vocab_size, languages, stand_ins=True).save(given.out / TOKENIZER)
+    shutil.rmtree(kept)
     print(json.dumps({**{name: len(part) for name, part in splits.items()}, "dropped": dropped, "skipped": skipped}))
     return 0
 

@@ -89,6 +89,38 @@ def test_several_languages_make_one_table(tmp_path, capsys):
     assert not list((tmp_path / "out").glob("*.part"))
 
 
+def test_an_interrupted_run_goes_on(tmp_path, capsys, monkeypatch):
+    for name, word in (("one", "red"), ("two", "blue"), ("bad", "")):
+        rows = "".join(f"{word} word {i}\t{word} Wort {i}\n" for i in range(100)) if word else ""
+        (tmp_path / f"{name}.tsv").write_text(f"en\tde\n{rows}", encoding="utf-8")
+    argv = ["--data", *(str(tmp_path / f"{n}.tsv") for n in ("one", "two", "bad")), "--source", "en", "--target", "de"]
+    argv += ["--vocab-size", "40", "--val", "0.1"]
+    assert main([*argv, "--out", str(tmp_path / "whole")]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    out = tmp_path / "out"
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Tokenizer, "train", interrupted)
+        main([*argv, "--out", str(out)])
+    assert len(list((out / "unfinished").iterdir())) == 2
+    with (tmp_path / "two.tsv").open("a", encoding="utf-8") as file:  # one table grows in the meantime
+        file.write("a new word\tein neues Wort\n")
+    capsys.readouterr()
+    assert main([*argv, "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert "one.tsv: 100 pairs, read before\n" in printed.err and "two.tsv: 101 pairs\n" in printed.err
+    counts = json.loads(printed.out)
+    assert counts["skipped"] == expected["skipped"] and "bad.tsv" in str(counts["skipped"])
+    assert counts["train"] + counts["val"] + counts["test"] == sum(expected[s] for s in ("train", "val", "test")) + 1
+    whole = read_parallel(tmp_path / "whole" / "train.tsv.gz", "en", "de")
+    found = read_parallel(out / "train.tsv.gz", "en", "de")
+    assert [pair for pair in found if pair[0] != "a new word"] == whole
+    assert sorted(p.name for p in out.iterdir()) == sorted(p.name for p in (tmp_path / "whole").iterdir())
+
+
 def test_mistakes_are_one_sentence(tmp_path, capsys):
     for argv, words in (
         (["--data", str(tmp_path / "no.tsv"), "--repeat", "a"], "NAME=TIMES"),
