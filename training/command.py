@@ -46,8 +46,9 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     for field in dataclasses.fields(recipe_class):
         kind = hints[field.name]
         convert = _boolean if kind is bool else kind if kind in (int, float) else str
+        alone = {"nargs": "?", "const": True} if kind is bool else {}  # `--compile` by itself means `--compile true`
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=convert, default=None, metavar=kind.__name__.upper()
-                            if hasattr(kind, "__name__") else "VALUE", help=argparse.SUPPRESS)
+                            if hasattr(kind, "__name__") else "VALUE", help=argparse.SUPPRESS, **alone)
     parser.epilog = "Fields: " + ", ".join(f"--{f.name.replace('_', '-')}" for f in dataclasses.fields(recipe_class))
     options = parser.parse_args(argv)
     names = {f.name for f in dataclasses.fields(recipe_class)}

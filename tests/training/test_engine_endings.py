@@ -305,3 +305,14 @@ def test_bf16_learns_as_fp32_does(tmp_path):
     assert errors["half"] == pytest.approx(errors["full"], abs=0.02) and errors["half"][-1] < 0.6 * errors["half"][0]
     assert not same(weights(tmp_path / "half"), weights(tmp_path / "full"))
     assert all(value.dtype == torch.float32 for value in weights(tmp_path / "half").values())
+
+
+@pytest.mark.parametrize("words, noise", [(["--noise"], True), (["--noise", "true"], True), (["--noise", "off"], False)])
+def test_a_switch_may_stand_alone(tmp_path, words, noise):
+    @dataclass
+    class Switched(CubeRecipe):
+        noise: bool = False
+
+    presets = {"other": {"noise": not noise}}
+    assert launch(CubeTask, Switched, presets, [*words, "--steps", "2", "--run", str(tmp_path / "run")]) == 0
+    assert Run(tmp_path / "run").recipe()["noise"] is noise
