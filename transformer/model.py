@@ -94,7 +94,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, d_model) -> the same shape."""
-        inner = self.activation(linear(x, self.inner.weight, self.inner.bias))
+        inner = linear(x, self.inner.weight, self.inner.bias)
+        inner = self.activation(inner, inplace=not torch.is_grad_enabled())
         return linear(inner, self.outer.weight, self.outer.bias)
 
 
@@ -262,7 +263,10 @@ class Transformer(nn.Module):
 
     def project(self, x: Tensor) -> Tensor:
         """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""
-        return linear(x, self.embedding.weight, self.output_bias)
+        if self.output_bias is None or torch.is_grad_enabled():
+            return linear(x, self.embedding.weight, self.output_bias)
+        # By itself: the product would first spread it over all rows, which takes longer.
+        return linear(x, self.embedding.weight).add_(self.output_bias)
 
     def forward(
         self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, project: bool = True, cross: bool = False
