@@ -61,8 +61,8 @@ class Tokenizer:
         """Learns one joint vocabulary of `vocab_size` pieces, with a `language_token` for each of `languages`.
 
         stand_ins: adds the pieces of `transformer.verbatim` and writes each digit as a piece of its own, so that a
-        model can copy what has no translation. texts: normalised sentences; if they hold fewer different pieces than that, the vocabulary is smaller. The
-        result depends on the texts and sizes alone. Raises `ValueError` if their characters alone need more.
+        model can copy what has no translation. texts: normalised sentences; if they hold fewer different pieces than that,
+        the vocabulary is smaller. The result depends on the texts and sizes alone. Raises `ValueError` if their characters alone need more.
         """
         import sentencepiece
 

@@ -179,10 +179,10 @@ def layout(services: Services) -> SimpleNamespace:
         with gr.Row():
             form.network = gr.Dropdown([(n.title, key) for key, n in recipes.NETWORKS.items()], value=network,
                                        label="Network", elem_id="train-network", min_width=200)  # fmt: skip
-            form.preset = gr.Dropdown(preset_names(services, network), value=preset, label="Preset", allow_custom_value=True, elem_id="train-preset",
-                                      min_width=160)  # fmt: skip
-            form.data = gr.Dropdown(data_choices(network, services.local), value=BUNDLED, label="Data", allow_custom_value=True, elem_id="train-data",
-                                    min_width=240)  # fmt: skip
+            form.preset = gr.Dropdown(preset_names(services, network), value=preset, label="Preset", allow_custom_value=True,
+                                      elem_id="train-preset", min_width=160)  # fmt: skip
+            form.data = gr.Dropdown(data_choices(network, services.local), value=BUNDLED, label="Data", allow_custom_value=True,
+                                    elem_id="train-data", min_width=240)  # fmt: skip
         with gr.Row(visible=False) as form.data_row:
             form.upload = gr.File(label="Table or zip", file_types=[".tsv", ".csv", ".gz", ".zip"], height=120,
                                   elem_id="train-upload", min_width=240)  # fmt: skip

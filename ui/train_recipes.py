@@ -214,11 +214,13 @@ def size_and_time(network: str, preset: str, steps: int, measured: tuple[float, 
     measured: seconds a step on this machine and where they were measured, None where there was no run of it.
     """
     parameters, recorded = COSTS.get((network, preset), (0.0, 0.0))
-    size = f"{parameters:.1f} million weights, " if parameters >= 0.1 else f"{1000 * parameters:.0f} thousand weights, " if parameters else ""
+    size = f"{parameters:.1f} million weights, " if parameters >= 0.1 else f"{1000 * parameters:.0f} thousand weights, "
+    size = size if parameters else ""
     if measured:
         return f"{size}{steps:,} steps, about {duration(steps * measured[0])} (measured here, {measured[1]})."
     if recorded:
-        return f"{size}{steps:,} steps, about {duration(steps * recorded)} (estimated from one core of another machine; measure a step to know it here)."
+        estimate = "estimated from one core of another machine; measure a step to know it here"
+        return f"{size}{steps:,} steps, about {duration(steps * recorded)} ({estimate})."
     return f"{size}{steps:,} steps; its time was not recorded: measure a step to know it here."
 
 

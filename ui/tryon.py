@@ -661,7 +661,8 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     def several_page(result, kind, files, model):
         rows, pictures, remarks = [], [], []
         try:
-            yield messages.status("Working …"), gr.update(visible=False, value=None), gr.update(visible=False), gr.update(interactive=False)
+            off = gr.update(visible=False)
+            yield messages.status("Working …"), gr.update(visible=False, value=None), off, gr.update(interactive=False)
             for row, picture in work.several(services, result, files, kind, model):
                 rows.append(row)
                 if picture is not None:

@@ -168,7 +168,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m vton.contact_sheet", description="Many try-ons on one picture.")
     parser.add_argument("--people", type=Path, required=True, metavar="DIR", help="photographs of people, a folder or one file")
     parser.add_argument("--garments", type=Path, required=True, metavar="DIR", help="photographs of garments, a folder or one file")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="PNG or JPEG; more rows than --rows go to FILE-2, FILE-3 ...")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE",
+                        help="PNG or JPEG; more rows than --rows go to FILE-2, FILE-3 ...")
     parser.add_argument("--count", type=int, default=0, help="at most so many pairs")
     parser.add_argument("--every", action="store_true", help="every person with every garment, not the n-th with the n-th")
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="shuffle people and garments first")

@@ -311,7 +311,8 @@ def as_text(report: dict) -> str:
 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="python -m vton.evaluate", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(dest="kind", required=True)
     one = kinds.add_parser("parser")
     one.add_argument("--data", type=Path, required=True, metavar="DIR")

@@ -172,7 +172,8 @@ def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
     """A label picture of the given size. Raises ValueError that names the file for other values or sizes."""
     parse = read_label_png(file)
     if parse.max() >= len(labels.LIP_COLOURS):
-        raise ValueError(f"{file.parent.name}/{file.name} holds the label {parse.max()}, the largest known is {len(labels.LIP_COLOURS) - 1}")
+        known = len(labels.LIP_COLOURS) - 1
+        raise ValueError(f"{file.parent.name}/{file.name} holds the label {parse.max()}, the largest known is {known}")
     if parse.shape != hw:
         raise ValueError(f"{file.parent.name}/{file.name} is {parse.shape[1]}x{parse.shape[0]}, the photo {hw[1]}x{hw[0]}")
     return parse
@@ -181,7 +182,8 @@ def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
 def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> None:
     """Writes a product photo on white and its mask, both 3:4."""
     image = photo.load_image(str(file), alpha=True, longest=4096)
-    masks = [] if source.cloth_mask is None else [f for f in source.cloth_mask.glob(f"{_escape(file.stem)}.*") if f.suffix.lower() in PICTURES]
+    masks = [] if source.cloth_mask is None else source.cloth_mask.glob(f"{_escape(file.stem)}.*")
+    masks = [f for f in masks if f.suffix.lower() in PICTURES]
     if masks:
         mask = read_label_png(masks[0])
         if mask.shape != image.shape[:2]:
