@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import Any, Iterator
 
+from training.files import write_whole
 from training.recipe import Recipe
 
 _BORN = time.time()
@@ -103,13 +104,11 @@ class Run:
     def write_recipe(self, recipe: Recipe, task: str) -> None:
         """Writes recipe.json: the task's name and every field."""
         text = json.dumps({"task": task, **dataclasses.asdict(recipe)}, indent=1) + "\n"
-        temporary = self.folder / "recipe.json.part"
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, self.folder / "recipe.json")
+        write_whole(self.folder / "recipe.json", text)
 
     def write_plan(self, formula: str, rates: dict[str, list[tuple[int, float]]]) -> None:
         """Writes plan.json: how the learning rate of each optimizer is meant to go."""
-        (self.folder / "plan.json").write_text(json.dumps(_plain({"formula": formula, "rates": rates})), encoding="utf-8")
+        write_whole(self.folder / "plan.json", json.dumps(_plain({"formula": formula, "rates": rates})))
 
     def log(self, event: str, **fields: Any) -> None:
         """Appends one line to the event log. Numbers that are not finite become strings, as JSON has none."""
@@ -123,9 +122,7 @@ class Run:
         if not self.events_file.exists():
             return
         kept = [e for e in self.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
-        temporary = self.events_file.with_suffix(".part")
-        temporary.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept), encoding="utf-8")
-        os.replace(temporary, self.events_file)
+        write_whole(self.events_file, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept))
 
     def fork(self, source: Run, step: int | None = None) -> dict[str, Any]:
         """Makes this new folder begin as a copy of `source` at one of its checkpoints; returns the recipe to change.

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.files import write_whole
 from training.run import Run, list_runs, open_run
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}")
@@ -114,9 +115,7 @@ def start(folder: Path, commands: list[list[str]]) -> Run:
         process = subprocess.Popen(["/bin/sh", "-c", line], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                    start_new_session=True, env=environment())
     _children.append(process)
-    part = folder / "command.json.part"
-    part.write_text(json.dumps({"shell": shell, "process": process.pid, "time": time.time()}), encoding="utf-8")
-    os.replace(part, folder / "command.json")
+    write_whole(folder / "command.json", json.dumps({"shell": shell, "process": process.pid, "time": time.time()}))
     return run
 
 

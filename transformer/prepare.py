@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Iterable
 
 from training.command import one_sentence
+from training.files import write_whole
 from transformer.data import read_parallel
 
 ORIGIN = "origin"  # the column with the name of the table that a pair came from
@@ -125,14 +126,6 @@ def key_of(path: Path, source: str, targets: list[str]) -> str:
     state = path.stat() if path.is_file() else None
     about = [str(path.resolve()), state and [state.st_size, state.st_mtime_ns], source, targets]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Under another name until it is whole: an interrupted run leaves no half file behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.replace(path)
 
 
 def write(

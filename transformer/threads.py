@@ -21,9 +21,10 @@ _others = ThreadPoolExecutor(1, "thread-count")
 
 @contextmanager
 def threads_for(model: nn.Module, rows: int) -> Iterator[None]:
-    """Runs the block's torch operations on the caller's thread alone if `rows` rows through `model` are little work.
+    """Runs the block's torch operations on the caller's thread alone if there is little work in them.
 
-    Only the caller's count changes, and it is set back at the end. Without effect on a GPU.
+    rows: hypotheses or tokens that pass through `model` together; the work is their number times that of its weights.
+    Only the caller's count of threads changes, and it is set back at the end. Without effect on a GPU.
     """
     first = next(model.parameters())
     before = torch.get_num_threads()

@@ -8,7 +8,6 @@ looked through before the first is dressed: what is wrong with one is said at on
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from PIL import Image
 from torch.nn import functional as F
 
 from training.command import one_sentence
+from training.files import write_whole
 from vton import labels, pose
 from vton.agnostic import agnostic_image, agnostic_parse
 from vton.alias import gaussian_noise, misalignment
@@ -174,12 +174,7 @@ def write_png(file: Path, picture: np.ndarray) -> None:
     ok, blob = cv2.imencode(".png", picture[..., ::-1])
     if not ok:
         raise ValueError(f"{file.name} could not be encoded.")
-    part = file.with_suffix(".part")
-    try:
-        part.write_bytes(blob.tobytes())
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(file, blob.tobytes())
 
 
 @one_sentence

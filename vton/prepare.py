@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 import time
@@ -23,6 +22,7 @@ import numpy as np
 from PIL import Image
 
 from training.command import one_sentence
+from training.files import write_whole
 from vton import garment, labels, parsing, photo, pose
 from vton.data import pack, read_label_png
 
@@ -165,7 +165,7 @@ def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[
     Image.fromarray((np.clip(mask, 0, 1) * 255).astype(np.uint8)).save(out / "person-mask" / f"{name}.png")
     Image.fromarray(np.zeros(size, np.uint8)).save(out / "carried" / f"{name}.png")
     person = {"pose_keypoints_2d": [round(float(v), 3) for v in keypoints.reshape(-1)]}
-    _write_last(out / "openpose-json" / f"{name}_keypoints.json", json.dumps({"version": 1.3, "people": [person]}).encode())
+    write_whole(out / "openpose-json" / f"{name}_keypoints.json", json.dumps({"version": 1.3, "people": [person]}).encode())
 
 
 def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
@@ -195,17 +195,11 @@ def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> N
     placed = garment.place(cut, (height, height * 3 // 4))
     Image.fromarray(placed.cloth).save(out / "cloth" / f"{name}.jpg", quality=92)
     ok, blob = cv2.imencode(".png", placed.mask)
-    _write_last(out / "cloth-mask" / f"{name}.png", blob.tobytes())
+    write_whole(out / "cloth-mask" / f"{name}.png", blob.tobytes())
 
 
 def _escape(stem: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", stem)
-
-
-def _write_last(file: Path, content: bytes) -> None:
-    part = file.with_name(f".{file.name}.part")
-    part.write_bytes(content)
-    os.replace(part, file)
 
 
 @one_sentence
