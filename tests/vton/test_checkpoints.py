@@ -1,5 +1,6 @@
 """The released files: narrow stand-ins in the same format, what is wrong with wrong files, and the inference recipe."""
 import json
+import os
 import pickle
 import shutil
 from dataclasses import replace
@@ -185,7 +186,7 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     def full(*_):
         raise OSError(28, "No space left on device")
-    monkeypatch.setattr(infer.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError):
         write_png(tmp_path / "b.png", picture)
     assert [f.name for f in tmp_path.iterdir()] == ["a.png"]
