@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from vton import labels, pose
-from vton.data import Pack, affine, change_colours, main, move_points, pack, warp_picture
+from vton.data import Pack, Product, affine, change_colours, main, move_points, pack, warp_picture
 from vton.evaluate import evaluate_networks, evaluate_parser, region_figures
 from vton.pipeline import TryOn
 from vton.recipes.samples import Sampler
@@ -140,6 +140,18 @@ def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
         seg = dressed_segmentation(labels.lip_to_13(person.parse), person.parse, person.keypoints, pair)
         bare[sleeves] = int(np.isin(seg, (5, 6)).sum())
     assert bare["long"] < 0.6 * bare["short"]
+
+
+def test_a_vest_bares_the_arms_though_outerwear_has_long_sleeves(packed, monkeypatch):
+    drawn = draw_pair(7, size=(256, 192), sleeves="none", pose="down")
+    bare = {}
+    for name in ("outwear_0001", "outwear_0002"):  # a jacket's name and a vest's, on the same picture without sleeves
+        product = Product(name, drawn.cloth, drawn.cloth_mask, name.split("_")[0])
+        monkeypatch.setattr(packed, "product", lambda _, product=product: product)
+        sampler = Sampler(packed, (256, 192))
+        samples = [sampler._photo(np.random.default_rng(i), "product", False, i % 2) for i in range(8)]
+        bare[name] = [int(np.isin(s["segmentation"], labels.ARMS).sum()) for s in samples if s is not None]
+    assert len(bare["outwear_0002"]) > 1 and min(bare["outwear_0002"]) > 2 * max(bare["outwear_0001"])
 
 
 def test_a_dressed_long_sleeve_follows_the_arm_and_the_throat_stays_bare():
