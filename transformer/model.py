@@ -54,6 +54,14 @@ class AttentionWeights:
 
 
 @dataclass
+class Encoding:
+    """What `attend` needs of the encoder, where a search has kept it."""
+
+    output: Tensor  # (B, S, d_model)
+    weights: list[Tensor]  # per layer (B, h, S, S)
+
+
+@dataclass
 class Gates:
     """A factor for every head's output, 1 as it is and 0 removed; each broadcastable to (L, B, h), or None."""
 
@@ -287,11 +295,19 @@ class Transformer(nn.Module):
             kept.append(weights)
         return (self.project(x) if project else x), kept[0], kept[-1]
 
+    def needed_mask(self, src_mask: Tensor) -> Tensor | None:
+        """The mask (B, 1, 1, S), or None where it hides nothing: attention without a mask is quicker."""
+        return src_mask if self.config.neighbourhood or not bool(src_mask.all()) else None
+
     @torch.no_grad()
-    def attend(self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor) -> AttentionWeights:
-        """All attention weights of one teacher-forced pass; arguments as in `forward`."""
-        if not self.config.neighbourhood and bool(src_mask.all()):
-            src_mask = None  # without padding there is nothing to hide, and attention without a mask is quicker
-        encoded, encoder = self.encode(src, src_mask, need_weights=True)
-        _, decoder, cross = self.decode(tgt, tgt_mask, self.remember(encoded, src_mask), need_weights=True)
-        return AttentionWeights(encoder, decoder, cross)
+    def attend(
+        self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, encoding: Encoding | None = None
+    ) -> AttentionWeights:
+        """All attention weights of one teacher-forced pass; arguments as in `forward`.
+
+        encoding: what `TransformerDecoder` has kept of the same sentences, so that they need not be encoded again.
+        """
+        src_mask = self.needed_mask(src_mask)
+        encoding = encoding or Encoding(*self.encode(src, src_mask, need_weights=True))
+        _, decoder, cross = self.decode(tgt, tgt_mask, self.remember(encoding.output, src_mask), need_weights=True)
+        return AttentionWeights(encoding.weights, decoder, cross)

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from transformer.attention import BeamCache, KeyValue
-from transformer.model import Memory, Transformer
+from transformer.model import Encoding, Memory, Transformer
+
+KEPT_LENGTH = 64  # tokens up to which a sentence alone keeps its encoding: the encoder's weights stay under a megabyte
 
 
 class NextToken(Protocol):
@@ -34,10 +36,14 @@ class TransformerDecoder:
     """The decoder of a Transformer with its key/value cache, as a `NextToken`."""
 
     def __init__(self, model: Transformer, src: Tensor, src_mask: Tensor) -> None:
-        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding)."""
+        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding).
+
+        Of one short sentence, `encoding` then holds the encoder's output and weights, for the attention maps.
+        """
         self.model = model
-        encoded, _ = model.encode(src, src_mask)
-        # Without padding there is nothing to hide, and attention without a mask is quicker.
+        kept = len(src) == 1 and src.shape[1] <= KEPT_LENGTH
+        encoded, weights = model.encode(src, model.needed_mask(src_mask), need_weights=kept)
+        self.encoding = Encoding(encoded, weights) if kept else None
         memory = model.remember(encoded, None if bool(src_mask.all()) else src_mask)
         # Every step reads these: laid out once as the products want them.
         self.memory = Memory([KeyValue(kept.key.contiguous(), kept.value.contiguous()) for kept in memory.layers], memory.mask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from training.weights import fill, load_model
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
-from transformer.model import AttentionWeights, Transformer
+from transformer.model import AttentionWeights, Encoding, Transformer
 from transformer.search import SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
 from transformer.threads import threads_for
 from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalise
@@ -65,6 +66,8 @@ class Sentence:
     finished: bool = True  # False: the best hypothesis met the length limit
     looped: bool = False  # True: the best hypothesis repeated itself and was cut
     stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
+    # of a short sentence that was translated alone: the model, and what its encoder made of it
+    encoding: tuple[weakref.ref, Encoding] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -300,7 +303,9 @@ class Translator:
                             [sampling.seed + number for number in batch], alpha, forbidden, self.device,
                         )
                 for number, row, result in zip(batch, rows, found):
-                    out[number] = self.sentence(sentences[number], masked[number], row, result, n_best)
+                    made = self.sentence(sentences[number], masked[number], row, result, n_best)
+                    made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
+                    out[number] = made
         finally:
             self.model.train(training)
         return out
@@ -367,8 +372,8 @@ class Translator:
         cross = self.weights(source_ids, ids).cross[-1][0].mean(0)  # (T, S)
         return target[int(cross[: len(target), columns].sum(1).argmax())] + 1
 
-    def weights(self, source_ids: list[int], ids: list[int]) -> AttentionWeights:
-        """Every head's weights for one pair of sentences, in one teacher-forced pass."""
+    def weights(self, source_ids: list[int], ids: list[int], encoding: Encoding | None = None) -> AttentionWeights:
+        """Every head's weights for one pair of sentences, in one teacher-forced pass; encoding: as in `Transformer.attend`."""
         config = self.model.config
         src = torch.tensor([source_ids], device=self.device)
         tgt = torch.tensor([[config.bos, *ids]], device=self.device)
@@ -376,7 +381,7 @@ class Translator:
         training, _ = self.model.training, self.model.eval()
         try:
             with threads_for(self.model, max(src.shape[1], tgt.shape[1])):
-                return self.model.attend(src, tgt, key_mask(src, config.pad), mask)
+                return self.model.attend(src, tgt, key_mask(src, config.pad), mask, encoding)
         finally:
             self.model.train(training)
 
@@ -434,7 +439,8 @@ class Translator:
         Raises `ValueError` if there is no such hypothesis or sentence, or the sentence was copied without the model.
         """
         found, ids = translation.chosen(sentence, hypothesis)
-        weights = self.weights(found.source_ids, ids)
+        model, encoding = found.encoding or (None, None)
+        weights = self.weights(found.source_ids, ids, encoding if model and model() is self.model else None)
         stack = [torch.stack(w)[:, 0].float().cpu().numpy() for w in (weights.encoder, weights.decoder, weights.cross)]
         eos, bos = self.tokenizer.pieces([self.model.config.eos, self.model.config.bos])
         own = self.labels(ids, found.stand_ins)

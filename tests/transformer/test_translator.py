@@ -1,5 +1,6 @@
 """The shipped model as a visitor and a programmer meet it, good input and bad."""
 
+import copy
 import json
 import shutil
 import subprocess
@@ -77,6 +78,31 @@ def test_attention_finds_the_aligned_word(translator):
     row = next(i for i, t in enumerate(att.target_tokens) if "Hund" in t)
     words = att.cross[:, :, row].mean(1)[:, :-2]  # without the full stop and eos, where heads rest
     assert any("dog" in att.source_tokens[int(layer.argmax())] for layer in words)
+
+
+def test_a_kept_encoding_gives_the_same_attention(translator, monkeypatch):
+    encode, counted = translator.model.encode, []
+    monkeypatch.setattr(translator.model, "encode", lambda *a, **k: counted.append(1) or encode(*a, **k))
+    out = translator.translate("A brown dog is running.")
+    kept = translator.attend(out)
+    assert len(counted) == 1  # the sentence is not encoded again
+    out.sentences[0].encoding = None
+    again = translator.attend(out)
+    assert len(counted) == 2
+    for name in ("encoder", "decoder", "cross"):
+        np.testing.assert_allclose(getattr(kept, name), getattr(again, name), atol=1e-6)
+    several = translator.translate("A dog runs. A girl eats.")  # a batch keeps none
+    assert all(sentence.encoding is None for sentence in several.sentences)
+
+
+def test_another_models_encoding_is_not_used(translator):
+    other = Translator(copy.deepcopy(translator.model), translator.tokenizer, translator.pairs)
+    with torch.no_grad():
+        other.model.encoder[0].attention.qkv.weight.mul_(0.5)
+    out = translator.translate("A brown dog is running.")
+    own, others = translator.attend(out).encoder, other.attend(out).encoder
+    out.sentences[0].encoding = None
+    assert np.array_equal(other.attend(out).encoder, others) and not np.allclose(own, others, atol=1e-3)
 
 
 def test_trace_holds_every_step(translator):
