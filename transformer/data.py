@@ -126,7 +126,7 @@ class ParallelData:
     def __init__(
         self, pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, max_length: int, prefix: Sequence[int] = ()
     ) -> None:
-        """pairs: normalised text; tokenizer: or what else has its `encode`; max_length: longest side in tokens with eos; prefix: ids before each source.
+        """pairs: normalised text; max_length: longest side in tokens with eos; prefix: ids before each source.
 
         Longer pairs are left out; `skipped` counts them. Raises `ValueError` if nothing is left.
         """

@@ -110,11 +110,6 @@ class Tokenizer:
         """Ids of a normalised sentence, without bos and eos; unknown characters become unk."""
         return self._pieces.encode(text)
 
-    def alternatives(self, text: str, best: int) -> list[tuple[list[int], float]]:
-        """The `best` likeliest ways to write a text in pieces, with the sum of their pieces' log-probabilities."""
-        found = self._pieces.nbest_encode_as_ids(text, best)
-        return [(list(ids), sum(self._pieces.get_score(i) for i in ids)) for ids in found]
-
     def decode(self, ids: Iterable[int]) -> str:
         """The sentence of some ids; special tokens leave no trace."""
         return self._pieces.decode([int(i) for i in ids if int(i) not in (PAD, BOS, EOS)])

@@ -35,7 +35,6 @@ from transformer.config import TransformerConfig
 from transformer.data import Batch, ParallelData, find_split, read_parallel
 from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
-from transformer.sampling import SampledPieces, SubwordSampler
 from transformer.schedule import learning_rate, ramped_dropout
 from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
@@ -53,7 +52,6 @@ class TranslationRecipe(Recipe):
     directions: str = ""  # several "source-target" with blanks between; instead of source and target
     stand_ins: float = 0.0  # share of the pairs with a common name or number that learn to copy it (transformer.verbatim)
     vocab_size: int = 37000  # joint vocabulary (5.1)
-    sampling: float = 0.0  # alpha of transformer.sampling: other word pieces each epoch; 0 = always the likeliest
     tokens: int = 25000  # tokens of a micro-batch, each side (5.1)
     max_length: int = 512  # longest sentence in tokens
     warmup: int = 4000  # warm-up steps of equation 3 (5.3)
@@ -78,8 +76,6 @@ class TranslationRecipe(Recipe):
             raise ValueError("align is a weight of 0 or more, align_updates a number of updates of 1 or more.")
         if self.bleu < 0:
             raise ValueError(f"bleu is a number of sentences and has to be 0 or more, got {self.bleu}.")
-        if self.sampling < 0:
-            raise ValueError(f"sampling is an exponent and has to be 0 or more, got {self.sampling}.")
         if not 0.0 <= self.stand_ins <= 1.0:
             raise ValueError(f"stand_ins is a share and has to be in [0, 1], got {self.stand_ins}.")
         if self.tokens < self.max_length:
@@ -180,8 +176,7 @@ class TranslationTask(Task):
         splits = {pair: load_splits(recipe, *pair) for pair in self.pairs}
         self.tokenizer = self.vocabulary([train for train, _ in splits.values()])
         self.config = recipe.model_config(len(self.tokenizer))
-        self.train = {pair: train for pair, (train, _) in splits.items()}
-        self.data = self.training_data(self.tokenizer)
+        self.data = ParallelData.join([self.encode(train, pair, recipe.stand_ins) for pair, (train, _) in splits.items()])
         self.val = ParallelData.join([self.encode(val, pair) for pair, (_, val) in splits.items()])
         self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, (_, val) in splits.items()]
         self.scored = [(pair, self.to_score(val)) for pair, (_, val) in splits.items()]
@@ -193,21 +188,10 @@ class TranslationTask(Task):
         fused = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.optimizers = {"model": fused}
         self.weights = {"loss": 1.0, "nll": 0.0}
-        self.sampler = SubwordSampler(self.tokenizer, recipe.sampling) if recipe.sampling else None
-        self.epoch = functools.lru_cache(maxsize=2)(self.epoch)
-        self.per_epoch = len(self.epoch(0)[1])
-
-    def training_data(self, tokenizer: Tokenizer | SampledPieces) -> ParallelData:
-        """The pairs of all directions, in the pieces that `tokenizer` gives."""
-        parts = [self.encode(train, pair, self.recipe.stand_ins, tokenizer) for pair, train in self.train.items()]
-        return ParallelData.join(parts)
-
-    def epoch(self, number: int) -> tuple[ParallelData, list[list[int]]]:
-        """The data of an epoch and its batches, a function of the seed and the epoch's number."""
-        seed, data = self.recipe.seed, self.data
-        if self.sampler:
-            data = self.training_data(SampledPieces(self.sampler, random.Random(f"{seed}/{number}/pieces")))
-        return data, data.batches(self.recipe.tokens, seed, number)
+        self.order = functools.lru_cache(maxsize=2)(
+            lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch)
+        )
+        self.per_epoch = len(self.order(0))
 
     def vocabulary(self, texts: list[list[tuple[str, str]]]) -> Tokenizer:
         """The data folder's own vocabulary where it has one, otherwise one learned from these training pairs."""
@@ -241,14 +225,13 @@ class TranslationTask(Task):
 
         return [pair for pair in chosen if all(map(fits, pair))]
 
-    def encode(self, texts: list[tuple[str, str]], pair: tuple[str, str], stand_ins: float = 0.0,
-               tokenizer: Tokenizer | SampledPieces | None = None) -> ParallelData:
+    def encode(self, texts: list[tuple[str, str]], pair: tuple[str, str], stand_ins: float = 0.0) -> ParallelData:
         """The ids of one direction's pairs, some with stand-ins; which ones is a function of the seed alone."""
         prefix = [self.tokenizer.id(language_token(pair[1]))] if len(self.pairs) > 1 else []
         if stand_ins:
             draw = random.Random(f"{self.recipe.seed}/{'-'.join(pair)}")
             texts = [with_stand_ins(*text, draw) if draw.random() < stand_ins else text for text in texts]
-        return ParallelData(texts, tokenizer or self.tokenizer, self.recipe.max_length, prefix)
+        return ParallelData(texts, self.tokenizer, self.recipe.max_length, prefix)
 
     def learning_rates(self, step: int) -> dict[str, float]:
         """Equation 3."""
@@ -258,8 +241,8 @@ class TranslationTask(Task):
         """The batch with this number in the endless sequence of epochs; a pure function of its arguments."""
         number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
         # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
-        data, batches = self.epoch(number // self.per_epoch)
-        batch = data.collate(batches[number % self.per_epoch % len(batches)], self.config.neighbourhood)
+        batches = self.order(number // self.per_epoch)
+        batch = self.data.collate(batches[number % self.per_epoch % len(batches)], self.config.neighbourhood)
         batch = replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
         weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
         if not weight:
