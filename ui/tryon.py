@@ -698,7 +698,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             detail: bring colours and fine detail, background and skin tone from the photos into the final picture
             grid: control points along a side of the spline, 5 or 10
             sleeves: auto, predicted (by the network alone), none, short or long
-            neckline: auto (bare throat, but for high collars; no gap above the trousers), or predicted (by the network alone)
+            neckline: auto (bare throat, but for high collars; an even hem, no gap above the trousers), or predicted (by the network alone)
             model: key of the networks
 
         Returns:
@@ -729,7 +729,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             detail: bring colours and fine detail, background and skin tone from the photos into the final picture
             grid: control points along a side of the spline, 5 or 10
             sleeves: auto, predicted (by the network alone), none, short or long
-            neckline: auto (bare throat, but for high collars; no gap above the trousers), or predicted (by the network alone)
+            neckline: auto (bare throat, but for high collars; an even hem, no gap above the trousers), or predicted (by the network alone)
             model: key of the networks
 
         Returns:

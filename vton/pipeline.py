@@ -57,8 +57,8 @@ class Options:
     grid: control points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp
     with more freedom; sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the
     same but for long sleeves that it has left bare, or "none", "short", "long" as a person says; neckline: "predicted" by
-    the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood, and no background
-    shows between hem and trousers."""
+    the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood, the hem is even, and
+    no background shows between hem and trousers."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0

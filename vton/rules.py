@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
-from vton import garment
+from vton import garment, labels
 from vton.labels import UPPER
 from vton.neckline import bare_throat, has_high_collar
 from vton.photo import present
 from vton.sleeves import KINDS, half_covered, set_length, trunk
 
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
+TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
+BELOW_HEM = [labels.SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")]
 
 
 def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.ndarray) -> np.ndarray:
@@ -31,14 +34,38 @@ def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.nd
     return changed
 
 
+def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with a smooth border between the garment and what is below it; a copy.
+
+    Only inside the trunk's width, from above the hips down: the outline against the background stays.
+    """
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    if not found[[2, 5, 9, 12]].all():
+        return changed
+    k = np.asarray(keypoints, np.float64)[:, :2]
+    top, hips = k[[2, 5], 1].mean(), k[[9, 12], 1].mean()
+    if hips - top < 8:
+        return changed
+    y = np.mgrid[:changed.shape[0], :changed.shape[1]][0]
+    near = trunk(keypoints, found, changed.shape) & (y > hips - 0.3 * (hips - top))
+    sides = np.stack([changed == UPPER, *(changed == below for below in BELOW_HEM)], -1)
+    # Below the picture things go on as they end.
+    smooth = cv2.GaussianBlur(sides.astype(np.float32), (0, 0), TEETH * (hips - top) / 2, borderType=cv2.BORDER_REPLICATE)
+    chosen = np.array([UPPER, *BELOW_HEM], np.uint8)[smooth.argmax(-1)]
+    changed[near & sides.any(-1)] = chosen[near & sides.any(-1)]
+    return changed
+
+
 def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.ndarray, outline: np.ndarray | None = None,
               sleeves: str = "auto", neckline: str = "auto", removed: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
     """The predicted segmentation after the rules, and whether bare arms were covered because the outline shows long sleeves.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; cloth_mask: (H, W) the placed garment, above 0;
     outline: (h, w) the garment's mask at its own size, if it is finer; sleeves: "auto", "predicted" (no rule), "none",
-    "short" or "long"; neckline: "auto" closes gaps in the trunk and bares the throat, unless the garment has a high collar or
-    a hood, "predicted" does neither; removed: (H, W) bool, where the old garment was; None: no gap is closed.
+    "short" or "long"; neckline: "auto" closes gaps in the trunk, evens the hem and bares the throat, unless the garment has a
+    high collar or a hood, "predicted" does nothing of it; removed: (H, W) bool, where the old garment was; None: no gap is
+    closed.
     """
     covered = False
     if sleeves in KINDS:
@@ -49,6 +76,7 @@ def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.nd
             segmentation, covered = set_length(segmentation, keypoints, "long", arms), True
     if neckline == "auto":
         segmentation = segmentation if removed is None else without_gaps(segmentation, keypoints, removed)
+        segmentation = even_hem(segmentation, keypoints)
         if not has_high_collar(cloth_mask):
             segmentation = bare_throat(segmentation, keypoints)
     return segmentation, covered

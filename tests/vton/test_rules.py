@@ -6,7 +6,7 @@ import pytest
 
 from vton import garment, neckline, sleeves
 from vton.labels import lip_to_13
-from vton.rules import corrected
+from vton.rules import corrected, even_hem
 from vton.synthetic import draw_pair
 
 
@@ -32,7 +32,7 @@ def test_each_rule_by_itself_and_both_in_their_order(scene):
     assert garment.sleeves(mask) == "long" and not neckline.has_high_collar(mask)
     bare = neckline.bare_throat(segmentation, keypoints)
     assert (bare != segmentation).sum() > 20
-    np.testing.assert_array_equal(corrected(segmentation, keypoints, mask, sleeves="predicted")[0], bare)
+    np.testing.assert_array_equal(corrected(segmentation, keypoints, mask, sleeves="predicted")[0], even_hem(bare, keypoints))
     made, covered = corrected(segmentation, keypoints, mask)
     assert covered and np.isin(segmentation, (5, 6)).sum() > 2 * np.isin(made, (5, 6)).sum()
     for kind in sleeves.KINDS:
@@ -77,3 +77,26 @@ def test_a_gap_between_an_arm_and_the_trunk_stays():
     assert gaps.sum() > 1500
     made, _ = corrected(segmentation, drawn.keypoints, drawn.cloth_mask, sleeves="predicted", removed=np.ones_like(gaps))
     assert (made[gaps] == 0).all()
+
+
+def test_a_hem_with_teeth_becomes_even_and_the_outline_stays(scene):
+    segmentation, keypoints, _ = scene
+    middle, rows = keypoints[[9, 12], 0].mean(), np.arange(256)[:, None]
+    inner = np.abs(np.arange(192) - middle) < 18
+    hem = int(np.flatnonzero((segmentation[:, int(middle)] == 3)).max())
+    teeth = np.where((np.arange(192) // 3 % 2 == 0) & inner, 7, 0)  # pixels by which the cloth reaches further down
+    torn = segmentation.copy()
+    torn[(rows > hem - 8) & inner & np.isin(segmentation, (3, 4))] = 4
+    torn[(rows <= hem - 8 + teeth) & inner & (torn == 4)] = 3
+
+    def roughness(picture):
+        lowest = np.array([np.flatnonzero(column == 3).max() for column in picture[:, inner].T])
+        return float(np.abs(np.diff(lowest)).sum())
+
+    made = even_hem(torn, keypoints)
+    assert roughness(torn) > 50 and roughness(made) < 0.2 * roughness(torn)
+    np.testing.assert_array_equal(np.isin(made, (3, 4)), np.isin(torn, (3, 4)))  # garment or trousers, nothing else changes
+    np.testing.assert_array_equal(np.where(np.isin(made, (3, 4)), 0, made), np.where(np.isin(torn, (3, 4)), 0, torn))
+    lost = keypoints.copy()
+    lost[[9, 12], 2] = 0
+    np.testing.assert_array_equal(even_hem(torn, lost), torn)
