@@ -51,14 +51,14 @@ SEAM = 8  # pixels by which the edited region may grow for a soft seam
 
 @dataclass(frozen=True)
 class Options:
-    """What a visitor can set. size: (H, W) of the maps; seed: of the noise; fit: adapt the control points to the
-    predicted region; norm: "alias" or "instance" (VITON-HD*); noise: the two noises of the paper's system; detail: bring
-    what the photographs know into the final picture (colours and fine detail of the garment, background, skin tone);
-    grid: control points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp
-    with more freedom; sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the
-    same but for long sleeves that it has left bare, or "none", "short", "long" as a person says; neckline: "predicted" by
-    the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood, the hem is even, and
-    no background shows between hem and trousers."""
+    """What a visitor can set. size: (H, W) of the maps; seed: of the noise; fit: adapt the control points to the predicted
+    region; norm: "alias" or "instance" (VITON-HD*); noise: the two noises of the paper's system; detail: bring what the
+    photographs know into the final picture (colours and fine detail of the garment, background, skin tone); grid: control
+    points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp with more freedom;
+    sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the same but for long
+    sleeves that it has left bare and strips too thin for a sleeve, or "none", "short", "long" as a person says; neckline:
+    "predicted" by the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood, the
+    hem is even, and no background shows between hem and trousers."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0

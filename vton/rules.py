@@ -9,10 +9,12 @@ from vton import garment, labels
 from vton.labels import UPPER
 from vton.neckline import bare_throat, has_high_collar
 from vton.photo import present
-from vton.sleeves import KINDS, half_covered, set_length, trunk
+from vton.pose import along_arm
+from vton.sleeves import JOINTS, KINDS, half_covered, set_length, trunk
 
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
 TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
+BESIDE = 0.6  # how far from an arm's bones a strip of cloth belongs to it, as a share of the upper arm's length
 BELOW_HEM = [labels.SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")]
 
 
@@ -57,6 +59,22 @@ def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     return changed
 
 
+def without_slivers(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """The predicted segmentation without strips of cloth along an arm that are too thin for a sleeve; a copy."""
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    near = np.zeros(changed.shape, bool)
+    for joints in JOINTS.values():
+        if found[list(joints)].all():
+            near |= along_arm(keypoints, joints, changed.shape)[1] < BESIDE
+    radius = max(1, round(changed.shape[1] / 96))
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    cloth = (changed == UPPER).astype(np.uint8)
+    thin = (cloth > cv2.morphologyEx(cloth, cv2.MORPH_OPEN, kernel)) & near & ~trunk(keypoints, found, changed.shape)
+    changed[thin] = 0
+    return changed
+
+
 def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.ndarray, outline: np.ndarray | None = None,
               sleeves: str = "auto", neckline: str = "auto", removed: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
     """The predicted segmentation after the rules, and whether bare arms were covered because the outline shows long sleeves.
@@ -74,6 +92,7 @@ def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.nd
         arms = half_covered(segmentation, keypoints, garment.sleeves(cloth_mask if outline is None else outline))
         if arms:
             segmentation, covered = set_length(segmentation, keypoints, "long", arms), True
+        segmentation = without_slivers(segmentation, keypoints)
     if neckline == "auto":
         segmentation = segmentation if removed is None else without_gaps(segmentation, keypoints, removed)
         segmentation = even_hem(segmentation, keypoints)

@@ -6,7 +6,7 @@ import pytest
 
 from vton import garment, neckline, sleeves
 from vton.labels import lip_to_13
-from vton.rules import corrected, even_hem
+from vton.rules import corrected, even_hem, without_slivers
 from vton.synthetic import draw_pair
 
 
@@ -100,3 +100,18 @@ def test_a_hem_with_teeth_becomes_even_and_the_outline_stays(scene):
     lost = keypoints.copy()
     lost[[9, 12], 2] = 0
     np.testing.assert_array_equal(even_hem(torn, lost), torn)
+
+
+def test_a_strip_along_a_bare_arm_goes_and_sleeves_stay(scene):
+    segmentation, keypoints, _ = scene
+    arm = segmentation == 6
+    beside = (cv2.dilate(arm.astype(np.uint8), np.ones((1, 7), np.uint8)) > 0) & (segmentation == 0)  # three pixels wide
+    beside &= np.arange(256)[:, None] > keypoints[3, 1] - 10  # from the elbow down, away from the sleeve
+    assert beside.sum() > 60
+    torn = np.where(beside, np.uint8(3), segmentation)
+    made = without_slivers(torn, keypoints)
+    assert (made[beside] == 0).mean() > 0.9 and (made == segmentation)[~beside].mean() > 0.998
+    for kind in ("short", "long"):
+        drawn = draw_pair(8, size=(256, 192), sleeves=kind, pose="hips")
+        dressed = lip_to_13(drawn.parse)
+        assert (without_slivers(dressed, drawn.keypoints) != dressed).sum() < 0.01 * (dressed == 3).sum()
