@@ -28,7 +28,7 @@ from torch import Tensor
 
 import training
 from training import Recipe, Task
-from training.weights import save_config, save_model
+from training.weights import fill, load_model, save_config, save_model
 from transformer import config as configs
 from transformer import align, grammar
 from transformer.config import TransformerConfig
@@ -63,6 +63,7 @@ class TranslationRecipe(Recipe):
     label_smoothing: float = -1.0  # epsilon_ls; -1 = as the size has it
     neighbourhood: int = 0  # r of restricted self-attention; 0 = unrestricted
     average: int = 5  # checkpoints averaged for the exported weights (6.1)
+    initial: str = ""  # folder of a trained model to start from, with its vocabulary
     bleu: int = 100  # validation sentences that every evaluation translates greedily and scores; 0 = none
 
     def check(self) -> None:
@@ -182,6 +183,8 @@ class TranslationTask(Task):
         self.scored = [(pair, self.to_score(val)) for pair, (_, val) in splits.items()]
         torch.manual_seed(recipe.seed)
         model = Transformer(self.config)
+        if recipe.initial:
+            fill(model, load_model(recipe.initial)[1], f"a Transformer of size '{recipe.size}'")
         self.modules = {"model": model}
         self.table: Tensor | None = None  # of transformer.align
         # beta and epsilon of section 5.3; the rate is set before each update
@@ -194,10 +197,10 @@ class TranslationTask(Task):
         self.per_epoch = len(self.order(0))
 
     def vocabulary(self, texts: list[list[tuple[str, str]]]) -> Tokenizer:
-        """The data folder's own vocabulary where it has one, otherwise one learned from these training pairs."""
-        made = Path(self.recipe.data) / "tokenizer.model"
+        """That of `initial`, else the data folder's own where it has one, else one learned from these training pairs."""
+        made = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
         languages = list(dict.fromkeys(name for pair in self.pairs for name in pair)) if len(self.pairs) > 1 else []
-        if not made.is_file():
+        if not made.is_file() and not self.recipe.initial:
             sentences = (text for part in texts for pair in part for text in pair)
             if languages:  # each sentence comes in two directions
                 sentences = dict.fromkeys(sentences)

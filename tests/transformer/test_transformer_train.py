@@ -277,3 +277,29 @@ def test_a_table_of_instructions_trains_as_sequence_to_sequence(tmp_path):
     assert len(train) + len(val) == 40 and val[0] == (
         "요금제, 0번을 알려 주세요 고객 등급 0", "0번 요금제는 월 0만 원입니다, 고객님."
     )
+
+
+def test_a_trained_model_is_a_start_for_other_text(data, tmp_path):
+    first = recipe(data)
+    training.fit(TranslationTask(first), first, tmp_path / "first", quiet=True)
+    shipped = tmp_path / "shipped"
+    TranslationTask(first).export(shipped)  # untrained, but whole
+    corpus(tmp_path / "train.tsv", 50)
+    second = recipe(tmp_path, initial=str(shipped), vocab_size=100, seed=5)
+    task = TranslationTask(second)
+    assert task.tokenizer.model == (shipped / "tokenizer.model").read_bytes()  # not one of 100 pieces
+    stored = Translator.from_pretrained(shipped).model.state_dict()
+    for name, value in task.modules["model"].state_dict().items():
+        assert torch.equal(value, stored[name]), name
+    training.fit(task, second, tmp_path / "second", quiet=True)
+    assert not torch.equal(weights(tmp_path / "second")["embedding.weight"], stored["embedding.weight"])
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    (dict(size="tiny"), "do not fit a Transformer of size 'tiny'"),
+    (dict(initial="nowhere"), "nowhere is not complete: tokenizer.model is missing"),
+])
+def test_a_start_that_does_not_fit_says_so(data, tmp_path, changes, words):
+    TranslationTask(recipe(data)).export(tmp_path)
+    with pytest.raises(ValueError, match=words):
+        TranslationTask(recipe(data, **{"initial": str(tmp_path), **changes}))
