@@ -42,9 +42,10 @@ class TransformerDecoder:
         """
         self.model = model
         kept = len(src) == 1 and src.shape[1] <= KEPT_LENGTH
-        encoded, weights = model.encode(src, model.needed_mask(src_mask), need_weights=kept)
+        mask = model.needed_mask(src_mask)
+        encoded, weights = model.encode(src, mask, need_weights=kept)
         self.encoding = Encoding(encoded, weights) if kept else None
-        memory = model.remember(encoded, None if bool(src_mask.all()) else src_mask)
+        memory = model.remember(encoded, mask)
         # Every step reads these: laid out once as the products want them.
         self.memory = Memory([KeyValue(kept.key.contiguous(), kept.value.contiguous()) for kept in memory.layers], memory.mask)
         self.cache = BeamCache(len(model.decoder))

@@ -40,6 +40,7 @@ SLEEVE_LABELS = [
     ("To the wrist", "long"),
 ]
 NECKLINE_LABELS = [("Bare throat, but for high collars", "auto"), ("As the network predicts", "predicted")]
+HEM_LABELS = [("Even, no gap above the trousers", "auto"), ("As the network predicts", "predicted")]
 VIEWS = ("steps", "look", "correct", "warp", "compare", "several")
 example_pairs = work.example_pairs
 
@@ -145,6 +146,7 @@ def _inputs(tab: SimpleNamespace, services: Services) -> None:
         with gr.Row():
             tab.sleeves = gr.Dropdown(SLEEVE_LABELS, value="auto", label="Sleeves of the garment", min_width=150, elem_id="sleeves")
             tab.neckline = gr.Dropdown(NECKLINE_LABELS, value="auto", label="Neckline", min_width=150, elem_id="neckline")
+            tab.hem = gr.Dropdown(HEM_LABELS, value="auto", label="Hem", min_width=150, elem_id="hem")
         with gr.Row():
             tab.noise = gr.Checkbox(True, label="Noise", min_width=90, elem_id="noise")
             tab.detail = gr.Checkbox(True, label="Colours and detail from the photos", min_width=190, elem_id="detail")
@@ -373,16 +375,17 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         *tab.legends.values(),
     ]
     outputs = [tab.result, tab.history, tab.key, tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.results, *shown]
-    settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.sleeves, tab.neckline, tab.model]
+    settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.sleeves, tab.neckline, tab.hem,
+                tab.model]
     inputs = [tab.person, tab.garment, *settings]
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
     buttons_busy = (gr.update(interactive=False), gr.update(visible=True))
     skipped = [gr.skip() for _ in shown]
 
-    def options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline):
+    def options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem):
         checked = work.check_inputs(person, garment, size, seed)
         return {**checked, "fit": bool(fit), "norm": norm, "noise": bool(noise), "detail": bool(detail), "grid": int(grid or GRIDS[0]),
-                "sleeves": sleeves or "auto", "neckline": neckline or "auto"}
+                "sleeves": sleeves or "auto", "neckline": neckline or "auto", "hem": hem or "auto"}
 
     def presented(result, history, model, folder):
         """Values of `shown` for a record; its files lie in `folder` until Gradio has copied them."""
@@ -478,9 +481,9 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         alert = messages.alert(messages.sentence(error))
         return (*[gr.skip()] * 4, alert, alert, *buttons_idle, gr.skip(), *skipped)
 
-    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, model, stop):
+    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model, stop):
         try:
-            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline)
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
         except ValueError as error:
             yield refused(error)
             return
@@ -569,7 +572,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             known = record.read_settings(file)
             o, model = known["options"], str(known.get("model") or "")
             offered = {key for _, key in services.tryons()}
-            chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, o.sleeves, o.neckline,
+            chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, o.sleeves, o.neckline, o.hem,
                       model if model in offered else gr.skip()]
             remark = "" if model in offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
             if str(file).endswith(".json"):
@@ -684,7 +687,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             archive = work.write_zip(paths, result, model, Path(folder) / "try-on.zip")
             yield [*(paths[name] for name in work.shown_maps(result)), archive], record.settings(result)
 
-    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, model):
+    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model):
         """Put a garment on a person.
 
         Args:
@@ -698,20 +701,22 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             detail: bring colours and fine detail, background and skin tone from the photos into the final picture
             grid: control points along a side of the spline, 5 or 10
             sleeves: auto, predicted (by the network alone), none, short or long
-            neckline: auto (bare throat, but for high collars; an even hem, no gap above the trousers), or predicted (by the network alone)
+            neckline: auto (bare throat, but for high collars), or predicted (by the network alone)
+            hem: auto (even, no gap above the trousers), or predicted (by the network alone)
             model: key of the networks
 
         Returns:
             every map as a PNG file named by its stage and one zip with arrays, and the settings with time per stage
         """
         try:
-            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline)
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
             *_, result = services.stream_tryon(person, garment, model, **options)
             yield from handed_over(result, model)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
 
-    def try_on_stage(person, garment, saved, name, edited, until, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, model):
+    def try_on_stage(person, garment, saved, name, edited, until, size, seed, fit, norm, noise, detail, grid, sleeves, neckline,
+                     hem, model):
         """Run a try-on up to a stage, or go on from a saved one, with a corrected map if there is one.
 
         Args:
@@ -729,7 +734,8 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             detail: bring colours and fine detail, background and skin tone from the photos into the final picture
             grid: control points along a side of the spline, 5 or 10
             sleeves: auto, predicted (by the network alone), none, short or long
-            neckline: auto (bare throat, but for high collars; an even hem, no gap above the trousers), or predicted (by the network alone)
+            neckline: auto (bare throat, but for high collars), or predicted (by the network alone)
+            hem: auto (even, no gap above the trousers), or predicted (by the network alone)
             model: key of the networks
 
         Returns:
@@ -748,7 +754,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                     stage = work.next_stage(before)
                     *_, result = services.stream_on_tryon(lambda t, on_stage: t.resume(before, stage, on_stage, until), model)
             else:
-                options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline)
+                options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
                 *_, result = services.stream_tryon(person, garment, model, until=until, **options)
             yield from handed_over(result, model)
         except Exception as error:

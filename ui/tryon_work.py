@@ -179,7 +179,7 @@ def several(services: Services, result: Any, files: list[str] | None, kind: str,
                 else:
                     o = result.options
                     made = networks.run(file, result.garment_photo, size=o.size, seed=o.seed, fit=o.fit, norm=o.norm, noise=o.noise,
-                                        detail=o.detail, grid=o.grid, sleeves=o.sleeves, neckline=o.neckline,
+                                        detail=o.detail, grid=o.grid, sleeves=o.sleeves, neckline=o.neckline, hem=o.hem,
                                         painted_mask=result.painted_mask)
             around = [photo.crop(picture, made.frame, made.options.size) for picture in (made.photo, made.result)]
             cells = tuple(contact_sheet.fitted(picture, cell) for picture in (around[0], made.garment_photo, made.pasted, around[1]))

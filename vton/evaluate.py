@@ -77,7 +77,7 @@ def evaluate_parser(parser: torch.nn.Module, data: Path, split: str = "val.txt",
 def region_figures(predicted: np.ndarray, sample: dict[str, np.ndarray], source: str) -> dict[str, float]:
     """Overlap of a predicted segmentation (H, W) with a sample's rule-made truth, as IoU in [0, 1].
 
-    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves and neckline; arms_iou: both arms.
+    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves, neckline and hem; arms_iou: both arms.
     A photographed garment's pixels behind a bag are left out, because their truth is hidden.
     """
     truth, (ruled, _) = sample["segmentation"], corrected(predicted, sample["keypoints"], sample["cloth_mask"][0])

@@ -11,7 +11,6 @@ import numpy as np
 from vton.labels import UPPER
 from vton.photo import present
 
-KINDS = ("auto", "predicted")
 # The opening of a round neckline, an ellipse in widths between the shoulder joints: half its width, half its height, and
 # its centre above the middle of the shoulders. Its lower end lies in the pit of the neck.
 HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26

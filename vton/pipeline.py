@@ -57,8 +57,8 @@ class Options:
     points along a side of the spline. The network predicts 5; a finer grid goes on from the fitted warp with more freedom;
     sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the same but for long
     sleeves that it has left bare and strips too thin for a sleeve, or "none", "short", "long" as a person says; neckline:
-    "predicted" by the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood, the
-    hem is even, and no background shows between hem and trousers."""
+    "predicted" by the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood; hem:
+    "predicted" by the network alone, or "auto": it is even, and no background shows between it and the trousers."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0
@@ -69,6 +69,7 @@ class Options:
     grid: int = 5
     sleeves: str = "auto"
     neckline: str = "auto"
+    hem: str = "auto"
 
     def check(self) -> None:
         """Raises ValueError with one sentence for values that do not exist."""
@@ -80,8 +81,9 @@ class Options:
             raise ValueError(f"grid must be one of {', '.join(map(str, GRIDS))}, but is {self.grid}.")
         if self.sleeves not in SLEEVES:
             raise ValueError(f"sleeves must be one of {', '.join(SLEEVES)}, but is '{self.sleeves}'.")
-        if self.neckline not in neckline.KINDS:
-            raise ValueError(f"neckline must be one of {', '.join(neckline.KINDS)}, but is '{self.neckline}'.")
+        for name in ("neckline", "hem"):
+            if getattr(self, name) not in rules.CHOICES:
+                raise ValueError(f"{name} must be one of {', '.join(rules.CHOICES)}, but is '{getattr(self, name)}'.")
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class TryOn:
     def run(self, person: Any, garment: Any, size: tuple[int, int] = (512, 384), seed: int = 0,
             on_stage: Callable[[str, int, int], None] | None = None, fit: bool = True, norm: str = "alias",
             noise: bool = True, detail: bool = True, grid: int = 5, sleeves: str = "auto", neckline: str = "auto",
-            painted_mask: np.ndarray | None = None, until: str = STAGES[-1]) -> TryOnResult:
+            hem: str = "auto", painted_mask: np.ndarray | None = None, until: str = STAGES[-1]) -> TryOnResult:
         """Dresses the person of one picture in the garment of the other.
 
         Args:
@@ -207,7 +209,8 @@ class TryOn:
         Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
-        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid), sleeves, neckline)
+        options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid), sleeves, neckline,
+                          hem)
         options.check()
         corrected = ("painted_mask",) if painted_mask is not None else ()
         record = TryOnResult(options, weights=self.name, painted_mask=painted_mask, corrected=corrected)
@@ -217,7 +220,7 @@ class TryOn:
                until: str = STAGES[-1], **edited: Any) -> TryOnResult:
         """Runs again from `stage` up to `until` with changed fields or options; nothing before it is repeated.
 
-        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid, sleeves, neckline).
+        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid, sleeves, neckline, hem).
         """
         if stage not in STAGES:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
@@ -333,7 +336,7 @@ class TryOn:
                                        self._tensor(r.pose), noise)
         predicted, covered = rules.corrected(classes[0].cpu().numpy().astype(np.uint8), r.keypoints, r.cloth_mask,
                                              r.garment_cut.mask, r.options.sleeves, r.options.neckline,
-                                             np.isin(r.parse, labels.UPPER_LIP))
+                                             r.options.hem, np.isin(r.parse, labels.UPPER_LIP))
         notes = tuple(note for note in r.notes if note != COVERED)
         return {"segmentation": predicted, "notes": (*notes, COVERED) if covered else notes}
 

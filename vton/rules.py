@@ -12,6 +12,7 @@ from vton.photo import present
 from vton.pose import along_arm
 from vton.sleeves import JOINTS, KINDS, half_covered, set_length, trunk
 
+CHOICES = ("auto", "predicted")  # of a rule: it is applied, or the network alone decides
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
 TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
 BESIDE = 0.6  # how far from an arm's bones a strip of cloth belongs to it, as a share of the upper arm's length
@@ -76,14 +77,15 @@ def without_slivers(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarr
 
 
 def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.ndarray, outline: np.ndarray | None = None,
-              sleeves: str = "auto", neckline: str = "auto", removed: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
+              sleeves: str = "auto", neckline: str = "auto", hem: str = "auto",
+              removed: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
     """The predicted segmentation after the rules, and whether bare arms were covered because the outline shows long sleeves.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; cloth_mask: (H, W) the placed garment, above 0;
     outline: (h, w) the garment's mask at its own size, if it is finer; sleeves: "auto", "predicted" (no rule), "none",
-    "short" or "long"; neckline: "auto" closes gaps in the trunk, evens the hem and bares the throat, unless the garment has a
-    high collar or a hood, "predicted" does nothing of it; removed: (H, W) bool, where the old garment was; None: no gap is
-    closed.
+    "short" or "long"; neckline: "auto" bares the throat, unless the garment has a high collar or a hood; hem: "auto" evens it
+    and closes gaps above the trousers; "predicted" (either) leaves it to the network; removed: (H, W) bool, where the old
+    garment was; None: no gap is closed.
     """
     covered = False
     if sleeves in KINDS:
@@ -93,9 +95,9 @@ def corrected(segmentation: np.ndarray, keypoints: np.ndarray, cloth_mask: np.nd
         if arms:
             segmentation, covered = set_length(segmentation, keypoints, "long", arms), True
         segmentation = without_slivers(segmentation, keypoints)
-    if neckline == "auto":
+    if hem == "auto":
         segmentation = segmentation if removed is None else without_gaps(segmentation, keypoints, removed)
         segmentation = even_hem(segmentation, keypoints)
-        if not has_high_collar(cloth_mask):
-            segmentation = bare_throat(segmentation, keypoints)
+    if neckline == "auto" and not has_high_collar(cloth_mask):
+        segmentation = bare_throat(segmentation, keypoints)
     return segmentation, covered

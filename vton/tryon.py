@@ -31,8 +31,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sleeves", default="auto", choices=("auto", "predicted", "none", "short", "long"),
                         help="how long the garment's sleeves are; predicted: the network alone decides")
     parser.add_argument("--neckline", default="auto", choices=("auto", "predicted"),
-                        help="auto: the throat stays bare unless the garment has a high collar, and gaps between hem and trousers "
-                             "close; predicted: the network alone decides")
+                        help="auto: the throat stays bare unless the garment has a high collar; predicted: the network alone decides")
+    parser.add_argument("--hem", default="auto", choices=("auto", "predicted"),
+                        help="auto: an even hem without gaps above the trousers; predicted: the network alone decides")
     parser.add_argument("--until", default="composite", metavar="STAGE", help="stop after this stage, such as misalignment")
     parser.add_argument("--record", type=Path, metavar="ZIP", help="go on from a saved try-on instead of two pictures")
     parser.add_argument("--edit", metavar="MAP=FILE", help="with --record: a corrected map, such as segmentation=mine.png")
@@ -62,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
         else:
             result = tryon.run(options.person, options.garment, size=size, seed=options.seed, fit=not options.no_fit,
                                norm=options.norm, noise=not options.no_noise, grid=options.grid, sleeves=options.sleeves,
-                               neckline=options.neckline, until=options.until)
+                               neckline=options.neckline, hem=options.hem, until=options.until)
         options.out.mkdir(parents=True, exist_ok=True)
         for name, picture in result.pictures().items():
             Image.fromarray(picture).save(options.out / f"{name}.png")

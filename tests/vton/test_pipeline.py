@@ -9,7 +9,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from training.assets import examples_dir, model_dir
-from vton import STAGES, InputError, TryOn, labels, neckline, photo, rules
+from vton import STAGES, InputError, TryOn, labels, neckline, photo, rules, segmentation
 from vton.maps import MAPS
 from vton.metrics import coverage, mask_iou
 from vton.pipeline import NETWORKS, own_skin
@@ -105,15 +105,29 @@ def test_a_collar_that_was_taken_for_a_neck_is_painted_over(tryon, result):
     assert np.median(collared.result[core]) > 60
 
 
-def test_a_bare_throat_follows_the_neckline_option(tryon, result):
-    auto = tryon.resume(result, "segmentation", until="segmentation").segmentation
-    predicted = tryon.resume(result, "segmentation", until="segmentation", neckline="predicted").segmentation
-    closed = rules.without_gaps(predicted, result.keypoints, np.isin(result.parse, labels.UPPER_LIP))
+def test_the_throat_and_the_hem_follow_their_options(tryon, result, monkeypatch):
+    segment, throat = segmentation.segment, neckline.opening(result.keypoints, result.options.size)
+
+    def with_a_back_collar(*inputs):
+        classes = segment(*inputs).clone()
+        classes[:, torch.from_numpy(throat)] = labels.UPPER
+        return classes
+
+    monkeypatch.setattr(segmentation, "segment", with_a_back_collar)
+
+    def predicted(**options):
+        return tryon.resume(result, "segmentation", until="segmentation", **options).segmentation
+
+    auto, by_network = predicted(), predicted(neckline="predicted", hem="predicted")
+    closed = rules.without_gaps(by_network, result.keypoints, np.isin(result.parse, labels.UPPER_LIP))
     even = rules.even_hem(closed, result.keypoints)
+    np.testing.assert_array_equal(predicted(neckline="predicted"), even)
+    np.testing.assert_array_equal(predicted(hem="predicted"), neckline.bare_throat(by_network, result.keypoints))
     np.testing.assert_array_equal(auto, neckline.bare_throat(even, result.keypoints))
-    assert (auto != predicted).sum() > 20
-    with pytest.raises(ValueError, match="neckline must be one of"):
-        tryon.resume(result, "segmentation", neckline="low")
+    assert (auto != even).sum() > 20 and (even != by_network).any()
+    for name in ("neckline", "hem"):
+        with pytest.raises(ValueError, match=f"{name} must be one of"):
+            tryon.resume(result, "segmentation", **{name: "low"})
 
 
 def test_agnostic_picture_hides_the_old_garment(result):

@@ -1,4 +1,4 @@
-"""The rules on sleeves and neckline together, as the pipeline and the figures use them."""
+"""The rules on sleeves, neckline and hem together, as the pipeline and the figures use them."""
 
 import cv2
 import numpy as np
@@ -21,22 +21,26 @@ def scene():
 
 def test_without_rules_nothing_changes(scene):
     segmentation, keypoints, mask = scene
-    made, covered = corrected(segmentation, keypoints, mask, sleeves="predicted", neckline="predicted")
+    made, covered = corrected(segmentation, keypoints, mask, sleeves="predicted", neckline="predicted", hem="predicted")
     np.testing.assert_array_equal(made, segmentation)
     assert not covered
 
 
-def test_each_rule_by_itself_and_both_in_their_order(scene):
+def test_each_rule_by_itself_and_all_in_their_order(scene):
     segmentation, keypoints, mask = scene
     before = segmentation.copy()
     assert garment.sleeves(mask) == "long" and not neckline.has_high_collar(mask)
     bare = neckline.bare_throat(segmentation, keypoints)
     assert (bare != segmentation).sum() > 20
-    np.testing.assert_array_equal(corrected(segmentation, keypoints, mask, sleeves="predicted")[0], even_hem(bare, keypoints))
+    np.testing.assert_array_equal(corrected(segmentation, keypoints, mask, sleeves="predicted", hem="predicted")[0], bare)
+    even = even_hem(segmentation, keypoints)
+    np.testing.assert_array_equal(corrected(segmentation, keypoints, mask, sleeves="predicted", neckline="predicted")[0], even)
+    np.testing.assert_array_equal(corrected(segmentation, keypoints, mask, sleeves="predicted")[0],
+                                  neckline.bare_throat(even, keypoints))
     made, covered = corrected(segmentation, keypoints, mask)
     assert covered and np.isin(segmentation, (5, 6)).sum() > 2 * np.isin(made, (5, 6)).sum()
     for kind in sleeves.KINDS:
-        asked, covered = corrected(segmentation, keypoints, mask, sleeves=kind, neckline="predicted")
+        asked, covered = corrected(segmentation, keypoints, mask, sleeves=kind, neckline="predicted", hem="predicted")
         np.testing.assert_array_equal(asked, sleeves.set_length(segmentation, keypoints, kind))
         assert not covered  # the visitor has said so; no note is needed
     np.testing.assert_array_equal(segmentation, before)
@@ -64,7 +68,7 @@ def test_background_in_the_trunk_becomes_garment_only_where_a_garment_was(scene)
     bag, _ = corrected(torn, keypoints, mask, sleeves="predicted", removed=left)  # on the right something is carried
     assert (bag[middle & left] == 3).all() and (bag[middle & ~left] == 0).all()
     for made in (corrected(torn, keypoints, mask, sleeves="predicted")[0],
-                 corrected(torn, keypoints, mask, sleeves="predicted", neckline="predicted", removed=slit)[0]):
+                 corrected(torn, keypoints, mask, sleeves="predicted", hem="predicted", removed=slit)[0]):
         assert (made[middle] == 0).all()
 
 
