@@ -316,4 +316,6 @@ def test_the_views_fit_a_phone(visit, dark):
     page.locator("#lines canvas").wait_for()
     open_view(page, "One head")
     page.locator("#head-steps .step-table").wait_for()
+    # All six steps are in sight: the table does not scroll sideways either.
+    assert page.locator("#head-steps .step-scroll").evaluate("node => node.scrollWidth - node.clientWidth") == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
