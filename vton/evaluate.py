@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -87,9 +88,10 @@ def region_figures(predicted: np.ndarray, sample: dict[str, np.ndarray], source:
                                           ("arms_iou", predicted, labels.ARMS))}
 
 
-def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: int = 9) -> dict:
+def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9) -> dict:
     """Made pairs of validation people and garments, by source (worn, product, drawn), at 256x192, true parse and pose.
 
+    pairs: how many; every person that a source can use counts once, `count` of them at most.
     region_iou, region_iou_rules and arms_iou: see `region_figures`. warped_iou and covered: W(M_c, theta) against the predicted
     region, before and after the fit; folds: share of pictures with a negative Jacobian inside the warped mask.
     synthesis (sources with a true picture): SSIM of the whole picture and inside the gray region, I-hat against W(c, theta) in
@@ -99,9 +101,7 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: in
     sampler, report = Sampler(Pack(pack) if pack else None, size, "val"), {}
     for source in ("worn", "product", "drawn") if pack else ("drawn",):
         rows: dict[str, list[float]] = {}
-        for i in range(count):
-            rng = np.random.default_rng([seed, i])
-            sample = sampler.sample(rng, source, augment=False, index=i if pack and source != "drawn" else None)
+        for sample in itertools.islice(sampler.each(source, seed), count):
             b = collate([sample])
             with torch.inference_mode():
                 seg = segment(tryon.segmentation, b["cloth"], b["cloth_mask"], b["parse_agnostic"], b["pose"])
@@ -142,7 +142,9 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 48, seed: in
                 found |= {"ssim_pasted": ssim(pasted, person), "colour_misaligned_pasted": colour_difference(pasted, person, open_region)}
             for key, value in found.items():
                 rows.setdefault(key, []).append(value)
-        report[source] = {k: round(float(np.nanmean(v)), 4) for k, v in rows.items()}
+        if not rows:
+            raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
+        report[source] = {"pairs": len(next(iter(rows.values())))} | {k: round(float(np.nanmean(v)), 4) for k, v in rows.items()}
     return report
 
 
@@ -181,9 +183,8 @@ def cases(pack: Pack | None, size: tuple[int, int], count: int):
         for setting, garment_seed in (("paired", None), ("unpaired", seed + 10**6)):
             yield "drawn", setting, *drawn_case(seed, size, garment_seed)
     sampler = Sampler(pack, size, "val") if pack else None
-    for i in range(count if sampler else 0):
-        for setting, source in (("paired", "worn"), ("unpaired", "product")):
-            sample = sampler.sample(np.random.default_rng([9, i]), source, augment=False, index=i)
+    for setting, source in (("paired", "worn"), ("unpaired", "product")) if sampler else ():
+        for sample in itertools.islice(sampler.each(source, 9), count):
             yield "photographs", setting, sample, sample["person"] if setting == "paired" else None
 
 
@@ -320,7 +321,7 @@ def main(argv: list[str] | None = None) -> int:
     one.add_argument("--height", type=int, default=320, help="height at which the network sees the whole photograph")
     two = kinds.add_parser("networks")
     two.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
-    two.add_argument("--count", type=int, default=48, help="pairs of each source")
+    two.add_argument("--count", type=int, default=80, help="pairs of each source at most")
     three = kinds.add_parser("table")
     three.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
     three.add_argument("--count", type=int, default=16,

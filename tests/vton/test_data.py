@@ -1,4 +1,5 @@
 """Packed photographs: what goes in comes out, bad files are named and skipped, and the figures can be computed from a folder."""
+import itertools
 import json
 
 import cv2
@@ -128,6 +129,22 @@ def test_samples_of_photographs_are_consistent(packed, source):
     assert all(np.array_equal(sample[k], again[k]) for k in sample)
 
 
+def test_each_usable_person_comes_once(packed, monkeypatch):
+    sampler, asked, photo = Sampler(packed, (256, 192)), [], Sampler._photo
+
+    def first_is_unusable(self, rng, kind, augment, index):
+        asked.append(index)
+        return photo(self, rng, kind, augment, index) if index else None
+
+    monkeypatch.setattr(Sampler, "_photo", first_is_unusable)
+    pictures = [sample["person"] for sample in sampler.each("product", 9)]
+    assert asked == list(range(len(sampler.people))) and len(pictures) == len(asked) - 1 > 0
+    assert len({picture.tobytes() for picture in pictures}) == len(pictures)
+    drawn = list(itertools.islice(sampler.each("drawn", 9), 3))
+    again = next(iter(Sampler(None, (256, 192)).each("drawn", 9)))
+    assert len(drawn) == 3 and np.array_equal(again["person"], drawn[0]["person"])
+
+
 def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
     """The rule-made truth: a long sleeve covers the arms that a T-shirt bares."""
     from vton.pairs import dress, dressed_segmentation
@@ -221,6 +238,7 @@ def test_figures_of_the_parser_and_the_networks(folders, packed):
     assert report["photographs"] == 2 and report["iou"]["background"] > 0.9
     assert 0 < report["mean_iou"] < 1 and "upper" in report["iou_in_frame"]
     figures = evaluate_networks(tryon, None, count=2)["drawn"]
+    assert figures["pairs"] == 2
     assert 0.3 < figures["region_iou"] <= 1 and figures["covered_fitted"] >= figures["covered"]
     assert {"ssim", "ssim_instance", "ssim_pasted", "region_iou_rules"} <= set(figures)
     (folders[0] / "image-parse" / "0004.png").rename(folders[0] / "image-parse" / "moved.png")

@@ -1,6 +1,9 @@
 """Training samples for the three try-on networks, out of made pairs of three sources: worn, product, drawn."""
 from __future__ import annotations
 
+import itertools
+from typing import Iterator
+
 import cv2
 import numpy as np
 
@@ -42,6 +45,14 @@ class Sampler:
             if index is not None:
                 index = int(rng.integers(len(self.people)))
         raise ValueError("No usable pair was found in 50 tries; the packed file has too few frontal people or garments.")
+
+    def each(self, source: str, seed: int) -> Iterator[dict[str, np.ndarray]]:
+        """Samples without augmentation: every person of the split that `source` can use, each once; of drawn people no end."""
+        for i in itertools.count() if source == "drawn" else range(len(self.people)):
+            rng = np.random.default_rng([seed, i])
+            sample = self._drawn(rng) if source == "drawn" else self._photo(rng, source, False, i)
+            if sample is not None:
+                yield sample
 
     # -- photographs ---------------------------------------------------------------------------------------------
 
