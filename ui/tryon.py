@@ -33,14 +33,14 @@ SHOW_CORRECTED = """() => {
 }"""
 NORMS = [("ALIAS (the paper's)", "alias"), ("Instance (VITON-HD*)", "instance")]
 SLEEVE_LABELS = [
-    ("As the garment looks", "auto"),
-    ("As the network predicts", "predicted"),
+    ("By the garment", "auto"),
+    ("By the network", "predicted"),
     ("None", "none"),
     ("To the elbow", "short"),
     ("To the wrist", "long"),
 ]
-NECKLINE_LABELS = [("Bare throat, but for high collars", "auto"), ("As the network predicts", "predicted")]
-HEM_LABELS = [("Even, no gap above the trousers", "auto"), ("As the network predicts", "predicted")]
+NECKLINE_LABELS = [("Bare throat", "auto"), ("By the network", "predicted")]
+HEM_LABELS = [("Even", "auto"), ("By the network", "predicted")]
 VIEWS = ("steps", "look", "correct", "warp", "compare", "several")
 example_pairs = work.example_pairs
 
