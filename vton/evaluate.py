@@ -88,8 +88,9 @@ def region_figures(predicted: np.ndarray, sample: dict[str, np.ndarray], source:
                                           ("arms_iou", predicted, labels.ARMS))}
 
 
-def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9) -> dict:
-    """Made pairs of validation people and garments, by source (worn, product, drawn), at 256x192, true parse and pose.
+def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9,
+                      size: tuple[int, int] = (256, 192)) -> dict:
+    """Made pairs of validation people and garments, by source (worn, product, drawn), at `size` (H, W), true parse and pose.
 
     pairs: how many; every person that a source can use counts once, `count` of them at most.
     region_iou, region_iou_rules and arms_iou: see `region_figures`. warped_iou and covered: W(M_c, theta) against the predicted
@@ -97,7 +98,6 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 80, seed: in
     synthesis (sources with a true picture): SSIM of the whole picture and inside the gray region, I-hat against W(c, theta) in
     the aligned region as CIEDE2000, and the baseline of pasting W(c, theta) onto I_a.
     """
-    size = (256, 192)
     sampler, report = Sampler(Pack(pack) if pack else None, size, "val"), {}
     for source in ("worn", "product", "drawn") if pack else ("drawn",):
         rows: dict[str, list[float]] = {}
@@ -322,11 +322,12 @@ def main(argv: list[str] | None = None) -> int:
     two = kinds.add_parser("networks")
     two.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
     two.add_argument("--count", type=int, default=80, help="pairs of each source at most")
+    known = [f"{h}x{w}" for h, w in SIZES]
+    two.add_argument("--size", default=known[0], choices=known)
     three = kinds.add_parser("table")
     three.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
     three.add_argument("--count", type=int, default=16,
                        help="people of each source at 256x192; a quarter of it at 512x384, a sixteenth at 1024x768")
-    known = [f"{h}x{w}" for h, w in SIZES]
     three.add_argument("--sizes", nargs="+", default=known, choices=known)
     three.add_argument("--no-fit", action="store_true", help="control points as the network predicts them, as published")
     three.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
@@ -334,14 +335,18 @@ def main(argv: list[str] | None = None) -> int:
         p.add_argument("--model", default="tryon-lite")
         p.add_argument("--device", default="cpu")
     options = parser.parse_args(argv)
+
+    def sides(size: str) -> tuple[int, int]:
+        height, width = size.split("x")
+        return int(height), int(width)
+
     tryon = TryOn.from_pretrained(options.model, options.device)
     if options.kind == "parser":
         report = evaluate_parser(tryon.parser, options.data, height=options.height, limit=options.limit)
     elif options.kind == "networks":
-        report = evaluate_networks(tryon, options.pack, options.count)
+        report = evaluate_networks(tryon, options.pack, options.count, size=sides(options.size))
     else:
-        sizes = tuple(tuple(int(n) for n in s.split("x")) for s in options.sizes)
-        report = evaluate_table(tryon, options.pack, options.count, sizes, not options.no_fit)
+        report = evaluate_table(tryon, options.pack, options.count, tuple(map(sides, options.sizes)), not options.no_fit)
         if options.json:
             options.json.parent.mkdir(parents=True, exist_ok=True)
             options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

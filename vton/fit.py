@@ -22,7 +22,7 @@ def fit_control_points(theta: Tensor, cloth_mask: Tensor, region: Tensor, steps:
 
     Returns:
         (1, 2 n^2). Uncovered parts of the region weigh more than cloth beyond it, which the segmentation hides anyway. A
-        fold (negative Jacobian) is punished, and the steps' best unfolded answer is returned, at worst theta itself.
+        fold (negative Jacobian) is punished, and the steps' best unfolded answer is returned; the best one, if all are folded.
     """
     mask = F.interpolate(cloth_mask, SIZE, mode="area")
     goal = F.interpolate(region, SIZE, mode="area")
@@ -30,7 +30,7 @@ def fit_control_points(theta: Tensor, cloth_mask: Tensor, region: Tensor, steps:
     masks = [gaussian_blur(mask, [k, k], [s, s]) for k, s in scales]
     goals = [gaussian_blur(goal, [k, k], [s, s]) for k, s in scales]
     start = theta.detach().clone()
-    best, best_value = start, None
+    best, best_rank = start, None
     with torch.inference_mode(False), torch.enable_grad():
         start, masks, goals = start.clone(), [m.clone() for m in masks], [g.clone() for g in goals]
         moving = start.clone().requires_grad_(True)
@@ -48,9 +48,9 @@ def fit_control_points(theta: Tensor, cloth_mask: Tensor, region: Tensor, steps:
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
             loss = misfit + stiffness * second_order(moving) + keep * (moving - start).square().mean() * 10 + fold
-            value = float(loss.detach())
-            if (best_value is None or value < best_value) and (float(volume.detach().min()) > 0 or best_value is None):
-                best, best_value = moving.detach().clone(), value
+            rank = float(volume.detach().min()) <= 0, float(loss.detach())  # any unfolded answer before any folded one
+            if best_rank is None or rank < best_rank:
+                best, best_rank = moving.detach().clone(), rank
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -1,0 +1,44 @@
+"""The fit of the control points: it arrives at the region, and neither starts nor ends in folds."""
+import pytest
+import torch
+
+from vton.fit import fit_control_points
+from vton.metrics import coverage, mask_iou
+from vton.warping import jacobian, sampling_grid, warp
+
+SIZE = (256, 192)
+
+
+def block(rows, columns):
+    mask = torch.zeros(1, 1, *SIZE)
+    mask[..., rows, columns] = 1
+    return mask
+
+
+CLOTH, REGION = block(slice(70, 180), slice(50, 140)), block(slice(90, 220), slice(60, 165))
+
+
+def warped(theta):
+    grid = sampling_grid(theta, SIZE)
+    return warp(CLOTH, grid, "zeros")[0, 0].numpy() > 0.5, jacobian(grid)[0]
+
+
+# The offsets of a corner, far from the cloth, with which the grid turns over there: nothing, a little, more than the fit can mend.
+@pytest.mark.parametrize("corner", [0.0, 0.8, 2.5])
+def test_a_fold_in_a_corner_does_not_keep_the_cloth_from_the_region(corner):
+    theta = torch.zeros(1, 50)
+    theta[0, :2] = corner
+    before, turned = warped(theta)
+    assert bool((turned <= 0).any()) == (corner > 0) and mask_iou(before, REGION[0, 0].numpy() > 0) < 0.6
+    after, volume = warped(fit_control_points(theta, CLOTH, REGION))
+    region = REGION[0, 0].numpy() > 0
+    assert mask_iou(after, region) > 0.8 and coverage(after, region) > 0.93
+    assert (volume[torch.from_numpy(after[:-1, :-1])] > 0).all()
+    assert (volume > 0).all() or corner > 1
+
+
+def test_what_fits_stays_and_the_input_is_not_changed():
+    theta = torch.zeros(1, 50)
+    fitted = fit_control_points(theta, REGION, REGION)
+    after = warp(REGION, sampling_grid(fitted, SIZE), "zeros")[0, 0].numpy() > 0.5
+    assert mask_iou(after, REGION[0, 0].numpy() > 0) > 0.95 and not theta.any()
