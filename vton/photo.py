@@ -274,7 +274,10 @@ def crop(
         scale_y, scale_x = size[0] / frame.height, size[1] / frame.width
         top, bottom = round(border[0] * scale_y), size[0] - round(border[1] * scale_y)
         left, right = round(border[2] * scale_x), size[1] - round(border[3] * scale_x)
-        soft = cv2.GaussianBlur(result, (0, 0), max(1.0, 0.05 * size[1]))
+        sigma = max(1.0, 0.05 * size[1])
+        factor = max(1, int(sigma // 16))  # a wide blur of a large crop on a smaller copy: the same to the eye, and quick
+        small = _resize(result, (max(1, size[0] // factor), max(1, size[1] // factor)), interpolation)
+        soft = _resize(cv2.GaussianBlur(small, (0, 0), sigma / factor), size, interpolation)
         soft[top:bottom, left:right] = result[top:bottom, left:right]
         result = soft
     return result
