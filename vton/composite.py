@@ -8,6 +8,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from vton.photo import wide_blur
+
 RADIUS = 5  # of the inpainting, in pixels
 LONGEST = 512  # the background is continued at no more rows than this: what stands behind a person is seldom sharp
 HUE, DARKER, LIGHTER = 15, 35, 25  # how far skin may lie from the tone of the face in a and b, and in lightness
@@ -191,18 +193,8 @@ def _carried(out, synthesis, warped, region, aligned, sigma):
 def _blur(picture: np.ndarray, known: np.ndarray, sigma: float) -> np.ndarray:
     """Gaussian mean over the known pixels alone; far from all of them their common mean."""
     weight = known.astype(np.float32)
-    height, width = known.shape
-    # A wide blur of a phone's photo is computed on a smaller copy: the same to the eye, and a hundred times quicker.
-    factor = max(1, int(sigma // 4))
-    size = (max(1, width // factor), max(1, height // factor))
-
-    def mean(values):
-        small = cv2.resize(values, size, interpolation=cv2.INTER_AREA) if factor > 1 else values
-        blurred = cv2.GaussianBlur(small, (0, 0), sigma / factor)
-        return cv2.resize(blurred, (width, height), interpolation=cv2.INTER_LINEAR) if factor > 1 else blurred
-
-    spread = mean(weight)[..., None] + 1e-4
-    return (mean(picture * weight[..., None]) + 1e-4 * picture[known].mean(0)) / spread
+    spread = wide_blur(weight, sigma, 4)[..., None] + 1e-4
+    return (wide_blur(picture * weight[..., None], sigma, 4) + 1e-4 * picture[known].mean(0)) / spread
 
 
 def _of_face(pixels: np.ndarray) -> np.ndarray:

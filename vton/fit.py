@@ -1,6 +1,8 @@
 """A few gradient steps that fit the warped cloth to the predicted region (not in the paper; it can be switched off)."""
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -30,7 +32,7 @@ def fit_control_points(theta: Tensor, cloth_mask: Tensor, region: Tensor, steps:
     masks = [gaussian_blur(mask, [k, k], [s, s]) for k, s in scales]
     goals = [gaussian_blur(goal, [k, k], [s, s]) for k, s in scales]
     start = theta.detach().clone()
-    best, best_rank = start, None
+    best, best_rank = start, (True, math.inf)
     with torch.inference_mode(False), torch.enable_grad():
         start, masks, goals = start.clone(), [m.clone() for m in masks], [g.clone() for g in goals]
         moving = start.clone().requires_grad_(True)
@@ -49,7 +51,7 @@ def fit_control_points(theta: Tensor, cloth_mask: Tensor, region: Tensor, steps:
             fold = (0.15 - volume).clamp(min=0).mean() * 20
             loss = misfit + stiffness * second_order(moving) + keep * (moving - start).square().mean() * 10 + fold
             rank = float(volume.detach().min()) <= 0, float(loss.detach())  # any unfolded answer before any folded one
-            if best_rank is None or rank < best_rank:
+            if rank < best_rank:
                 best, best_rank = moving.detach().clone(), rank
             optimizer.zero_grad()
             loss.backward()

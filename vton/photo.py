@@ -248,6 +248,19 @@ def _resize(image: np.ndarray, size: tuple[int, int], interpolation: str) -> np.
     return cv2.resize(image, (size[1], size[0]), interpolation=flag)
 
 
+def wide_blur(picture: np.ndarray, sigma: float, enough: float) -> np.ndarray:
+    """Gaussian blur of (H, W) or (H, W, C), uint8 or float32; the same shape and type.
+
+    sigma, in pixels, is brought below twice `enough` on a smaller copy: the same to the eye, and up to a hundred times quicker.
+    """
+    factor = max(1, int(sigma // enough))
+    if factor == 1:
+        return cv2.GaussianBlur(picture, (0, 0), sigma)
+    height, width = picture.shape[:2]
+    small = cv2.resize(picture, (max(1, width // factor), max(1, height // factor)), interpolation=cv2.INTER_AREA)
+    return cv2.resize(cv2.GaussianBlur(small, (0, 0), sigma / factor), (width, height), interpolation=cv2.INTER_LINEAR)
+
+
 def crop(
     image: np.ndarray, frame: Frame, size: tuple[int, int], interpolation: str = "smooth", fill=None
 ) -> np.ndarray:
@@ -274,10 +287,7 @@ def crop(
         scale_y, scale_x = size[0] / frame.height, size[1] / frame.width
         top, bottom = round(border[0] * scale_y), size[0] - round(border[1] * scale_y)
         left, right = round(border[2] * scale_x), size[1] - round(border[3] * scale_x)
-        sigma = max(1.0, 0.05 * size[1])
-        factor = max(1, int(sigma // 16))  # a wide blur of a large crop on a smaller copy: the same to the eye, and quick
-        small = _resize(result, (max(1, size[0] // factor), max(1, size[1] // factor)), interpolation)
-        soft = _resize(cv2.GaussianBlur(small, (0, 0), sigma / factor), size, interpolation)
+        soft = wide_blur(result, max(1.0, 0.05 * size[1]), 16)
         soft[top:bottom, left:right] = result[top:bottom, left:right]
         result = soft
     return result

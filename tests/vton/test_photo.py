@@ -5,6 +5,7 @@ import re
 import struct
 import zlib
 
+import cv2
 import numpy as np
 import pytest
 from PIL import Image, ImageCms
@@ -240,3 +241,13 @@ def test_keypoints_travel_with_the_picture():
     assert np.allclose(there[0, :2], (keypoints[0, :2] + (10, 5)) * 2, atol=1e-4)
     assert np.allclose(photo.keypoints_to_photo(there, frame, (240, 180)), keypoints, atol=1e-4)
     assert (there[7] == 0).all()
+
+
+def test_a_wide_blur_on_a_smaller_copy_is_the_wide_blur():
+    rng = np.random.default_rng(0)
+    for picture in (rng.integers(0, 256, (300, 210, 3)).astype(np.uint8), rng.random((200, 310)).astype(np.float32) * 255):
+        exact = cv2.GaussianBlur(picture, (0, 0), 24).astype(float)
+        quick = photo.wide_blur(picture, 24, 8)
+        assert quick.dtype == picture.dtype and quick.shape == picture.shape
+        assert 0 < np.abs(quick - exact).max() < 4
+        np.testing.assert_array_equal(photo.wide_blur(picture, 5, 8), cv2.GaussianBlur(picture, (0, 0), 5))
