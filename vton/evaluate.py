@@ -88,6 +88,13 @@ def region_figures(predicted: np.ndarray, sample: dict[str, np.ndarray], source:
                                           ("arms_iou", predicted, labels.ARMS))}
 
 
+def predicted_segmentation(tryon: TryOn, sample: dict[str, np.ndarray], batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """S-hat (1,H,W) of one sample and of its collated `batch`, as the pipeline predicts it: with the mirror image."""
+    mirrored = pose.draw_pose(pose.mirrored(sample["keypoints"], sample["pose"].shape[1]), sample["pose"].shape[:2])
+    return segment(tryon.segmentation, batch["cloth"], batch["cloth_mask"], batch["parse_agnostic"], batch["pose"],
+                   mirrored_pose=collate([{"pose": mirrored}])["pose"].to(batch["pose"].device))
+
+
 def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9,
                       size: tuple[int, int] = (256, 192)) -> dict:
     """Made pairs of validation people and garments, by source (worn, product, drawn), at `size` (H, W), true parse and pose.
@@ -104,7 +111,7 @@ def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 80, seed: in
         for sample in itertools.islice(sampler.each(source, seed), count):
             b = collate([sample])
             with torch.inference_mode():
-                seg = segment(tryon.segmentation, b["cloth"], b["cloth_mask"], b["parse_agnostic"], b["pose"])
+                seg = predicted_segmentation(tryon, sample, b)
                 region = (seg == labels.UPPER).float()[:, None]
                 theta = match(tryon.matching, region, b["pose"], b["agnostic"], b["cloth"])
             fitted = fit_control_points(theta, b["cloth_mask"], region)
@@ -197,8 +204,7 @@ def try_on(tryon: TryOn, sample: dict[str, np.ndarray], true_segmentation: bool,
     """
     size = sample["person"].shape[:2]
     b = {k: v.to(tryon.device) for k, v in collate([{k: v for k, v in sample.items() if k != "source"}]).items()}
-    classes = b["segmentation"] if true_segmentation else segment(tryon.segmentation, b["cloth"], b["cloth_mask"],
-                                                                  b["parse_agnostic"], b["pose"])
+    classes = b["segmentation"] if true_segmentation else predicted_segmentation(tryon, sample, b)
     seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(classes[0].cpu().numpy().astype(np.uint8)), 7))[None]
     seven = seven.to(tryon.device)
     region = seven[:, 2:3]

@@ -332,8 +332,9 @@ class TryOn:
         if r.options.noise:
             noise = segmentation.binary_noise((1, 1, *NETWORK_SIZE), torch.Generator().manual_seed(r.seed), self.device)
         parse = torch.from_numpy(labels.one_hot(labels.lip_to_13(r.parse_agnostic), 13))[None].to(self.device)
+        mirrored = pose.draw_pose(pose.mirrored(r.keypoints, r.options.size[1]), r.options.size)
         classes = segmentation.segment(self.segmentation, self._tensor(r.cloth), self._mask(r.cloth_mask), parse,
-                                       self._tensor(r.pose), noise)
+                                       self._tensor(r.pose), noise, self._tensor(mirrored))
         predicted, covered = rules.corrected(classes[0].cpu().numpy().astype(np.uint8), r.keypoints, r.cloth_mask,
                                              r.garment_cut.mask, r.options.sleeves, r.options.neckline,
                                              r.options.hem, np.isin(r.parse, labels.UPPER_LIP))

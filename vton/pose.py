@@ -80,6 +80,14 @@ def draw_pose(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return canvas.astype(np.uint8)
 
 
+def mirrored(keypoints: np.ndarray, width: int) -> np.ndarray:
+    """(25, 3) keypoints of the mirror image of a picture `width` pixels wide: left joints become right ones."""
+    keypoints = np.asarray(keypoints, np.float32)
+    flipped = keypoints.copy()
+    flipped[:, 0] = np.where(present(keypoints), width - 1 - keypoints[:, 0], 0)
+    return flipped[FLIP]
+
+
 def load_openpose_json(path) -> np.ndarray:
     """Read the first person's BODY_25 keypoints of an OpenPose file.
 

@@ -4,10 +4,12 @@ Attribute names are those of the released checkpoint `seg_final.pth`: they are a
 """
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vton import labels
 from vton.config import NETWORK_SIZE, SegmentationConfig
 
 
@@ -95,14 +97,22 @@ def upscale(scores: Tensor, size: tuple[int, int]) -> Tensor:
 
 @torch.inference_mode()
 def segment(network: SegmentationGenerator, cloth: Tensor, cloth_mask: Tensor, parse_agnostic: Tensor, pose: Tensor,
-            noise: Tensor | None = None) -> Tensor:
+            noise: Tensor | None = None, mirrored_pose: Tensor | None = None) -> Tensor:
     """Predicted segmentation at the size of the inputs, (B,H,W) int64 classes 0-12.
 
     The network itself works at 256x192 (section 4.1); inputs are resized bilinearly. noise: (B,1,256,192); None = zeros.
+    mirrored_pose: P of the mirror image, drawn from `pose.mirrored` joints. With it the answer is the mean of the
+    probabilities for the picture and for its mirror image, which the paper does not do; without it, the release's.
     """
     def small(x):
         return F.interpolate(x, NETWORK_SIZE, mode="bilinear", align_corners=False)
     noise = torch.zeros(len(cloth), 1, *NETWORK_SIZE, device=cloth.device) if noise is None else noise
     # The product of cloth and mask is formed at full size, as in the release.
-    x = torch.cat((small(cloth_mask), small(cloth * cloth_mask), small(parse_agnostic), small(pose), noise), 1)
-    return upscale(network.scores(x), cloth.shape[-2:]).argmax(1)
+    cloth, cloth_mask, parse_agnostic = small(cloth * cloth_mask), small(cloth_mask), small(parse_agnostic)
+    x = torch.cat((cloth_mask, cloth, parse_agnostic, small(pose), noise), 1)
+    if mirrored_pose is None:
+        return upscale(network.scores(x), pose.shape[-2:]).argmax(1)
+    sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(x.device)  # left arm for right arm, and so on
+    y = torch.cat([v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirrored_pose), noise.flip(-1)], 1)
+    seen, mirror = network(torch.cat((x, y))).softmax(1).chunk(2)
+    return upscale((seen + mirror.flip(-1)[:, sides]) / 2, pose.shape[-2:]).argmax(1)

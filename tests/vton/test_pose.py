@@ -250,3 +250,14 @@ def test_wrong_arrays_are_refused():
                  lambda: pose.draw_pose(np.zeros((25, 2)), (64, 48))):
         with pytest.raises(ValueError):
             call()
+
+
+def test_the_mirror_image_has_left_joints_for_right_ones_and_absent_ones_stay_absent():
+    keypoints = np.zeros((25, 3), np.float32)
+    keypoints[2], keypoints[5], keypoints[1] = (10, 20, 0.9), (40, 22, 0.8), (25, 21, 1)  # right and left shoulder, neck
+    found = pose.mirrored(keypoints, 64)
+    np.testing.assert_allclose(found[5], (53, 20, 0.9))
+    np.testing.assert_allclose(found[2], (23, 22, 0.8))
+    np.testing.assert_allclose(found[1], (38, 21, 1))
+    assert not found[[0, 3, 8, 24]].any()
+    np.testing.assert_array_equal(pose.mirrored(found, 64), keypoints)

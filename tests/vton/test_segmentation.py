@@ -44,3 +44,19 @@ def test_segment_gives_classes_at_the_input_size_and_gradients_flow():
     classes = segment(network, *args)
     assert classes.shape == (1, 128, 96) and int(classes.max()) <= 12
     assert torch.equal(classes, segment(network, *args))
+
+
+def test_with_the_mirrored_pose_the_mirror_image_of_the_input_gives_the_mirror_image_of_the_answer():
+    torch.manual_seed(2)
+    network = SegmentationGenerator(LITE.segmentation).eval()
+    cloth, mask, parse = torch.rand(1, 3, 128, 96), torch.ones(1, 1, 128, 96), torch.rand(1, 13, 128, 96)
+    pose, mirrored, noise = torch.rand(1, 3, 128, 96), torch.rand(1, 3, 128, 96), torch.rand(1, 1, 256, 192)
+    sides = torch.tensor([0, 1, 2, 3, 4, 6, 5, 8, 7, 10, 9, 11, 12])
+    one = segment(network, cloth, mask, parse, pose, noise, mirrored)
+    other = segment(network, cloth.flip(-1), mask.flip(-1), parse.flip(-1)[:, sides], mirrored, noise.flip(-1), pose)
+    assert len(one.unique()) > 2
+    assert (sides[other.flip(-1)] == one).float().mean() > 0.999
+    alone = segment(network, cloth, mask, parse, pose, noise)
+    assert (alone != one).any()
+    assert (sides[segment(network, cloth.flip(-1), mask.flip(-1), parse.flip(-1)[:, sides], mirrored, noise.flip(-1)).flip(-1)]
+            != alone).float().mean() > 0.01

@@ -44,6 +44,7 @@ class AliasRecipe(PictureRecipe):
     l1: float = 0.0  # weight of a plain L1 term (not in the paper)
     discriminator: int = 64
     noise: bool = True
+    half: float = 0.0  # share of the updates on pictures of half the height and width, twice as many of them
     deformation: float = 0.02  # of the worn garment, in picture widths, standing in for the matching module's errors
     validation: int = 24
 
@@ -74,7 +75,10 @@ class AliasTask(PictureTask):
         self.recipe = recipe
         self.size = (recipe.height, recipe.pictures_wide)
         pack = Pack(recipe.pack) if recipe.pack else None
+        if not 0 <= recipe.half <= 1:
+            raise ValueError(f"half is a share and has to be in [0, 1], got {recipe.half}.")
         self.sampler, self.held_out = Sampler(pack, self.size), Sampler(pack, self.size, "val")
+        self.half = Sampler(pack, (self.size[0] // 2, self.size[1] // 2))
         config = network_config(recipe)
         model = self.set_model(AliasGenerator(config))
         betas = (recipe.beta1, recipe.beta2)
@@ -91,10 +95,13 @@ class AliasTask(PictureTask):
     # -- samples -------------------------------------------------------------------------------------------------
 
     def batch(self, step, micro, rank, world):
-        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
+        # Every process draws the same size, whatever its share of the samples.
+        half = self.recipe.half > 0 and np.random.default_rng([self.recipe.seed, step, micro]).random() < self.recipe.half
+        sampler, count = (self.half, 2 * self.recipe.batch) if half else (self.sampler, self.recipe.batch)
+        rngs = generators(self.recipe.seed, step, micro, rank, world, count)
         # Only where the person wears the garment itself is there a true picture.
-        sources = ["worn" if self.sampler.pack and rng.random() < 0.85 else "drawn" for rng in rngs]
-        return collate([self.prepare(self.sampler.sample(rng, source), rng) for rng, source in zip(rngs, sources)])
+        sources = ["worn" if sampler.pack and rng.random() < 0.85 else "drawn" for rng in rngs]
+        return collate([self.prepare(sampler.sample(rng, source), rng) for rng, source in zip(rngs, sources)])
 
     def prepare(self, sample, rng):
         """The true segmentation, and the worn garment a little deformed in the place of W(c, theta)."""
