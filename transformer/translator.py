@@ -16,6 +16,7 @@ from training.weights import fill, load_model
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
+from transformer.elision import elide
 from transformer.model import AttentionWeights, Encoding, Transformer
 from transformer.search import SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
 from transformer.threads import threads_for
@@ -66,6 +67,7 @@ class Sentence:
     finished: bool = True  # False: the best hypothesis met the length limit
     looped: bool = False  # True: the best hypothesis repeated itself and was cut
     stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
+    elided: list[tuple[str, str]] = field(default_factory=list)  # best hypothesis: what elision changed, before and after
     # of a short sentence that was translated alone: the model, and what its encoder made of it
     encoding: tuple[weakref.ref, Encoding] | None = field(default=None, repr=False, compare=False)
 
@@ -303,7 +305,7 @@ class Translator:
                             [sampling.seed + number for number in batch], alpha, forbidden, self.device,
                         )
                 for number, row, result in zip(batch, rows, found):
-                    made = self.sentence(sentences[number], masked[number], row, result, n_best)
+                    made = self.sentence(sentences[number], masked[number], row, result, n_best, target)
                     made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
                     out[number] = made
         finally:
@@ -326,8 +328,13 @@ class Translator:
             languages = " or ".join(sorted({LANGUAGES.get(pair[0], pair[0]) for pair in self.pairs}))
             raise ValueError(f"This model cannot read the script of “{shown}”; please write in {languages}.")
 
-    def sentence(self, text: str, masked: Masked, source_ids: list[int], result: SearchResult, n_best: int) -> Sentence:
-        """What a search found for one sentence: loops cut, and everything that was taken out back in its place."""
+    def sentence(
+        self, text: str, masked: Masked, source_ids: list[int], result: SearchResult, n_best: int, target: str
+    ) -> Sentence:
+        """What a search found for one sentence: loops cut, and everything that was taken out back in its place.
+
+        French text gets its elisions; the pieces stay those of the model.
+        """
         candidates = result.candidates
         if masked.stand_ins:  # those that copied them all, and once, come first
             wanted = sorted(self.tokenizer.id(piece) for piece in masked.stand_ins)
@@ -343,15 +350,19 @@ class Translator:
         idle = {self.tokenizer.id(piece) for piece in self.silent if piece not in masked.stand_ins}
         said = [[i for i in c.ids if i not in idle] for c in best]
         ids = [own if repeated else without_loops(own, words) for own in said]
-        hypotheses = []
+        hypotheses, elided = [], []
         for candidate, own in zip(best, ids):
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
                 translated = put_back(translated, masked, lambda word: self.follow(source_ids, own, word))
+            if target == "fr":
+                translated, changes = elide(translated)
+                elided.append(changes)
             pieces = self.labels(own, masked.stand_ins)
             hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob))
         return Sentence(
-            text, source_ids, ids, hypotheses, result.trace, best[0].finished, ids[0] != said[0], masked.stand_ins
+            text, source_ids, ids, hypotheses, result.trace, best[0].finished, ids[0] != said[0],
+            stand_ins=masked.stand_ins, elided=elided[0] if elided else [],
         )
 
     def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
@@ -419,6 +430,10 @@ class Translator:
                 notes.append(f"The model repeated itself in “{sentence.source_text[:40]}”; the repetition was cut.")
             elif not sentence.finished:
                 notes.append(f"The translation of “{sentence.source_text[:40]}” met the length limit and was cut.")
+        elided = dict.fromkeys(change for sentence in sentences for change in sentence.elided)
+        if elided:
+            shown = ", ".join(f"“{after}” (“{before}”)" for before, after in list(elided)[:4])
+            notes.append(f"French elision was set by its rule; the model's own words are in brackets: {shown}.")
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
         traces = [s.trace for s in sentences] if trace else None
