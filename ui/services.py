@@ -38,6 +38,7 @@ NETWORK_NAMES = {
     "matching": "matching module",
     "alias": "ALIAS generator",
 }
+DEVICE_LABELS = {"cuda": "CUDA (NVIDIA)", "mps": "MPS (Apple)", "cpu": "CPU"}
 
 
 class Kept:
@@ -135,8 +136,28 @@ class Services:
         return self._translators(self._resolve(key, self.translation_model, _shipped("tokenizer.model")))
 
     def tryon(self, key: str | None = None) -> Any:
-        """The TryOn of a key, the default one without. Raises ValueError with one sentence for an unknown key."""
-        return self._tryons(self._resolve(key, self.tryon_model, _shipped("parser/config.json")))
+        """The TryOn of a key (see `placed`), the default one without. Raises ValueError with one sentence for an unknown key."""
+        device, networks = self.place_of(key)
+        if device not in [name for _, name in self.devices()]:
+            raise ValueError(f"There is no device {device[:80]!r} on this page; choose one of the list.")
+        return self._tryons(f"{device}|{self._resolve(networks, self.tryon_model, _shipped('parser/config.json'))}")
+
+    def devices(self) -> list[tuple[str, str]]:
+        """(label, name) of the devices that try-ons may run on, the usual one first; one alone where the operator named it."""
+        from vton.pipeline import choose_device, present_devices
+
+        usual = choose_device(self.device).type
+        names = [usual] if self.device != "auto" else [usual, *(name for name in present_devices() if name != usual)]
+        return [(DEVICE_LABELS[name], name) for name in names]
+
+    def placed(self, networks: str | None, device: str | None) -> str | None:
+        """The key of some networks on a device of `devices`; the usual device needs no mention."""
+        return f"{device}|{networks or self.tryon_model}" if device and device != self.devices()[0][1] else networks
+
+    def place_of(self, key: str | None) -> tuple[str, str | None]:
+        """The device and the networks of a key that `placed` made."""
+        device, mark, networks = (key or "").partition("|")
+        return (device, networks) if mark else (self.devices()[0][1], key)
 
     def pairs(self, key: str | None = None) -> list[tuple[str, str]]:
         """The language pairs of a translation model, source first."""
@@ -171,15 +192,16 @@ class Services:
             export(self.runs / name, folder, int(step))
             return Translator.from_pretrained(folder, device=self.device)
 
-    def _load_tryon(self, key: str) -> Any:
+    def _load_tryon(self, placed: str) -> Any:
         from vton import TryOn
         from vton.checkpoints import load_released
         from vton.export import export
         from vton.pipeline import NETWORKS, choose_device, load_network
 
+        device, _, key = placed.partition("|")
         kind, _, rest = key.partition(":")
         if kind not in ("run", "released"):
-            return TryOn.from_pretrained(key, device=self.device)
+            return TryOn.from_pretrained(key, device=device)
         # The networks that the run or the release does not bring are those of the default set.
         base = Path(self.tryon_model) if (Path(self.tryon_model) / "parser").is_dir() else assets.model_dir(self.tryon_model)
         if kind == "released":
@@ -195,7 +217,7 @@ class Services:
                 brought = {network: load_network(network, folder)}
             name = f"{base.name} with the {NETWORK_NAMES[network]} of {name}, step {step}"
         networks = [brought[kind] if kind in brought else load_network(kind, base / kind) for kind in NETWORKS]
-        return TryOn(*networks, name=name, device=choose_device(self.device))
+        return TryOn(*networks, name=name, device=choose_device(device))
 
     def stream_tryon(self, person: Any, garment: Any, model: str | None = None, **options: Any) -> Iterator[Any]:
         """A whole try-on as `stream_on_tryon` runs it. options: those of `TryOn.run` except on_stage."""

@@ -137,7 +137,11 @@ def _inputs(tab: SimpleNamespace, services: Services) -> None:
         )
     with gr.Accordion("More settings", open=False, elem_id="tryon-more"):
         models = services.tryons()
-        tab.model = gr.Dropdown(models, value=models[0][1], label="Networks", elem_id="tryon-model", allow_custom_value=services.local)
+        with gr.Row():
+            tab.model = gr.Dropdown(models, value=models[0][1], label="Networks", elem_id="tryon-model", min_width=150, scale=2,
+                                    allow_custom_value=services.local)
+            devices = services.devices()
+            tab.device = gr.Dropdown(devices, value=devices[0][1], label="Device", elem_id="tryon-device", min_width=110)
         with gr.Row():
             tab.norm = gr.Dropdown(NORMS, value="alias", label="Normalisation", min_width=150, elem_id="norm")
             tab.grid = gr.Dropdown(
@@ -376,7 +380,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     ]
     outputs = [tab.result, tab.history, tab.key, tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.results, *shown]
     settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.sleeves, tab.neckline, tab.hem,
-                tab.model]
+                tab.model, tab.device]
     inputs = [tab.person, tab.garment, *settings]
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
     buttons_busy = (gr.update(interactive=False), gr.update(visible=True))
@@ -391,7 +395,8 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         """Values of `shown` for a record; its files lie in `folder` until Gradio has copied them."""
         paths = work.write_pictures(result, folder)
         finished = result.result is not None
-        archive = work.write_zip(paths, result, model, folder / "try-on.zip")
+        _, networks = services.place_of(model)
+        archive = work.write_zip(paths, result, networks, folder / "try-on.zip")
         again = tryon_figures.rerun(result)
         ready = work.shown_maps(result)
         return [
@@ -403,7 +408,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             archive,
             gr.update(visible=bool(history)),
             gr.update(visible=len(history) > 1),
-            tryon_figures.quality(result, services.tryon(model).device.type, work.licence(model)) if result.keypoints is not None else "",
+            tryon_figures.quality(result, services.tryon(model).device.type, work.licence(networks)) if result.keypoints is not None else "",
             *[paths.get(name) for name in MAPS],
             *[tryon_figures.caption(result, name) if name in ready else "" for name in MAPS],
             *[tryon_figures.legend(result, name) if name in ready else "" for name in tab.legends],
@@ -481,14 +486,15 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         alert = messages.alert(messages.sentence(error))
         return (*[gr.skip()] * 4, alert, alert, *buttons_idle, gr.skip(), *skipped)
 
-    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model, stop):
+    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model, device, stop):
         try:
             options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
         except ValueError as error:
             yield refused(error)
             return
         yield from streamed(
-            lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, until=work.upto(stop), **options), None, [], model
+            lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, until=work.upto(stop), **options), None, [],
+            services.placed(model, device),
         )
 
     def corrected(result, history, model, stop, name, value):
@@ -573,7 +579,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             o, model = known["options"], str(known.get("model") or "")
             offered = {key for _, key in services.tryons()}
             chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, o.sleeves, o.neckline, o.hem,
-                      model if model in offered else gr.skip()]
+                      model if model in offered else gr.skip(), gr.skip()]
             remark = "" if model in offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
             if str(file).endswith(".json"):
                 yield (gr.skip(), gr.skip(), *chosen, *[gr.skip()] * 4, messages.status(
@@ -687,7 +693,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             archive = work.write_zip(paths, result, model, Path(folder) / "try-on.zip")
             yield [*(paths[name] for name in work.shown_maps(result)), archive], record.settings(result)
 
-    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model):
+    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model, device):
         """Put a garment on a person.
 
         Args:
@@ -704,19 +710,20 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             neckline: auto (bare throat, but for high collars), or predicted (by the network alone)
             hem: auto (even, no gap above the trousers), or predicted (by the network alone)
             model: key of the networks
+            device: cpu, or cuda or mps where the page has them
 
         Returns:
             every map as a PNG file named by its stage and one zip with arrays, and the settings with time per stage
         """
         try:
             options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
-            *_, result = services.stream_tryon(person, garment, model, **options)
+            *_, result = services.stream_tryon(person, garment, services.placed(model, device), **options)
             yield from handed_over(result, model)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
 
     def try_on_stage(person, garment, saved, name, edited, until, size, seed, fit, norm, noise, detail, grid, sleeves, neckline,
-                     hem, model):
+                     hem, model, device):
         """Run a try-on up to a stage, or go on from a saved one, with a corrected map if there is one.
 
         Args:
@@ -737,25 +744,26 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             neckline: auto (bare throat, but for high collars), or predicted (by the network alone)
             hem: auto (even, no gap above the trousers), or predicted (by the network alone)
             model: key of the networks
+            device: cpu, or cuda or mps where the page has them
 
         Returns:
             every map so far as a PNG file and one zip with arrays, and the settings with time per stage
         """
         try:
-            until = until or STAGES[-1]
+            until, key = until or STAGES[-1], services.placed(model, device)
             if saved:
                 before = record.load(saved)
                 if name:
                     if not edited:
                         raise ValueError("Add the file of the corrected map.")
                     value = record.read_map(before, name, edited)
-                    *_, result = services.stream_on_tryon(lambda t, on_stage: t.correct(before, name, value, on_stage, until), model)
+                    *_, result = services.stream_on_tryon(lambda t, on_stage: t.correct(before, name, value, on_stage, until), key)
                 else:
                     stage = work.next_stage(before)
-                    *_, result = services.stream_on_tryon(lambda t, on_stage: t.resume(before, stage, on_stage, until), model)
+                    *_, result = services.stream_on_tryon(lambda t, on_stage: t.resume(before, stage, on_stage, until), key)
             else:
                 options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
-                *_, result = services.stream_tryon(person, garment, model, until=until, **options)
+                *_, result = services.stream_tryon(person, garment, key, until=until, **options)
             yield from handed_over(result, model)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error

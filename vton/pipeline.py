@@ -546,10 +546,15 @@ def load_network(kind: str, folder: Path) -> nn.Module:
     return network.eval()
 
 
+def present_devices() -> list[str]:
+    """The kinds of device this machine has, the fastest first."""
+    return [*(["cuda"] if torch.cuda.is_available() else []), *(["mps"] if torch.backends.mps.is_available() else []), "cpu"]
+
+
 def choose_device(name: str) -> torch.device:
     """"auto" is CUDA, then Apple's MPS, then the CPU. ValueError when a named device is not there."""
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        name = present_devices()[0]
     if name == "cuda" and not torch.cuda.is_available():
         raise ValueError("No CUDA device was found; choose the device 'cpu' or 'auto'.")
     return torch.device(name)

@@ -193,3 +193,24 @@ def test_an_error_of_the_run_reaches_the_caller():
 
     with pytest.raises(ValueError, match="No person"):
         list(services_with(Broken()).stream_tryon("person", "garment"))
+
+
+def test_a_try_on_runs_on_the_device_that_was_chosen_among_those_there_are(monkeypatch):
+    from vton import pipeline
+
+    monkeypatch.setattr(pipeline, "present_devices", lambda: ["mps", "cpu"])
+    services = Services()
+    assert [name for _, name in services.devices()] == ["mps", "cpu"]
+    key = services.placed("tryon-lite", "cpu")
+    assert services.place_of(key) == ("cpu", "tryon-lite")
+    assert services.tryon(key).device.type == "cpu" and services.tryon(key) is services.tryon(services.placed(None, "cpu"))
+    for usual in ("mps", None, ""):
+        assert services.placed("tryon-lite", usual) == "tryon-lite" and services.place_of("tryon-lite") == ("mps", "tryon-lite")
+    assert services.placed(None, "mps") is None
+    with pytest.raises(ValueError, match="no device 'cuda' on this page"):
+        services.tryon(services.placed("tryon-lite", "cuda"))
+    assert [name for _, name in Services(device="cpu").devices()] == ["cpu"]  # the operator's word
+    with pytest.raises(ValueError, match="no device 'mps' on this page"):
+        Services(device="cpu").tryon("mps|tryon-lite")
+    with pytest.raises(ValueError, match="no model '../secrets'"):
+        services.tryon("cpu|../secrets")
