@@ -138,6 +138,18 @@ def test_alias_generator_overfits_one_drawing():
     assert float((task.generate(network, batch)[0] - batch["person"]).abs().mean().detach()) / 2 < 0.03
 
 
+def test_a_share_of_the_alias_updates_has_twice_as_many_pictures_of_half_the_size():
+    task = alias.AliasTask(small_recipe("alias", half=0.5))
+    shapes = [tuple(task.batch(step, 0, 0, 1)["person"].shape) for step in range(1, 25)]
+    assert set(shapes) == {(2, 3, 128, 96), (4, 3, 64, 48)} and 6 <= shapes.count((4, 3, 64, 48)) <= 18
+    small = 1 + shapes.index((4, 3, 64, 48))
+    assert [tuple(task.batch(small, 0, rank, 2)["person"].shape) for rank in range(2)] == [(2, 3, 64, 48)] * 2
+    whole = alias.AliasTask(small_recipe("alias"))
+    assert {tuple(whole.batch(step, 0, 0, 1)["person"].shape) for step in range(1, 9)} == {(2, 3, 128, 96)}
+    with pytest.raises(ValueError, match="half is a share"):
+        alias.AliasTask(small_recipe("alias", half=1.5))
+
+
 def test_a_batch_is_a_function_of_the_step_and_shared_between_processes():
     task = matching.MatchingTask(small_recipe("matching", batch=4))
     whole, again, other = task.batch(3, 0, 0, 1), task.batch(3, 0, 0, 1), task.batch(4, 0, 0, 1)

@@ -1,0 +1,76 @@
+"""Sequence-level knowledge distillation (Kim and Rush 2016, section 3.2): a teacher's translations as training pairs.
+
+    python -m transformer.distil --model TEACHER --data train.tsv.gz --source en --target de --out DIR/train.tsv.gz
+
+A larger model translates every source of a table, with its beam. The table written holds the true pairs, then those
+whose target the teacher wrote, without the ones that are the truth word for word; `origin` says which is which. A smaller
+model that learns both hears the truth, and a version of it that is more regular.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Iterator
+
+from training.command import one_sentence
+from training.files import write_whole
+from transformer.data import read_parallel
+from transformer.prepare import ORIGIN
+from transformer.translator import Translator
+
+CHUNK = 1000  # sentences between two lines of progress
+
+
+def taught(
+    teacher: Translator, sources: list[str], source: str, target: str, beam: int = 5, alpha: float = 0.6
+) -> Iterator[list[str]]:
+    """The teacher's translations of normalised sources, CHUNK at a time and in order."""
+    for start in range(0, len(sources), CHUNK):
+        chunk = sources[start : start + CHUNK]
+        yield [s.hypotheses[0].text for s in teacher.translate_sentences(chunk, source, target, beam, alpha, 1, None, False)]
+
+
+def distilled(pairs: list[tuple[str, str]], translations: list[str]) -> list[tuple[str, str, str]]:
+    """(source, target, origin) of the true pairs, then of the teacher's that add something: no truth twice, nothing empty."""
+    true, seen = [(*pair, "true") for pair in pairs], set(pairs)
+    new = dict.fromkeys((source, text) for (source, _), text in zip(pairs, translations, strict=True) if text)
+    return true + [(*pair, "teacher") for pair in new if pair not in seen]
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; prints one JSON object with the counts."""
+    options = argparse.ArgumentParser(
+        prog="python -m transformer.distil", description="Write a table with a teacher's translations beside the true ones.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    options.add_argument("--model", required=True, help="the teacher: name of a shipped model, or a folder")
+    options.add_argument("--data", required=True, help=".tsv or .csv file, gzipped or not")
+    options.add_argument("--source", required=True, help="language and column of the source")
+    options.add_argument("--target", required=True, help="language and column of the target")
+    options.add_argument("--out", required=True, type=Path, help="table to write, ending in .tsv.gz")
+    options.add_argument("--beam", type=int, default=5)
+    options.add_argument("--alpha", type=float, default=0.6, help="length penalty")
+    options.add_argument("--device", default="auto")
+    given = options.parse_args(argv)
+    if not given.out.name.endswith(".tsv.gz"):
+        raise ValueError(f"--out names a table to write, ending in .tsv.gz; got {given.out}.")
+    teacher = Translator.from_pretrained(given.model, given.device)
+    teacher.check_pair(given.source, given.target)
+    pairs, translations = read_parallel(given.data, given.source, given.target), []
+    for part in taught(teacher, [source for source, _ in pairs], given.source, given.target, given.beam, given.alpha):
+        translations += part
+        print(f"{len(translations)}/{len(pairs)}", file=sys.stderr)
+    rows = distilled(pairs, translations)
+    lines = ["\t".join(row) + "\n" for row in [(given.source, given.target, ORIGIN), *rows]]
+    write_whole(given.out, gzip.compress("".join(lines).encode()))
+    print(json.dumps({"true": len(pairs), "teacher": len(rows) - len(pairs), "beam": given.beam, "alpha": given.alpha}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
