@@ -153,6 +153,7 @@ def _inputs(tab: SimpleNamespace, services: Services) -> None:
             tab.hem = gr.Dropdown(HEM_LABELS, value="auto", label="Hem", min_width=150, elem_id="hem")
         with gr.Row():
             tab.noise = gr.Checkbox(True, label="Noise", min_width=90, elem_id="noise")
+            tab.mirror = gr.Checkbox(True, label="Segment the mirror image too", min_width=190, elem_id="mirror")
             tab.detail = gr.Checkbox(True, label="Colours and detail from the photos", min_width=190, elem_id="detail")
         tab.stop = gr.Checkbox(
             False,
@@ -380,16 +381,16 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     ]
     outputs = [tab.result, tab.history, tab.key, tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.results, *shown]
     settings = [tab.size, tab.seed, tab.fit, tab.norm, tab.noise, tab.detail, tab.grid, tab.sleeves, tab.neckline, tab.hem,
-                tab.model, tab.device]
+                tab.mirror, tab.model, tab.device]
     inputs = [tab.person, tab.garment, *settings]
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
     buttons_busy = (gr.update(interactive=False), gr.update(visible=True))
     skipped = [gr.skip() for _ in shown]
 
-    def options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem):
+    def options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror):
         checked = work.check_inputs(person, garment, size, seed)
         return {**checked, "fit": bool(fit), "norm": norm, "noise": bool(noise), "detail": bool(detail), "grid": int(grid or GRIDS[0]),
-                "sleeves": sleeves or "auto", "neckline": neckline or "auto", "hem": hem or "auto"}
+                "sleeves": sleeves or "auto", "neckline": neckline or "auto", "hem": hem or "auto", "mirror": bool(mirror)}
 
     def presented(result, history, model, folder):
         """Values of `shown` for a record; its files lie in `folder` until Gradio has copied them."""
@@ -486,9 +487,9 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         alert = messages.alert(messages.sentence(error))
         return (*[gr.skip()] * 4, alert, alert, *buttons_idle, gr.skip(), *skipped)
 
-    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model, device, stop):
+    def try_on_page(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror, model, device, stop):
         try:
-            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror)
         except ValueError as error:
             yield refused(error)
             return
@@ -578,7 +579,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             known = record.read_settings(file)
             o, model = known["options"], str(known.get("model") or "")
             offered = {key for _, key in services.tryons()}
-            chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, o.sleeves, o.neckline, o.hem,
+            chosen = [f"{o.size[0]}x{o.size[1]}", o.seed, o.fit, o.norm, o.noise, o.detail, o.grid, o.sleeves, o.neckline, o.hem, o.mirror,
                       model if model in offered else gr.skip(), gr.skip()]
             remark = "" if model in offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
             if str(file).endswith(".json"):
@@ -693,7 +694,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             archive = work.write_zip(paths, result, model, Path(folder) / "try-on.zip")
             yield [*(paths[name] for name in work.shown_maps(result)), archive], record.settings(result)
 
-    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, model, device):
+    def try_on(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror, model, device):
         """Put a garment on a person.
 
         Args:
@@ -709,6 +710,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             sleeves: auto, predicted (by the network alone), none, short or long
             neckline: auto (bare throat, but for high collars), or predicted (by the network alone)
             hem: auto (even, no gap above the trousers), or predicted (by the network alone)
+            mirror: segment the picture and its mirror image, and take the mean
             model: key of the networks
             device: cpu, or cuda or mps where the page has them
 
@@ -716,14 +718,14 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             every map as a PNG file named by its stage and one zip with arrays, and the settings with time per stage
         """
         try:
-            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
+            options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror)
             *_, result = services.stream_tryon(person, garment, services.placed(model, device), **options)
             yield from handed_over(result, model)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
 
     def try_on_stage(person, garment, saved, name, edited, until, size, seed, fit, norm, noise, detail, grid, sleeves, neckline,
-                     hem, model, device):
+                     hem, mirror, model, device):
         """Run a try-on up to a stage, or go on from a saved one, with a corrected map if there is one.
 
         Args:
@@ -743,6 +745,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
             sleeves: auto, predicted (by the network alone), none, short or long
             neckline: auto (bare throat, but for high collars), or predicted (by the network alone)
             hem: auto (even, no gap above the trousers), or predicted (by the network alone)
+            mirror: segment the picture and its mirror image, and take the mean
             model: key of the networks
             device: cpu, or cuda or mps where the page has them
 
@@ -762,7 +765,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
                     stage = work.next_stage(before)
                     *_, result = services.stream_on_tryon(lambda t, on_stage: t.resume(before, stage, on_stage, until), key)
             else:
-                options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem)
+                options = options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror)
                 *_, result = services.stream_tryon(person, garment, key, until=until, **options)
             yield from handed_over(result, model)
         except Exception as error:

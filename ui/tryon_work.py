@@ -62,6 +62,13 @@ COMPARISONS = {
         "Both generators of VITON-HD are given noise; this is how much of the picture it decides.",
         False,
     ),
+    "mirror": Comparison(
+        "Segmentation with or without its mirror image",
+        "segmentation",
+        (("With the mirror image", {"mirror": True}), ("Without it, as published", {"mirror": False})),
+        "The segmentation is the mean of what the network says of the picture and of its mirror image; the paper asks once. "
+        "Orange outlines what the warped garment leaves open.",
+    ),
     "seed": Comparison(
         "Five seeds",
         "segmentation",
@@ -179,7 +186,7 @@ def several(services: Services, result: Any, files: list[str] | None, kind: str,
                 else:
                     o = result.options
                     made = networks.run(file, result.garment_photo, size=o.size, seed=o.seed, fit=o.fit, norm=o.norm, noise=o.noise,
-                                        detail=o.detail, grid=o.grid, sleeves=o.sleeves, neckline=o.neckline, hem=o.hem,
+                                        detail=o.detail, grid=o.grid, sleeves=o.sleeves, neckline=o.neckline, hem=o.hem, mirror=o.mirror,
                                         painted_mask=result.painted_mask)
             around = [photo.crop(picture, made.frame, made.options.size) for picture in (made.photo, made.result)]
             cells = tuple(contact_sheet.fitted(picture, cell) for picture in (around[0], made.garment_photo, made.pasted, around[1]))

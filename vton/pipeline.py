@@ -58,7 +58,8 @@ class Options:
     sleeves: their length on the predicted segmentation: "predicted" by the network alone, "auto" the same but for long
     sleeves that it has left bare and strips too thin for a sleeve, or "none", "short", "long" as a person says; neckline:
     "predicted" by the network alone, or "auto": the throat stays bare unless the garment has a high collar or a hood; hem:
-    "predicted" by the network alone, or "auto": it is even, and no background shows between it and the trousers."""
+    "predicted" by the network alone, or "auto": it is even, and no background shows between it and the trousers;
+    mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image."""
 
     size: tuple[int, int] = (512, 384)
     seed: int = 0
@@ -70,6 +71,7 @@ class Options:
     sleeves: str = "auto"
     neckline: str = "auto"
     hem: str = "auto"
+    mirror: bool = True
 
     def check(self) -> None:
         """Raises ValueError with one sentence for values that do not exist."""
@@ -196,7 +198,7 @@ class TryOn:
     def run(self, person: Any, garment: Any, size: tuple[int, int] = (512, 384), seed: int = 0,
             on_stage: Callable[[str, int, int], None] | None = None, fit: bool = True, norm: str = "alias",
             noise: bool = True, detail: bool = True, grid: int = 5, sleeves: str = "auto", neckline: str = "auto",
-            hem: str = "auto", painted_mask: np.ndarray | None = None, until: str = STAGES[-1]) -> TryOnResult:
+            hem: str = "auto", mirror: bool = True, painted_mask: np.ndarray | None = None, until: str = STAGES[-1]) -> TryOnResult:
         """Dresses the person of one picture in the garment of the other.
 
         Args:
@@ -210,7 +212,7 @@ class TryOn:
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
         options = Options(tuple(size), int(seed), bool(fit), norm, bool(noise), bool(detail), int(grid), sleeves, neckline,
-                          hem)
+                          hem, bool(mirror))
         options.check()
         corrected = ("painted_mask",) if painted_mask is not None else ()
         record = TryOnResult(options, weights=self.name, painted_mask=painted_mask, corrected=corrected)
@@ -220,7 +222,7 @@ class TryOn:
                until: str = STAGES[-1], **edited: Any) -> TryOnResult:
         """Runs again from `stage` up to `until` with changed fields or options; nothing before it is repeated.
 
-        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid, sleeves, neckline, hem).
+        edited: fields of TryOnResult, or of Options (seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror).
         """
         if stage not in STAGES:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
@@ -332,9 +334,11 @@ class TryOn:
         if r.options.noise:
             noise = segmentation.binary_noise((1, 1, *NETWORK_SIZE), torch.Generator().manual_seed(r.seed), self.device)
         parse = torch.from_numpy(labels.one_hot(labels.lip_to_13(r.parse_agnostic), 13))[None].to(self.device)
-        mirrored = pose.draw_pose(pose.mirrored(r.keypoints, r.options.size[1]), r.options.size)
+        mirrored = None
+        if r.options.mirror:
+            mirrored = self._tensor(pose.draw_pose(pose.mirrored(r.keypoints, r.options.size[1]), r.options.size))
         classes = segmentation.segment(self.segmentation, self._tensor(r.cloth), self._mask(r.cloth_mask), parse,
-                                       self._tensor(r.pose), noise, self._tensor(mirrored))
+                                       self._tensor(r.pose), noise, mirrored)
         predicted, covered = rules.corrected(classes[0].cpu().numpy().astype(np.uint8), r.keypoints, r.cloth_mask,
                                              r.garment_cut.mask, r.options.sleeves, r.options.neckline,
                                              r.options.hem, np.isin(r.parse, labels.UPPER_LIP))

@@ -171,7 +171,7 @@ def read_settings(source: Any) -> dict[str, Any]:
         size = tuple(int(side) for side in values["size"])
         kept = {name: values[name] for name in names & set(values)}
         types = {"seed": int, "fit": bool, "norm": str, "noise": bool, "detail": bool, "grid": int, "sleeves": str,
-                 "neckline": str, "hem": str}
+                 "neckline": str, "hem": str, "mirror": bool}
         if any(not isinstance(kept[name], kind) for name, kind in types.items() if name in kept) or len(size) != 2:
             raise InputError(FOREIGN)
         options = Options(**{**kept, "size": size})

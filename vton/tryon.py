@@ -27,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--no-fit", action="store_true", help="leave the control points as the network predicts them")
     parser.add_argument("--norm", default="alias", choices=("alias", "instance"))
     parser.add_argument("--no-noise", action="store_true")
+    parser.add_argument("--no-mirror", action="store_true", help="predict the segmentation without its mirror image, as published")
     parser.add_argument("--grid", type=int, default=5, help="control points along a side of the spline: 5 or 10")
     parser.add_argument("--sleeves", default="auto", choices=("auto", "predicted", "none", "short", "long"),
                         help="how long the garment's sleeves are; predicted: the network alone decides")
@@ -63,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         else:
             result = tryon.run(options.person, options.garment, size=size, seed=options.seed, fit=not options.no_fit,
                                norm=options.norm, noise=not options.no_noise, grid=options.grid, sleeves=options.sleeves,
-                               neckline=options.neckline, hem=options.hem, until=options.until)
+                               neckline=options.neckline, hem=options.hem, mirror=not options.no_mirror, until=options.until)
         options.out.mkdir(parents=True, exist_ok=True)
         for name, picture in result.pictures().items():
             Image.fromarray(picture).save(options.out / f"{name}.png")

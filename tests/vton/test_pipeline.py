@@ -105,6 +105,22 @@ def test_a_collar_that_was_taken_for_a_neck_is_painted_over(tryon, result):
     assert np.median(collared.result[core]) > 60
 
 
+def test_the_mirror_image_is_asked_unless_switched_off(tryon, result, monkeypatch):
+    segment, asked = segmentation.segment, []
+
+    def noted(network, cloth, cloth_mask, parse, pose_map, noise, mirrored):
+        asked.append((pose_map, mirrored))
+        return segment(network, cloth, cloth_mask, parse, pose_map, noise, mirrored)
+
+    monkeypatch.setattr(segmentation, "segment", noted)
+    on, off = [tryon.resume(result, "segmentation", until="segmentation", mirror=mirror).segmentation for mirror in (True, False)]
+    assert asked[1][1] is None and (on != off).any()
+    pose_map, mirrored = asked[0]
+    seen = [np.asarray(picture[0].sum(0).cpu() > -3).astype(bool) for picture in (pose_map, mirrored.flip(-1))]
+    assert (seen[0] & seen[1]).sum() > 0.9 * seen[0].sum()  # the same skeleton, mirrored
+    assert not torch.equal(pose_map, mirrored.flip(-1))  # but in the colours of the other side
+
+
 def test_the_throat_and_the_hem_follow_their_options(tryon, result, monkeypatch):
     segment, throat = segmentation.segment, neckline.opening(result.keypoints, result.options.size)
 
