@@ -24,10 +24,19 @@ def test_the_table_holds_what_the_teacher_says_in_order(tmp_path, capsys, monkey
     table.write_text("en\tde\n" + "".join(f"{s}\t{t}\n" for s, t in zip(sources, ["Falsch.", said[1], "Auch falsch."])))
     arguments = ["--model", "multi30k-en-de", "--data", str(table), "--source", "en", "--target", "de", "--device", "cpu"]
     assert distil.main([*arguments, "--out", str(out)]) == 0
-    assert json.loads(capsys.readouterr().out) == {"true": 3, "teacher": 2, "beam": 5, "alpha": 0.6}
+    assert json.loads(capsys.readouterr().out) == {"true": 3, "teacher": 2, "beam": 5, "alpha": 0.6, "closest": False}
     assert read_parallel(out, "en", "de")[3:] == [(sources[0], said[0]), (sources[2], said[2])]
     origins = [line.split("\t")[2] for line in gzip.decompress(out.read_bytes()).decode().splitlines()]
     assert origins == ["origin", "true", "true", "true", "teacher", "teacher"]
+
+
+def test_the_closest_of_the_best_is_the_one_nearest_to_the_truth():
+    teacher = Translator.from_pretrained("multi30k-en-de", device="cpu")
+    source = "Two dogs play in the snow."
+    best = [h.text for h in teacher.translate(source, beam=5, n_best=5).hypotheses]
+    pairs = [(source, text) for text in (best[3], best[0], best[2])]
+    assert list(distil.taught(teacher, pairs, "en", "de", closest=True)) == [[best[3], best[0], best[2]]]
+    assert list(distil.taught(teacher, pairs, "en", "de")) == [[best[0]] * 3]
 
 
 def test_bad_input_gets_a_sentence_before_any_work(tmp_path, capsys):
