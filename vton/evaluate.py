@@ -172,7 +172,8 @@ def drawn_case(seed: int, size: tuple[int, int],
     person = draw_pair(seed, size=size)
     dressed = person if garment_seed is None else draw_pair(seed, size=size, garment_seed=garment_seed)
     parse = labels.one_hot(labels.lip_to_13(agnostic_parse(person.parse, person.keypoints)), 13)
-    sample = {"person": person.person, "pose": pose.draw_pose(person.keypoints, size), "parse_agnostic": parse,
+    sample = {"person": person.person, "keypoints": person.keypoints, "pose": pose.draw_pose(person.keypoints, size),
+              "parse_agnostic": parse,
               "agnostic": agnostic_image(person.person, person.parse, person.keypoints, thorough=True),
               "cloth": dressed.cloth, "cloth_mask": dressed.cloth_mask[None] > 127,
               "segmentation": labels.lip_to_13(dressed.parse)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cv2
 import numpy as np
 
@@ -52,11 +54,17 @@ def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         return changed
     y = np.mgrid[:changed.shape[0], :changed.shape[1]][0]
     near = trunk(keypoints, found, changed.shape) & (y > hips - 0.3 * (hips - top))
-    sides = np.stack([changed == UPPER, *(changed == below for below in BELOW_HEM)], -1)
+    if not near.any():
+        return changed
+    sigma = TEETH * (hips - top) / 2
+    rows, columns = (slice(max(0, line[0] - math.ceil(5 * sigma)), line[-1] + math.ceil(5 * sigma))
+                     for line in (np.flatnonzero(near.any(1)), np.flatnonzero(near.any(0))))  # all that the blur reaches
+    part, near = changed[rows, columns], near[rows, columns]
+    sides = np.stack([part == UPPER, *(part == below for below in BELOW_HEM)], -1)
     # Below the picture things go on as they end.
-    smooth = cv2.GaussianBlur(sides.astype(np.float32), (0, 0), TEETH * (hips - top) / 2, borderType=cv2.BORDER_REPLICATE)
+    smooth = cv2.GaussianBlur(sides.astype(np.float32), (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
     chosen = np.array([UPPER, *BELOW_HEM], np.uint8)[smooth.argmax(-1)]
-    changed[near & sides.any(-1)] = chosen[near & sides.any(-1)]
+    part[near & sides.any(-1)] = chosen[near & sides.any(-1)]
     return changed
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from vton.config import LITE
-from vton.segmentation import SegmentationGenerator, binary_noise, generator_input, segment, upscale
+from vton.segmentation import SegmentationGenerator, binary_noise, generator_input, likeliest, segment, upscale
 
 
 def test_input_channels_are_in_the_released_order():
@@ -31,6 +31,12 @@ def test_upscale_is_the_released_blur_at_full_size():
     kernel = (kernel / kernel.sum()).outer(kernel / kernel.sum())
     wanted = torch.nn.functional.conv2d(big.transpose(0, 1), kernel[None, None], padding=7).transpose(0, 1)
     torch.testing.assert_close(upscale(scores, (1024, 768)), wanted, atol=1e-5, rtol=0)
+
+
+def test_the_likeliest_class_is_the_argmax():
+    scores = torch.rand(2, 13, 40, 30, generator=torch.Generator().manual_seed(3))
+    scores[0, 5] = scores[0, 9] = 2.0  # of equal ones the first
+    assert torch.equal(likeliest(scores), scores.argmax(1)) and (likeliest(scores)[0] == 5).all()
 
 
 def test_segment_gives_classes_at_the_input_size_and_gradients_flow():
