@@ -175,7 +175,7 @@ def test_two_hundred_tokens_are_drawn_layer_by_layer(visit):
         "busy street next to a large old building with many windows while several people are sitting on benches and "
         "reading books"
     ).split()
-    choose_model(page, "multi30k-en-de", "English → German")
+    choose_model(page, "multi30k-en-fr", "English → French")
     enter(page, " ".join((words * 6)[:210]))
     titled(page, "Cross attention, layer 4")
     rows, columns = len(labels(page, "row")), len(labels(page, "column"))

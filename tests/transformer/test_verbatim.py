@@ -130,13 +130,13 @@ def test_a_loop_is_cut_and_reported(captions):
     source = captions.encode("A man rides a bicycle.", "de")
     masked = mask("A man rides a bicycle.", [], [])
     found = SearchResult([Candidate([*ids, *loop], -9.0, -3.0, False)])
-    sentence = captions.sentence("A man rides a bicycle.", masked, source, found, 1)
+    sentence = captions.sentence("A man rides a bicycle.", masked, source, found, 1, "de")
     assert sentence.looped and sentence.hypotheses[0].text == "Ein Mann fährt auf einem Fahrrad und lacht laut"
     whole = captions.assemble("A man rides a bicycle.", [[sentence]], 1, False)
     assert len(whole.notes) == 1 and "repeated itself" in whole.notes[0]
     # a source that repeats itself may be translated by a text that does
     again = captions.encode("run and run and run and run and run and run and run and run", "de")
-    assert not captions.sentence("x", masked, again, found, 1).looped
+    assert not captions.sentence("x", masked, again, found, 1, "de").looped
 
 
 def test_a_model_with_stand_ins_copies_them():
@@ -157,12 +157,12 @@ def test_a_model_with_stand_ins_copies_them():
 
     # the better score lost a number, so the other one is taken
     result = SearchResult([outcome("Rufen Sie <x1> an", -1.0), outcome("Rufen Sie <x1> oder <x2> an", -2.0)])
-    sentence = model.sentence("Call 1234 or 5678", masked, source, result, 1)
+    sentence = model.sentence("Call 1234 or 5678", masked, source, result, 1, "de")
     assert sentence.hypotheses[0].text == "Rufen Sie 1234 oder 5678 an" and sentence.hypotheses[0].score == -2.0
     assert "1234" in sentence.hypotheses[0].tokens and "<x1>" not in sentence.hypotheses[0].tokens
     # a stand-in that stands for nothing, and a language token, never reach the reader
     stray = SearchResult([outcome("Rufen Sie <x1> oder <x3> <x2> <2de> an", -1.0)])
-    cleaned = model.sentence("Call 1234 or 5678", masked, source, stray, 1)
+    cleaned = model.sentence("Call 1234 or 5678", masked, source, stray, 1, "de")
     assert cleaned.hypotheses[0].text == "Rufen Sie 1234 oder 5678 an" and not cleaned.looped
     translation = model.assemble("Call 1234 or 5678", [[sentence]], 1, False)
     attention = model.attend(translation)
