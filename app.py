@@ -46,7 +46,12 @@ def main(argv: list[str] | None = None) -> None:
 
     from training.start import PUBLIC, Limits
     from ui import page, services
+    from vton.pipeline import choose_device
 
+    try:
+        choose_device(options.device)
+    except ValueError as error:
+        parser.error(str(error))
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
     built = page.build(
         services.Services(

@@ -2,11 +2,11 @@
 
     python -m transformer.distil --model TEACHER --data train.tsv.gz --source en --target de --out DIR/train.tsv.gz
 
-A larger model, or the same one, translates every source of a table, with its beam. The table written holds the true pairs, then those
-whose target the teacher wrote, without the ones that are the truth word for word; `origin` says which is which. A smaller
-model that learns both hears the truth, and a version of it that is more regular. With `--closest` the teacher's n best
-are compared with the truth and the one of the highest sentence BLEU is taken (section 3.3, sequence-level interpolation):
-a model that learns from its own becomes likelier to find, with a beam, what is near the truth.
+A larger model, or the same one, translates every source of a table, with its beam. The table written holds the true
+pairs, then those whose target the teacher wrote, without the ones that are the truth word for word; `origin` says which is
+which. A smaller model that learns both hears the truth, and a version of it that is more regular. With `--closest` the
+teacher's n best are compared with the truth and the one of the highest sentence BLEU is taken (section 3.3, sequence-level
+interpolation): a model that learns from its own becomes likelier to find, with a beam, what is near the truth.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def main(argv: list[str] | None = None) -> int:
     rows = distilled(pairs, translations)
     lines = ["\t".join(row) + "\n" for row in [(given.source, given.target, ORIGIN), *rows]]
     write_whole(given.out, gzip.compress("".join(lines).encode()))
-    print(json.dumps({"true": len(pairs), "teacher": len(rows) - len(pairs), "beam": given.beam, "alpha": given.alpha, "closest": given.closest}))
+    counts = {"true": len(pairs), "teacher": len(rows) - len(pairs)}
+    print(json.dumps({**counts, "beam": given.beam, "alpha": given.alpha, "closest": given.closest}))
     return 0
 
 

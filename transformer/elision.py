@@ -12,10 +12,10 @@ _VOWEL = "aeiouàâäéèêëîïôöùûüæœ"
 _ELIDED = re.compile(
     # not behind a hyphen: "puis-je avoir", "prends-le avec toi"
     r"(?<![\w'’-])(?:"
-    rf"(?P<word>le|la|je|me|te|se|ne|de|que|jusque|lorsque|puisque|quoique) (?=[{_VOWEL}]|y\b)"
+    rf"(?:le|la|je|me|te|se|ne|de|que|jusque|lorsque|puisque|quoique) (?=[{_VOWEL}]|y\b)"
     r"(?!onz|oui\b|ouistiti|uhlan|ulul)"
-    r"|(?P<si>si) (?=ils?\b)"
-    r"|(?P<some>quelque) (?=une?s?\b)"
+    r"|si (?=ils?\b)"
+    r"|quelque (?=une?s?\b)"
     r")",
     re.IGNORECASE,
 )

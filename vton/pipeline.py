@@ -559,6 +559,6 @@ def choose_device(name: str) -> torch.device:
     """"auto" is CUDA, then Apple's MPS, then the CPU. ValueError when a named device is not there."""
     if name == "auto":
         name = present_devices()[0]
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ValueError("No CUDA device was found; choose the device 'cpu' or 'auto'.")
+    if name in ("cuda", "mps") and name not in present_devices():
+        raise ValueError(f"No {name.upper()} device was found; choose the device 'cpu' or 'auto'.")
     return torch.device(name)

@@ -84,7 +84,8 @@ def mirrored(keypoints: np.ndarray, width: int) -> np.ndarray:
     """(25, 3) keypoints of the mirror image of a picture `width` pixels wide: left joints become right ones."""
     keypoints = np.asarray(keypoints, np.float32)
     flipped = keypoints.copy()
-    flipped[:, 0] = np.where(present(keypoints), width - 1 - keypoints[:, 0], 0)
+    flipped[:, 0] = width - 1 - keypoints[:, 0]
+    flipped[~present(keypoints)] = 0
     return flipped[FLIP]
 
 

@@ -49,3 +49,13 @@ def test_released_folders_are_named_by_option_or_environment(started, monkeypatc
     with pytest.raises(SystemExit):
         started("--released", tmp_path / "three")
     assert "there is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_device_that_is_not_there_is_said_at_once_in_a_sentence(device, monkeypatch, capsys):
+    from vton import pipeline
+
+    monkeypatch.setattr(pipeline, "present_devices", lambda: ["cpu"])
+    with pytest.raises(SystemExit):
+        app.main(["--device", device])
+    assert f"No {device.upper()} device was found; choose the device 'cpu' or 'auto'." in capsys.readouterr().err
