@@ -26,6 +26,10 @@ SHOW_RESULTS = """() => {
   const results = document.querySelector('#tryon-results');
   if (results) results.scrollIntoView({ behavior: 'smooth', block: 'start' });
 }"""
+AFTER_A_WHILE = """async (...given) => {
+  await new Promise((done) => setTimeout(done, 2000));
+  return given;
+}"""
 # Only when the correction went through: a sentence that asks for a change stays where the visitor is.
 SHOW_CORRECTED = """() => {
   const results = document.querySelector('#tryon-results');
@@ -67,6 +71,7 @@ def layout(services: Services) -> SimpleNamespace:
     tab.result = gr.State(None, time_to_live=STATE_SECONDS)
     tab.history = gr.State([], time_to_live=STATE_SECONDS)  # earlier results of this visitor, for undo
     tab.key = gr.State(None)  # the networks that made the result
+    tab.stopping = gr.State(False)  # Cancel was pressed, and nothing begun since
     tab.view = gr.State("steps")
     with gr.Row(elem_classes="tryon-top"):
         with gr.Column(scale=5, min_width=300):
@@ -646,15 +651,21 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         except Exception as error:
             return messages.alert(messages.sentence(error))
 
-    def cancel_page(result):
-        return (
+    def stop_page():
+        return messages.status("Cancelling …"), True
+
+    def stopped_page(stopping, result):
+        """The page at rest, where the visitor has asked for it: `tab.stopping`."""
+        if not stopping:
+            return [gr.skip()] * 7
+        return [
             figures.stage_list(STAGES, None, result.seconds if result is not None else {}),
             messages.status("Cancelled. Your photos are still here; change what you like and try again."),
             "",
             *buttons_idle,
             gr.update(interactive=True),
             gr.update(interactive=True),
-        )
+        ]
 
     def compare_page(result, name, model):
         about = messages.status(work.COMPARISONS[name].about)
@@ -778,9 +789,9 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     def wired(trigger, handler, inputs_, name, outputs_=outputs):
         """A long event: the wait is said at once and outside the queue, where another visitor's run may come first."""
         asked = trigger(
-            lambda: (messages.status("Waiting for a free place …"), *buttons_busy),
+            lambda: (messages.status("Waiting for a free place …"), *buttons_busy, False),
             None,
-            [tab.status, tab.run, tab.cancel],
+            [tab.status, tab.run, tab.cancel, tab.stopping],
             api_name=f"ask_{name}",
             queue=False,
             **quiet,
@@ -798,17 +809,18 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     refreshed(going_on, "go_on")
     # Events of the canvases carry their own data, which `wired` would lose on the way through its first step.
     common = [tab.result, tab.history, tab.key, tab.stop]
-    long = [run, going_on]
+    corrections = {}
     for name, trigger, handler, given in (
         ("correct", tab.painter.apply, correct_page, common),
         ("upload_map", tab.paint_in.upload, upload_page, [*common, tab.paint, tab.paint_in]),
         ("move_warp", tab.points.apply, warp_page, common),
         *[(f"sleeves_{kind}", button.click, partial(sleeves_page, kind=kind), common) for kind, button in tab.sleeve_buttons.items()],
     ):
+        trigger(lambda: False, None, tab.stopping, api_name=f"begin_{name}", queue=False, trigger_mode="multiple", **quiet)
         event = trigger(handler, given, outputs, api_name=name, trigger_mode="multiple", **at_device)
         event.success(None, js=SHOW_CORRECTED, api_visibility="private", api_name=f"show_{name}")
         refreshed(event, name)
-        long.append(event)
+        corrections[name] = event
     tab.points.move(
         move_page, [tab.result, tab.key], [tab.points, tab.view_note], api_name="try_warp", trigger_mode="always_last", **at_device
     )
@@ -847,15 +859,18 @@ def events(tab: SimpleNamespace, services: Services) -> None:
         trigger_mode="multiple",
         **at_device,
     )
-    tab.cancel.click(
-        cancel_page,
-        tab.result,
-        [tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.compare, tab.several],
-        cancels=[*long, comparing, dressing],
-        api_name="cancel_try_on",
-        queue=False,
-        api_visibility="private",
+    # The server may send the cancelled run's progress until it has stopped it. The page therefore comes to rest when the
+    # browser calls the run ended, which it does after the last of these; and a while later in any case, should the run have
+    # ended by itself as Cancel was pressed.
+    at_rest = [tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.compare, tab.several]
+    unqueued = {"queue": False, **quiet}
+    cancellable = {"run": run, "go_on": going_on, **corrections, "compare": comparing, "several": dressing}
+    for name, event in cancellable.items():
+        event.then(stopped_page, [tab.stopping, tab.result], at_rest, api_name=f"rest_after_{name}", **unqueued)
+    stopping = tab.cancel.click(
+        stop_page, None, [tab.status, tab.stopping], cancels=list(cancellable.values()), api_name="cancel_try_on", **unqueued
     )
+    stopping.then(stopped_page, [tab.stopping, tab.result], at_rest, js=AFTER_A_WHILE, api_name="rest_at_last", **unqueued)
     tab.api_run.click(try_on, inputs, [tab.api_files, tab.api_record], api_name="try_on", concurrency_id="device")
     tab.api_stage.click(
         try_on_stage,

@@ -427,6 +427,26 @@ def test_cancel_stops_the_run_and_keeps_the_inputs(visit):
         page.wait_for_function("document.querySelectorAll('#stages .stage.done').length === 10", timeout=120_000)
 
 
+def test_progress_that_comes_after_cancel_does_not_lock_the_page(visit):
+    """A busy server goes on with a run for a while: what it still sends must not leave "Try on" disabled."""
+    page = visit()
+    open_tab(page, *first_example(), size="1024 × 768, slow")
+    held = []
+    page.route("**/cancel", lambda route: held.append(route))
+    page.click("#tryon-button")
+    page.locator("#stages .stage.running").wait_for(timeout=120_000)
+    page.click("#cancel-button")
+    page.locator("#tryon-status", has_text="Cancel").wait_for()
+    page.locator("#tryon-status", has_text="Working on").wait_for()
+    for route in held:
+        route.continue_()
+    page.locator("#tryon-status", has_text="Cancelled").wait_for()
+    page.wait_for_timeout(1500)
+    assert "Cancelled" in page.inner_text("#tryon-status")
+    assert page.is_enabled("#tryon-button") and not page.is_visible("#cancel-button")
+    assert page.locator("#stages .stage.running").count() == 0
+
+
 def test_two_visitors_never_see_each_other_s_pictures(visit):
     one, two = visit(), visit()
     pairs = tryon.example_pairs()
