@@ -19,6 +19,10 @@ STRIDE = 32  # pictures are padded to a multiple of this
 HEAD = (*labels.HEAD_LIP, labels.LIP.index("hat"), labels.LIP.index("hair"))
 REACH = 0.02  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
+CHIN = 0.6  # how far down from the nose to the neck's joint it lies
+NECK_WIDTH = 0.04  # long hair is broader than this share of the picture's height where it passes the neck
+AROUND = 0.08  # cloth within this share of the height is compared with what may be hair
+NEARER = 1.0  # by so much in colour (CIELAB, lightness x 0.7) what was called hair is nearer to cloth than to hair
 SMALLEST = 4e-4  # of the picture; a smaller island is a mistake
 
 
@@ -151,7 +155,64 @@ def label_probabilities(parser: Parser, image: np.ndarray, keypoints: np.ndarray
 def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, **options) -> np.ndarray:
     """LIP labels (H, W) uint8 of a picture, tidied; arguments as for `label_probabilities`."""
     found = label_probabilities(parser, image, keypoints, person_mask, **options).argmax(0).astype(np.uint8)
+    collar = cloth_called_hair(found, image, keypoints)
+    if collar.any():
+        found[collar] = from_nearest(found, np.isin(found, labels.UPPER_LIP))[collar]
     return tidy(found, keypoints)
+
+
+def cloth_called_hair(parse: np.ndarray, image: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """Where a collar or a shoulder was taken for long hair.
+
+    Long hair hangs from the head in broad strands. "Hair" below the chin is cloth when only a strip narrower than NECK_WIDTH
+    joins it to the hair above, and its colours are nearer to those of the garment around it than to those of the head's hair.
+
+    Args:
+        parse: (H, W) LIP labels; image: (H, W, 3) uint8; keypoints: (25, 3) in their pixels.
+
+    Returns:
+        (H, W) bool; nowhere true without nose, neck or garment.
+    """
+    height, nothing = parse.shape[0], np.zeros(parse.shape, bool)
+    if not pose.present(keypoints)[[0, 1]].all():
+        return nothing
+    chin = keypoints[0, 1] + CHIN * (keypoints[1, 1] - keypoints[0, 1])
+    hair, upper = parse == labels.LIP.index("hair"), np.isin(parse, labels.UPPER_LIP)
+    below = hair & (np.arange(height)[:, None] > chin)
+    above = hair & ~below
+    broad = _distance_to(~hair) > NECK_WIDTH / 2 * height
+    count, parts = cv2.connectedComponents(broad.astype(np.uint8))
+    hangs = np.bincount(parts[above], minlength=count) > 0
+    loose = broad & ~hangs[parts]
+    if not loose.any() or not upper.any():
+        return nothing
+    held = above | (broad & hangs[parts])
+    nearer = _distance_to(loose) < _distance_to(held) if held.any() else np.ones(parse.shape, bool)
+    count, parts = cv2.connectedComponents((below & nearer).astype(np.uint8))
+    # Light falls unevenly on one cloth: lightness counts less than hue.
+    colours = cv2.cvtColor(cv2.medianBlur(np.ascontiguousarray(image), 5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB) * (0.7, 1, 1)
+    colours = colours.astype(np.float32)
+    found = nothing.copy()
+    for part in (parts == i for i in range(1, count)):
+        around = upper & (_distance_to(part) <= AROUND * height)
+        if around.any():
+            to_hair = _colour_distance(colours[part], colours[above]) if above.any() else np.inf
+            if to_hair - _colour_distance(colours[part], colours[around]) > NEARER:
+                found |= part
+    return found
+
+
+def _distance_to(mask: np.ndarray) -> np.ndarray:
+    return cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
+
+
+def _colour_distance(colours: np.ndarray, palette: np.ndarray, kinds: int = 4, most: int = 2000) -> float:
+    """Mean distance of colours (N, 3) to the nearest of the `kinds` commonest colours among (M, 3)."""
+    colours, palette = (values[np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)] for values in (colours, palette))
+    cv2.setRNGSeed(1)
+    stop = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 20, 0.5)
+    _, _, centres = cv2.kmeans(np.ascontiguousarray(palette), min(kinds, len(palette)), None, stop, 2, cv2.KMEANS_PP_CENTERS)
+    return float(np.linalg.norm(colours[:, None] - centres, axis=-1).min(1).mean())
 
 
 def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
