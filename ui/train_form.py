@@ -33,7 +33,7 @@ MOST_TABLE = 200 * 2**20
 def data_choices(network: str, local: bool) -> list[tuple[str, str]]:
     """Where the data of a network may come from, as (label, key)."""
     if network == "transformer":
-        found = [("Bundled: sentences of a small grammar", BUNDLED), ("Upload a table (TSV or CSV)", UPLOAD)]
+        found = [("Bundled: a small grammar", BUNDLED), ("Upload a table (TSV or CSV)", UPLOAD)]
     else:
         found = [("Drawn people", BUNDLED), ("Upload a zip in the VITON-HD layout", UPLOAD)]
     return found + ([("A folder or file on this machine", LOCAL)] if local else [])
@@ -71,11 +71,12 @@ def data_commands(
     Nothing is copied yet: the paths are those that `bring_data` will make. Raises ValueError for what is missing.
     """
     folder = str(Path((folder or "").strip()).expanduser()) if (folder or "").strip() else ""
-    words = {"source": source, "target": target} if network == "transformer" and data != BUNDLED else {}
+    # Two columns are one direction, also where the preset has several of its own.
+    words = {"source": source, "target": target, "directions": ""} if network == "transformer" and data != BUNDLED else {}
     if words and not (source and target):
         raise ValueError("Choose the column of the source and the column of the target.")
     if data == BUNDLED:
-        return [], ({"data": "grammar", "source": "en", "target": "de"} if network == "transformer" else {})
+        return [], ({"data": "grammar", "source": "en", "target": "de", "directions": ""} if network == "transformer" else {})
     if data == UPLOAD and not upload:
         raise ValueError("Upload a table first." if network == "transformer" else "Upload a zip first.")
     if data == LOCAL and not folder:
@@ -181,6 +182,9 @@ def layout(services: Services) -> SimpleNamespace:
                                        label="Network", elem_id="train-network", min_width=200)  # fmt: skip
             form.preset = gr.Dropdown(preset_names(services, network), value=preset, label="Preset", allow_custom_value=True,
                                       elem_id="train-preset", min_width=160)  # fmt: skip
+            first = beginning_choices(network, preset)
+            form.initial = gr.Dropdown(first, value="", label="Begin with", visible=len(first) > 1, elem_id="train-initial",
+                                       min_width=200)  # fmt: skip
             form.data = gr.Dropdown(data_choices(network, services.local), value=BUNDLED, label="Data", allow_custom_value=True,
                                     elem_id="train-data", min_width=240)  # fmt: skip
         with gr.Row(visible=False) as form.data_row:
@@ -217,9 +221,16 @@ def preset_names(services: Services, network: str) -> list[str]:
     return sorted(names, key=lambda name: name != chosen.first)
 
 
-def shown_fields(network: str, preset: str) -> list[dict[str, Any]]:
-    """Properties of the text boxes of both groups for a preset."""
+def beginning_choices(network: str, preset: str) -> list[tuple[str, str]]:
+    """(label, name) of what a training may begin with."""
+    return [("Random weights", ""), *((f"{name} (shipped weights)", name) for name in recipes.beginnings(network, preset))]
+
+
+def shown_fields(network: str, preset: str, initial: str = "") -> list[dict[str, Any]]:
+    """Properties of the text boxes of both groups for a preset, with lower rates for weights that are trained already."""
     base, boxes = recipes.values(network, preset), []
+    if initial:
+        base |= recipes.gentle_rates(network, preset)
     for setting in (*recipes.NETWORKS[network].settings, *recipes.COMMON):
         paper = f"paper: {setting.paper}. " if setting.paper else ""
         boxes.append({"label": setting.field, "value": recipes.text(base[setting.field]), "info": paper + setting.about})
@@ -232,11 +243,11 @@ def shown_fields(network: str, preset: str) -> list[dict[str, Any]]:
 def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show: Any, outputs: list) -> None:
     """Wire the form. tab.run is the list of runs; `show(name, step)` fills `outputs` when a run was started."""
     runs = services.runs
-    choice = [form.network, form.preset, form.data, form.upload, form.folder, form.source, form.target, form.name]
+    choice = [form.network, form.preset, form.initial, form.data, form.upload, form.folder, form.source, form.target, form.name]
     inputs = [*choice, *form.fields]
     quiet = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
 
-    def planned(network, preset, data, upload, folder, source, target, name, *typed):
+    def planned(network, preset, initial, data, upload, folder, source, target, name, *typed):
         """(commands, all fields that are set) of the form as it is; ValueError for what cannot be."""
         if preset not in preset_names(services, network):
             raise ValueError(f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one of the list.")
@@ -246,6 +257,8 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         names = [setting.field for setting in (*recipes.NETWORKS[network].settings, *recipes.COMMON)]
         fields = recipes.changes(network, preset, dict(zip(names, typed)))
         before, where = data_commands(network, data, upload, folder, source, target, run)
+        columns = (where.get("source", ""), where.get("target", ""))
+        where |= recipes.beginning_fields(network, preset, initial or "", columns)
         base = recipes.values(network, preset)
         recipes.check_public(network, base, fields, services.training)
         where = {key: value for key, value in where.items() if value != base[key]}
@@ -254,7 +267,7 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
 
     def command(*given):
         """The command, and what is wrong with an uploaded table's header, if anything is."""
-        network, _, data, upload = given[:4]
+        network, _, _, data, upload = given[:5]
         # An answer about the form before the upload may come after the one about the table, and says nothing then.
         note = "" if data != UPLOAD else read_header(network, upload)[2] if upload else gr.skip()
         try:
@@ -276,8 +289,18 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
 
     def choose_preset(network, preset):
         preset = preset if preset in recipes.NETWORKS[network].presets else recipes.NETWORKS[network].first
-        boxes = [gr.update(**box) for box in shown_fields(network, preset)]
-        return [about(network, preset), gr.update(value=free_name(runs, network, preset)), *boxes]
+        first = beginning_choices(network, preset)
+        begin_with = gr.update(choices=first, value="", visible=len(first) > 1)
+        return [about(network, preset), gr.update(value=free_name(runs, network, preset)), begin_with, *filled_boxes(network, preset)]
+
+    def filled_boxes(network, preset, initial=""):
+        return [gr.update(**box) for box in shown_fields(network, preset, initial or "")]
+
+    def choose_initial(network, preset, initial):
+        preset = preset if preset in recipes.NETWORKS[network].presets else recipes.NETWORKS[network].first
+        known = initial if initial in recipes.beginnings(network, preset) else ""
+        lower = f"Learning rates are {recipes.GENTLE:g} of the preset's: these weights are trained already."
+        return [about(network, preset) + (messages.status(lower) if known else ""), *filled_boxes(network, preset, known)]
 
     def choose_data(network, data):
         words = network == "transformer"
@@ -293,7 +316,7 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         return gr.update(choices=names, value=first), gr.update(choices=names, value=second), ""
 
     def begin(*given):
-        network, preset, data, upload, folder, source, target, name, *_ = given
+        network, preset, _, data, upload, folder, source, target, name, *_ = given
         made = None
         try:
             if services.training is None:
@@ -316,13 +339,13 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
     def time_it(*given):
         try:
             commands, base = planned(*given)
-            if given[2] != BUNDLED:
+            if given[3] != BUNDLED:
                 raise ValueError("Steps are timed with the bundled data; choose it for the measurement.")
             if services.training.at_once and any(start.is_busy(Run(runs / n)) for n in list_runs(runs)):
                 raise ValueError("A training is running; measure when it has ended.")
             network, preset = given[:2]
             names = [s.field for s in (*recipes.NETWORKS[network].settings, *recipes.COMMON)]
-            fields = recipes.changes(network, preset, dict(zip(names, given[8:])))
+            fields = recipes.changes(network, preset, dict(zip(names, given[len(choice):])))
             figures = measure(network, preset, {k: v for k, v in fields.items() if k != "steps"})
         except Exception as error:
             return gr.skip(), messages.alert(messages.sentence(error))
@@ -334,11 +357,13 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         ), ""
 
     form.network.input(choose_network, [form.network, form.data], [form.preset, form.data], api_name="train_network", **quiet).then(
-        choose_preset, [form.network, form.preset], [form.about, form.name, *form.fields], **quiet
+        choose_preset, [form.network, form.preset], [form.about, form.name, form.initial, *form.fields], **quiet
     ).then(choose_data, [form.network, form.data], [form.data_row, form.upload, form.folder, form.source, form.target], **quiet
     ).then(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
-    form.preset.input(choose_preset, [form.network, form.preset], [form.about, form.name, *form.fields], api_name="train_preset",
+    form.preset.input(choose_preset, [form.network, form.preset], [form.about, form.name, form.initial, *form.fields], api_name="train_preset",
                       **quiet).then(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
+    form.initial.input(choose_initial, [form.network, form.preset, form.initial], [form.about, *form.fields], api_name="train_initial",
+                       **quiet).then(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
     form.data.input(choose_data, [form.network, form.data], [form.data_row, form.upload, form.folder, form.source, form.target],
                     api_name="train_data", **quiet).then(command, inputs, [form.command, form.note], **quiet)  # fmt: skip
     form.upload.change(read_header, [form.network, form.upload], [form.source, form.target, form.note], api_name="train_upload",
@@ -355,8 +380,8 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         """At the first opening the boxes are filled; later only what is known of the time, so that nothing typed is lost."""
         if not filled:
             return [True, *choose_preset(network, preset)]
-        return [True, about(network, preset), *[gr.skip()] * (1 + len(form.fields))]
+        return [True, about(network, preset), *[gr.skip()] * (2 + len(form.fields))]
 
     form.refresh = (
-        open_form, [form.network, form.preset, form.filled], [form.filled, form.about, form.name, *form.fields], command, inputs
+        open_form, [form.network, form.preset, form.filled], [form.filled, form.about, form.name, form.initial, *form.fields], command, inputs
     )  # fmt: skip

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import json
+import os
 import re
 import shlex
 import typing
@@ -11,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from training import assets
 from training.start import Limits
 
 
@@ -109,6 +113,69 @@ COSTS: dict[tuple[str, str], tuple[float, float]] = {
     ("alias", "drawn"): (0.69, 0.31),
 }  # fmt: skip
 SMALL = ("tiny", "drawn", "quick")  # presets that a public page may offer
+
+
+GENTLE = 0.3  # weights that are trained already bear this share of a preset's learning rate
+RATES = ("rate_scale", "lr", "lr_d")
+
+
+@functools.lru_cache(maxsize=None)
+def beginnings(network: str, preset: str) -> dict[str, Path]:
+    """Shipped weights of the very shape that a preset trains: name -> their folder."""
+    chosen = NETWORKS[network]
+    recipe = chosen.recipe(**{**values(network, preset), **({"data": "-"} if network == "transformer" else {})})
+    try:
+        folders = {name: assets.model_dir(name) for name in assets.list_models()}
+    except FileNotFoundError:
+        return {}
+    if network != "transformer":
+        folders = {name: folder / network for name, folder in folders.items()}
+    found = {}
+    for name, folder in folders.items():
+        if not (folder / "model.safetensors").is_file():
+            continue
+        shipped = json.loads((folder / "config.json").read_text())
+        if network == "transformer":
+            shipped = shipped["transformer"]
+            own = recipe.model_config(shipped["vocab_size"]).to_dict()
+            shipped = {**shipped, **{name: own[name] for name in ("dropout", "label_smoothing", "max_length", "neighbourhood")}}
+        else:
+            own = dataclasses.asdict(import_module(chosen.module).network_config(recipe))
+        if json.loads(json.dumps(own)) == shipped:
+            found[name] = folder
+    return found
+
+
+def gentle_rates(network: str, preset: str) -> dict[str, str]:
+    """The learning rates to begin with trained weights, as text of their boxes."""
+    base = values(network, preset)
+    return {name: text(round(base[name] * GENTLE, 10)) for name in RATES if name in base}
+
+
+def beginning_fields(network: str, preset: str, name: str, columns: tuple[str, str]) -> dict[str, Any]:
+    """The recipe's fields that begin with the shipped weights `name`; none for "", which are random weights.
+
+    columns: source and target of the text. A model that was told its target language by a token goes on learning both ways.
+    Raises ValueError for weights that do not fit, or that do not know these languages.
+    """
+    if not name:
+        return {}
+    known = beginnings(network, preset)
+    if name not in known:
+        raise ValueError(f"The weights {str(name)[:40]!r} do not fit this preset; choose others of the list.")
+    inside = known[name].is_relative_to(Path.cwd())
+    fields: dict[str, Any] = {"initial": os.path.relpath(known[name]) if inside else str(known[name])}
+    if network == "transformer":
+        fields["align"] = 0.0  # its attention is aligned already
+        config = json.loads((known[name] / "config.json").read_text())
+        if config["language_tokens"]:
+            languages = sorted({language for pair in config["pairs"] for language in pair})
+            if not set(columns) <= set(languages):
+                raise ValueError(
+                    f"{name} knows {', '.join(languages)}: name the columns of the table by their languages, not {', '.join(columns)}."
+                )
+            fields["directions"] = f"{columns[0]}-{columns[1]} {columns[1]}-{columns[0]}"
+    return fields
 
 
 def network_of_task(task: str) -> str | None:

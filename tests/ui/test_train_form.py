@@ -1,13 +1,17 @@
 """The form of the Train tab: its commands, its checks of what a visitor brings, and what a public page refuses."""
 
 import gzip
+import re
 import shlex
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from training import launch
+from training import assets, launch
 from training.start import PUBLIC, Limits
 from ui import page, train_form
 from ui import train_recipes as recipes
@@ -213,9 +217,11 @@ class Handlers:
         self.by_name = {f.api_name: f.fn for f in self.blocks.fns.values()}
 
 
-def given(network="transformer", preset="tiny", data="bundled", upload=None, folder="", source="en", target="de", name="new", **typed):
-    boxes = {box["label"]: box["value"] for box in train_form.shown_fields(network, preset)}
-    return [network, preset, data, upload, folder, source, target, name, *{**boxes, **typed}.values()]
+def given(
+    network="transformer", preset="tiny", data="bundled", upload=None, folder="", source="en", target="de", name="new", initial="", **typed
+):
+    boxes = {box["label"]: box["value"] for box in train_form.shown_fields(network, preset, initial)}
+    return [network, preset, initial, data, upload, folder, source, target, name, *{**boxes, **typed}.values()]
 
 
 def test_training_that_is_off_can_be_started_by_no_request(tmp_path, monkeypatch):
@@ -248,3 +254,60 @@ def test_a_start_that_fails_leaves_no_folder(tmp_path):
     bad.write_text("a\tb\n")
     assert "no column" in handlers["train_start"](*given(data="upload", upload=str(bad)))[0]
     assert [f.name for f in tmp_path.iterdir()] == ["bad.tsv"]
+
+
+# -- shipped weights to begin with ----------------------------------------------------------------------------------
+
+
+def test_weights_are_offered_where_they_fit():
+    assert list(recipes.beginnings("transformer", "everyday")) == ["everyday"]
+    assert list(recipes.beginnings("transformer", "multi30k")) == ["multi30k-en-de", "multi30k-en-fr"]
+    assert recipes.beginnings("transformer", "base") == recipes.beginnings("alias", "drawn") == {}
+    for network in ("parser", "segmentation", "matching", "alias"):
+        assert recipes.beginnings(network, "lite-cpu") == {"tryon-lite": assets.model_dir("tryon-lite") / network}
+
+
+def test_a_training_begins_with_shipped_weights_gently_and_in_their_languages(tmp_path):
+    command = Handlers(Services(runs=tmp_path)).by_name["train_command"]
+    line, _ = command(*given(preset="everyday", initial="everyday", source=None, target=None))
+    words = dict(zip(*[iter(shlex.split(line)[3:])] * 2))
+    assert Path(words["--initial"]).resolve() == assets.model_dir("everyday")
+    assert words["--directions"] == "en-de de-en" and words["--align"] == "0"
+    assert float(words["--rate-scale"]) == pytest.approx(0.3 * recipes.values("transformer", "everyday")["rate_scale"])
+    table = tmp_path / "table.tsv"
+    table.write_text("Instruction\tResponse\na\tb\nc\td\n")
+    brought = dict(data="upload", upload=str(table), source="Instruction", target="Response")
+    line, _ = command(*given(preset="everyday", initial="everyday", **brought))
+    assert line.startswith("# everyday knows de, en, fr: name the columns")
+    line, _ = command(*given(preset="everyday", **brought))
+    assert "--directions ''" in line and "--initial" not in line
+    line, _ = command(*given(preset="tiny", initial="everyday"))
+    assert line.startswith("# The weights") and "do not fit" in line
+
+
+def test_the_boxes_follow_what_is_begun_with(tmp_path):
+    choose = Handlers(Services(runs=tmp_path)).by_name["train_initial"]
+    note, *boxes = choose("alias", "lite-cpu", "tryon-lite")
+    rates = {box["label"]: float(box["value"]) for box in boxes if box["label"] in ("lr", "lr_d")}
+    assert "0.3 of the preset" in note and rates == pytest.approx({"lr": 3e-4, "lr_d": 1.2e-4})
+    note, *boxes = choose("alias", "lite-cpu", "")
+    assert "of the preset" not in note and float(next(box["value"] for box in boxes if box["label"] == "lr")) == 1e-3
+
+
+@pytest.mark.parametrize("network, preset, initial", [("transformer", "everyday", "everyday"), ("parser", "drawn", "tryon-lite")])
+def test_the_command_that_begins_with_shipped_weights_trains(tmp_path, network, preset, initial):
+    """The figures before the first update are those of trained weights, far from the ones of random weights."""
+
+    def first_loss(initial):
+        line, _ = Handlers(Services(runs=tmp_path)).by_name["train_command"](
+            *given(network, preset, initial=initial, name=f"begun-{initial}", steps="1", evaluate_every="1", save_every="1", seed="3")
+        )
+        done = subprocess.run([sys.executable, *shlex.split(line)[1:]], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        key = "perplexity" if network == "transformer" else "mean_iou"
+        found = re.search(rf"step 0 .*\b{key} ([0-9.]+)", done.stdout)
+        assert found, done.stdout
+        return float(found[1])
+
+    begun, random = first_loss(initial), first_loss("")
+    assert begun < 0.1 * random if network == "transformer" else begun > 3 * random, (begun, random)
