@@ -67,11 +67,11 @@ def test_specks_go_and_a_parse_of_nothing_else_survives():
 def collar(width, colour):
     """The person with "hair" on the right half of the coat's breast, `width` pixels of which pass the neck; and a photo."""
     parse, points = person()
-    points[0], points[1] = (96, 45, 1), (96, 75, 1)  # nose and neck: the chin is at 63
+    points[0], points[1] = (96, 45, 1), (96, 75, 1)  # nose and neck: the chin is at 57
     photo = np.full((*parse.shape, 3), 230, np.uint8)
     photo[parse == COAT] = (150, 60, 40)
     photo[parse == HAIR] = (40, 30, 25)
-    parse[58:68, 116 - width:116] = HAIR
+    parse[30:68, 116 - width:116] = HAIR
     parse[66:110, 100:120] = HAIR
     photo[66:110, 100:120] = colour
     return parse, photo, points
