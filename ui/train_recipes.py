@@ -107,6 +107,7 @@ POOL = 8  # settings of each of the two groups
 # data; `python -m benchmarks.engine --presets` prints them (`--time` of a recipe's command for the others)
 COSTS: dict[tuple[str, str], tuple[float, float]] = {
     ("transformer", "tiny"): (0.18, 0.037), ("transformer", "quick"): (0.18, 0.087),
+    ("transformer", "multi30k"): (2.34, 0.49), ("transformer", "everyday"): (8.88, 0.87),
     ("parser", "drawn"): (7.55, 0.46), ("parser", "lite-cpu"): (7.55, 2.0),
     ("segmentation", "drawn"): (1.22, 0.64), ("segmentation", "lite-cpu"): (3.38, 4.5),
     ("matching", "drawn"): (0.92, 0.27), ("matching", "lite-cpu"): (3.06, 0.63),
