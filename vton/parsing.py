@@ -171,7 +171,7 @@ def cloth_called_hair(parse: np.ndarray, image: np.ndarray, keypoints: np.ndarra
         parse: (H, W) LIP labels; image: (H, W, 3) uint8; keypoints: (25, 3) in their pixels.
 
     Returns:
-        (H, W) bool; nowhere true without nose, neck or garment.
+        (H, W) bool; nowhere true without nose, neck or garment, or where a hat hides the hair above.
     """
     height, nothing = parse.shape[0], np.zeros(parse.shape, bool)
     if not pose.present(keypoints)[[0, 1]].all():
@@ -184,16 +184,17 @@ def cloth_called_hair(parse: np.ndarray, image: np.ndarray, keypoints: np.ndarra
     count, parts = cv2.connectedComponents(broad.astype(np.uint8))
     hangs = np.bincount(parts[above], minlength=count) > 0
     loose = broad & ~hangs[parts]
-    if not loose.any() or not upper.any():
+    under_a_hat = not above.any() and (parse == labels.LIP.index("hat")).any()
+    if not loose.any() or not upper.any() or under_a_hat:
         return nothing
     held = above | (broad & hangs[parts])
     nearer = _distance_to(loose) < _distance_to(held) if held.any() else np.ones(parse.shape, bool)
-    count, parts = cv2.connectedComponents((below & nearer).astype(np.uint8))
+    _, parts = cv2.connectedComponents((below & nearer).astype(np.uint8))
     # Light falls unevenly on one cloth: lightness counts less than hue.
     colours = cv2.cvtColor(cv2.medianBlur(np.ascontiguousarray(image), 5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB) * (0.7, 1, 1)
     colours = colours.astype(np.float32)
     found = nothing.copy()
-    for part in (parts == i for i in range(1, count)):
+    for part in (parts == i for i in np.unique(parts[loose & below]) if i):
         around = upper & (_distance_to(part) <= AROUND * height)
         if around.any():
             to_hair = _colour_distance(colours[part], colours[above]) if above.any() else np.inf

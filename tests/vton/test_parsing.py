@@ -4,7 +4,7 @@ import numpy as np
 from vton import labels
 from vton.parsing import cloth_called_hair, tidy
 
-HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (labels.LIP.index(n) for n in ("hair", "face", "coat", "dress", "left arm", "right arm"))
+HAT, HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (labels.LIP.index(n) for n in ("hat", "hair", "face", "coat", "dress", "left arm", "right arm"))
 
 
 def person():
@@ -87,6 +87,14 @@ def test_a_collar_that_hangs_on_the_head_by_a_thread_is_cloth():
 def test_hair_of_its_own_colour_and_broad_strands_stay():
     assert not cloth_called_hair(*collar(3, (44, 32, 28))).any()
     assert not cloth_called_hair(*collar(16, (140, 66, 44))).any()
+
+
+def test_hair_below_a_hat_stays_and_below_a_bald_head_it_is_cloth():
+    parse, photo, points = collar(3, (140, 66, 44))
+    parse[:58][parse[:58] == HAIR] = HAT
+    assert not cloth_called_hair(parse, photo, points).any()
+    parse[parse == HAT] = FACE
+    assert cloth_called_hair(parse, photo, points)[70:106, 102:118].all()
 
 
 def test_without_a_garment_nothing_is_cloth():
