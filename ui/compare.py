@@ -13,6 +13,7 @@ from transformer import interpret
 from transformer.intervene import word_difference
 from ui import decoding_figures, messages
 from ui.attention import KIND_LABELS, draw_map, heat, layer_choices
+from ui.dropdowns import hold
 from ui.languages import pair_choices
 from ui.services import Services
 from ui.shown import STATE_SECONDS, Shown, on_view
@@ -170,9 +171,9 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
         try:
             choices = pair_choices(services, model)
         except Exception as error:
-            return gr.skip(), messages.alert(messages.sentence(error))
+            return gr.update(interactive=True), messages.alert(messages.sentence(error))
         kept = shown.pair if shown.pair in [key for _, key in choices] else choices[0][1]
-        return gr.update(choices=choices, value=kept), ""
+        return gr.update(choices=choices, value=kept, interactive=True), ""
 
     def run(kind, layer, head, *values):
         values = [dict(zip(SETTINGS, values[: len(SETTINGS)])), dict(zip(SETTINGS, values[len(SETTINGS) :]))]
@@ -220,6 +221,7 @@ def events(tab: SimpleNamespace, services: Services, page: gr.Blocks) -> None:
     )
     for side in SIDES:
         own = getattr(view, side)
+        hold(own.model.input, own.pair, name=f"hold_pairs_{side.lower()}")
         own.model.input(
             offer_pairs, [own.model, tab.shown], [own.pair, view.result], api_name=f"compare_pairs_{side.lower()}",
             concurrency_id="device", show_progress="hidden", api_visibility="private",

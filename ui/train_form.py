@@ -19,6 +19,7 @@ from training.run import Run, list_runs
 from training.unpack import unpack
 from ui import messages
 from ui import train_recipes as recipes
+from ui.dropdowns import hold
 from ui.services import Services
 
 BUNDLED, UPLOAD, LOCAL = "bundled", "upload", "folder"
@@ -285,12 +286,13 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         chosen = recipes.NETWORKS[network]
         choices = data_choices(network, services.local)
         data = data if data in dict((key, 0) for _, key in choices) else BUNDLED
-        return gr.update(choices=preset_names(services, network), value=chosen.first), gr.update(choices=choices, value=data)
+        presets = gr.update(choices=preset_names(services, network), value=chosen.first, interactive=True)
+        return presets, gr.update(choices=choices, value=data, interactive=True)
 
     def choose_preset(network, preset):
         preset = preset if preset in recipes.NETWORKS[network].presets else recipes.NETWORKS[network].first
         first = beginning_choices(network, preset)
-        begin_with = gr.update(choices=first, value="", visible=len(first) > 1)
+        begin_with = gr.update(choices=first, value="", visible=len(first) > 1, interactive=True)
         return [about(network, preset), gr.update(value=free_name(runs, network, preset)), begin_with, *filled_boxes(network, preset)]
 
     def filled_boxes(network, preset, initial=""):
@@ -356,6 +358,8 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
             f"{seconds:.2g} s a step, {figures['memory_mb'] / 1000:.1f} GB), evaluations not counted."
         ), ""
 
+    hold(form.network.input, form.preset, form.data, form.initial, name="hold_choices")
+    hold(form.preset.input, form.initial, name="hold_initial")
     form.network.input(choose_network, [form.network, form.data], [form.preset, form.data], api_name="train_network", **quiet).then(
         choose_preset, [form.network, form.preset], [form.about, form.name, form.initial, *form.fields], **quiet
     ).then(choose_data, [form.network, form.data], [form.data_row, form.upload, form.folder, form.source, form.target], **quiet
