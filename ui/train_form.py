@@ -293,16 +293,18 @@ def events(form: SimpleNamespace, services: Services, tab: SimpleNamespace, show
         preset = preset if preset in recipes.NETWORKS[network].presets else recipes.NETWORKS[network].first
         first = beginning_choices(network, preset)
         begin_with = gr.update(choices=first, value="", visible=len(first) > 1, interactive=True)
-        return [about(network, preset), gr.update(value=free_name(runs, network, preset)), begin_with, *filled_boxes(network, preset)]
-
-    def filled_boxes(network, preset, initial=""):
-        return [gr.update(**box) for box in shown_fields(network, preset, initial or "")]
+        boxes = [gr.update(**box) for box in shown_fields(network, preset)]
+        return [about(network, preset), gr.update(value=free_name(runs, network, preset)), begin_with, *boxes]
 
     def choose_initial(network, preset, initial):
+        """Sets the learning rates; what was typed into the other boxes stays."""
         preset = preset if preset in recipes.NETWORKS[network].presets else recipes.NETWORKS[network].first
         known = initial if initial in recipes.beginnings(network, preset) else ""
         lower = f"Learning rates are {recipes.GENTLE:g} of the preset's: these weights are trained already."
-        return [about(network, preset) + (messages.status(lower) if known else ""), *filled_boxes(network, preset, known)]
+        boxes = [
+            gr.update(value=box["value"]) if box["label"] in recipes.RATES else gr.skip() for box in shown_fields(network, preset, known)
+        ]
+        return [about(network, preset) + (messages.status(lower) if known else ""), *boxes]
 
     def choose_data(network, data):
         words = network == "transformer"

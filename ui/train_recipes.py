@@ -139,7 +139,8 @@ def beginnings(network: str, preset: str) -> dict[str, Path]:
         if network == "transformer":
             shipped = shipped["transformer"]
             own = recipe.model_config(shipped["vocab_size"]).to_dict()
-            shipped = {**shipped, **{name: own[name] for name in ("dropout", "label_smoothing", "max_length", "neighbourhood")}}
+            of_no_shape = ("dropout", "label_smoothing", "max_length", "neighbourhood")
+            shipped |= {field: own[field] for field in of_no_shape}
         else:
             own = dataclasses.asdict(import_module(chosen.module).network_config(recipe))
         if json.loads(json.dumps(own)) == shipped:

@@ -391,6 +391,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     buttons_idle = (gr.update(interactive=True), gr.update(visible=False))
     buttons_busy = (gr.update(interactive=False), gr.update(visible=True))
     skipped = [gr.skip() for _ in shown]
+    at_rest = [tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.compare, tab.several]
 
     def options_of(person, garment, size, seed, fit, norm, noise, detail, grid, sleeves, neckline, hem, mirror):
         checked = work.check_inputs(person, garment, size, seed)
@@ -657,7 +658,7 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     def stopped_page(stopping, result):
         """The page at rest, where the visitor has asked for it: `tab.stopping`."""
         if not stopping:
-            return [gr.skip()] * 7
+            return [gr.skip() for _ in at_rest]
         return [
             figures.stage_list(STAGES, None, result.seconds if result is not None else {}),
             messages.status("Cancelled. Your photos are still here; change what you like and try again."),
@@ -862,7 +863,6 @@ def events(tab: SimpleNamespace, services: Services) -> None:
     # The server may send the cancelled run's progress until it has stopped it. The page therefore comes to rest when the
     # browser calls the run ended, which it does after the last of these; and a while later in any case, should the run have
     # ended by itself as Cancel was pressed.
-    at_rest = [tab.stages, tab.status, tab.progress, tab.run, tab.cancel, tab.compare, tab.several]
     unqueued = {"queue": False, **quiet}
     cancellable = {"run": run, "go_on": going_on, **corrections, "compare": comparing, "several": dressing}
     for name, event in cancellable.items():

@@ -287,18 +287,23 @@ def test_a_training_begins_with_shipped_weights_gently_and_in_their_languages(tm
 
 def test_the_boxes_follow_what_is_begun_with(tmp_path):
     choose = Handlers(Services(runs=tmp_path)).by_name["train_initial"]
-    note, *boxes = choose("alias", "lite-cpu", "tryon-lite")
-    rates = {box["label"]: float(box["value"]) for box in boxes if box["label"] in ("lr", "lr_d")}
+    labels = [box["label"] for box in train_form.shown_fields("alias", "lite-cpu")]
+
+    def changed(initial):
+        note, *boxes = choose("alias", "lite-cpu", initial)
+        return note, {label: float(box["value"]) for label, box in zip(labels, boxes, strict=True) if "value" in box}
+
+    note, rates = changed("tryon-lite")  # and nothing else: what was typed stays
     assert "0.3 of the preset" in note and rates == pytest.approx({"lr": 3e-4, "lr_d": 1.2e-4})
-    note, *boxes = choose("alias", "lite-cpu", "")
-    assert "of the preset" not in note and float(next(box["value"] for box in boxes if box["label"] == "lr")) == 1e-3
+    note, rates = changed("")
+    assert "of the preset" not in note and rates == pytest.approx({"lr": 1e-3, "lr_d": 4e-4})
 
 
 @pytest.mark.parametrize("network, preset, initial", [("transformer", "everyday", "everyday"), ("parser", "drawn", "tryon-lite")])
 def test_the_command_that_begins_with_shipped_weights_trains(tmp_path, network, preset, initial):
     """The figures before the first update are those of trained weights, far from the ones of random weights."""
 
-    def first_loss(initial):
+    def first_figure(initial):
         line, _ = Handlers(Services(runs=tmp_path)).by_name["train_command"](
             *given(network, preset, initial=initial, name=f"begun-{initial}", steps="1", evaluate_every="1", save_every="1", seed="3")
         )
@@ -309,5 +314,5 @@ def test_the_command_that_begins_with_shipped_weights_trains(tmp_path, network, 
         assert found, done.stdout
         return float(found[1])
 
-    begun, random = first_loss(initial), first_loss("")
+    begun, random = first_figure(initial), first_figure("")
     assert begun < 0.1 * random if network == "transformer" else begun > 3 * random, (begun, random)
