@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 import weakref
@@ -15,6 +16,7 @@ from training import assets
 from training.weights import fill, load_model
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
+from transformer.casing import usual_case
 from transformer.config import TransformerConfig
 from transformer.elision import elide
 from transformer.model import AttentionWeights, Encoding, Transformer
@@ -34,6 +36,8 @@ _ABBREVIATIONS = {
     "m", "mme", "mlle", "p.ex", "cf", "env",
 }  # fmt: skip
 _END = re.compile(r"[.!?…]+[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_a-zß-öø-ÿ])")
+# Where nothing has a capital, sentences begin without; three dots end none there.
+_END_SMALL = re.compile(r"(?:(?<!\.)\.|[!?]+)[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_])")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Sentence:
     finished: bool = True  # False: the best hypothesis met the length limit
     looped: bool = False  # True: the best hypothesis repeated itself and was cut
     stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
+    read: str = ""  # what the model was given: with the usual capitals (transformer.casing)
     elided: list[tuple[str, str]] = field(default_factory=list)  # best hypothesis: what elision changed, before and after
     # of a short sentence that was translated alone: the model, and what its encoder made of it
     encoding: tuple[weakref.ref, Encoding] | None = field(default=None, repr=False, compare=False)
@@ -113,7 +118,7 @@ class Attention:
 def split_sentences(line: str) -> list[str]:
     """The sentences of a normalised line. A full stop after an abbreviation, an initial or a number ends none."""
     sentences, start = [], 0
-    for match in _END.finditer(line):
+    for match in (_END_SMALL if line == line.lower() else _END).finditer(line):
         words = line[start : match.start()].rsplit(" ", 1)
         last = words[-1].strip("\"'([«„“").lower()
         stop = match.group().strip()
@@ -123,6 +128,11 @@ def split_sentences(line: str) -> list[str]:
         start = match.end()
     rest = line[start:].strip()
     return sentences + ([rest] if rest else [])
+
+
+def shortened(sentence: str) -> str:
+    """A sentence for a message."""
+    return sentence if len(sentence) <= 40 else sentence[:40] + "…"
 
 
 def has_letters(text: str) -> bool:
@@ -237,6 +247,11 @@ class Translator:
         asked = f"{source or 'any language'} to {target or 'any language'}"
         raise ValueError(f"{self.name} does not translate {asked}; it translates {known}.")
 
+    def piece_count(self, word: str) -> float:
+        """In how many pieces the vocabulary writes a word; infinite if it cannot."""
+        ids = self.tokenizer.encode(word)
+        return math.inf if self.model.config.unk in ids else len(ids)
+
     def mask(self, sentence: str, source: str) -> Masked:
         """A normalised sentence without what has no translation: see `transformer.verbatim`.
 
@@ -259,10 +274,9 @@ class Translator:
         prefix = [self.tokenizer.id(language_token(target))] if self.language_tokens else []
         ids = self.tokenizer.encode(sentence)
         limit = self.model.config.max_length - len(prefix) - 1
-        shown = sentence if len(sentence) <= 40 else sentence[:40] + "…"
         if len(ids) > limit:
             raise ValueError(
-                f"The sentence “{shown}” has {len(ids)} word pieces and this model reads {limit} at most; "
+                f"The sentence “{shortened(sentence)}” has {len(ids)} word pieces and this model reads {limit} at most; "
                 "break it into shorter sentences."
             )
         return [*prefix, *ids, self.model.config.eos]
@@ -275,9 +289,10 @@ class Translator:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         config = self.model.config
         out: list[Sentence | None] = [None] * len(sentences)
+        read = [usual_case(sentence, source, self.piece_count) for sentence in sentences]
         encoded, masked = {}, {}
         for number, sentence in enumerate(sentences):
-            known = self.mask(sentence, source)
+            known = self.mask(read[number], source)
             if self.has_words(known):
                 encoded[number], masked[number] = self.encode(known.text, target), known
             else:  # numbers, addresses, punctuation and emoji are the same in every language
@@ -306,6 +321,7 @@ class Translator:
                         )
                 for number, row, result in zip(batch, rows, found):
                     made = self.sentence(sentences[number], masked[number], row, result, n_best, target)
+                    made.read = read[number]
                     made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
                     out[number] = made
         finally:
@@ -324,9 +340,8 @@ class Translator:
         taken = [*masked.stand_ins.values(), *(removed.text for removed in masked.removed)]
         letters = "".join(c for c in "".join(taken) if has_letters(c))
         if self.model.config.unk in self.tokenizer.encode(letters):
-            shown = sentence if len(sentence) <= 40 else sentence[:40] + "…"
             languages = " or ".join(sorted({LANGUAGES.get(pair[0], pair[0]) for pair in self.pairs}))
-            raise ValueError(f"This model cannot read the script of “{shown}”; please write in {languages}.")
+            raise ValueError(f"This model cannot read the script of “{shortened(sentence)}”; please write in {languages}.")
 
     def sentence(
         self, text: str, masked: Masked, source_ids: list[int], result: SearchResult, n_best: int, target: str
@@ -425,6 +440,10 @@ class Translator:
                 )
             )
         notes = []
+        recased = [s.read for s in sentences if s.read and s.read != s.source_text]
+        if recased:
+            more = f" (and {len(recased) - 1} more)" if len(recased) > 1 else ""
+            notes.append(f"The model was given the usual capitals: “{shortened(recased[0])}”{more}.")
         for sentence in sentences:
             if sentence.looped:
                 notes.append(f"The model repeated itself in “{sentence.source_text[:40]}”; the repetition was cut.")

@@ -1,0 +1,63 @@
+import math
+
+import pytest
+
+from transformer import Translator
+from transformer.casing import usual_case
+from transformer.translator import split_sentences
+
+
+@pytest.fixture(scope="module")
+def everyday():
+    return Translator.from_pretrained("everyday", device="cpu")
+
+
+@pytest.mark.parametrize("language, typed, usual", [
+    ("en", "how are you?", "How are you?"),
+    ("en", "HELLO, HOW ARE YOU?", "Hello, how are you?"),
+    ("en", "i think i'm in paris.", "I think I'm in Paris."),
+    ("en", "JOHN LIVES IN PARIS.", "John lives in Paris."),
+    ("en", "STOP", "Stop"),
+    ("en", "HELLO!", "Hello!"),
+    ("en", "they like it but she doesn't", "They like it but she doesn't"),
+    ("de", "ich habe ein haus in berlin", "Ich habe ein Haus in Berlin"),
+    ("de", "DAS IST MEIN HAUS.", "Das ist mein Haus."),
+    ("fr", "l'homme est ici.", "L'homme est ici."),
+    # addresses and numbers are nobody's to change
+    ("en", "WRITE TO INFO@FIRMA.DE BEFORE 12:30", "Write to INFO@FIRMA.DE before 12:30"),
+    ("en", "anna@firma.de is my address", "anna@firma.de is my address"),
+])  # fmt: skip
+def test_text_without_capitals_and_text_in_capitals_get_the_usual_ones(everyday, language, typed, usual):
+    assert usual_case(typed, language, everyday.piece_count) == usual
+
+
+@pytest.mark.parametrize("text", [
+    "How are you?", "NASA", "red", "good morning", "iPhone sales rise again", "She said OK.", "12:30", "", "🙂 … !",
+    "Das ist mein Haus.", "ПРИВЕТ МИР", "我是学生",
+])  # fmt: skip
+def test_other_text_stays(everyday, text):
+    assert usual_case(text, "en", everyday.piece_count) == text
+
+
+def test_a_vocabulary_without_capitals_never_gets_any():
+    def pieces(word: str) -> float:
+        return len(word) if word == word.lower() else math.inf
+
+    assert usual_case("two dogs play in paris", "en", pieces) == "two dogs play in paris"
+    assert usual_case("TWO DOGS PLAY", "en", pieces) == "two dogs play"
+
+
+def test_what_is_typed_in_capitals_or_without_is_translated_alike(everyday):
+    usual = everyday.translate("How are you? I live in Paris.", "en", "de")
+    assert not usual.notes
+    for typed in ("how are you? i live in paris.", "HOW ARE YOU? I LIVE IN PARIS."):
+        found = everyday.translate(typed, "en", "de")
+        assert found.text == usual.text and found.source_text == typed
+        assert found.source_tokens == usual.source_tokens
+        assert found.notes == ["The model was given the usual capitals: “How are you?” (and 1 more)."]
+
+
+def test_sentences_without_capitals_are_split_too():
+    assert split_sentences("i am here. are you?") == ["i am here.", "are you?"]
+    assert split_sentences("ask dr. smith, e.g. today.") == ["ask dr. smith, e.g. today."]
+    assert split_sentences("I saw it… and left.") == ["I saw it… and left."]

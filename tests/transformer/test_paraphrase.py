@@ -1,0 +1,69 @@
+import gzip
+import json
+import math
+
+import pytest
+
+from transformer import Translator, paraphrase
+from transformer.data import read_parallel
+from transformer.evaluate import perplexity
+
+EN = ["A man is sleeping.", "Two dogs play in the snow.", "A girl is eating an apple."]
+DE = ["Ein Mann schläft.", "Zwei Hunde spielen im Schnee.", "Ein Mädchen isst einen Apfel."]
+FR = ["Un homme dort.", "Deux chiens jouent dans la neige.", "Une fille mange une pomme."]
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return Translator.from_pretrained("multi30k-en-de", device="cpu")
+
+
+def test_losses_are_those_of_the_perplexity_each_pair_its_own(judge):
+    pairs = list(zip(EN, DE))
+    found = paraphrase.losses(judge, [*pairs, ("", "x")], "de")
+    assert found[3] == math.inf
+    for pair, loss in zip(pairs, found):
+        assert math.isclose(math.exp(loss), perplexity(judge, [pair], "de"), rel_tol=1e-4)
+
+
+def test_a_new_source_stays_only_if_the_target_follows_from_it(judge):
+    pairs = list(zip(EN, DE))
+    said = ["A man sleeps.", "A truck stands before a large building.", EN[2]]  # near, wrong, the true source again
+    assert paraphrase.kept(judge, pairs, said, "de", 0.7) == [("A man sleeps.", DE[0])]
+    assert len(paraphrase.kept(judge, pairs, said, "de", 99.0)) == 2
+    with pytest.raises(ValueError):
+        paraphrase.kept(judge, pairs, said[:2], "de", 0.7)
+
+
+def test_the_table_holds_the_true_pairs_then_each_columns_paraphrases(tmp_path, capsys):
+    table, out = tmp_path / "some.tsv", tmp_path / "more" / "train.tsv.gz"
+    table.write_text("en\tde\tfr\n" + "".join("\t".join(row) + "\n" for row in zip(EN, DE, FR)), encoding="utf-8")
+    command = ["--model", "everyday", "--data", str(table), "--source", "en", "--target", "de", "--judge", "multi30k-en-de",
+               "--device", "cpu", "--out", str(out), "--origin", "fr", "de", "--margin", "9", "--best", "2"]
+    assert paraphrase.main(command) == 0
+    counts = json.loads(capsys.readouterr().out)
+    rows = [line.split("\t") for line in gzip.decompress(out.read_bytes()).decode().splitlines()]
+    assert rows[0] == ["en", "de", "origin"] and [row[:2] for row in rows[1:4]] == [list(pair) for pair in zip(EN, DE)]
+    assert [row[2] for row in rows[1:]] == ["true"] * 3 + ["fr"] * counts["fr"] + ["de"] * counts["de"] and counts["fr"]
+    pairs = read_parallel(out, "en", "de")
+    assert len(set(pairs)) == len(pairs) and {target for _, target in pairs} == set(DE)
+    # what stands already is not written again, and comes first
+    assert paraphrase.main([*command[:-4], "--margin", "9", "--beside", str(out), "--out", str(tmp_path / "b.tsv.gz")]) == 0
+    assert read_parallel(tmp_path / "b.tsv.gz", "en", "de") == pairs
+
+
+def test_bad_input_gets_a_sentence_before_any_work(tmp_path, capsys):
+    table = tmp_path / "some.tsv"
+    table.write_text("en\tde\tfr\na\tb\tc\nd\te\t\n")
+    base = ["--model", "everyday", "--data", str(table), "--source", "en", "--target", "de", "--judge", "multi30k-en-de",
+            "--device", "cpu"]
+    out = ["--out", str(tmp_path / "out.tsv.gz")]
+    for arguments, said in (
+        ([*base, "--origin", "fr", "--out", str(tmp_path / "x.tsv")], "ending in .tsv.gz"),
+        ([*base, "--origin", "fr", *out, "--best", "4"], "--best has to be from 1"),
+        ([*base, "--origin", "it", *out], "it"),
+        ([*base, "--origin", "fr", *out], "other empty cells"),
+    ):
+        assert paraphrase.main(arguments) == 2
+        assert said in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "out.tsv.gz").exists()
