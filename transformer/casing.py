@@ -22,9 +22,8 @@ def usual_case(sentence: str, language: str, pieces: Callable[[str], float]) -> 
     """A normalised sentence with the capitals that a text of its language usually has; often unchanged.
 
     A sentence in capitals is written small, one without any gets those that are sure, and a small first letter grows.
-    pieces: in how many pieces the vocabulary writes a word, `inf` if it cannot; a form that takes more is not chosen.
-    Inside a sentence a word keeps or gets its capital where the vocabulary then needs fewer pieces ("Paris", German
-    "Haus"). Addresses, numbers, words with capitals inside ("iPhone") and single abbreviations ("NASA") stay as they are.
+    Addresses, numbers, words with capitals inside ("iPhone") and abbreviations that stand alone ("NASA") stay.
+    pieces: in how many pieces the vocabulary writes a word, `inf` if it cannot; see `usual_word`.
     """
     kept = find(sentence, lambda character: False)
     words = [m for m in _WORD.finditer(sentence) if not any(m.start() < end and start < m.end() for start, end in kept)]
@@ -32,26 +31,39 @@ def usual_case(sentence: str, language: str, pieces: Callable[[str], float]) -> 
         return sentence
     letters = "".join(m.group() for m in words)
     capitals, small = letters == letters.upper(), letters == letters.lower()
-    if capitals == small and (capitals or not words[0].group().islower()):  # both: a script without capitals
-        return sentence
-    if capitals and len(words) == 1 and pieces(letters.capitalize()) >= (2 if len(letters) <= ABBREVIATION else pieces(letters)):
+    if capitals and (small or len(words) == 1 and is_abbreviation(letters, pieces)):  # both: a script without capitals
         return sentence
     changed, last = [], 0
     for number, match in enumerate(words):
         word = match.group()
-        forms = [word.lower(), capitalised(word.lower())] if capitals or small else [word]
-        if language == "en" and _PRONOUN.fullmatch(word.lower()):
-            forms = [capitalised(word.lower())]
-        if number == 0 and (capitals or (len(words) >= SHORT and not sentence[: match.start()].strip())):
-            forms = [capitalised(forms[0]), forms[0]]
-            if capitals and pieces(forms[0]) < math.inf:
-                forms = forms[:1]
-        chosen = min(forms, key=pieces)  # the first of equal ones
-        if pieces(chosen) > pieces(word) or pieces(chosen) == math.inf:
-            chosen = word
-        changed += [sentence[last : match.start()], chosen]
-        last = match.end()
+        opens = word.islower() and len(words) >= SHORT and not sentence[: match.start()].strip()
+        first = number == 0 and (capitals or opens)
+        if capitals or small or first or (language == "en" and _PRONOUN.fullmatch(word)):
+            changed += [sentence[last : match.start()], usual_word(word, language, pieces, first, capitals)]
+            last = match.end()
     return "".join([*changed, sentence[last:]])
+
+
+def is_abbreviation(word: str, pieces: Callable[[str], float]) -> bool:
+    """True if a word in capitals, which stands alone, would not gain by being written like others."""
+    return pieces(word.capitalize()) >= (2 if len(word) <= ABBREVIATION else pieces(word))
+
+
+def usual_word(word: str, language: str, pieces: Callable[[str], float], first: bool, capitals: bool) -> str:
+    """One word of a sentence in capitals (`capitals`), or of one without, or any sentence's `first`.
+
+    It keeps or gets its capital where the vocabulary then has it as one piece ("Paris"), in German where it needs fewer
+    pieces ("Krankenhaus"), and the first word wherever that takes no more. A form the vocabulary cannot write is not chosen.
+    """
+    lower = word.lower()
+    upper = capitalised(lower)
+    if language == "en" and _PRONOUN.fullmatch(lower):
+        chosen = upper
+    elif first:
+        chosen = upper if pieces(upper) <= pieces(lower) or (capitals and pieces(upper) < math.inf) else lower
+    else:
+        chosen = upper if pieces(upper) < pieces(lower) and (language == "de" or pieces(upper) == 1) else lower
+    return word if pieces(chosen) > pieces(word) or pieces(chosen) == math.inf else chosen
 
 
 def capitalised(word: str) -> str:

@@ -180,7 +180,7 @@ class Translator:
         device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         if marian.is_marian(folder):
             model, tokenizer, pairs = marian.load(folder)
-            return cls(model.to(device), tokenizer, pairs, name=folder.name)
+            return cls(model.to(device).eval(), tokenizer, pairs, name=folder.name)
         header, state = load_model(folder)
         if header.get("format") != FORMAT:
             raise ValueError(f"{folder.name} holds no Transformer of this program: its config.json has another format.")
@@ -188,7 +188,7 @@ class Translator:
         model = Transformer(config)
         fill(model, state, folder.name)
         tokenizer = Tokenizer.load(folder / "tokenizer.model")
-        return cls(model.to(device), tokenizer, header["pairs"], header.get("language_tokens", False), folder.name)
+        return cls(model.to(device).eval(), tokenizer, header["pairs"], header.get("language_tokens", False), folder.name)
 
     @property
     def device(self) -> torch.device:

@@ -333,7 +333,7 @@ def edited(weights, edit):
         Edit("decoder", 1, 2, 4, ((0, 0.0), (4, 1.0))),
         Edit("decoder", 2, None, None, ((3, 0.5),)),
         Edit("encoder", 1, 3, 2, ((0, 0.25), (6, 0.5))),
-        Edit("encoder", 2, None, None, ((4, 0.0),), renormalise=False),
+        Edit("encoder", 2, None, None, ((3, 0.0),), renormalise=False),
     ],
     ids=lambda edit: f"{edit.kind}-{edit.row}",
 )
