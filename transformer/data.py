@@ -10,11 +10,12 @@ from array import array
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
+from training.files import write_whole
 from transformer.attention import causal_mask, key_mask
 from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, normalise
 
@@ -46,6 +47,12 @@ def open_table(path: str | Path) -> Iterator[csv.DictReader]:
                 line = rows.line_num
     except (UnicodeDecodeError, zlib.error, gzip.BadGzipFile, EOFError, csv.Error) as error:
         raise ValueError(f"{path.name}, line {line + 1}: cannot be read as a UTF-8 table ({error}).") from None
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Writes a gzipped table that `read_parallel` reads, whole or not at all: the columns' names, then a line a row."""
+    lines = ["\t".join(cells) + "\n" for cells in (columns, *rows)]
+    write_whole(path, gzip.compress("".join(lines).encode()))
 
 
 def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str, str]]:

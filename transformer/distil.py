@@ -12,15 +12,13 @@ interpolation): a model that learns from its own becomes likelier to find, with 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 from pathlib import Path
 from typing import Iterator
 
 from training.command import one_sentence
-from training.files import write_whole
-from transformer.data import read_parallel
+from transformer.data import read_parallel, write_table
 from transformer.prepare import ORIGIN
 from transformer.translator import Translator
 
@@ -83,8 +81,7 @@ def main(argv: list[str] | None = None) -> int:
         translations += part
         print(f"{len(translations)}/{len(pairs)}", file=sys.stderr)
     rows = distilled(pairs, translations)
-    lines = ["\t".join(row) + "\n" for row in [(given.source, given.target, ORIGIN), *rows]]
-    write_whole(given.out, gzip.compress("".join(lines).encode()))
+    write_table(given.out, (given.source, given.target, ORIGIN), rows)
     counts = {"true": len(pairs), "teacher": len(rows) - len(pairs)}
     print(json.dumps({**counts, "beam": given.beam, "alpha": given.alpha, "closest": given.closest}))
     return 0

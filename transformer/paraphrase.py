@@ -12,7 +12,6 @@ than the true source does is left out.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 from pathlib import Path
@@ -20,8 +19,7 @@ from pathlib import Path
 import torch
 
 from training.command import one_sentence
-from training.files import write_whole
-from transformer.data import ParallelData, collate, read_parallel
+from transformer.data import ParallelData, collate, read_parallel, write_table
 from transformer.loss import smoothed_cross_entropy
 from transformer.prepare import ORIGIN
 from transformer.tokenizer import language_token
@@ -128,8 +126,7 @@ def main(argv: list[str] | None = None) -> int:
             known.update(new)
             rows += [(*pair, language) for pair in new]
         counts[language] = len(rows) - before
-    lines = ["\t".join(row) + "\n" for row in [(given.source, given.target, ORIGIN), *rows]]
-    write_whole(given.out, gzip.compress("".join(lines).encode()))
+    write_table(given.out, (given.source, given.target, ORIGIN), rows)
     print(json.dumps({**counts, "margin": given.margin, "beam": given.beam, "best": given.best}))
     return 0
 

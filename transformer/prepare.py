@@ -22,7 +22,7 @@ from typing import Iterable
 
 from training.command import one_sentence
 from training.files import write_whole
-from transformer.data import read_parallel
+from transformer.data import read_parallel, write_table
 
 ORIGIN = "origin"  # the column with the name of the table that a pair came from
 TOKENIZER = "tokenizer.model"
@@ -139,12 +139,12 @@ def write(
     for name, pairs in splits.items():
         if not pairs:
             continue
-        lines = ["\t".join([source, *targets, ORIGIN]) + "\n"]
+        rows = []
         for left, right, target, origin in pairs:
             cells = [left, *(right if target == column else "" for column in targets), origin]
             times = next((n for start, n in (repeat or {}).items() if origin.startswith(start)), 1)
-            lines.append(("\t".join(cells) + "\n") * (times if name == "train" else 1))
-        write_whole(folder / f"{name}.tsv.gz", gzip.compress("".join(lines).encode()))
+            rows += [cells] * (times if name == "train" else 1)
+        write_table(folder / f"{name}.tsv.gz", (source, *targets, ORIGIN), rows)
 
 
 def repeats(texts: list[str]) -> dict[str, int]:
