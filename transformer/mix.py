@@ -46,7 +46,7 @@ def mixed(parts: list[tuple[str, float]]) -> tuple[dict, dict[str, torch.Tensor]
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
     options = argparse.ArgumentParser(prog="python -m transformer.mix", description="Write the weighted mean of models.")
-    options.add_argument("parts", nargs="+", metavar="MODEL=WEIGHT", help="shipped models or folders; they must have a common ancestor")
+    options.add_argument("parts", nargs="+", metavar="MODEL=WEIGHT", help="shipped models or folders with a common ancestor")
     options.add_argument("--out", required=True, type=Path)
     given = options.parse_args(argv)
     parts = []
