@@ -26,6 +26,7 @@ import torch
 from training.command import one_sentence
 from transformer.data import ParallelData, collate, read_parallel
 from transformer.loss import projected_cross_entropy
+from transformer.tokenizer import language_token
 from transformer.translate import DEFAULT_MODEL
 from transformer.translator import Translator
 
@@ -101,24 +102,43 @@ def remarks(source: str, output: str, reference: str) -> list[str]:
 
 
 @torch.inference_mode()
-def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096) -> float:
-    """exp of the mean negative log-probability of the references' word pieces, eos included (Table 3's measure)."""
-    from transformer.tokenizer import language_token
+def losses(
+    translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096
+) -> list[tuple[float, int]]:
+    """For each normalised pair, -log p(reference | source) in nats and the reference's word pieces, eos included.
 
-    prefix = [translator.tokenizer.id(language_token(target))] if translator.language_tokens else []
-    model = translator.model.eval()
-    data = ParallelData(pairs, translator.tokenizer, model.config.max_length, prefix)
-    total, count = 0.0, 0
+    (0.0, 0) for a pair that is longer than the model reads, or has an empty side. tokens: of a batch, each side.
+    """
+    model, tokenizer = translator.model.eval(), translator.tokenizer
+    own = model.config
+    prefix = [tokenizer.id(language_token(target))] if translator.language_tokens else []
+
+    def fits(pair: tuple[str, str]) -> bool:
+        return all(pair) and max(len(prefix) + len(tokenizer.encode(pair[0])), len(tokenizer.encode(pair[1]))) < own.max_length
+
+    numbers = [number for number, pair in enumerate(pairs) if fits(pair)]
+    found = [(0.0, 0)] * len(pairs)
+    if not numbers:
+        return found
+    data = ParallelData([pairs[number] for number in numbers], tokenizer, own.max_length, prefix)
     for indices in data.batches(tokens, 0, 0):
-        own = model.config
         chosen = [data.pairs[i] for i in indices]
         batch = collate(chosen, own.neighbourhood, own.pad, own.bos, own.eos).to(translator.device)
-        hidden = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
-        hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
-        _, plain = projected_cross_entropy(hidden, model.embedding.weight, model.output_bias, batch.labels, 0.0)
-        total += float(plain)
-        count += batch.labels.numel()
-    return math.exp(total / count)
+        hidden = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False).flatten(0, 1)
+        counts = [len(reference) + 1 for _, reference in chosen]
+        rows = zip(hidden.index_select(0, batch.positions).split(counts), batch.labels.split(counts))
+        for index, count, (states, labels) in zip(indices, counts, rows):
+            _, plain = projected_cross_entropy(states, model.embedding.weight, model.output_bias, labels, 0.0)
+            found[numbers[index]] = float(plain), count
+    return found
+
+
+def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096) -> float:
+    """exp of the mean negative log-probability of the references' word pieces, eos included (Table 3's measure)."""
+    sums, counts = zip(*losses(translator, pairs, target, tokens))
+    if not sum(counts):
+        raise ValueError(f"Every pair is longer than the {translator.model.config.max_length} word pieces that the model reads.")
+    return math.exp(sum(sums) / sum(counts))
 
 
 def evaluate(

@@ -13,60 +13,33 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
-import torch
-
 from training.command import one_sentence
-from transformer.data import ParallelData, collate, read_parallel, write_table
-from transformer.loss import smoothed_cross_entropy
+from transformer.data import read_parallel, write_table
+from transformer.evaluate import losses
 from transformer.prepare import ORIGIN
-from transformer.tokenizer import language_token
 from transformer.translator import Translator
 
 CHUNK = 500  # sentences between two lines of progress
-TOKENS = 4096  # of a batch, each side
 
 
-@torch.inference_mode()
-def losses(judge: Translator, pairs: list[tuple[str, str]], target: str) -> list[float]:
-    """-log p(target | source) of each normalised pair in nats per word piece, eos included; `inf` for an empty side.
-
-    Raises `ValueError` if a pair is longer than the judge reads.
-    """
-    config, model = judge.model.config, judge.model.eval()
-    prefix = [judge.tokenizer.id(language_token(target))] if judge.language_tokens else []
-    full = [number for number, pair in enumerate(pairs) if all(pair)]
-    found = [float("inf")] * len(pairs)
-    if not full:
-        return found
-    data = ParallelData([pairs[number] for number in full], judge.tokenizer, config.max_length, prefix)
-    if data.skipped:
-        raise ValueError(f"{data.skipped} pairs are longer than the {config.max_length} word pieces that {judge.name} reads.")
-    for indices in data.batches(TOKENS, 0, 0):
-        chosen = [data.pairs[i] for i in indices]
-        batch = collate(chosen, config.neighbourhood, config.pad, config.bos, config.eos).to(judge.device)
-        logits = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask).flatten(0, 1)
-        each = smoothed_cross_entropy(logits.index_select(0, batch.positions), batch.labels, 0.0)
-        row = batch.positions // batch.tgt.shape[1]
-        sums = each.new_zeros(len(indices)).index_add_(0, row, each)
-        counts = each.new_zeros(len(indices)).index_add_(0, row, torch.ones_like(each))
-        for number, loss in zip(indices, (sums / counts).tolist()):
-            found[full[number]] = loss
-    return found
+def rates(judge: Translator, pairs: list[tuple[str, str]], target: str) -> list[float]:
+    """-log p(target | source) of each normalised pair in nats per word piece; `inf` where the judge cannot say."""
+    return [nats / count if count else math.inf for nats, count in losses(judge, pairs, target)]
 
 
 def kept(
-    judge: Translator, pairs: list[tuple[str, str]], sources: list[str], target: str, margin: float
+    judge: Translator, pairs: list[tuple[str, str]], sources: list[str], target: str, borne: list[float]
 ) -> list[tuple[str, str]]:
-    """The pairs (new source, true target) whose loss is at most `margin` above that of the true pair, without repeats.
+    """The pairs (new source, true target) that the judge rates no worse than `borne`, without repeats and true pairs.
 
-    sources: one for each of the normalised true pairs; an empty one is left out.
+    For each of the normalised true pairs: sources: its new source, left out if empty; borne: nats per word piece.
     """
     new = [(source, truth) for source, (_, truth) in zip(sources, pairs, strict=True)]
-    near = [pair for pair, ours, true in zip(new, losses(judge, new, target), losses(judge, pairs, target))
-            if ours <= true + margin]
+    near = [pair for pair, rate, most in zip(new, rates(judge, new, target), borne, strict=True) if rate <= most < math.inf]
     known = set(pairs)
     return [pair for pair in dict.fromkeys(near) if pair not in known]
 
@@ -115,14 +88,17 @@ def main(argv: list[str] | None = None) -> int:
     pairs = read_parallel(given.data, given.source, given.target)
     first = read_parallel(given.beside, given.source, given.target) if given.beside else pairs
     known, rows, counts = set(first), [(*pair, "true") for pair in first], {"true": len(first)}
+    columns = {}
     for language in given.origin:
-        texts = [t for _, t in pairs] if language == given.target else [
+        columns[language] = [t for _, t in pairs] if language == given.target else [
             t for t, _ in read_parallel(given.data, language, given.target)]
-        if len(texts) != len(pairs):
+        if len(columns[language]) != len(pairs):
             raise ValueError(f"{given.data}: the column '{language}' has other empty cells than '{given.source}'.")
+    borne = [rate + given.margin for rate in rates(judge, pairs, given.target)]
+    for language, texts in columns.items():
         before = len(rows)
         for sources in translated(model, texts, language, given.source, given.beam, given.best):
-            new = [pair for pair in kept(judge, pairs, sources, given.target, given.margin) if pair not in known]
+            new = [pair for pair in kept(judge, pairs, sources, given.target, borne) if pair not in known]
             known.update(new)
             rows += [(*pair, language) for pair in new]
         counts[language] = len(rows) - before

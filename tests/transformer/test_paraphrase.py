@@ -3,10 +3,12 @@ import json
 import math
 
 import pytest
+import torch
 
 from transformer import Translator, paraphrase
+from transformer.attention import causal_mask
 from transformer.data import read_parallel
-from transformer.evaluate import perplexity
+from transformer.evaluate import losses, perplexity
 
 EN = ["A man is sleeping.", "Two dogs play in the snow.", "A girl is eating an apple."]
 DE = ["Ein Mann schläft.", "Zwei Hunde spielen im Schnee.", "Ein Mädchen isst einen Apfel."]
@@ -18,21 +20,32 @@ def judge():
     return Translator.from_pretrained("multi30k-en-de", device="cpu")
 
 
-def test_losses_are_those_of_the_perplexity_each_pair_its_own(judge):
+def test_each_pair_has_its_own_rate_in_any_company(judge):
     pairs = list(zip(EN, DE))
-    found = paraphrase.losses(judge, [*pairs, ("", "x")], "de")
-    assert found[3] == math.inf
-    for pair, loss in zip(pairs, found):
-        assert math.isclose(math.exp(loss), perplexity(judge, [pair], "de"), rel_tol=1e-4)
+    odd = [("", "x"), ("x", ""), ("a " * judge.model.config.max_length, "x")]
+    found = paraphrase.rates(judge, [*odd, *pairs], "de")
+    assert found[:3] == [math.inf] * 3
+    for (source, reference), rate in zip(pairs, found[3:]):
+        given = judge.encode(source, "de")
+        ids = judge.tokenizer.encode(reference)
+        logits = judge.model(*map(torch.tensor, ([given], [[2, *ids]])), None, causal_mask(len(ids) + 1))[0]
+        expected = torch.nn.functional.cross_entropy(logits, torch.tensor([*ids, 3]))
+        assert math.isclose(rate, expected.item(), rel_tol=1e-4)
+    whole = losses(judge, [*odd, *pairs], "de")
+    assert [count for _, count in whole] == [0, 0, 0, *(len(judge.tokenizer.encode(text)) + 1 for text in DE)]
+    assert math.isclose(perplexity(judge, pairs, "de"), math.exp(sum(n for n, _ in whole) / sum(c for _, c in whole)), rel_tol=1e-5)
+    with pytest.raises(ValueError, match="longer"):
+        perplexity(judge, odd[2:], "de")
 
 
 def test_a_new_source_stays_only_if_the_target_follows_from_it(judge):
     pairs = list(zip(EN, DE))
     said = ["A man sleeps.", "A truck stands before a large building.", EN[2]]  # near, wrong, the true source again
-    assert paraphrase.kept(judge, pairs, said, "de", 0.7) == [("A man sleeps.", DE[0])]
-    assert len(paraphrase.kept(judge, pairs, said, "de", 99.0)) == 2
+    borne = [rate + 0.7 for rate in paraphrase.rates(judge, pairs, "de")]
+    assert paraphrase.kept(judge, pairs, said, "de", borne) == [("A man sleeps.", DE[0])]
+    assert len(paraphrase.kept(judge, pairs, said, "de", [99.0] * 3)) == 2
     with pytest.raises(ValueError):
-        paraphrase.kept(judge, pairs, said[:2], "de", 0.7)
+        paraphrase.kept(judge, pairs, said[:2], "de", borne)
 
 
 def test_the_table_holds_the_true_pairs_then_each_columns_paraphrases(tmp_path, capsys):
