@@ -1,1 +1,3 @@
-"""Generative adversarial nets: the objectives that the try-on networks are trained with."""
+"""Generative adversarial nets (Goodfellow et al. 2014): the networks, Algorithm 1, the theory, and the paper's
+experiments.
+"""

@@ -3,9 +3,11 @@
 D(x) = sigmoid(logits). Goodfellow et al. 2014, eq. 1:  min_G max_D  E[log D(x)] + E[log(1 - D(G(z)))].
 Every function takes logits of any shape and returns the mean as a scalar.
 """
+
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -51,14 +53,42 @@ def hinge_g(fake: Tensor) -> Tensor:
 
 
 class Objective(NamedTuple):
-    """d(real logits, fake logits) and g(fake logits)."""
+    """One pair of losses, both to be minimised.
+
+    Fields:
+        d: of the discriminator, d(real logits, fake logits).
+        g: of the generator, g(fake logits).
+        formula_d, formula_g: the two as text, t(x) being the discriminator's output before any sigmoid.
+        probability: output t -> what stands for D(x), in [0, 1].
+    """
 
     d: Callable[[Tensor, Tensor], Tensor]
     g: Callable[[Tensor], Tensor]
+    formula_d: str
+    formula_g: str
+    probability: Callable[[Tensor], Tensor]
 
 
-OBJECTIVES = {"minimax": Objective(minimax_d, minimax_g), "non-saturating": Objective(minimax_d, non_saturating_g),
-              "lsgan": Objective(least_squares_d, least_squares_g), "hinge": Objective(hinge_d, hinge_g)}
+_CROSS_ENTROPY = "−E[log D(x)] − E[log(1 − D(G(z)))], D = sigmoid(t)"
+OBJECTIVES = {
+    "minimax": Objective(minimax_d, minimax_g, _CROSS_ENTROPY, "E[log(1 − D(G(z)))]", torch.sigmoid),
+    "non-saturating": Objective(minimax_d, non_saturating_g, _CROSS_ENTROPY, "−E[log D(G(z))]", torch.sigmoid),
+    # LSGAN's outputs need no squashing; at its optimum t is D* of Proposition 1 itself (Mao et al. 2017, eq. 5).
+    "lsgan": Objective(
+        least_squares_d,
+        least_squares_g,
+        "½ E[(t(x) − 1)²] + ½ E[t(G(z))²]",
+        "½ E[(t(G(z)) − 1)²]",
+        lambda t: t.clamp(0, 1),
+    ),
+    "hinge": Objective(
+        hinge_d,
+        hinge_g,
+        "E[max(0, 1 − t(x))] + E[max(0, 1 + t(G(z)))]",
+        "−E[t(G(z))]",
+        lambda t: ((t + 1) / 2).clamp(0, 1),
+    ),
+}
 
 
 def objective(name: str) -> Objective:

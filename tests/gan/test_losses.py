@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from gan.losses import OBJECTIVES, non_saturating_g, minimax_d, minimax_g, objective, over_scales
+from gan.losses import OBJECTIVES, minimax_d, minimax_g, non_saturating_g, objective, over_scales
 
 REAL, FAKE = torch.tensor([-2.0, 0.0, 3.0]), torch.tensor([-1.0, 0.5, 2.0])
 

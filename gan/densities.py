@@ -1,0 +1,124 @@
+"""Data whose density is known: mixtures of Gaussians in one and two dimensions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+LIMIT = 4.0  # every named distribution lies in [-LIMIT, LIMIT] in each dimension
+MOST_POINTS = 400  # that a visitor may draw
+MOST_MODES = 25  # a mixture of more components is a curve, not a set of modes
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """An isotropic mixture of Gaussians, equal in spread: p(x) = sum_i w_i N(x; c_i, std^2 I).
+
+    Fields:
+        centres: (K, d).
+        std: spread of every component.
+        weights: (K,), they sum to 1.
+        name: what it is called.
+    """
+
+    centres: Tensor
+    std: float
+    weights: Tensor
+    name: str = ""
+
+    @property
+    def dimensions(self) -> int:
+        """d, the size of one x."""
+        return self.centres.shape[1]
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether its components are modes that one can count: few, and apart by more than four deviations."""
+        if len(self.centres) > MOST_MODES or len(self.centres) < 2:
+            return False
+        apart = torch.cdist(self.centres, self.centres) + torch.eye(len(self.centres)) * 1e9
+        return bool(apart.min() > 4 * self.std)
+
+    def density(self, x: Tensor) -> Tensor:
+        """p(x) of points (N, d) as (N,)."""
+        squared = torch.cdist(x, self.centres.to(x)).square()
+        constant = (2 * math.pi * self.std**2) ** (-self.dimensions / 2)
+        return constant * (torch.exp(-squared / (2 * self.std**2)) @ self.weights.to(x))
+
+    def sample(self, count: int, generator: torch.Generator) -> Tensor:
+        """`count` draws (count, d)."""
+        chosen = torch.multinomial(self.weights, count, replacement=True, generator=generator)
+        return self.centres[chosen] + self.std * torch.randn(count, self.dimensions, generator=generator)
+
+    def smoothed(self, bandwidth: float) -> Mixture:
+        """The density of x plus Gaussian noise of that deviation, exactly: variances add."""
+        return replace(self, std=math.hypot(self.std, bandwidth))
+
+
+def _mixture(name: str, centres: list, std: float, weights: list[float] | None = None) -> Mixture:
+    points = torch.tensor(centres, dtype=torch.float32)
+    share = torch.tensor(weights or [1.0] * len(centres), dtype=torch.float32)
+    return Mixture(points, std, share / share.sum(), name)
+
+
+def _spiral(turns: float = 1.6, count: int = 160) -> list[tuple[float, float]]:
+    """Points at equal distances along an Archimedean spiral."""
+    fine = [i / 4000 for i in range(1, 4001)]
+    points = [(3.2 * t * math.cos(2 * math.pi * turns * t), 3.2 * t * math.sin(2 * math.pi * turns * t)) for t in fine]
+    lengths = [0.0]
+    for (a, b), (c, d) in pairwise(points):
+        lengths.append(lengths[-1] + math.hypot(c - a, d - b))
+    wanted = [lengths[-1] * (i + 0.5) / count for i in range(count)]
+    places, j = [], 0
+    for length in wanted:
+        while lengths[j] < length:
+            j += 1
+        places.append(points[j])
+    return places
+
+
+def _ring(count: int = 8, radius: float = 2.4) -> list[tuple[float, float]]:
+    angles = [2 * math.pi * i / count for i in range(count)]
+    return [(radius * math.cos(a), radius * math.sin(a)) for a in angles]
+
+
+DISTRIBUTIONS = {
+    "line": lambda: _mixture("one bump on the line", [[1.0]], 0.7),
+    "two bumps": lambda: _mixture("two bumps on the line", [[-1.6], [1.4]], 0.45, [0.4, 0.6]),
+    "three bumps": lambda: _mixture("three bumps on the line", [[-2.4], [0.0], [2.2]], 0.3, [0.3, 0.2, 0.5]),
+    "ring": lambda: _mixture("eight Gaussians on a ring", _ring(), 0.15),
+    "grid": lambda: _mixture(
+        "twenty-five Gaussians on a grid", [(1.4 * x, 1.4 * y) for x in range(-2, 3) for y in range(-2, 3)], 0.12
+    ),
+    "spiral": lambda: _mixture("a spiral", _spiral(), 0.12),
+}
+
+
+def distribution(name: str) -> Mixture:
+    """The distribution of that name; ValueError lists the known ones."""
+    if name not in DISTRIBUTIONS:
+        raise ValueError(f"Unknown distribution '{name}'; known are: {', '.join(DISTRIBUTIONS)}.")
+    return DISTRIBUTIONS[name]()
+
+
+def from_points(points: list, std: float = 0.15) -> Mixture:
+    """A mixture with one component at each drawn point, (x, y) in [-4, 4].
+
+    Raises ValueError with one sentence for no points, too many, or numbers outside the plane.
+    """
+    try:
+        placed = torch.tensor([[float(x), float(y)] for x, y in points], dtype=torch.float32)
+    except (TypeError, ValueError):
+        raise ValueError("Drawn points have to be pairs of numbers, x and y.") from None
+    if len(placed) == 0:
+        raise ValueError("Draw at least one point on the plane first.")
+    if len(placed) > MOST_POINTS:
+        raise ValueError(f"At most {MOST_POINTS} points can be drawn; there are {len(placed)}.")
+    if not bool((placed.abs() <= LIMIT).all()):  # NaN fails too
+        raise ValueError(f"Drawn points have to lie within {-LIMIT:g} and {LIMIT:g}.")
+    share = torch.full((len(placed),), 1 / len(placed))
+    return Mixture(placed, std, share, "drawn points")

@@ -1,0 +1,68 @@
+"""`python -m gan.export RUN OUT`: both networks of one checkpoint of a training run as a model folder."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+from torch import Tensor
+
+from gan.networks import GanConfig, Pair
+from training.checkpoint import find_checkpoint, module_state, step_of
+from training.command import one_sentence
+from training.run import Run
+from training.weights import fill, load_config, save_model
+
+
+def save_pair(out: Path, config: GanConfig, generator: dict[str, Tensor], discriminator: dict[str, Tensor]) -> None:
+    """Writes config.json and model.safetensors (fp16) of both networks, as `gan.networks.Pair` reads them."""
+    state = {f"generator.{name}": value for name, value in generator.items()}
+    state |= {f"discriminator.{name}": value for name, value in discriminator.items()}
+    save_model(out, dataclasses.asdict(config), state)
+
+
+def pair_of(run: Path, step: int | None = None) -> Pair:
+    """Both networks of one checkpoint of a run, the newest for None, ready to sample.
+
+    Raises ValueError with one sentence for another network's run, and for a checkpoint that is not there.
+    """
+    config, chosen = _chosen(run, step)
+    pair = Pair(config)
+    for name, module in (("model", pair.generator), ("discriminator", pair.discriminator)):
+        fill(module, module_state(chosen, name), f"the networks of '{run.name}'")
+    return pair.eval()
+
+
+def _chosen(run: Path, step: int | None) -> tuple[GanConfig, Path]:
+    saved = Run(run).recipe()
+    if saved.get("task") != "GanTask":
+        raise ValueError(f"'{run.name}' holds a run of {saved.get('task')}, which is no adversarial net.")
+    return GanConfig.from_dict(load_config(Run(run).model)), find_checkpoint(Run(run).checkpoints, step)
+
+
+def export(run: Path, out: Path, step: int | None = None) -> int:
+    """Writes the model folder; returns the checkpoint's update number.
+
+    step: which checkpoint; None = the newest. Raises ValueError with one sentence when there is none.
+    """
+    config, chosen = _chosen(run, step)
+    save_pair(out, config, module_state(chosen), module_state(chosen, "discriminator"))
+    return step_of(chosen)
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; prints the exported update."""
+    parser = argparse.ArgumentParser(prog="python -m gan.export", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--step", type=int, help="update of the checkpoint; the newest one if left out")
+    options = parser.parse_args(argv)
+    print(f"update {export(options.run, options.out, options.step)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""How near a generator on a known distribution is to its goal: densities on a grid, D beside D*, C(G) and the JSD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from gan import theory
+from gan.densities import LIMIT, Mixture
+from gan.losses import Objective
+from gan.networks import ROOT3, Generator
+
+CELLS = {1: 240, 2: 64}  # of the grid on [-LIMIT, LIMIT], by dimension
+LATTICE = {1: 1201, 2: 96}  # values of each coordinate of z
+BANDWIDTH = 0.15  # of the Gaussian that smooths both densities in the plane before they are compared
+MASS = 0.05  # density from which on p + q has mass
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that Figure 1 shows, measured. On the line the arrays are (240,), in the plane (64, 64).
+
+    Fields:
+        data, generated: the two densities; in the plane both smoothed by the same Gaussian, so that the JSD is a lower
+            bound of that of the densities themselves.
+        measured: D(x) as the network has it; best: D*(x) of Proposition 1 between the same densities.
+        jsd: by quadrature; theorem: -log 4 + 2 JSD; criterion: C(G) by equation 4 from samples.
+        error: mean |D - D*| where p + q has mass.
+    """
+
+    data: Tensor
+    generated: Tensor
+    measured: Tensor
+    best: Tensor
+    jsd: float
+    theorem: float
+    criterion: float
+    error: float
+
+
+def grid(dimensions: int) -> Tensor:
+    """Midpoints of the cells as points (cells^d, d); in the plane the rows go by y, x runs fastest."""
+    middle = theory.cells(LIMIT, CELLS[dimensions])
+    if dimensions == 1:
+        return middle[:, None]
+    y, x = torch.meshgrid(middle, middle, indexing="ij")
+    return torch.stack([x, y], -1).view(-1, 2)
+
+
+def lattice(dimensions: int) -> Tensor:
+    """z's at equal distances over the whole prior, (n, d)."""
+    count = LATTICE[dimensions]
+    if dimensions == 1:
+        return torch.linspace(-ROOT3, ROOT3, count)[:, None]
+    middle = theory.cells(ROOT3, count)
+    y, x = torch.meshgrid(middle, middle, indexing="ij")
+    return torch.stack([x, y], -1).view(-1, 2)
+
+
+@torch.no_grad()
+def generator_density(generator: Generator) -> Tensor:
+    """p_g on the grid; mass that lies outside is counted in the outermost cells."""
+    dimensions = generator.config.data
+    edge = LIMIT - 1e-4
+    images = generator(lattice(dimensions)).clamp(-edge, edge)
+    if dimensions == 1:
+        return theory.pushed_forward(images[:, 0], LIMIT, CELLS[1])
+    width = 2 * LIMIT / CELLS[2]
+    inside = edge - width / 2  # whose four neighbours are all on the grid
+    density = theory.deposited(images.clamp(-inside, inside), LIMIT, CELLS[2])
+    return theory.blurred(density, width, BANDWIDTH)
+
+
+def data_density(mixture: Mixture) -> Tensor:
+    """p_data on the grid, in the plane smoothed as the generator's."""
+    if mixture.dimensions == 1:
+        return mixture.density(grid(1))
+    return mixture.smoothed(BANDWIDTH).density(grid(2)).view(CELLS[2], CELLS[2])
+
+
+@torch.no_grad()
+def measure(
+    generator: Generator,
+    discriminator: nn.Module,
+    objective: Objective,
+    data: Tensor,
+    real: Tensor,
+    fake: Tensor,
+) -> State:
+    """Measures both networks.
+
+    Args:
+        data: p_data on the grid, from `data_density`.
+        real, fake: samples (n, d) of the data and of G, for C(G) of equation 4.
+    """
+    dimensions = generator.config.data
+    cell = (2 * LIMIT / CELLS[dimensions]) ** dimensions
+    q = generator_density(generator)
+    best = theory.optimal_discriminator(data, q)
+    measured = objective.probability(discriminator(grid(dimensions))).view(data.shape)
+    jsd = theory.jsd(data, q, cell)
+    mass = data + q > MASS
+    return State(
+        data,
+        q,
+        measured,
+        best,
+        jsd,
+        -theory.LOG4 + 2 * jsd,
+        theory.criterion_from_samples(_at(best, real), _at(best, fake)),
+        float((measured - best).abs()[mass].mean()),
+    )
+
+
+def _at(values: Tensor, points: Tensor) -> Tensor:
+    """Values of a grid at points (n, d): those of the cells they lie in."""
+    count = values.shape[0]
+    place = ((points + LIMIT) * (count / (2 * LIMIT))).long().clamp(0, count - 1)
+    found = values[place[:, 0]] if values.ndim == 1 else values[place[:, 1], place[:, 0]]
+    return torch.nan_to_num(found, nan=0.5)

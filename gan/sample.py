@@ -1,0 +1,53 @@
+"""`python -m gan.sample --model digits --count 64 --out samples.png`:
+a sheet of fair draws from a trained generator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from gan import pictures, sampling
+from gan.digits import SIDE, read_digits
+from training.command import one_sentence
+
+COLUMNS = 16
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; writes one PNG."""
+    parser = argparse.ArgumentParser(prog="python -m gan.sample", description=__doc__)
+    parser.add_argument("--model", default="digits", help="name of a shipped model, or a model folder")
+    parser.add_argument("--count", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="picture to write (PNG)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="digits: show the nearest training digit beside each")
+    parser.add_argument("--walk", action="store_true", help="walk from each sample to the next in z, a row for each")
+    options = parser.parse_args(argv)
+    pair = sampling.load(options.model)
+    if pair.config.data != SIDE * SIDE:
+        raise ValueError(f"'{options.model}' makes {pair.config.data} numbers and no pictures of {SIDE} x {SIDE}.")
+    z = sampling.noise(pair.generator, options.count, options.seed)
+    if options.walk:
+        ends = list(zip(z, z.roll(-1, 0)))
+        walks = [sampling.decode(pair.generator, sampling.walk(a, b, COLUMNS)) for a, b in ends]
+        picture = pictures.sheet(torch.cat(walks), COLUMNS)
+    else:
+        rows = sampling.decode(pair.generator, z)
+        beside = None
+        if options.data:
+            training = read_digits(options.data).train
+            beside = training[sampling.nearest(rows, training)[0]]
+        picture = pictures.sheet(rows, COLUMNS, beside)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    pictures.save(options.out, picture)
+    print(f"{options.count} samples in {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Samples from a trained generator, walks between two of them, and their nearest training examples
+(Figures 2 and 3).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from gan.networks import Discriminator, Generator, Pair
+from gan.parzen import squared_distances
+from training import assets
+
+MOST_SAMPLES = 100_000
+MOST_SEED = 2**63 - 1
+CHUNK = 1000
+
+
+def load(model: str | Path) -> Pair:
+    """The pair of a model folder, or of a shipped model by name.
+
+    Raises FileNotFoundError or ValueError with one sentence when there is none.
+    """
+    folder = Path(model)
+    return Pair.from_pretrained(folder if folder.is_dir() else assets.model_dir(str(model)))
+
+
+def noise(generator: Generator, count: int, seed: int) -> Tensor:
+    """z (count, noise) of a seed. Raises ValueError for a count or seed out of bounds."""
+    if not 1 <= count <= MOST_SAMPLES:
+        raise ValueError(f"The number of samples has to be from 1 to {MOST_SAMPLES:,}, but is {count}.")
+    if not 0 <= seed <= MOST_SEED:
+        raise ValueError(f"The seed has to be a whole number from 0 to 2^63 - 1, but is {seed}.")
+    return generator.noise(count, torch.Generator().manual_seed(seed))
+
+
+@torch.no_grad()
+def decode(generator: Generator, z: Tensor) -> Tensor:
+    """G(z) of z (n, noise), (n, data), a thousand at a time."""
+    return torch.cat([generator(part) for part in z.split(CHUNK)])
+
+
+def sample(generator: Generator, count: int, seed: int = 0) -> Tensor:
+    """`count` fair draws, (count, data); the same seed gives the same ones."""
+    return decode(generator, noise(generator, count, seed))
+
+
+def walk(start: Tensor, end: Tensor, steps: int) -> Tensor:
+    """Section 5, Figure 3: `steps` points on the straight line between two z (noise,), both ends among them."""
+    if steps < 2:
+        raise ValueError(f"A walk has at least 2 steps, but {steps} were asked for.")
+    t = torch.linspace(0, 1, steps)[:, None]
+    return (1 - t) * start + t * end
+
+
+def nearest(samples: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
+    """Index (n,) of the nearest training example of each sample by Euclidean distance, and the distance (n,).
+
+    The test is weak (Theis et al. 2016): a copy shifted by a pixel is far away in this measure.
+    """
+    found = [squared_distances(part, training).min(1) for part in samples.split(CHUNK)]
+    return torch.cat([f.indices for f in found]), torch.cat([f.values for f in found]).sqrt()
+
+
+@torch.no_grad()
+def opinion(discriminator: Discriminator, x: Tensor) -> Tensor:
+    """D(x) of rows x (n, data), the probability that each came from the data, (n,)."""
+    return torch.sigmoid(discriminator(x))

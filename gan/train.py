@@ -1,0 +1,17 @@
+"""`python -m gan.train --preset line|ring|grid|spiral|digits --run DIR`: trains a generator and a discriminator."""
+
+from __future__ import annotations
+
+import sys
+
+from gan.task import PRESETS, GanRecipe, GanTask
+from training.command import launch
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    return launch(GanTask, GanRecipe, PRESETS, argv, description="Trains generative adversarial nets by Algorithm 1.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

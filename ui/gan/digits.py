@@ -1,0 +1,294 @@
+"""The Digits view: samples with their neighbours, a walk in z, D's opinion, the training in pictures,
+Parzen's table.
+"""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from gan import evaluate, pictures, sampling
+from gan.digits import centred
+from ui import messages, theme
+from ui.gan import models
+from ui.gan.game import QUICKLY, whole
+from ui.gan.models import DigitModels
+from ui.services import Services
+
+WALK = 11  # digits of the strip
+COLUMNS, COUNTS = 8, (8, 16, 32, 64)
+SLOW: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_id": "gan"}
+MOST_DRAWN = 8000  # letters of base64
+ZOOM = 3  # pixels of the page for one of a digit, so that the browser need not smooth them
+
+
+def enlarged(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
+    """Every pixel as a square."""
+    return picture.repeat(zoom, 0).repeat(zoom, 1)
+
+
+def parzen_html(found: dict[str, Any]) -> str:
+    """The table of log-likelihoods, best first, with what must be said beside it."""
+    scores = sorted(found["scores"].items(), key=lambda item: -item[1]["mean"])
+    lines = "".join(
+        f'<tr class="{"own" if name == "adversarial nets" else ""}"><td>{escape(name)}</td><td>{s["mean"]:.1f} ± '
+        f"{s['error']:.1f}</td><td>{s['sigma']:.3f}</td></tr>"
+        for name, s in scores
+    )
+    first = scores[0][0]
+    data = found["scores"].get("training data")
+    above = [name for name, s in scores if data and s["mean"] > data["mean"] and name != "training data"]
+    refuted = (
+        f"<b>{escape(above[0])}</b> score above the training data themselves, which no "
+        f"honest measure of likeness would "
+        "allow: Theis, van den Oord and Bethge (2016) showed it, and it is so here."
+        if above
+        else f"First in this table: {escape(first)}."
+    )
+    return (
+        '<div class="parzen-scroll"><table class="parzen-table"><tr><th>centres of the '
+        "window</th><th>log-likelihood of "
+        f'a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{refuted} '
+        f"{escape(evaluate.APART)}</p>"
+    )
+
+
+def sigma_curves(found: dict[str, Any]) -> pd.DataFrame:
+    """Long table (sigma, log-likelihood, name) of the validation set, what lies below -400 left out."""
+    rows = [(sigma, value, name) for name, s in found["scores"].items() for sigma, value in s["curve"] if value > -400]
+    return pd.DataFrame(rows, columns=["sigma", "log-likelihood", "name"])
+
+
+class DigitsView:
+    """The view's components as attributes; built inside the current gr.Tab."""
+
+    def __init__(self, services: Services) -> None:
+        self.services, self.models = services, DigitModels(services)
+        self.note = gr.HTML(elem_id="gan-digits-note")
+        with gr.Row(elem_classes="game-settings"):
+            self.model = gr.Dropdown(
+                [], label="Networks", allow_custom_value=True, min_width=200, elem_id="gan-digits-model"
+            )
+            self.seed = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=100, elem_id="gan-digits-seed")
+            self.count = gr.Radio(COUNTS, value=32, label="Samples", min_width=220, elem_id="gan-digits-count")
+            self.draw = gr.Button("Draw samples", variant="primary", min_width=130, elem_id="gan-digits-draw")
+        self.caption = gr.HTML(elem_id="gan-digits-caption", elem_classes="gan-caption")
+        self.sheet = self.picture("Samples, fair draws", "gan-digits-sheet")
+        with gr.Accordion("The nearest training digit beside each (Figure 2)", open=False):
+            gr.Markdown(
+                "Give the digits that the networks learnt from, as MNIST's file of pictures; "
+                "each sample’s nearest one by "
+                "Euclidean distance is then shown to its right. A weak test: a copy moved by a "
+                "pixel is far away in it.",
+                elem_classes="hint",
+            )
+            with gr.Row():
+                self.upload = gr.File(
+                    label="IDX file of pictures", height=110, min_width=240, elem_id="gan-digits-upload"
+                )
+                self.folder = gr.Textbox(
+                    label="Or a folder on this machine",
+                    visible=services.local,
+                    min_width=240,
+                    max_lines=1,
+                    elem_id="gan-digits-folder",
+                )
+        gr.Markdown("### A walk between two z (Figure 3)", elem_classes="section")
+        with gr.Row(elem_classes="game-settings"):
+            self.start = gr.Number(
+                1, label="From seed", precision=0, minimum=0, min_width=110, elem_id="gan-digits-from"
+            )
+            self.end = gr.Number(2, label="to seed", precision=0, minimum=0, min_width=110, elem_id="gan-digits-to")
+            self.part = gr.Slider(
+                0, 1, 0.5, step=0.01, label="How far", min_width=240, elem_id="gan-digits-part", buttons=[]
+            )
+        with gr.Row():
+            self.strip = self.picture("z in a straight line", "gan-digits-strip", scale=4)
+            self.here = self.picture("G(z) here", "gan-digits-here", scale=1)
+        gr.Markdown("### What D thinks of a digit that you draw", elem_classes="section")
+        with gr.Row():
+            with gr.Column(min_width=280):
+                self.pad = theme.drawn("gan/pad.js", "pad", "gan-digits-pad")
+            with gr.Column(min_width=240):
+                self.opinion = gr.HTML(elem_id="gan-digits-opinion")
+                self.seen = self.picture("What D sees, fitted as MNIST fits its digits", "gan-digits-seen")
+        gr.Markdown("### From noise to digits: the same z at every checkpoint", elem_classes="section")
+        self.moment = gr.Slider(0, 1, 0, step=1, label="Checkpoint", elem_id="gan-digits-moment", buttons=[])
+        self.past = self.picture("Samples during the training", "gan-digits-past")
+        gr.Markdown(
+            "### Parzen’s window, and why not to trust it\nTable 1 measures samples by the "
+            "log-likelihood of test digits "
+            "under Gaussians around them, σ chosen on a validation set.",
+            elem_classes="section",
+        )
+        self.table = gr.HTML(elem_id="gan-digits-parzen")
+        self.curve = gr.LinePlot(
+            x="sigma", y="log-likelihood", color="name", title="Validation: the log-likelihood over σ", height=260,
+            x_title="σ", y_title="", color_title=" ", visible=False, elem_id="gan-digits-curve", buttons=["fullscreen"],
+        )  # fmt: skip
+
+    @staticmethod
+    def picture(label: str, elem_id: str, **more: Any) -> gr.Image:
+        """An empty picture of digits."""
+        return gr.Image(
+            label=label, show_label=False, alt_text=label, format="png", interactive=False,
+            elem_id=elem_id, elem_classes="digit-sheet",
+            buttons=["download", "fullscreen"], min_width=120, **more,
+        )  # fmt: skip
+
+    def wire(self, opened: gr.Tab) -> None:
+        """Connect the events; the view fills itself when it is opened."""
+        sheet = [self.model, self.seed, self.count, self.upload, self.folder]
+        walk = [self.model, self.start, self.end, self.part]
+        drawn, walked = [self.sheet, self.caption, self.note], [self.strip, self.here, self.note]
+        past = [self.moment, self.past]
+        opened.select(
+            self.open,
+            [self.model],
+            [self.model, self.table, self.curve, self.note],
+            api_name="gan_open_digits",
+            **QUICKLY,
+        ).then(self.sample, sheet, drawn, **SLOW).then(self.walk, walk, walked, **SLOW).then(
+            self.first, self.model, past, **SLOW
+        )
+        self.model.input(self.sample, sheet, drawn, api_name="gan_digits_model", **SLOW).then(
+            self.walk, walk, walked, **SLOW
+        ).then(self.first, self.model, past, **SLOW)
+        gr.on(
+            [self.draw.click, self.count.input, self.seed.submit, self.upload.change, self.folder.submit],
+            self.sample, sheet, drawn, api_name="gan_digits_draw", **SLOW,
+        )  # fmt: skip
+        gr.on(
+            [self.part.input, self.start.input, self.end.input], self.walk, walk, walked, trigger_mode="always_last",
+            api_name="gan_digits_walk", **SLOW,
+        )  # fmt: skip
+        self.pad.drawn(
+            self.ask,
+            self.model,
+            [self.opinion, self.seen],
+            trigger_mode="always_last",
+            api_name="gan_digits_opinion",
+            **SLOW,
+        )
+        self.moment.input(
+            self.scrub,
+            [self.model, self.moment],
+            past,
+            trigger_mode="always_last",
+            api_name="gan_digits_scrub",
+            preprocess=False,  # a value and a new range may cross on their way, which Gradio calls an error
+            **SLOW,
+        )
+
+    # -- handlers ----------------------------------------------------------------------------------------------------
+
+    def open(self, model):
+        """The list of networks, and Parzen's table."""
+        found = models.choices(self.services)
+        keys = [key for _, key in found]
+        scores = models.evaluation()
+        return {
+            self.model: gr.update(choices=found, value=model if model in keys else next(iter(keys), None)),
+            self.table: parzen_html(scores) if scores else messages.status("No scores lie beside the shipped weights."),
+            self.curve: gr.update(value=sigma_curves(scores), visible=True) if scores else gr.update(visible=False),
+            self.note: "" if found else messages.status(models.ABSENT),
+        }
+
+    def sample(self, model, seed, count, upload, folder):
+        """A sheet of fair draws, with neighbours where there are digits to look among."""
+        if not models.choices(self.services):
+            return {self.note: messages.status(models.ABSENT)}
+        try:
+            rows = sampling.sample(
+                self.models.pair(model).generator, whole(count, "The number of samples"), whole(seed, "The seed")
+            )
+            local = (folder or "").strip() if self.services.local else ""
+            place = upload or (str(Path(local).expanduser()) if local else "")
+            if not place:
+                sheet, said = pictures.sheet(rows, 2 * COLUMNS), "Fair draws, none left out."
+            else:
+                training = self.models.compared(place)
+                found, distance = sampling.nearest(rows, training)
+                sheet = pictures.sheet(rows, COLUMNS, training[found])
+                said = (
+                    f"Each sample and, framed, the nearest of {len(training):,} digits, {distance.min():.1f} to "
+                    f"{distance.max():.1f} away; a copy would be at 0."
+                )
+            return {self.sheet: enlarged(sheet), self.caption: messages.status(said), self.note: ""}
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+
+    def walk(self, model, start, end, part):
+        """The strip from one z to the other, and the digit at the slider."""
+        if not models.choices(self.services):
+            return gr.skip()
+        try:
+            generator = self.models.pair(model).generator
+            ends = [sampling.noise(generator, 1, whole(seed, "The seed"))[0] for seed in (start, end)]
+            steps = sampling.walk(*ends, WALK)
+            strip = pictures.sheet(sampling.decode(generator, steps), WALK)
+            here = sampling.decode(generator, ends[0][None].lerp(ends[1][None], float(part)))
+            return {
+                self.strip: enlarged(strip),
+                self.here: gr.update(
+                    value=enlarged(pictures.to_pictures(here)[0], 5), label=f"G(z) at {float(part):.2f}"
+                ),
+                self.note: "",
+            }
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+
+    def ask(self, model, event: gr.EventData):
+        """D(x) of the drawn digit."""
+        try:
+            side, raw = whole(event.side, "The drawing's side"), base64.b64decode(str(event.pixels)[:MOST_DRAWN])
+            if not 1 <= side <= 64 or len(raw) != side * side:
+                raise ValueError("The drawing did not arrive whole; draw again.")
+            x = centred(np.frombuffer(raw, np.uint8).reshape(side, side))
+            found = float(sampling.opinion(self.models.pair(model).discriminator, x[None])[0])
+            said = f"D(x) = {found:.3f}: D takes it for {'a digit of the data' if found > 0.5 else 'a sample of G'}."
+            return {self.opinion: messages.status(said), self.seen: enlarged(pictures.to_pictures(x[None])[0], 5)}
+        except Exception as error:
+            return {self.opinion: messages.alert(messages.sentence(error))}
+
+    def moments(self, model: str | None) -> list[int]:
+        """Updates that can be looked at, oldest first."""
+        if model == models.SHIPPED:
+            return list(models.history())
+        return models.runs_of_digits(self.services).get((model or "").removeprefix("run:"), [])
+
+    def first(self, model):
+        """The newest checkpoint on the slider."""
+        return self.scrub(model, len(self.moments(model)) - 1)
+
+    def scrub(self, model, index):
+        """Samples of fixed z at a checkpoint."""
+        steps = self.moments(model)
+        if not steps:
+            hidden = gr.update(interactive=False, maximum=1, value=0, label="Checkpoint: there are none yet")
+            return {self.moment: hidden, self.past: None}
+        try:
+            index = min(max(whole(index, "The checkpoint"), 0), len(steps) - 1)
+            if model == models.SHIPPED:
+                picture = np.asarray(Image.open(models.history()[steps[index]]).convert("L"))
+            else:
+                picture = pictures.sheet(sampling.sample(self.models.pair(model, steps[index]).generator, 64, 5), 16)
+            label = f"After update {steps[index]:,}"
+            return {
+                self.moment: gr.update(
+                    maximum=max(1, len(steps) - 1),
+                    value=index,
+                    label=f"Checkpoint: {label.lower()}",
+                    interactive=len(steps) > 1,
+                ),
+                self.past: gr.update(value=enlarged(picture, 2), label=label),
+            }
+        except Exception as error:
+            return {self.moment: gr.update(label=f"Checkpoint: {messages.sentence(error)}")}

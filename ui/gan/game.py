@@ -1,0 +1,315 @@
+"""A game between generator and discriminator on the page: its controls, and the component that draws it."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import gradio as gr
+
+from gan import laboratory
+from gan.laboratory import NAMES, OBJECTIVE_NAMES, Laboratory, Settings
+from ui import messages, theme
+from ui.gan import exports
+from ui.gan.frames import encode
+
+STATE_SECONDS = 3600
+MOST_SPEED = 50
+DRAWN = "drawn"
+QUICKLY: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
+LABELS = {
+    "line": "One bump", "two bumps": "Two bumps", "three bumps": "Three bumps", "ring": "Ring of eight",
+    "grid": "Grid of 25", "spiral": "Spiral", DRAWN: "Points that I draw",
+}  # fmt: skip
+GONE = "This game is more than an hour old and is gone; press Play for a new one."
+FIRST = {"line": "line", "plane": "ring", "loss": "line"}
+NARROW = 32  # width of a generator that does not find its way out of a few modes
+HELVETICA = {"objective": "minimax", "lr": 1e-3, "lr_d": 2e-2, "k": 1, "optimizer": "adam"}
+
+
+def whole(value: Any, name: str) -> int:
+    """A whole number from a field. Raises ValueError that names the field."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not float(value).is_integer():
+        raise ValueError(f"{name} has to be a whole number.")
+    return int(value)
+
+
+def read_settings(objective: str, k: Any, lr: Any, lr_d: Any, optimizer: str, seed: Any, dimensions: int) -> Settings:
+    """The fields of a view as Settings. Raises ValueError with one sentence."""
+    usual = laboratory.ON_LINE if dimensions == 1 else laboratory.IN_PLANE
+    made = Settings(objective, whole(k, "k"), usual.batch, lr, lr_d, optimizer, whole(seed, "The seed"))
+    made.check()
+    return made
+
+
+class GameView:
+    """One game: kind is "line", "plane" or "loss", the last one a game on the line beside the two losses.
+
+    Its components are attributes. While a game runs, its script (`static/gan/play.js`) asks `frame` for one picture
+    after the other, beside the page's events: an event would take the browser twenty times as long as drawing the
+    picture does.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.dimensions = kind, 2 if kind == "plane" else 1
+        usual = laboratory.ON_LINE if self.dimensions == 1 else laboratory.IN_PLANE
+        if kind == "loss":
+            usual = Settings(**{**vars(usual), "objective": "minimax", "lr_d": 2e-2})
+        self.lab = gr.State(None, time_to_live=STATE_SECONDS)
+        self.running: WeakValueDictionary[str, Laboratory] = WeakValueDictionary()  # by the key that their visitor has
+        name = f"gan-{kind}"
+        with gr.Row(elem_classes="actions game-buttons"):
+            self.play = gr.Button("▶ Play", variant="primary", size="sm", min_width=90, elem_id=f"{name}-play")
+            self.pause = gr.Button("❚❚ Pause", size="sm", min_width=90, elem_id=f"{name}-pause")
+            self.one = gr.Button("One iteration", size="sm", min_width=110, elem_id=f"{name}-one")
+            self.step_d = gr.Button("One step of D", size="sm", min_width=110, elem_id=f"{name}-d")
+            self.step_g = gr.Button("One step of G", size="sm", min_width=110, elem_id=f"{name}-g")
+            self.restart = gr.Button("Start again", size="sm", min_width=100, elem_id=f"{name}-restart")
+            if kind == "plane":
+                self.collapse = gr.Button("Lose the modes", size="sm", min_width=120, elem_id=f"{name}-collapse")
+        with gr.Row(elem_classes="game-settings"):
+            choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([DRAWN] if kind == "plane" else [])]
+            self.data = gr.Dropdown(choices, value=FIRST[kind], label="Data", min_width=150, elem_id=f"{name}-data")
+            self.objective = gr.Dropdown(
+                OBJECTIVE_NAMES, value=usual.objective, label="Objective", min_width=150, elem_id=f"{name}-objective"
+            )
+            self.k = gr.Slider(
+                1,
+                10,
+                usual.k,
+                step=1,
+                label="k, steps of D for each of G",
+                min_width=170,
+                elem_id=f"{name}-k",
+                buttons=[],
+            )
+            self.speed = gr.Slider(
+                1,
+                MOST_SPEED,
+                5,
+                step=1,
+                label="Iterations a picture",
+                min_width=170,
+                elem_id=f"{name}-speed",
+                buttons=[],
+            )
+        with gr.Accordion("Learning rates and more", open=False), gr.Row(elem_classes="game-settings"):
+            self.lr = gr.Number(usual.lr, label="Learning rate of G", min_width=140, elem_id=f"{name}-lr")
+            self.lr_d = gr.Number(usual.lr_d, label="Learning rate of D", min_width=140, elem_id=f"{name}-lr-d")
+            self.optimizer = gr.Radio(
+                [("Adam", "adam"), ("SGD, momentum 0.5", "sgd")], value="adam", label="Learning rule", min_width=230,
+                elem_id=f"{name}-rule",
+            )  # fmt: skip
+            self.seed = gr.Number(
+                usual.seed, label="Seed, for the next start", precision=0, min_width=140, elem_id=f"{name}-seed"
+            )
+        self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
+        self.note = gr.HTML(elem_id=f"{name}-note")
+        if kind == "loss":
+            self.losses = theme.drawn("gan/losses.js", "losses", f"{name}-losses", "card")
+
+        def frame(asked):  # a function and no method, for Gradio marks it
+            return self.frame(asked)
+
+        scripts = ("gan/game.js", "gan/play.js")
+        self.game = theme.drawn(scripts, "game", f"{name}-game", "card", server_functions=[frame])
+        with gr.Row(elem_classes="actions"):
+            self.save = gr.Button(
+                "Save the numbers (CSV) and a page (HTML)", size="sm", min_width=260, elem_id=f"{name}-save"
+            )
+            self.files = gr.File(
+                label="Files", file_count="multiple", interactive=False, visible=False, elem_id=f"{name}-files"
+            )
+
+    # -- wiring ------------------------------------------------------------------------------------------------------
+
+    @property
+    def fields(self) -> list:
+        """The components that are Settings, in the order of `read_settings`."""
+        return [self.objective, self.k, self.lr, self.lr_d, self.optimizer, self.seed]
+
+    @property
+    def shown(self) -> list:
+        """The components that a picture fills."""
+        return [
+            self.lab,
+            self.game,
+            self.formula,
+            self.note,
+            *([self.losses] if self.kind == "loss" else []),
+        ]
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below."""
+        inputs = [self.lab, self.data, *self.fields]
+        name = f"gan_{self.kind}"
+        self.play.click(self.start, inputs, self.shown, api_name=f"{name}_play", **QUICKLY)
+        self.pause.click(self.stop, self.lab, None, api_name=f"{name}_pause", **QUICKLY)
+        for button, act in ((self.one, "advance"), (self.step_d, "step_d"), (self.step_g, "step_g")):
+            handler = self.stepper(act)
+            button.click(handler, inputs, self.shown, api_name=f"{name}_{act}", **QUICKLY)
+        self.restart.click(self.begin, inputs, self.shown, api_name=f"{name}_restart", **QUICKLY)
+        self.data.input(self.begin, inputs, self.shown, api_name=f"{name}_data", **QUICKLY)
+        live = [self.objective, self.k, self.lr, self.lr_d, self.optimizer]
+        gr.on([one.input for one in live], self.change, inputs, self.shown, trigger_mode="always_last",
+              api_name=f"{name}_change", **QUICKLY)  # fmt: skip
+        self.game.back(self.back, self.lab, self.shown, trigger_mode="always_last", api_name=f"{name}_back", **QUICKLY)
+        self.game.drawn(self.draw, inputs, self.shown, trigger_mode="always_last", api_name=f"{name}_drawn", **QUICKLY)
+        self.save.click(
+            self.write, self.lab, [self.files, self.note], api_name=f"{name}_save", api_visibility="private"
+        )
+        if self.kind == "plane":
+            chosen = [self.objective, self.k, self.lr, self.lr_d, self.optimizer]
+            self.collapse.click(
+                self.lose_modes, inputs, [*self.shown, self.data, *chosen], api_name=f"{name}_collapse", **QUICKLY
+            )
+
+    # -- handlers ----------------------------------------------------------------------------------------------------
+
+    def picture(self, lab: Laboratory) -> dict[str, Any]:
+        """The present moment of a game, as its script draws it."""
+        shown = {**encode(lab.picture()), "drawing": lab.name == DRAWN}
+        return {**shown, "losses": encode({**lab.losses(), "rows": []})} if self.kind == "loss" else shown
+
+    def draw_picture(self, lab: Laboratory, playing: bool | None = False) -> dict:
+        """The present moment of a game on all components. playing: whether it runs from now on; None: as before."""
+        picture = self.picture(lab)
+        losses = {self.losses: picture.pop("losses")} if self.kind == "loss" else {}
+        if playing:
+            lab.paused.clear()
+            picture["key"] = secrets.token_urlsafe(16)
+            self.running[picture["key"]] = lab
+        elif playing is False:
+            lab.paused.set()
+        formula = f'<p class="hint">D minimises {picture["formulas"][0]}<br>G minimises {picture["formulas"][1]}</p>'
+        game = {**picture, "playing": playing}
+        return {self.lab: lab, self.game: game, self.formula: formula, self.note: "", **losses}
+
+    def alert(self, error: Exception) -> dict:
+        """A sentence; what is drawn stays."""
+        return {self.note: messages.alert(messages.sentence(error))}
+
+    def ready(self, lab: Laboratory | None, data: str, *fields: Any) -> Laboratory:
+        """The visitor's game with the present settings; a new one where there is none yet."""
+        settings = read_settings(*fields, dimensions=self.dimensions)
+        if lab is None:
+            return Laboratory(data, settings) if data != DRAWN else self.unpainted(settings)
+        lab.change(**{k: v for k, v in vars(settings).items() if k not in ("seed", "batch", "width")})
+        return lab
+
+    def unpainted(self, settings: Settings) -> Laboratory:
+        """The plane before the first point is drawn: one point in its middle."""
+        return Laboratory(DRAWN, settings, [(0.0, 0.0)])
+
+    def open(self, lab, data, *fields):
+        """The view comes into sight: the game as it was left, or a new one."""
+        try:
+            return self.draw_picture(self.ready(lab, data, *fields))
+        except Exception as error:
+            return self.alert(error)
+
+    def begin(self, lab, data, *fields):
+        """A new game; it runs if the one before did."""
+        try:
+            running = lab is not None and not lab.paused.is_set()
+            if running:
+                lab.paused.set()
+            return self.draw_picture(self.ready(None, data, *fields), playing=running)
+        except Exception as error:
+            return self.alert(error)
+
+    def start(self, lab, data, *fields):
+        """Play."""
+        try:
+            return self.draw_picture(self.ready(lab, data, *fields), playing=True)
+        except Exception as error:
+            return self.alert(error)
+
+    def stop(self, lab):
+        """Pause: a picture that is being made ends at its next iteration, and none follows."""
+        if lab is not None:
+            lab.paused.set()
+
+    def frame(self, asked: Any) -> dict[str, Any]:
+        """The next picture of a running game.
+
+        Args:
+            asked: `key` of the game, from `start`, and `speed`, iterations until the picture.
+
+        Returns the picture, or `sentence` where there is none, or `over` once the game was paused.
+        """
+        try:
+            lab = self.running.get(str(asked.get("key"))) if isinstance(asked, dict) else None
+            if lab is None:
+                raise ValueError(GONE)
+            speed = min(max(whole(asked.get("speed"), "The number of iterations"), 1), MOST_SPEED)
+            if not lab.paused.is_set():
+                lab.advance(speed, lab.paused)
+            return {"over": True} if lab.paused.is_set() else self.picture(lab)
+        except Exception as error:
+            return {"sentence": messages.sentence(error)}
+
+    def stepper(self, act: str):
+        """A handler for one step of that name; the game pauses."""
+
+        def step(lab, data, *fields):
+            try:
+                lab = self.ready(lab, data, *fields)
+                lab.paused.set()
+                getattr(lab, act)()
+                return self.draw_picture(lab)
+            except Exception as error:
+                return self.alert(error)
+
+        return step
+
+    def change(self, lab, data, *fields):
+        """A setting was changed; a running game goes on with it."""
+        try:
+            return self.draw_picture(self.ready(lab, data, *fields), playing=None)
+        except Exception as error:
+            return self.alert(error)
+
+    def back(self, lab, event: gr.EventData):
+        """An earlier moment, from the slider; the game pauses."""
+        if lab is None:
+            return gr.skip()
+        try:
+            lab.paused.set()
+            lab.back(whole(event.moment, "The moment"))
+            return self.draw_picture(lab)
+        except Exception as error:
+            return self.alert(error)
+
+    def draw(self, _lab, _data, objective, k, lr, lr_d, optimizer, seed, event: gr.EventData):
+        """Points were drawn: a new game on them."""
+        try:
+            settings = read_settings(objective, k, lr, lr_d, optimizer, seed, self.dimensions)
+            return self.draw_picture(Laboratory(DRAWN, settings, list(event.points)))
+        except Exception as error:
+            return self.alert(error)
+
+    def lose_modes(self, lab, data, objective, k, lr, lr_d, optimizer, seed):
+        """The Helvetica scenario: a strong discriminator against the saturating loss, on the ring."""
+        given = [HELVETICA[name] for name in ("objective", "k", "lr", "lr_d", "optimizer")]
+        try:
+            settings = replace(read_settings(*given, seed, self.dimensions), width=NARROW)
+            made = self.draw_picture(Laboratory("ring", settings), playing=True)
+        except Exception as error:
+            return self.alert(error)
+        chosen = dict(zip([self.objective, self.k, self.lr, self.lr_d, self.optimizer], given))
+        return {**made, **chosen, self.data: "ring"}
+
+    def write(self, lab):
+        """Files to take home."""
+        if lab is None:
+            return {self.note: messages.alert("There is no game to save yet; press Play first.")}
+        try:
+            files = exports.write(lab, Path(tempfile.mkdtemp(prefix="atelier-gan-")))
+            return {self.files: gr.update(value=[str(file) for file in files], visible=True), self.note: ""}
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}

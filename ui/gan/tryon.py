@@ -1,0 +1,84 @@
+"""From the paper to try-on: the discriminators of VITON-HD on a result, their patches as a heat map."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from ui import messages
+from ui.gan.game import QUICKLY
+from ui.services import Services
+from vton import patches, record
+
+SIZE = (256, 192)
+NONE = (
+    "No run on this machine has a discriminator: the shipped weights are generators alone. "
+    "Train an ALIAS generator in the "
+    "Train tab, and its checkpoints bring one."
+)
+
+
+class TryOnView:
+    """The view's components as attributes; built inside the current gr.Tab."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        gr.Markdown(
+            "VITON-HD’s generators are trained by the same game. Its discriminator does not "
+            "judge the whole picture but "
+            "overlapping patches, at two sizes (PatchGAN): here is what it says of each.",
+            elem_classes="section",
+        )
+        with gr.Row(elem_classes="game-settings"):
+            self.run = gr.Dropdown(
+                [], label="Discriminator of the run", allow_custom_value=True, min_width=220, elem_id="gan-tryon-run"
+            )
+            self.saved = gr.File(
+                label="A try-on saved as zip; none: the bundled pair", file_types=[".zip"], height=110, min_width=220,
+                elem_id="gan-tryon-saved",
+            )  # fmt: skip
+            self.judge = gr.Button("Ask the discriminator", variant="primary", min_width=170, elem_id="gan-tryon-judge")
+        self.note = gr.HTML(elem_id="gan-tryon-note")
+        self.pictures = gr.Gallery(
+            label="The result, and where it is doubted", columns=3, height="auto", object_fit="contain", format="png",
+            interactive=False, elem_id="gan-tryon-pictures", buttons=["download", "fullscreen"],
+        )  # fmt: skip
+
+    def wire(self, opened: gr.Tab) -> None:
+        """Connect the events."""
+        opened.select(self.open, self.run, [self.run, self.note], api_name="gan_open_tryon", **QUICKLY)
+        self.judge.click(
+            self.ask, [self.run, self.saved], [self.pictures, self.note], api_name="gan_tryon_judge",
+            api_visibility="private", concurrency_id="try-on",
+        )  # fmt: skip
+
+    def open(self, run):
+        """The runs that have a discriminator."""
+        names = patches.runs_with_critics(self.services.runs)
+        chosen = run if run in names else next(iter(names), None)
+        return {self.run: gr.update(choices=names, value=chosen), self.note: "" if names else messages.status(NONE)}
+
+    def ask(self, run, saved):
+        """The result and its patches, fine and coarse."""
+        try:
+            if run not in patches.runs_with_critics(self.services.runs):
+                raise ValueError(NONE if not run else "This run is not there any more; choose one of the list.")
+            critic = patches.critic_of(self.services.runs / run)
+            result = record.load(saved) if saved else self.example()
+            shown = [(result.synthesis, "the result")]
+            for name, scores in zip(("fine", "coarse"), patches.patches(critic, result)):
+                text = (
+                    f"{name}: {scores.shape[0]} x {scores.shape[1]} patches, {scores.min():.2f} to "
+                    f"{scores.max():.2f}; red: doubted"
+                )
+                shown.append((patches.overlay(result, scores), text))
+            return {self.pictures: gr.update(value=shown), self.note: ""}
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+
+    def example(self):
+        """A small try-on of the bundled pair."""
+        from ui.tryon.work import example_pairs
+
+        person, garment = example_pairs()[0]
+        *_, result = self.services.stream_tryon(person, garment, size=SIZE)
+        return result
