@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from transformer.data import ParallelData
+from transformer.mixture import Mixture
 from transformer.tokenizer import PAD
 
 DIAGONAL = 4.0  # how fast the preference falls with the distance from the diagonal
@@ -37,14 +38,13 @@ def posterior(table: Tensor, src: Tensor, labels: Tensor) -> Tensor:
     return joint / (joint.sum(-1) + nobody + 1e-9)[..., None]
 
 
-def model_1(data: ParallelData, vocab_size: int, rounds: int = 3, limit: int = 150_000) -> Tensor:
+def model_1(data: ParallelData | Mixture, vocab_size: int, rounds: int = 3, limit: int = 150_000) -> Tensor:
     """p(target piece | source piece) by expectation maximisation, (V, V) fp16; row PAD is for no source word.
 
     limit: number of pairs that are counted, spread evenly over the data.
     """
     step = max(1, -(-len(data.pairs) // limit))
-    part = ParallelData.__new__(ParallelData)
-    part.pairs, part.skipped = data.pairs[::step], 0
+    part = ParallelData(data.pairs[::step])
     table = torch.full((vocab_size, vocab_size), 1.0 / vocab_size)
     for _ in range(rounds):
         counts = torch.full_like(table, 1e-7)
@@ -64,7 +64,8 @@ def loss(guide: Tensor, first: Tensor, last: Tensor) -> Tensor:
     """Cross-entropy of two heads' weights against `guide` (B, T, S), summed over tokens, in nats.
 
     last (B, h, T, S): head 0 of the decoder's last layer is to look at the word that is to be written. first: the last
-    head of its first layer is to look at the word that was written before, which is easier, and says how far it has got.
+    head of its first layer is to look at the word that was written before, which is easier, and says how far it has
+    got.
     """
     ahead = guide * last[:, 0].float().clamp_min(1e-6).log()
     behind = guide[:, :-1] * first[:, -1, 1:].float().clamp_min(1e-6).log()

@@ -7,16 +7,17 @@ import gzip
 import random
 import zlib
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from training.files import write_whole
+from training.files import write_atomic
 from transformer.attention import causal_mask, key_mask
+from transformer.marian import MarianTokenizer
 from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, normalise
 
 SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
@@ -24,8 +25,8 @@ SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
 
 @contextmanager
 def open_table(path: str | Path) -> Iterator[csv.DictReader]:
-    """The rows of a .tsv or .csv file, gzipped or not. TSV is read without quoting, as corpora are written; CSV with the
-    usual quotation marks. Raises `FileNotFoundError`, or `ValueError` with file and line for what is no table.
+    """The rows of a .tsv or .csv file, gzipped or not. TSV is read without quoting, as corpora are written; CSV with
+    the usual quotation marks. Raises `FileNotFoundError`, or `ValueError` with file and line for what is no table.
     """
     path = Path(path)
     if not path.is_file():
@@ -52,27 +53,30 @@ def open_table(path: str | Path) -> Iterator[csv.DictReader]:
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Writes a gzipped table that `read_parallel` reads, whole or not at all: the columns' names, then a line a row."""
     lines = ["\t".join(cells) + "\n" for cells in (columns, *rows)]
-    write_whole(path, gzip.compress("".join(lines).encode()))
+    write_atomic(path, gzip.compress("".join(lines).encode()))
 
 
 def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str, str]]:
     """Normalised (source, target) pairs from two named columns of a table that `open_table` reads.
 
-    source, target: a column's name, or several joined by "+", whose texts are joined by a blank. Rows with an empty side
+    source, target: a column's name, or several joined by "+", whose texts are joined by a blank. Rows with an empty
+        side
     are left out. Raises `FileNotFoundError`, or `ValueError` naming what is wrong with the file.
     """
     path = Path(path)
     pairs = []
     with open_table(path) as rows:
-        names = rows.fieldnames
+        names = list(rows.fieldnames or ())
         sides = [[side] if side in names else side.split("+") for side in (source, target)]
         for column in sides[0] + sides[1]:
             if column not in names:
-                raise ValueError(f"{path.name}, line 1: there is no column {column!r}; the columns are {', '.join(names)}.")
+                raise ValueError(
+                    f"{path.name}, line 1: there is no column {column!r}; the columns are {', '.join(names)}."
+                )
         for row in rows:
-            pair = tuple(normalise(" ".join(row[column] or "" for column in side)) for side in sides)
-            if all(pair):
-                pairs.append(pair)
+            first, second = (normalise(" ".join(row[column] or "" for column in side)) for side in sides)
+            if first and second:
+                pairs.append((first, second))
     if not pairs:
         raise ValueError(f"{path.name} holds no pair with text in both {source!r} and {target!r}.")
     return pairs
@@ -97,7 +101,9 @@ class Batch:
     src_mask: Tensor  # (B, 1, 1, S), True = may be looked at: no padding
     tgt_mask: Tensor  # (1, 1, T, T), True = may be looked at: itself and what is before; padding comes last, unseen
     dropout: float | None = None  # P_drop while this batch is learned; None = the model's own
-    guide: Tensor | None = None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
+    guide: Tensor | None = (
+        None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
+    )
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
@@ -127,31 +133,65 @@ def collate(
     return Batch(src, tgt, labels[positions], positions, *masks)
 
 
+def cut(order: Sequence[int], lengths: Sequence[int], tokens: int) -> list[list[int]]:
+    """`order` in pieces of at most `tokens` tokens a side, padding included.
+
+    order: indices of sentence pairs, neighbours in length beside each other.
+    lengths: tokens of the longer side of each, without bos or eos.
+    """
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    longest = 0
+    for index, length in zip(order, lengths):
+        longest_now = max(longest, length + 1)
+        if batch and longest_now * (len(batch) + 1) > tokens:
+            batches.append(batch)
+            batch, longest_now = [], length + 1
+        batch.append(index)
+        longest = longest_now
+    batches.append(batch)
+    return batches
+
+
 class ParallelData:
     """Encoded pairs, dealt out in batches of about equal size whose order is a function of (seed, epoch)."""
 
-    def __init__(
-        self, pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer, max_length: int, prefix: Sequence[int] = ()
-    ) -> None:
-        """pairs: normalised text; max_length: longest side in tokens with eos; prefix: ids before each source.
-
-        Longer pairs are left out; `skipped` counts them. Raises `ValueError` if nothing is left.
+    def __init__(self, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], max_length: int | None = None) -> None:
         """
+        pairs: ids of each source, prefix included, and of its target.
+        max_length: longest side in tokens with eos; longer pairs are left out, and `skipped` counts them.
+        Raises `ValueError` if nothing is left.
+        """
+        self.pairs: list[tuple[Sequence[int], Sequence[int]]] = []
+        self.skipped = 0
+        for source, target in pairs:
+            if max_length is None or max(len(source), len(target)) < max_length:
+                self.pairs.append((source, target))
+            else:
+                self.skipped += 1
+        if not self.pairs and self.skipped:
+            raise ValueError(f"Every pair is longer than {max_length} tokens.")
+
+    @classmethod
+    def encode(
+        cls,
+        texts: Iterable[tuple[str, str]],
+        tokenizer: Tokenizer | MarianTokenizer,
+        max_length: int,
+        prefix: Sequence[int] = (),
+    ) -> ParallelData:
+        """Pairs of normalised text as ids; max_length: as above; prefix: ids before each source."""
         # Arrays, not lists: a million pairs of lists would take gigabytes.
         ids = (
             (array("i", [*prefix, *tokenizer.encode(source)]), array("i", tokenizer.encode(target)))
-            for source, target in pairs
+            for source, target in texts
         )
-        self.pairs = [pair for pair in ids if max(len(pair[0]), len(pair[1])) < max_length]
-        self.skipped = len(pairs) - len(self.pairs)
-        if not self.pairs:
-            raise ValueError(f"Every pair is longer than {max_length} tokens.")
+        return cls(ids, max_length)
 
     @classmethod
     def join(cls, parts: Sequence[ParallelData]) -> ParallelData:
         """The pairs of several sets as one, for a model that translates in several directions."""
-        whole = cls.__new__(cls)
-        whole.pairs = [pair for part in parts for pair in part.pairs]
+        whole = cls(pair for part in parts for pair in part.pairs)
         whole.skipped = sum(part.skipped for part in parts)
         return whole
 
@@ -165,15 +205,7 @@ class ParallelData:
         order = list(range(len(self.pairs)))
         generator.shuffle(order)
         order.sort(key=lambda i: (len(self.pairs[i][1]), len(self.pairs[i][0])))  # stable: ties stay shuffled
-        batches, batch, longest = [], [], 0
-        for index in order:
-            longest_now = max(longest, len(self.pairs[index][0]) + 1, len(self.pairs[index][1]) + 1)
-            if batch and longest_now * (len(batch) + 1) > tokens:
-                batches.append(batch)
-                batch, longest_now = [], max(len(self.pairs[index][0]), len(self.pairs[index][1])) + 1
-            batch.append(index)
-            longest = longest_now
-        batches.append(batch)
+        batches = cut(order, [max(map(len, self.pairs[i])) for i in order], tokens)
         generator.shuffle(batches)
         return batches
 

@@ -3,10 +3,11 @@
     python -m transformer.distil --model TEACHER --data train.tsv.gz --source en --target de --out DIR/train.tsv.gz
 
 A larger model, or the same one, translates every source of a table, with its beam. The table written holds the true
-pairs, then those whose target the teacher wrote, without the ones that are the truth word for word; `origin` says which is
-which. A smaller model that learns both hears the truth, and a version of it that is more regular. With `--closest` the
-teacher's n best are compared with the truth and the one of the highest sentence BLEU is taken (section 3.3, sequence-level
-interpolation): a model that learns from its own becomes likelier to find, with a beam, what is near the truth.
+pairs, then those whose target the teacher wrote, without the ones that are the truth word for word; `origin` says which
+is which. A smaller model that learns both hears the truth, and a version of it that is more regular. With `--closest`
+the teacher's n best are compared with the truth and the one of the highest sentence BLEU is taken (section 3.3,
+sequence-level interpolation): a model that learns from its own becomes likelier to find, with a beam, what is near the
+truth.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 from training.command import one_sentence
 from transformer.data import read_parallel, write_table
@@ -26,12 +27,18 @@ CHUNK = 1000  # sentences between two lines of progress
 
 
 def taught(
-    teacher: Translator, pairs: list[tuple[str, str]], source: str, target: str, beam: int = 5, alpha: float = 0.6,
+    teacher: Translator,
+    pairs: list[tuple[str, str]],
+    source: str,
+    target: str,
+    beam: int = 5,
+    alpha: float = 0.6,
     closest: bool = False,
 ) -> Iterator[list[str]]:
     """The teacher's translations of the sources of normalised pairs, CHUNK at a time and in order.
 
-    closest: of its `beam` best the one nearest to the pair's target by sentence BLEU, the likelier one of two equal ones.
+    closest: of its `beam` best the one nearest to the pair's target by sentence BLEU, the likelier one of two equal
+        ones.
     """
     from sacrebleu.metrics import BLEU
 
@@ -43,13 +50,16 @@ def taught(
         )
         yield [
             max((h.text for h in sentence.hypotheses), key=lambda text: bleu.sentence_score(text, [truth]).score)
-            if closest else sentence.hypotheses[0].text
+            if closest
+            else sentence.hypotheses[0].text
             for sentence, (_, truth) in zip(found, chunk)
         ]
 
 
 def distilled(pairs: list[tuple[str, str]], translations: list[str]) -> list[tuple[str, str, str]]:
-    """(source, target, origin) of the true pairs, then of the teacher's that add something: no truth twice, nothing empty."""
+    """(source, target, origin) of the true pairs, then of the teacher's that add something: no truth twice, nothing
+    empty.
+    """
     true, seen = [(*pair, "true") for pair in pairs], set(pairs)
     new = dict.fromkeys((source, text) for (source, _), text in zip(pairs, translations, strict=True) if text)
     return true + [(*pair, "teacher") for pair in new if pair not in seen]
@@ -59,7 +69,8 @@ def distilled(pairs: list[tuple[str, str]], translations: list[str]) -> list[tup
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object with the counts."""
     options = argparse.ArgumentParser(
-        prog="python -m transformer.distil", description="Write a table with a teacher's translations beside the true ones.",
+        prog="python -m transformer.distil",
+        description="Write a table with a teacher's translations beside the true ones.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     options.add_argument("--model", required=True, help="the teacher: name of a shipped model, or a folder")

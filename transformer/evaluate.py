@@ -3,6 +3,9 @@
     python -m transformer.evaluate --model multi30k-en-de --data test.tsv.gz
     python -m transformer.evaluate --model everyday multi30k-en-de --data test.tsv.gz --show 50
 
+With `--groups N` up to N pairs of each source and direction are scored by source, direction and length
+(`transformer.groups`).
+
 Several models are scored on the same sentences, each in every direction that it has and the table has columns for.
 
 Two BLEU figures that must not be mixed up: `bleu` is sacreBLEU on cased, untokenised text with its signature;
@@ -20,11 +23,13 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from training.command import one_sentence
 from transformer.data import ParallelData, collate, read_parallel
+from transformer.groups import by_group, translate_sources
 from transformer.loss import projected_cross_entropy
 from transformer.tokenizer import language_token
 from transformer.translate import DEFAULT_MODEL
@@ -109,18 +114,21 @@ def losses(
 
     (0.0, 0) for a pair that is longer than the model reads, or has an empty side. tokens: of a batch, each side.
     """
-    model, tokenizer = translator.model.eval(), translator.tokenizer
+    model, tokenizer = translator.model, translator.tokenizer
     own = model.config
     prefix = [tokenizer.id(language_token(target))] if translator.language_tokens else []
 
     def fits(pair: tuple[str, str]) -> bool:
-        return all(pair) and max(len(prefix) + len(tokenizer.encode(pair[0])), len(tokenizer.encode(pair[1]))) < own.max_length
+        return (
+            all(pair)
+            and max(len(prefix) + len(tokenizer.encode(pair[0])), len(tokenizer.encode(pair[1]))) < own.max_length
+        )
 
     numbers = [number for number, pair in enumerate(pairs) if fits(pair)]
     found = [(0.0, 0)] * len(pairs)
     if not numbers:
         return found
-    data = ParallelData([pairs[number] for number in numbers], tokenizer, own.max_length, prefix)
+    data = ParallelData.encode([pairs[number] for number in numbers], tokenizer, own.max_length, prefix)
     for indices in data.batches(tokens, 0, 0):
         chosen = [data.pairs[i] for i in indices]
         batch = collate(chosen, own.neighbourhood, own.pad, own.bos, own.eos).to(translator.device)
@@ -137,7 +145,9 @@ def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str
     """exp of the mean negative log-probability of the references' word pieces, eos included (Table 3's measure)."""
     sums, counts = zip(*losses(translator, pairs, target, tokens))
     if not sum(counts):
-        raise ValueError(f"Every pair is longer than the {translator.model.config.max_length} word pieces that the model reads.")
+        raise ValueError(
+            f"Every pair is longer than the {translator.model.config.max_length} word pieces that the model reads."
+        )
     return math.exp(sum(sums) / sum(counts))
 
 
@@ -155,8 +165,13 @@ def evaluate(
     copied = text_scores([s for s, _ in pairs], [reference for _, reference in pairs], target)
     seen = Counter(kind for pair, output in zip(pairs, outputs) for kind in remarks(pair[0], output, pair[1]))
     return Scores(
-        sentences=len(pairs), perplexity=ppl, seconds_per_sentence=seconds, copy_bleu=copied["bleu"],
-        copy_chrf=copied["chrf"], remarks=dict(seen.most_common()), **scores,
+        sentences=len(pairs),
+        perplexity=ppl,
+        seconds_per_sentence=seconds,
+        copy_bleu=copied["bleu"],
+        copy_chrf=copied["chrf"],
+        remarks=dict(seen.most_common()),
+        **scores,
     ), outputs
 
 
@@ -188,8 +203,14 @@ def show(pairs: list[tuple[str, str]], outputs: list[str], count: int, seed: int
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
+    argv = sys.argv[1:] if argv is None else argv
+    if "--task parse" in " ".join(argv) or "--task=parse" in argv:  # trees, not translations
+        from transformer.parsing import evaluate as parsing
+
+        return parsing.main(argv)
     options = argparse.ArgumentParser(
-        prog="python -m transformer.evaluate", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        prog="python -m transformer.evaluate",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a model on parallel text: one column a language, named in the first line.",
     )
     options.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
@@ -199,6 +220,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--beam", type=int, default=4)
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty")
     options.add_argument("--limit", type=int, default=0, help="only the first so many pairs; 0 = all")
+    options.add_argument("--groups", type=int, default=0, metavar="N", help="score N pairs of each source, by groups")
     options.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
     options.add_argument("--show", type=int, default=0, help="print so many random translations, too")
     options.add_argument("--seed", type=int, default=1, help="of the random choices")
@@ -208,6 +230,12 @@ def main(argv: list[str] | None = None) -> int:
     translators = [Translator.from_pretrained(name, given.device) for name in given.model]
     for path in given.data:
         for translator in translators:
+            if given.groups:
+                for figures in by_group(
+                    translate_sources(translator, Path(path), given.groups, beam=given.beam, alpha=given.alpha)
+                ):
+                    print(json.dumps({"model": translator.name, **figures}), flush=True)
+                continue
             for source, target in directions(translator, path, given.source, given.target):
                 pairs = read_parallel(path, source, target)
                 if given.shuffle:

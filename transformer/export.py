@@ -1,4 +1,6 @@
-"""`python -m transformer.export RUN OUT`: one checkpoint of a training run, or the mean of the last ones, as a model folder."""
+"""`python -m transformer.export RUN OUT`: one checkpoint of a training run, or the mean of the last ones, as a model
+folder.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
     Raises `ValueError` with one sentence for another network's run, and for a checkpoint that is not there.
     """
     saved, folder = Run(run).recipe(), Run(run).model
-    if saved.get("task") != "TranslationTask":
+    if saved.get("task") not in ("TranslationTask", "ParseTask"):
         raise ValueError(f"'{run.name}' holds a run of {saved.get('task')}, which is no Transformer.")
     if not (folder / "tokenizer.model").is_file():
-        raise ValueError(f"'{run.name}' holds no tokenizer beside its checkpoints; resume the run once to have it written.")
+        raise ValueError(
+            f"'{run.name}' holds no tokenizer beside its checkpoints; resume the run once to have it written."
+        )
     chosen = find_checkpoint(run / "checkpoints", step)
     state = module_state(chosen) if average == 1 else average_checkpoints(run, average, last=step_of(chosen))
     save_model(out, load_config(folder), state)

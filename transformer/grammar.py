@@ -7,30 +7,56 @@ than one word after the other.
 from __future__ import annotations
 
 import random
+from collections.abc import Set
 
 NAME = "grammar"  # what stands for this text in the place of a file
 PEOPLE = [  # English, German, gender
-    ("dog", "Hund", "m"), ("cat", "Katze", "f"), ("child", "Kind", "n"), ("woman", "Frau", "f"), ("man", "Mann", "m"),
-    ("horse", "Pferd", "n"), ("bird", "Vogel", "m"), ("teacher", "Lehrerin", "f"), ("girl", "Mädchen", "n"),
-]  # fmt: skip
+    ("dog", "Hund", "m"),
+    ("cat", "Katze", "f"),
+    ("child", "Kind", "n"),
+    ("woman", "Frau", "f"),
+    ("man", "Mann", "m"),
+    ("horse", "Pferd", "n"),
+    ("bird", "Vogel", "m"),
+    ("teacher", "Lehrerin", "f"),
+    ("girl", "Mädchen", "n"),
+]
 THINGS = [
-    ("apple", "Apfel", "m"), ("book", "Buch", "n"), ("lamp", "Lampe", "f"), ("chair", "Stuhl", "m"),
-    ("flower", "Blume", "f"), ("house", "Haus", "n"), ("table", "Tisch", "m"), ("cup", "Tasse", "f"),
+    ("apple", "Apfel", "m"),
+    ("book", "Buch", "n"),
+    ("lamp", "Lampe", "f"),
+    ("chair", "Stuhl", "m"),
+    ("flower", "Blume", "f"),
+    ("house", "Haus", "n"),
+    ("table", "Tisch", "m"),
+    ("cup", "Tasse", "f"),
     ("picture", "Bild", "n"),
-]  # fmt: skip
+]
 ADJECTIVES = [
-    ("small", "klein"), ("old", "alt"), ("red", "rot"), ("blue", "blau"), ("young", "jung"), ("new", "neu"),
+    ("small", "klein"),
+    ("old", "alt"),
+    ("red", "rot"),
+    ("blue", "blau"),
+    ("young", "jung"),
+    ("new", "neu"),
     ("beautiful", "schön"),
-]  # fmt: skip
+]
 VERBS = [  # present and base form of English; present, infinitive and participle of German
-    ("sees", "see", "seen", "sieht", "sehen", "gesehen"), ("finds", "find", "found", "findet", "finden", "gefunden"),
-    ("paints", "paint", "painted", "malt", "malen", "gemalt"), ("carries", "carry", "carried", "trägt", "tragen", "getragen"),
-    ("looks for", "look for", "looked for", "sucht", "suchen", "gesucht"), ("brings", "bring", "brought", "bringt", "bringen", "gebracht"),
-]  # fmt: skip
+    ("sees", "see", "seen", "sieht", "sehen", "gesehen"),
+    ("finds", "find", "found", "findet", "finden", "gefunden"),
+    ("paints", "paint", "painted", "malt", "malen", "gemalt"),
+    ("carries", "carry", "carried", "trägt", "tragen", "getragen"),
+    ("looks for", "look for", "looked for", "sucht", "suchen", "gesucht"),
+    ("brings", "bring", "brought", "bringt", "bringen", "gebracht"),
+]
 PLACES = [
-    ("in the garden", "im Garten"), ("at the window", "am Fenster"), ("on the bridge", "auf der Brücke"),
-    ("in the morning", "am Morgen"), ("today", "heute"), ("behind the house", "hinter dem Haus"),
-]  # fmt: skip
+    ("in the garden", "im Garten"),
+    ("at the window", "am Fenster"),
+    ("on the bridge", "auf der Brücke"),
+    ("in the morning", "am Morgen"),
+    ("today", "heute"),
+    ("behind the house", "hinter dem Haus"),
+]
 MODALS = [("can", "kann"), ("must", "muss"), ("wants to", "will")]
 ARTICLES = {  # (definite, case) -> article and adjective ending by gender
     (True, "nominative"): {"m": ("der", "e"), "f": ("die", "e"), "n": ("das", "e")},
@@ -72,12 +98,14 @@ def sentence(draw: random.Random) -> tuple[str, str]:
     else:  # in a clause the verb itself goes to the end
         says, sagt = noun_phrase(draw, PEOPLE, "nominative")
         pair = f"{says} says that {who} {sees} {what}", f"{sagt} sagt, dass {wer} {was} {sieht}"
-    return tuple(text[0].upper() + text[1:] + "." for text in pair)
+    english, german = (text[0].upper() + text[1:] + "." for text in pair)
+    return english, german
 
 
-def pairs(count: int, seed: int, without: set[tuple[str, str]] = frozenset()) -> list[tuple[str, str]]:
+def pairs(count: int, seed: int, without: Set[tuple[str, str]] = frozenset()) -> list[tuple[str, str]]:
     """`count` different (English, German) pairs, none of them in `without`; a function of its arguments alone."""
-    draw, found = random.Random(seed), {}
+    draw = random.Random(seed)
+    found: dict[tuple[str, str], None] = {}  # in their order
     while len(found) < count:
         pair = sentence(draw)
         if pair not in without:

@@ -8,16 +8,6 @@ from torch import Tensor
 CHUNK_ELEMENTS = 1 << 20  # logits of one chunk: 4 MB in fp32, which stays in a CPU's cache
 
 
-def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-    """Cross-entropy against (1 - e) * one_hot(target) + e / V, per token (section 5.4).
-
-    logits (N, V), targets (N,) ids, smoothing e in [0, 1). Returns (N,) in nats.
-    """
-    log_probs = logits.float().log_softmax(-1)
-    own = log_probs.gather(-1, targets[:, None])[:, 0]
-    return -(1.0 - smoothing) * own - smoothing * log_probs.mean(-1)
-
-
 class _ProjectedLoss(torch.autograd.Function):
     """The logits of a chunk, its loss and its gradient, while the chunk is still in the cache.
 
@@ -33,8 +23,8 @@ class _ProjectedLoss(torch.autograd.Function):
         device = hidden.device.type
         low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         hidden_low, weight_low = hidden.to(low), weight.to(low)
-        grad_hidden = torch.empty_like(hidden) if need else None
-        grad_weight = torch.zeros_like(weight) if need else None
+        grad_hidden = torch.empty_like(hidden if need else hidden[:0])
+        grad_weight = torch.zeros_like(weight if need else weight[:0])
         grad_bias = torch.zeros_like(bias) if need and bias is not None else None
         smoothed = hidden.new_zeros((), dtype=torch.float32)
         plain = hidden.new_zeros((), dtype=torch.float32)
@@ -81,6 +71,6 @@ def projected_cross_entropy(
     """The smoothed loss of hidden @ weight^T + bias, summed over the tokens, and the plain one for perplexity.
 
     hidden (N, d_model), weight (V, d_model), bias (V,) or None, targets (N,). Returns two scalars in nats: the sum of
-    `smoothed_cross_entropy` (differentiable), and the sum of -log p(target) (only to be looked at).
+    the smoothed loss (differentiable), and the sum of -log p(target) (only to be looked at).
     """
     return _ProjectedLoss.apply(hidden, weight, bias, targets, smoothing)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 import torch
 from torch import Tensor
@@ -32,9 +32,15 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
 
     Raises `ValueError` naming the first feature that this Transformer does not have.
     """
-    needed = {"model_type": "marian", "static_position_embeddings": True, "normalize_before": False,
-              "normalize_embedding": False, "add_final_layer_norm": False, "tie_word_embeddings": True,
-              "share_encoder_decoder_embeddings": True}  # fmt: skip
+    needed = {
+        "model_type": "marian",
+        "static_position_embeddings": True,
+        "normalize_before": False,
+        "normalize_embedding": False,
+        "add_final_layer_norm": False,
+        "tie_word_embeddings": True,
+        "share_encoder_decoder_embeddings": True,
+    }
     defaults = {**needed, "static_position_embeddings": False}
     for name, value in needed.items():
         if theirs.get(name, defaults[name]) != value:
@@ -42,7 +48,7 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
     for name in ("attention_heads", "ffn_dim"):
         if theirs[f"encoder_{name}"] != theirs[f"decoder_{name}"]:
             raise ValueError(f"This Marian model's encoder and decoder differ in {name}, which cannot be read.")
-    activation = {"swish": "silu", "silu": "silu", "relu": "relu"}.get(theirs.get("activation_function"))
+    activation = {"swish": "silu", "silu": "silu", "relu": "relu"}.get(str(theirs.get("activation_function")))
     if activation is None:
         raise ValueError(f"This Marian model's activation {theirs.get('activation_function')!r} cannot be read.")
     if not theirs.get("scale_embedding", False):
@@ -70,20 +76,40 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
 
 def config_to_marian(config: TransformerConfig) -> dict:
     """The fields of transformers' `MarianConfig` for a configuration of ours. Raises `ValueError` if there are none."""
-    fixed = dict(positions="sinusoidal-halves", neighbourhood=0, attention_bias=True, output_bias=True, d_k=0, d_v=0)
+    fixed = {
+        "positions": "sinusoidal-halves",
+        "neighbourhood": 0,
+        "attention_bias": True,
+        "output_bias": True,
+        "d_k": 0,
+        "d_v": 0,
+    }
     for name, value in fixed.items():
         if getattr(config, name) != value:
             raise ValueError(f"Marian models have {name} = {value}, but this one has {getattr(config, name)}.")
-    return dict(
-        vocab_size=config.vocab_size, d_model=config.d_model, max_position_embeddings=config.max_length,
-        encoder_layers=config.encoder_layers, decoder_layers=config.decoder_layers,
-        encoder_attention_heads=config.heads, decoder_attention_heads=config.heads,
-        encoder_ffn_dim=config.d_ff, decoder_ffn_dim=config.d_ff, dropout=config.dropout,
-        attention_dropout=config.attention_dropout, activation_function=config.activation, scale_embedding=True,
-        static_position_embeddings=True, tie_word_embeddings=True, share_encoder_decoder_embeddings=True,
-        pad_token_id=config.pad, eos_token_id=config.eos, bos_token_id=config.bos,
-        decoder_start_token_id=config.bos, forced_eos_token_id=None,
-    )  # fmt: skip
+    return {
+        "vocab_size": config.vocab_size,
+        "d_model": config.d_model,
+        "max_position_embeddings": config.max_length,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "encoder_attention_heads": config.heads,
+        "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "activation_function": config.activation,
+        "scale_embedding": True,
+        "static_position_embeddings": True,
+        "tie_word_embeddings": True,
+        "share_encoder_decoder_embeddings": True,
+        "pad_token_id": config.pad,
+        "eos_token_id": config.eos,
+        "bos_token_id": config.bos,
+        "decoder_start_token_id": config.bos,
+        "forced_eos_token_id": None,
+    }
 
 
 def _names(config: TransformerConfig) -> Iterable[tuple[str, tuple[str, ...]]]:
@@ -188,8 +214,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             return load_file(file)
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # the readers raise their own many kinds; each means the same here
-        kind = type(error).__name__
-        raise ValueError(f"{file.name} in {folder.name} is damaged or not a file of weights ({kind}).") from None
+        raise ValueError(f"{file.name} in {folder.name} is damaged or not a file of weights.") from error
 
 
 def is_marian(folder: Path) -> bool:
@@ -254,6 +279,7 @@ def download(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the client's errors depend on its version; all mean that there is no model to read
         raise ValueError(
-            f"{name} could not be fetched ({type(error).__name__}): check the name and the connection, "
-            "or give a local folder with its files."
-        ) from None
+            f"{name} is not on this machine and could not be fetched; check the name and the "
+            f"connection, or give a folder "
+            "with its files."
+        ) from error

@@ -3,8 +3,9 @@ fine-tuning of zero-shot models").
 
     python -m transformer.mix BEFORE=1 AFTER=1 --out OUT
 
-Fine-tuned weights fit their text better and other text at times worse; on the straight line back to where they came from
-lie models that do well on both. Models that learned apart from the first update on cannot be mixed: nothing of it works.
+Fine-tuned weights fit their text better and other text at times worse; on the straight line back to where they came
+from lie models that do well on both. Models that learned apart from the first update on cannot be mixed: nothing of it
+works.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from training import assets
 from training.command import one_sentence
@@ -29,7 +31,9 @@ def mixed(parts: list[tuple[str, float]]) -> tuple[dict, dict[str, torch.Tensor]
     """
     if any(not weight > 0 for _, weight in parts):
         raise ValueError("The weight of each model has to be above 0.")
-    total, config, sums, first = sum(weight for _, weight in parts), {}, {}, Path()
+    total, first = sum(weight for _, weight in parts), Path()
+    config: dict = {}
+    sums: dict[str, Tensor] = {}
     for name, weight in parts:
         folder = Path(name) if Path(name).is_dir() else assets.model_dir(name)
         header, state = load_model(folder)
@@ -45,8 +49,12 @@ def mixed(parts: list[tuple[str, float]]) -> tuple[dict, dict[str, torch.Tensor]
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    options = argparse.ArgumentParser(prog="python -m transformer.mix", description="Write the weighted mean of models.")
-    options.add_argument("parts", nargs="+", metavar="MODEL=WEIGHT", help="shipped models or folders with a common ancestor")
+    options = argparse.ArgumentParser(
+        prog="python -m transformer.mix", description="Write the weighted mean of models."
+    )
+    options.add_argument(
+        "parts", nargs="+", metavar="MODEL=WEIGHT", help="shipped models or folders with a common ancestor"
+    )
     options.add_argument("--out", required=True, type=Path)
     given = options.parse_args(argv)
     parts = []

@@ -8,14 +8,18 @@ Parameter names are the file format of every saved checkpoint: renaming one make
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.attention import BeamCache, KeyValue, MultiHeadAttention, added_mask, linear, neighbourhood_mask
+from transformer.attention import MultiHeadAttention, neighbourhood_mask
+from transformer.cache import BeamCache, KeyValue
 from transformer.config import TransformerConfig
+from transformer.kernels import additive_mask, linear
 
 
 def sinusoids(length: int, d_model: int, halves: bool = False) -> Tensor:
@@ -119,6 +123,7 @@ class EncoderLayer(nn.Module):
         self.dropout = config.dropout
 
     def drop(self, x: Tensor) -> Tensor:
+        """`dropout` at this layer's rate."""
         return dropout(x, self.dropout, self.training)
 
     def forward(
@@ -145,6 +150,7 @@ class DecoderLayer(nn.Module):
         self.dropout = config.dropout
 
     def drop(self, x: Tensor) -> Tensor:
+        """`dropout` at this layer's rate."""
         return dropout(x, self.dropout, self.training)
 
     def forward(
@@ -170,18 +176,25 @@ class DecoderLayer(nn.Module):
         return self.feed_forward_norm(x + self.drop(self.feed_forward(x))), weights, cross
 
     def step(
-        self, x: Tensor, cache: BeamCache, layer: int, added: Tensor | None, memory: KeyValue, memory_added: Tensor | None
+        self,
+        x: Tensor,
+        cache: BeamCache,
+        layer: int,
+        additive: Tensor | None,
+        memory: KeyValue,
+        memory_additive: Tensor | None,
     ) -> Tensor:
         """One more token of K hypotheses a sentence: x (B, K, d_model) -> the same shape; the cache grows.
 
-        added: (B * h, K, used), what the mask of `BeamCache.open` adds to the scores (`added_mask`); memory_added
+        additive: (B * h, K, used), what the mask of `BeamCache.open` adds to the scores (`additive_mask`);
+            memory_additive
         (B * h, K, S) likewise. The hypotheses of a sentence are the queries of one attention over their common memory
         and over all their tokens, so nothing is copied per beam.
         """
         query, key, value = self.attention.project(x)
-        x = self.attention_norm(x + self.attention.attend_few(query, cache.write(layer, key, value), added))
+        x = self.attention_norm(x + self.attention.attend_step(query, cache.write(layer, key, value), additive))
         query = self.cross_attention.project_query(x)
-        x = self.cross_attention_norm(x + self.cross_attention.attend_few(query, memory, memory_added))
+        x = self.cross_attention_norm(x + self.cross_attention.attend_step(query, memory, memory_additive))
         return self.feed_forward_norm(x + self.feed_forward(x))
 
 
@@ -191,6 +204,10 @@ class Transformer(nn.Module):
     The paper shares "the same weight matrix between the two embedding layers and the pre-softmax linear
     transformation" and multiplies it by sqrt(d_model) "in the embedding layers": only there, not before the softmax.
     """
+
+    positions: Tensor
+    encoder: Sequence[EncoderLayer]  # `nn.ModuleList`s, whose kind of layer torch does not tell
+    decoder: Sequence[DecoderLayer]
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -202,15 +219,28 @@ class Transformer(nn.Module):
         else:
             table = sinusoids(config.max_length, config.d_model, halves=config.positions == "sinusoidal-halves")
             self.register_buffer("positions", table, persistent=False)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.encoder = cast("Sequence[EncoderLayer]", encoder)
+        self.decoder = cast("Sequence[DecoderLayer]", decoder)
         self.output_bias = nn.Parameter(torch.zeros(config.vocab_size)) if config.output_bias else None
         self.dropout = config.dropout
 
+    def twin(self) -> Transformer:
+        """A network of its own with the same tensors: a part that is exchanged in one stays in the other."""
+        with torch.device("meta"):
+            made = Transformer(self.config)
+        made.load_state_dict(self.state_dict(), assign=True)
+        if self.config.positions != "learned":  # a table that is no part of the state
+            made.positions = self.positions
+        return made.train(self.training).requires_grad_(False)
+
     def set_dropout(self, p: float) -> None:
         """P_drop of every place from now on; the configuration's holds until this is called."""
-        for module in (self, *self.encoder, *self.decoder):
-            module.dropout = p
+        self.dropout = p
+        layers: list[EncoderLayer | DecoderLayer] = [*self.encoder, *self.decoder]
+        for layer in layers:
+            layer.dropout = p
 
     def embed(self, tokens: Tensor, start: int = 0) -> Tensor:
         """tokens (B, T) ids at positions start, start + 1, ... -> (B, T, d_model), dropout applied (section 5.4).
@@ -226,13 +256,14 @@ class Transformer(nn.Module):
     def encode(
         self, src: Tensor, src_mask: Tensor | None, need_weights: bool = False, gates: Gates | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding); None = all, without r.
+        """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding); None = all.
 
         Returns the encoder's output (B, S, d_model) and, on request, each layer's weights (B, h, S, S).
         """
         mask = src_mask
         if self.config.neighbourhood:
-            mask = mask & neighbourhood_mask(src.shape[1], self.config.neighbourhood, src.device)
+            near = neighbourhood_mask(src.shape[1], self.config.neighbourhood, src.device)
+            mask = near if mask is None else mask & near
         x, kept = self.embed(src), []
         for index, layer in enumerate(self.encoder):
             x, weights = layer(x, mask, need_weights, gates.at("encoder", index) if gates else None)
@@ -264,25 +295,22 @@ class Transformer(nn.Module):
         sentences, beams = tokens.shape
         x = self.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
         mask = cache.open(sentences, beams, tokens.device, self.config.neighbourhood)
-        added, memory_added = (added_mask(m, self.config.heads, beams) for m in (mask, memory.mask))
+        additive, memory_additive = (additive_mask(m, self.config.heads, beams) for m in (mask, memory.mask))
         for index, layer in enumerate(self.decoder):
-            x = layer.step(x, cache, index, added, memory.layers[index], memory_added)
+            x = layer.step(x, cache, index, additive, memory.layers[index], memory_additive)
         return self.project(x).contiguous()
 
     def project(self, x: Tensor) -> Tensor:
         """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""
-        if self.output_bias is None or torch.is_grad_enabled():
-            return linear(x, self.embedding.weight, self.output_bias)
-        # By itself: the product would first spread it over all rows, which takes longer.
-        return linear(x, self.embedding.weight).add_(self.output_bias)
+        return linear(x, self.embedding.weight, self.output_bias)
 
     def forward(
         self, src: Tensor, tgt: Tensor, src_mask: Tensor, tgt_mask: Tensor, project: bool = True, cross: bool = False
     ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
         """Logits (B, T, V) of each next token; project=False leaves the decoder's output (B, T, d_model).
 
-        src (B, S) and tgt (B, T) ids; src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T), True = may be looked at. cross: also
-        return the first and the last layer's weights over the source, (B, h, T, S) each.
+        src (B, S) and tgt (B, T) ids; src_mask (B, 1, 1, S), tgt_mask (1, 1, T, T), True = may be looked at. cross:
+        also return the first and the last layer's weights over the source, (B, h, T, S) each.
         """
         encoded, _ = self.encode(src, src_mask)
         memory = self.remember(encoded, src_mask)
@@ -307,7 +335,7 @@ class Transformer(nn.Module):
 
         encoding: what `TransformerDecoder` has kept of the same sentences, so that they need not be encoded again.
         """
-        src_mask = self.needed_mask(src_mask)
-        encoding = encoding or Encoding(*self.encode(src, src_mask, need_weights=True))
-        _, decoder, cross = self.decode(tgt, tgt_mask, self.remember(encoding.output, src_mask), need_weights=True)
+        mask = self.needed_mask(src_mask)
+        encoding = encoding or Encoding(*self.encode(src, mask, need_weights=True))
+        _, decoder, cross = self.decode(tgt, tgt_mask, self.remember(encoding.output, mask), need_weights=True)
         return AttentionWeights(encoding.weights, decoder, cross)

@@ -4,9 +4,9 @@
         --judge multi30k-en-de --out DIR/train.tsv.gz
 
 A table with columns in three languages says everything three times. Translated to the source language by a model, its
-third column is the source in other words, and so is the target column itself; either belongs to the target that a person
-wrote. Machine translations err, so a model that knows the text judges each pair: what makes the target much less likely
-than the true source does is left out.
+third column is the source in other words, and so is the target column itself; either belongs to the target that a
+person wrote. Machine translations err, so a model that knows the text judges each pair: what makes the target much less
+likely than the true source does is left out.
 """
 
 from __future__ import annotations
@@ -39,12 +39,16 @@ def kept(
     For each of the normalised true pairs: sources: its new source, left out if empty; borne: nats per word piece.
     """
     new = [(source, truth) for source, (_, truth) in zip(sources, pairs, strict=True)]
-    near = [pair for pair, rate, most in zip(new, rates(judge, new, target), borne, strict=True) if rate <= most < math.inf]
+    near = [
+        pair for pair, rate, most in zip(new, rates(judge, new, target), borne, strict=True) if rate <= most < math.inf
+    ]
     known = set(pairs)
     return [pair for pair in dict.fromkeys(near) if pair not in known]
 
 
-def translated(model: Translator, texts: list[str], language: str, source: str, beam: int, n_best: int) -> list[list[str]]:
+def translated(
+    model: Translator, texts: list[str], language: str, source: str, beam: int, n_best: int
+) -> list[list[str]]:
     """`n_best` lists of a text's translations each, the likeliest first; an empty text where the search found fewer."""
     found: list[list[str]] = [[] for _ in range(n_best)]
     for start in range(0, len(texts), CHUNK):
@@ -61,16 +65,21 @@ def translated(model: Translator, texts: list[str], language: str, source: str, 
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object with the counts."""
     options = argparse.ArgumentParser(
-        prog="python -m transformer.paraphrase", description="Write a table with new sources beside the true ones.",
+        prog="python -m transformer.paraphrase",
+        description="Write a table with new sources beside the true ones.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("--model", required=True, help="translates to the source language: a shipped model, or a folder")
+    options.add_argument(
+        "--model", required=True, help="translates to the source language: a shipped model, or a folder"
+    )
     options.add_argument("--data", required=True, help=".tsv or .csv file, gzipped or not")
     options.add_argument("--origin", required=True, nargs="+", help="languages and columns that are translated")
     options.add_argument("--source", required=True, help="language and column of the source")
     options.add_argument("--target", required=True, help="language and column of the target")
     options.add_argument("--judge", required=True, help="translates source to target: a shipped model, or a folder")
-    options.add_argument("--margin", type=float, default=0.7, help="nats per word piece above the true pair that are borne")
+    options.add_argument(
+        "--margin", type=float, default=0.7, help="nats per word piece above the true pair that are borne"
+    )
     options.add_argument("--beside", default=None, help="table whose pairs come first; by default those of --data")
     options.add_argument("--out", required=True, type=Path, help="table to write, ending in .tsv.gz")
     options.add_argument("--beam", type=int, default=3)
@@ -90,8 +99,11 @@ def main(argv: list[str] | None = None) -> int:
     known, rows, counts = set(first), [(*pair, "true") for pair in first], {"true": len(first)}
     columns = {}
     for language in given.origin:
-        columns[language] = [t for _, t in pairs] if language == given.target else [
-            t for t, _ in read_parallel(given.data, language, given.target)]
+        columns[language] = (
+            [t for _, t in pairs]
+            if language == given.target
+            else [t for t, _ in read_parallel(given.data, language, given.target)]
+        )
         if len(columns[language]) != len(pairs):
             raise ValueError(f"{given.data}: the column '{language}' has other empty cells than '{given.source}'.")
     borne = [rate + given.margin for rate in rates(judge, pairs, given.target)]

@@ -17,11 +17,11 @@ import json
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 from training.command import one_sentence
-from training.files import write_whole
+from training.files import write_atomic
 from transformer.data import read_parallel, write_table
 
 ORIGIN = "origin"  # the column with the name of the table that a pair came from
@@ -30,7 +30,7 @@ KEPT = "unfinished"  # folder beside the splits, until they are written
 
 
 def split_of(text: str, val: float, test: float) -> str:
-    """"train", "val" or "test" by a hash of the text: the same text lands in the same split today and in every file."""
+    """One of "train", "val" and "test" by a hash of the text: it lands in the same split today and in every file."""
     position = int.from_bytes(hashlib.sha256(text.casefold().encode()).digest()[:8], "big") / 2**64
     return "val" if position < val else "test" if position < val + test else "train"
 
@@ -65,9 +65,10 @@ def prepare(
     if not (0 <= val <= 0.5 and 0 <= test <= 0.5):
         raise ValueError(f"The shares of val and test have to be in [0, 0.5]; got {val} and {test}.")
     splits: dict[str, list[tuple[str, ...]]] = {"train": [], "val": [], "test": []}
-    dropped, seen = Counter(), set()
+    dropped: Counter = Counter()
+    seen: set[tuple[str, ...]] = set()
     for pair in pairs:
-        reason = "twice" if pair[:2] in seen else reason_to_drop(*pair[:2], max_words, max_ratio)
+        reason = "twice" if pair[:2] in seen else reason_to_drop(pair[0], pair[1], max_words, max_ratio)
         seen.add(pair[:2])
         if reason:
             dropped[reason] += 1
@@ -113,7 +114,7 @@ def read_all(
                 except (ValueError, OSError) as error:
                     reasons.append(str(error))
             if found:
-                write_whole(part, gzip.compress(json.dumps(found).encode(), 1))
+                write_atomic(part, gzip.compress(json.dumps(found).encode(), 1))
             else:
                 skipped[str(path)] = reasons[0]
         rows += [(*row, stem(path)) for row in found]
@@ -129,7 +130,10 @@ def key_of(path: Path, source: str, targets: list[str]) -> str:
 
 
 def write(
-    folder: Path, splits: dict[str, list[tuple[str, str, str, str]]], source: str, targets: list[str],
+    folder: Path,
+    splits: dict[str, list[tuple[str, ...]]],
+    source: str,
+    targets: list[str],
     repeat: dict[str, int] | None = None,
 ) -> None:
     """Writes each split that is not empty as SPLIT.tsv.gz: the source's column, one a target, and the origin.
@@ -164,21 +168,33 @@ def main(argv: list[str] | None = None) -> int:
     from transformer.tokenizer import Tokenizer
 
     options = argparse.ArgumentParser(
-        prog="python -m transformer.prepare", description="Make a training folder of tables of sentence pairs.",
+        prog="python -m transformer.prepare",
+        description="Make a training folder of tables of sentence pairs.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
     options.add_argument("--source", required=True, help="column of the source; A+B joins two columns")
-    options.add_argument("--target", required=True, nargs="+", help="column of the target; several for several languages")
+    options.add_argument(
+        "--target", required=True, nargs="+", help="column of the target; several for several languages"
+    )
     options.add_argument("--out", required=True, type=Path, help="folder to write")
     options.add_argument("--val", type=float, default=0.01, help="share of sources held out for validation")
     options.add_argument("--test", type=float, default=0.01, help="share of sources held out for the test")
     options.add_argument("--max-words", type=int, default=100, help="longest side in words")
     options.add_argument("--max-ratio", type=float, default=3.0, help="largest ratio of the sides' lengths")
-    options.add_argument("--repeat", nargs="*", default=[], metavar="NAME=TIMES",
-                         help="write the training pairs of tables whose names begin so several times")
-    options.add_argument("--vocab-size", type=int, default=0,
-                         help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no")
+    options.add_argument(
+        "--repeat",
+        nargs="*",
+        default=[],
+        metavar="NAME=TIMES",
+        help="write the training pairs of tables whose names begin so several times",
+    )
+    options.add_argument(
+        "--vocab-size",
+        type=int,
+        default=0,
+        help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no",
+    )
     given = options.parse_args(argv)
     times = repeats(given.repeat)
     kept = given.out / KEPT

@@ -7,13 +7,15 @@ included; its score divides that by the length penalty of Wu et al. (2016), equa
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Sequence
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from transformer.attention import BeamCache, KeyValue
+from transformer.cache import BeamCache, KeyValue
 from transformer.model import Encoding, Memory, Transformer
 
 KEPT_LENGTH = 64  # tokens up to which a sentence alone keeps its encoding: the encoder's weights stay under a megabyte
@@ -32,6 +34,9 @@ class NextToken(Protocol):
         """Forgets all sentences but these; sentences (B',) are indices into the present ones."""
 
 
+D = TypeVar("D", bound="TransformerDecoder")
+
+
 class TransformerDecoder:
     """The decoder of a Transformer with its key/value cache, as a `NextToken`."""
 
@@ -47,20 +52,25 @@ class TransformerDecoder:
         self.encoding = Encoding(encoded, weights) if kept else None
         memory = model.remember(encoded, mask)
         # Every step reads these: laid out once as the products want them.
-        self.memory = Memory([KeyValue(kept.key.contiguous(), kept.value.contiguous()) for kept in memory.layers], memory.mask)
+        self.memory = Memory(
+            [KeyValue(kept.key.contiguous(), kept.value.contiguous()) for kept in memory.layers], memory.mask
+        )
         self.cache = BeamCache(len(model.decoder))
 
     def step(self, tokens: Tensor) -> Tensor:
+        """As `NextToken.step`."""
         return self.model.step(tokens, self.memory, self.cache)
 
     def choose(self, parents: Tensor) -> None:
+        """As `NextToken.choose`."""
         self.cache.choose(parents)
 
     def keep(self, sentences: Tensor) -> None:
+        """As `NextToken.keep`."""
         self.cache.keep(sentences)
         self.memory = self.memory.select(sentences)
 
-    def fork(self, positions: int) -> TransformerDecoder:
+    def fork(self: D, positions: int) -> D:
         """A decoder of its own that has read only the first `positions` tokens; nothing is computed again.
 
         Raises `ValueError` if there is more than one hypothesis, or it has read fewer tokens.
@@ -125,8 +135,9 @@ class BeamNode:
 
 def beam_tree(trace: Sequence[TraceStep], bos: int, eos: int, prefix: Prefix | None = None) -> list[BeamNode]:
     """The tree of a search: the root, then each step's 2K best continuations, best first."""
-    start = len(prefix.ids) if prefix else 0
-    nodes = [BeamNode(-1, start, prefix.ids[-1] if start else bos, prefix.logprob if prefix else 0.0, "beam")]
+    prefix = prefix or Prefix([], 0.0)
+    start = len(prefix.ids)
+    nodes = [BeamNode(-1, start, prefix.ids[-1] if start else bos, prefix.logprob, "beam")]
     living = [0]  # node of each hypothesis of the beam
     for number, step in enumerate(trace, start + 1):
         ended = [len(c.ids) for c in step.finished]
@@ -157,9 +168,7 @@ def rank(candidates: Sequence[Candidate], alpha: float) -> list[Candidate]:
     return sorted(scored, key=lambda c: -c.score)
 
 
-def read_prefix(
-    decoder: NextToken, ids: Sequence[int], bos: int, device: torch.device | str = "cpu"
-) -> Prefix:
+def read_prefix(decoder: NextToken, ids: Sequence[int], bos: int, device: torch.device | str = "cpu") -> Prefix:
     """Makes a fresh decoder of one sentence read bos and `ids`, all but the last of them, as `Prefix` wants it."""
     total, last = 0.0, bos
     for token in ids:
@@ -169,19 +178,117 @@ def read_prefix(
     return Prefix(list(ids), total)
 
 
+BLOCK = 64  # numbers of which `largest` looks at the maximum first
+
+
+def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest numbers of the last axis and their places, as `Tensor.topk` returns them.
+
+    values: (..., V). Those of a large vocabulary lie in at most `count` of its blocks, the ones with the largest
+        maxima;
+    finding them reads everything once, in long strides, where topk on a CPU sorts as it goes.
+    """
+    width = values.shape[-1]
+    if values.device.type != "cpu" or width % BLOCK or width < 2 * count * BLOCK:
+        return values.topk(min(count, width), -1)
+    blocks = values.unflatten(-1, (-1, BLOCK))
+    chosen = blocks.amax(-1).topk(count, -1).indices
+    best, places = blocks.gather(-2, chosen[..., None].expand(*chosen.shape, BLOCK)).flatten(-2).topk(count, -1)
+    return best, chosen.gather(-1, places // BLOCK) * BLOCK + places % BLOCK
+
+
 def best_words(logits: Tensor, count: int, forbidden: Tensor) -> tuple[Tensor, Tensor]:
     """The likeliest words of each hypothesis: log-probabilities and ids (B, K, count or V), best first.
 
-    logits (B, K, V) are used up. forbidden: ids that come last, with -inf; the probabilities of the others stay the
-    model's own, as if nothing were forbidden.
+    logits: (B, K, V).
+    count: how many; all V where there are fewer.
+    forbidden: ids that come last, with -inf; the probabilities of the others stay the model's own, as if nothing were
+        forbidden.
     """
-    held = logits.index_select(-1, forbidden)
-    logits.index_fill_(-1, forbidden, -torch.inf)
-    best, words = logits.topk(min(count, logits.shape[-1]), -1)
-    # ln sum exp over all V, in place: with large batches most of the time would go into new memory.
-    top = torch.cat((best[..., :1], held), -1).amax(-1, keepdim=True)
-    mass = logits.sub_(top).exp_().sum(-1, keepdim=True) + (held - top).exp().sum(-1, keepdim=True)
-    return best - (top + mass.log()), words
+    return largest(logits.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf), count)
+
+
+Way = tuple[int, int, float]  # how a hypothesis goes on: number of the one it continues, token, sum
+
+
+@dataclass
+class Row:
+    """The search of one sentence. A living hypothesis whose sum is -inf only fills its place."""
+
+    number: int  # of the sentence
+    limit: int  # most tokens of an output, without eos
+    ids: list[list[int]]  # of the living hypotheses
+    sums: list[float]  # their log-probabilities so far
+    finished: list[Candidate] = field(default_factory=list)
+    trace: list[TraceStep] = field(default_factory=list)
+
+    def finish(self, candidates: Sequence[Candidate], beam: int) -> None:
+        """Adds outputs and keeps the best `beam` of all, best first."""
+        self.finished = sorted([*self.finished, *candidates], key=lambda c: -c.score)[:beam]
+
+
+class Frontier:
+    """The sentences that are still decoded and their living hypotheses: what beam search and sampling share.
+
+    rows: in the order of the decoder's sentences.
+    every: all sentences, the finished ones too, in the order of their numbers.
+    length: tokens of each living hypothesis, with the one that the last `step` was about.
+    """
+
+    def __init__(
+        self,
+        decoder: NextToken,
+        limits: Sequence[int],
+        bos: int,
+        device: torch.device | str = "cpu",
+        prefix: Prefix | None = None,
+    ) -> None:
+        """
+        decoder: of these sentences; it has read nothing, or all of the prefix but its last token.
+        limits: for each sentence, the most tokens of an output.
+        bos: what a decoder reads first.
+        device: the decoder's.
+        prefix: what every output begins with.
+        """
+        prefix = prefix or Prefix([], 0.0)
+        self.decoder, self.device, self.length = decoder, device, len(prefix.ids)
+        self.rows = [Row(n, limit, [list(prefix.ids)], [prefix.logprob]) for n, limit in enumerate(limits)]
+        self.every = list(self.rows)
+        last = prefix.ids[-1] if prefix.ids else bos
+        self.tokens = torch.full((len(self.rows), 1), last, dtype=torch.long, device=device)
+
+    def step(self) -> Tensor:
+        """Logits (B, K, V) of every living hypothesis's next token, fp32."""
+        self.length += 1
+        return self.decoder.step(self.tokens).float()
+
+    def advance(self, ways: Sequence[Sequence[Way]]) -> None:
+        """Goes on by each sentence's ways, the same number in each; a sentence without any is done and leaves."""
+        kept = [number for number, own in enumerate(ways) if own]
+        if kept and len(kept) < len(self.rows):
+            self.decoder.keep(torch.tensor(kept, device=self.device))
+        self.rows = [self.rows[number] for number in kept]
+        if not kept:
+            return
+        going = [ways[number] for number in kept]
+        parents = [[parent for parent, _, _ in own] for own in going]
+        tokens = [[token for _, token, _ in own] for own in going]
+        sums = [[total for _, _, total in own] for own in going]
+        for row, own_parents, own_tokens, own_sums in zip(self.rows, parents, tokens, sums):
+            row.ids = [[*row.ids[parent], token] for parent, token in zip(own_parents, own_tokens)]
+            row.sums = own_sums
+        self.decoder.choose(torch.tensor(parents, device=self.device))
+        self.tokens = torch.tensor(tokens, device=self.device)
+
+    def best(self, count: int, forbidden: Tensor) -> list[list[Way]]:
+        """The best `count` continuations of each sentence, best first; forbidden ids have a sum of -inf."""
+        # The best of a sentence are among the best of each of its hypotheses.
+        best, words = best_words(self.step(), count, forbidden)
+        continued = torch.tensor([row.sums for row in self.rows], device=self.device)[..., None] + best
+        values, where = continued.flatten(1).topk(min(count, continued[0].numel()), -1)
+        taken = words.flatten(1).gather(1, where)
+        columns = ((where // words.shape[-1]).tolist(), taken.tolist(), values.tolist())
+        return [list(zip(*sentence)) for sentence in zip(*columns)]
 
 
 def beam_search(
@@ -199,112 +306,60 @@ def beam_search(
 ) -> list[SearchResult]:
     """Beam search over B sentences at once; beam 1 is greedy search.
 
-    limits: for each sentence, the most tokens an output may have, without eos. forbidden: ids that are never chosen.
-    min_length: eos is not chosen before so many tokens. Of the 2K best continuations, those that end with eos among the
-    first K are frozen: they leave the beam with their score and change no more; the best K others go on. A sentence is
-    done when K hypotheses are frozen and the best living one, were it to end now, is no better than the worst of them.
-    prefix: what every output begins with (`read_prefix`, or a decoder's `fork`); it counts in ids, sums and lengths.
+    Of the 2K best continuations, those that end with eos among the first K are frozen: they leave the beam with their
+    score and change no more; the best K others go on. A sentence is done when K hypotheses are frozen and the best
+    living one, were it to end now, is no better than the worst of them.
 
+    decoder: of these sentences, as in `Frontier`.
+    limits: for each sentence, the most tokens an output may have, without eos.
+    bos, eos: ids.
+    beam: K.
+    alpha: of the length penalty.
+    forbidden: ids that are never chosen.
+    min_length: eos is not chosen before so many tokens.
+    trace: keep every step.
+    device: the decoder's.
+    prefix: what every output begins with (`read_prefix`, or a decoder's `fork`); it counts in ids, sums and lengths.
     Raises `ValueError` if the model's output is not a number.
     """
     if beam < 1:
         raise ValueError(f"the beam has to be at least 1, got {beam}.")
-    total = len(limits)
-    frozen: list[list[Candidate]] = [[] for _ in range(total)]
-    traces: list[list[TraceStep]] = [[] for _ in range(total)]
-    alive = list(range(total))  # numbers of the sentences that are still searched; row r of each tensor is alive[r]
-    prefix = prefix or Prefix([], 0.0)
-    tokens = torch.full((total, 1), prefix.ids[-1] if prefix.ids else bos, dtype=torch.long, device=device)
-    sums = torch.full((total, 1), prefix.logprob, device=device)
-    never, not_yet = (torch.tensor(sorted(set(t)), dtype=torch.long, device=device) for t in (forbidden, (*forbidden, eos)))
-    ids: list[list[list[int]]] = [[list(prefix.ids)] for _ in range(total)]  # of the living hypotheses, by row
-    length = len(prefix.ids)
-    while alive:
-        length += 1
-        # The 2K best of a sentence are among the 2K best of each hypothesis.
-        best, words = best_words(decoder.step(tokens).float(), 2 * beam, not_yet if length <= min_length else never)
-        wide = words.shape[-1]
-        continued = sums[..., None] + best
-        chosen, where = continued.flatten(1).topk(min(2 * beam, continued[0].numel()), -1)
-        rows = chosen.tolist()
-        row_parents = (where // wide).tolist()
-        row_words = words.flatten(1).gather(1, where).tolist()
-        keep, next_tokens, next_parents, next_sums, next_ids = [], [], [], [], []
-        for row, sentence in enumerate(alive):
-            values, parents, taken = rows[row], row_parents[row], row_words[row]
-            if values[0] != values[0]:
-                raise ValueError("the model's output is not a number; its weights are damaged.")
-            ended = [
-                Candidate(ids[row][parents[i]], values[i], values[i] / length_penalty(length, alpha), True)
-                for i in range(min(beam, len(values)))
-                if taken[i] == eos and values[i] > -torch.inf
-            ]
-            going = [i for i in range(len(values)) if taken[i] != eos and values[i] > -torch.inf][:beam]
-            frozen[sentence] = sorted(frozen[sentence] + ended, key=lambda c: -c.score)[:beam]
-            if trace:
-                traces[sentence].append(
-                    TraceStep(
-                        [taken[i] for i in going], [parents[i] for i in going], [values[i] for i in going], ended,
-                        list(zip(parents, taken, values)),
-                    )
-                )
-            own_ids = [ids[row][parents[i]] + [taken[i]] for i in going]
-            best_score = values[going[0]] / length_penalty(length, alpha) if going else -torch.inf
-            done = not going or (len(frozen[sentence]) >= beam and best_score <= frozen[sentence][-1].score)
-            if not done and length >= limits[sentence]:
-                cut = [
-                    Candidate(own, values[i], values[i] / length_penalty(length, alpha), False)
-                    for own, i in zip(own_ids, going)
-                ]
-                frozen[sentence] = sorted(frozen[sentence] + cut, key=lambda c: -c.score)[:beam]
-                done = True
-            if done:
-                continue
-            # A table with few words may offer fewer than K ways on; a copy that can never win fills the beam.
-            spare = beam - len(going)
-            keep.append(row)
-            next_tokens.append([taken[i] for i in going] + [taken[going[0]]] * spare)
-            next_parents.append([parents[i] for i in going] + [parents[going[0]]] * spare)
-            next_sums.append([values[i] for i in going] + [-torch.inf] * spare)
-            next_ids.append(own_ids + [own_ids[0]] * spare)
-        if keep and len(keep) < len(alive):
-            decoder.keep(torch.tensor(keep, device=device))
-        alive = [alive[row] for row in keep]
-        if alive:
-            decoder.choose(torch.tensor(next_parents, device=device))
-            tokens = torch.tensor(next_tokens, device=device)
-            sums = torch.tensor(next_sums, device=device)
-            ids = next_ids
-    return [SearchResult(frozen[i], traces[i] if trace else None) for i in range(total)]
+    front = Frontier(decoder, limits, bos, device, prefix)
+    never, not_yet = (
+        torch.tensor(sorted(set(t)), dtype=torch.long, device=device) for t in (forbidden, (*forbidden, eos))
+    )
+    while front.rows:
+        found = front.best(2 * beam, not_yet if front.length < min_length else never)
+        penalty = length_penalty(front.length, alpha)
+        front.advance(
+            [_go_on(row, ways, front.length, penalty, beam, eos, trace) for row, ways in zip(front.rows, found)]
+        )
+    return [SearchResult(row.finished, row.trace if trace else None) for row in front.every]
 
 
-def greedy_search(
-    decoder: NextToken, limits: Sequence[int], bos: int, eos: int, forbidden: Sequence[int] = (),
-    device: torch.device | str = "cpu",
-) -> list[SearchResult]:
-    """The most probable token at each step, until eos or the limit: what `beam_search` gives for a beam of one."""
-    total = len(limits)
-    out: list[list[int]] = [[] for _ in range(total)]
-    sums = [0.0] * total
-    ended = [False] * total
-    tokens = torch.full((total, 1), bos, dtype=torch.long, device=device)
-    for step in range(max(limits, default=0)):
-        log_probs = decoder.step(tokens).float().log_softmax(-1)
-        for token in forbidden:
-            log_probs[..., token] = -torch.inf
-        values, words = log_probs.max(-1)
-        for row in range(total):
-            if ended[row] or step >= limits[row]:
-                continue
-            sums[row] += float(values[row, 0])
-            if int(words[row, 0]) == eos:
-                ended[row] = True
-            else:
-                out[row].append(int(words[row, 0]))
-        if all(ended[row] or len(out[row]) >= limits[row] for row in range(total)):
-            break
-        tokens = words
-    return [SearchResult([Candidate(o, s, s, e)]) for o, s, e in zip(out, sums, ended)]
+def _go_on(row: Row, ways: list[Way], length: int, penalty: float, beam: int, eos: int, trace: bool) -> list[Way]:
+    """Freezes what ends among a sentence's best 2K ways, of this length; returns the K that go on,
+    none if it is done.
+    """
+    if math.isnan(ways[0][2]):
+        raise ValueError("the model's output is not a number; its weights are damaged.")
+    ended = [
+        Candidate(row.ids[parent], total, total / penalty, True)
+        for parent, token, total in ways[:beam]
+        if token == eos and total > -math.inf
+    ]
+    going = [way for way in ways if way[1] != eos and way[2] > -math.inf][:beam]
+    row.finish(ended, beam)
+    if trace:
+        tokens, parents = [token for _, token, _ in going], [parent for parent, _, _ in going]
+        row.trace.append(TraceStep(tokens, parents, [total for _, _, total in going], ended, ways))
+    if not going or (len(row.finished) >= beam and going[0][2] / penalty <= row.finished[-1].score):
+        return []
+    if length >= row.limit:
+        row.finish([Candidate([*row.ids[p], token], s, s / penalty, False) for p, token, s in going], beam)
+        return []
+    # A table with few words may offer fewer than K ways on; a copy that can never win fills the beam.
+    return going + [(*going[0][:2], -math.inf)] * (beam - len(going))
 
 
 def sample_search(
@@ -322,11 +377,14 @@ def sample_search(
 ) -> list[SearchResult]:
     """Outputs drawn at random: each token by the model's probabilities, K outputs a sentence, best score first.
 
-    limits, forbidden: as in `beam_search`. temperature: logits are divided by it; below 1 the likely tokens gain, above
-    1 the unlikely ones. top_k: draw among the k most probable tokens only; 0 = among all. seeds: one for each sentence,
-    so a sentence's outputs do not depend on the others of its batch. alpha: length penalty of the scores. A candidate's
-    logprob is the model's own, at temperature 1 and over all words, so that it compares with a search's.
+    A candidate's logprob is the model's own, at temperature 1 and over all words, so that it compares with a search's.
 
+    decoder, limits, bos, eos, forbidden, device: as in `beam_search`.
+    samples: K.
+    temperature: logits are divided by it; below 1 the likely tokens gain, above 1 the unlikely ones.
+    top_k: draw among the k most probable tokens only; 0 = among all.
+    seeds: one for each sentence, so that its outputs do not depend on the others of its batch.
+    alpha: length penalty of the scores.
     Raises `ValueError` if samples, temperature or top_k make no sense, or the model's output is not a number.
     """
     if samples < 1:
@@ -337,48 +395,55 @@ def sample_search(
         )
     if top_k < 0:
         raise ValueError(f"Top-k has to be 0 (all words) or more, got {top_k}.")
-    total = len(limits)
-    if len(seeds) != total:
-        raise ValueError(f"{total} sentences need as many seeds, got {len(seeds)}.")
+    if len(seeds) != len(limits):
+        raise ValueError(f"{len(limits)} sentences need as many seeds, got {len(seeds)}.")
     draws = [torch.Generator().manual_seed(seed) for seed in seeds]
-    tokens = torch.full((total, 1), bos, dtype=torch.long, device=device)
-    ids: list[list[list[int]]] = [[[] for _ in range(samples)] for _ in range(total)]
-    sums = [[0.0] * samples for _ in range(total)]
-    open_ = [[True] * samples for _ in range(total)]
-    ended = [[False] * samples for _ in range(total)]
-    for step in range(max(limits, default=0)):
-        logits = decoder.step(tokens).float()
-        if step == 0:  # the outputs part ways here
-            decoder.choose(torch.zeros(total, samples, dtype=torch.long, device=device))
-            logits = logits.repeat(1, samples, 1)  # (B, K, V)
-        total_mass = logits.logsumexp(-1, keepdim=True)
-        if not bool(total_mass.isfinite().all()):
-            raise ValueError("the model's output is not a number; its weights are damaged.")
-        own = logits - total_mass
-        for token in forbidden:
-            logits[..., token] = -torch.inf
-        if top_k:
-            lowest = logits.topk(min(top_k, logits.shape[-1]), -1).values[..., -1:]
-            logits = logits.masked_fill(logits < lowest, -torch.inf)
-        # Inverse of the distribution function: one uniform number a token, in double precision so that no tail is lost.
-        mass = (logits / temperature).softmax(-1).double().cumsum(-1)
-        uniform = torch.stack([torch.rand(samples, 1, generator=g, dtype=torch.float64) for g in draws]).to(device)
-        drawn = torch.searchsorted(mass, uniform * mass[..., -1:], right=True).clamp_max(mass.shape[-1] - 1)
-        logprobs = own.gather(-1, drawn)[..., 0].tolist()
-        words = drawn[..., 0].tolist()
-        for row in range(total):
-            for k in range(samples):
-                if not open_[row][k]:
-                    continue
-                sums[row][k] += logprobs[row][k]
-                if words[row][k] == eos:
-                    ended[row][k] = True
-                else:
-                    ids[row][k].append(words[row][k])
-                open_[row][k] = not ended[row][k] and len(ids[row][k]) < limits[row]
-        if not any(map(any, open_)):
-            break
-        tokens = drawn[..., 0]
-    return [
-        SearchResult(rank([Candidate(i, s, s, e) for i, s, e in zip(*row)], alpha)) for row in zip(ids, sums, ended)
-    ]
+    front = Frontier(decoder, limits, bos, device)
+    while front.rows:
+        logits = front.step()
+        uniform = [torch.rand(samples, 1, generator=draws[row.number], dtype=torch.float64) for row in front.rows]
+        drawn, logprobs = draw_tokens(logits, torch.stack(uniform).to(device), temperature, top_k, forbidden)
+        found = zip(front.rows, drawn.tolist(), logprobs.tolist())
+        front.advance([_draw_on(row, words, own, front.length, eos) for row, words, own in found])
+    return [SearchResult(rank(row.finished, alpha)) for row in front.every]
+
+
+def draw_tokens(
+    logits: Tensor, uniform: Tensor, temperature: float, top_k: int, forbidden: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """Tokens by the inverse of their distribution function, and the model's own log-probabilities of them, (B, K) each.
+
+    logits: (B, K, V), or (B, 1, V) where all K go on from the same hypothesis.
+    uniform: (B, K, 1) in [0, 1), double precision, so that no tail is lost.
+    temperature, top_k, forbidden: as in `sample_search`.
+    Raises `ValueError` if the logits are not numbers.
+    """
+    logits = logits.expand(-1, uniform.shape[1], -1)
+    total = logits.logsumexp(-1, keepdim=True)
+    if not bool(total.isfinite().all()):
+        raise ValueError("the model's output is not a number; its weights are damaged.")
+    own = logits - total
+    allowed = logits.clone()
+    allowed[..., list(forbidden)] = -torch.inf
+    if top_k:
+        lowest = allowed.topk(min(top_k, allowed.shape[-1]), -1).values[..., -1:]
+        allowed = allowed.masked_fill(allowed < lowest, -torch.inf)
+    mass = (allowed / temperature).softmax(-1).double().cumsum(-1)
+    drawn = torch.searchsorted(mass, uniform * mass[..., -1:], right=True).clamp_max(mass.shape[-1] - 1)
+    return drawn[..., 0], own.gather(-1, drawn)[..., 0]
+
+
+def _draw_on(row: Row, words: list[int], logprobs: list[float], length: int, eos: int) -> list[Way]:
+    """The ways of K outputs by the drawn words, of this length; those that end keep their place. None if all have
+    ended.
+    """
+    ways = []
+    for k, (word, logprob) in enumerate(zip(words, logprobs)):
+        parent = k if len(row.ids) > 1 else 0  # at first all outputs go on from the same beginning
+        total = row.sums[parent] + logprob
+        if total > -math.inf and (word == eos or length >= row.limit):
+            own = row.ids[parent] if word == eos else [*row.ids[parent], word]
+            row.finished.append(Candidate(own, total, total, word == eos))
+            total = -math.inf
+        ways.append((parent, word, total))
+    return ways if any(total > -math.inf for _, _, total in ways) else []

@@ -7,16 +7,15 @@ longer than the product itself, above all where the caller is not the program's 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-import torch
 from torch import nn
+
+from training.threads import one_thread
 
 # Rows times weights up to which one thread is the better choice. Measured on two cores, both threads of a worker thread
 # against one: 0.6 times the time for 4 hypotheses of a model 192 wide, the same for 4 of the base model.
 ONE_THREAD = 200_000_000
-_others = ThreadPoolExecutor(1, "thread-count")
 
 
 @contextmanager
@@ -27,14 +26,8 @@ def threads_for(model: nn.Module, rows: int) -> Iterator[None]:
     Only the caller's count of threads changes, and it is set back at the end. Without effect on a GPU.
     """
     first = next(model.parameters())
-    before = torch.get_num_threads()
-    if before == 1 or first.device.type != "cpu" or rows * sum(p.numel() for p in model.parameters()) > ONE_THREAD:
+    if first.device.type != "cpu" or rows * sum(p.numel() for p in model.parameters()) > ONE_THREAD:
         yield
         return
-    torch.set_num_threads(1)
-    # That was also the count of every thread that starts from now on; another thread takes this part back.
-    _others.submit(torch.set_num_threads, before).result()
-    try:
+    with one_thread():
         yield
-    finally:
-        torch.set_num_threads(before)

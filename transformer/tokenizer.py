@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 STAND_INS = ("<x1>", "<x2>", "<x3>", "<x4>")  # pieces that stand for text that is copied as it is
@@ -56,13 +56,19 @@ class Tokenizer:
 
     @classmethod
     def train(
-        cls, texts: Iterable[str], vocab_size: int, languages: Iterable[str] = (), stand_ins: bool = False
+        cls,
+        texts: Iterable[str],
+        vocab_size: int,
+        languages: Iterable[str] = (),
+        stand_ins: bool = False,
+        controls: Iterable[str] = (),
     ) -> Tokenizer:
         """Learns one joint vocabulary of `vocab_size` pieces, with a `language_token` for each of `languages`.
 
-        stand_ins: adds the pieces of `transformer.verbatim` and writes each digit as a piece of its own, so that a
-        model can copy what has no translation. texts: normalised sentences; if they hold fewer different pieces than that,
-        the vocabulary is smaller. The result depends on the texts and sizes alone. Raises `ValueError` if their characters alone need more.
+        stand_ins: adds the pieces of `transformer.text.verbatim` and writes each digit as a piece of its own, so that a
+        model can copy what has no translation. controls: pieces that no text holds, with the ids from 4 on. texts:
+        normalised sentences; if they hold fewer different pieces than that, the vocabulary is smaller. The result
+        depends on the texts and sizes alone. Raises `ValueError` if their characters alone need more.
         """
         import sentencepiece
 
@@ -77,6 +83,7 @@ class Tokenizer:
                 character_coverage=1.0,
                 normalization_rule_name="identity",  # `normalise` has done it
                 user_defined_symbols=[*map(language_token, languages), *(STAND_INS if stand_ins else ())],
+                control_symbols=list(controls),
                 split_digits=stand_ins,
                 pad_id=PAD,
                 unk_id=UNK,
@@ -109,6 +116,11 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """Ids of a normalised sentence, without bos and eos; unknown characters become unk."""
         return self._pieces.encode(text)
+
+    def inside(self, letters: str) -> list[int]:
+        """Ids of some letters as they stand inside a word, without the blank before it."""
+        ids = self._pieces.encode("\n" + letters)  # no vocabulary has a line break: `normalise` makes blanks of them
+        return ids[ids.index(UNK) + 1 :]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The sentence of some ids; special tokens leave no trace."""

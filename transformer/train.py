@@ -1,4 +1,5 @@
-"""Trains a Transformer by the recipe of section 5: `python -m transformer.train --preset multi30k --data DIR --run DIR`.
+"""Trains a Transformer by the recipe of section 5: `python -m transformer.train --preset multi30k --data DIR --run
+DIR`.
 
 DIR holds train.tsv(.gz) or train.csv(.gz), and val.* where there is one, with one column a language:
 `--source en --target de` names the columns. A single file works too; then one pair in a hundred is held out.
@@ -15,12 +16,15 @@ process whatever the number.) torchrun wants two dashes before the module, or it
 
 from __future__ import annotations
 
+import argparse
 import functools
 import math
 import random
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -28,17 +32,21 @@ from torch import Tensor
 
 import training
 from training import Recipe, Task
+from training.optimizers import muon_and_adam
+from training.run import Run
 from training.weights import fill, load_model, save_config, save_model
-from transformer import config as configs
 from transformer import align, grammar
+from transformer import config as configs
 from transformer.config import TransformerConfig
 from transformer.data import Batch, ParallelData, find_split, read_parallel
 from transformer.loss import projected_cross_entropy
+from transformer.mixture import GENERAL, Mixture, parse_worth, read_rows, spread, token_lengths
 from transformer.model import Transformer
-from transformer.schedule import learning_rate, ramped_dropout
+from transformer.schedule import learning_rate, ramped_dropout, trapezoid
+from transformer.text.noise import with_noise
+from transformer.text.verbatim import with_stand_ins
 from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
-from transformer.verbatim import with_stand_ins
 
 
 @dataclass
@@ -50,12 +58,25 @@ class TranslationRecipe(Recipe):
     source: str = "en"  # column of the source
     target: str = "de"  # column of the target
     directions: str = ""  # several "source-target" with blanks between; instead of source and target
-    stand_ins: float = 0.0  # share of the pairs with a common name or number that learn to copy it (transformer.verbatim)
+    stand_ins: float = (
+        0.0  # share of the pairs with a common name or number that learn to copy it (transformer.text.verbatim)
+    )
     vocab_size: int = 37000  # joint vocabulary (5.1)
     tokens: int = 25000  # tokens of a micro-batch, each side (5.1)
     max_length: int = 512  # longest sentence in tokens
     warmup: int = 4000  # warm-up steps of equation 3 (5.3)
     rate_scale: float = 1.0  # factor on equation 3; the paper has 1
+    rate: float = 0.0  # a rate of its own for schedule.trapezoid, after `warmup` updates; 0 = equation 3
+    decay: float = 0.3  # share of all updates over which that rate falls to 0
+    optimizer: str = "adam"  # "adam" (5.3), or "muon" for the matrices of linear layers (training.optimizers)
+    mixture: str = (
+        ""  # worth of sources, as "news=3 manuals=0.2" (transformer.mixture); empty = every pair once an epoch
+    )
+    temperature: float = 1.5  # of the mixture: the higher, the more equal sources of different sizes
+    one_way: str = (
+        ""  # beginning of the names of sources that are learned only in the direction that their name ends with
+    )
+    noise: float = 0.0  # share of a mixture's pairs whose source is written as visitors write (transformer.text.noise)
     dropout: float = -1.0  # P_drop; -1 = as the size has it
     align: float = 0.0  # weight of guided alignment at the first update (transformer.align); the paper has none
     align_updates: int = 4000  # updates over which that weight falls to 0
@@ -77,8 +98,16 @@ class TranslationRecipe(Recipe):
             raise ValueError("align is a weight of 0 or more, align_updates a number of updates of 1 or more.")
         if self.bleu < 0:
             raise ValueError(f"bleu is a number of sentences and has to be 0 or more, got {self.bleu}.")
-        if not 0.0 <= self.stand_ins <= 1.0:
-            raise ValueError(f"stand_ins is a share and has to be in [0, 1], got {self.stand_ins}.")
+        for name in ("stand_ins", "noise", "decay"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} is a share and has to be in [0, 1], got {getattr(self, name)}.")
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer has to be one of {', '.join(OPTIMIZERS)}; got {self.optimizer!r}.")
+        if not 0.0 <= self.rate < 1.0 or not self.temperature > 0:
+            raise ValueError("rate has to be in [0, 1) and temperature above 0.")
+        parse_worth(self.mixture)
+        if self.mixture and not all(self.languages()[0] in pair for pair in self.pairs()):
+            raise ValueError("the directions of a mixture have one language in common, which each pair of it has.")
         if self.tokens < self.max_length:
             raise ValueError(f"a batch of {self.tokens} tokens cannot hold a sentence of max_length {self.max_length}.")
 
@@ -86,10 +115,18 @@ class TranslationRecipe(Recipe):
         """(source, target) of each direction. Raises `ValueError` if `directions` is not written as it should be."""
         if not self.directions.split():
             return [(self.source, self.target)]
-        found = [tuple(text.split("-")) for text in self.directions.replace(",", " ").split()]
-        if any(len(pair) != 2 or not all(pair) for pair in found):
-            raise ValueError(f"directions are written like \"en-de de-en\"; got {self.directions!r}.")
-        return list(dict.fromkeys(found))
+        found: dict[tuple[str, str], None] = {}  # in their order
+        for text in self.directions.replace(",", " ").split():
+            source, dash, target = text.partition("-")
+            if not (source and target) or "-" in target:
+                raise ValueError(f'directions are written like "en-de de-en"; got {self.directions!r}.')
+            found[source, target] = None
+        return list(found)
+
+    def languages(self) -> list[str]:
+        """Every language of the directions, the one that they have in common first."""
+        names = [name for pair in self.pairs() for name in pair]
+        return sorted(dict.fromkeys(names), key=lambda name: -names.count(name))
 
     @staticmethod
     def check_columns(source: str, target: str) -> None:
@@ -99,7 +136,11 @@ class TranslationRecipe(Recipe):
 
     def model_config(self, vocab_size: int) -> TransformerConfig:
         """The model's configuration for a vocabulary of this size."""
-        changes = {"vocab_size": vocab_size, "max_length": self.max_length, "neighbourhood": self.neighbourhood}
+        changes: dict[str, Any] = {
+            "vocab_size": vocab_size,
+            "max_length": self.max_length,
+            "neighbourhood": self.neighbourhood,
+        }
         if self.dropout >= 0:
             changes["dropout"] = self.dropout
         if self.label_smoothing >= 0:
@@ -107,34 +148,101 @@ class TranslationRecipe(Recipe):
         return configs.preset(self.size, **changes)
 
 
+OPTIMIZERS = ("adam", "muon")
 SAMPLE_LENGTH = 48  # most tokens of a sample translation
+PER_SOURCE = 60  # validation pairs of each source and direction of a mixture
 SCORED_LENGTH = 64  # most tokens, on either side, of a sentence that is scored during training
 
 PRESETS: dict[str, dict] = {
     # two minutes on a laptop, with nothing to download: the sentences of transformer.grammar
-    "tiny": dict(size="mini", data=grammar.NAME, vocab_size=300, tokens=1024, max_length=64, warmup=150, rate_scale=0.3,
-                 dropout=0.0, steps=800, log_every=10, save_every=100, evaluate_every=100, keep_last=9, average=3, threads=1),
-    # Multi30k on one CPU core, 0.3 s an update; the start of the shipped weights. So narrow a model needs a low rate: with
-    # a peak above 2e-3 its attention over the source stays uniform, and it learns a bag of words.
-    "multi30k": dict(size="tiny", vocab_size=8000, tokens=2048, warmup=400, rate_scale=0.2, dropout=0.1, steps=8000,
-                 save_every=100, evaluate_every=400, keep_last=8, average=8),
-    # a few hundred thousand pairs of general text in several directions, one CPU core, 0.8 s an update, over days: nothing
-    # is seen more than a few times, so little dropout. Without guided alignment its encoder gave every position the same
-    # output after 2,000 updates, and there was nothing left to attend to.
-    "everyday": dict(size="everyday", vocab_size=8000, directions="en-de de-en en-fr fr-en", stand_ins=0.25, tokens=2048,
-                     max_length=160, align=1.0, align_updates=4000, warmup=600, rate_scale=0.25, dropout=0.05, steps=40000,
-                     save_every=200,
-                     evaluate_every=600, keep_last=8, average=8, precision="bf16"),
+    "tiny": {
+        "size": "mini",
+        "data": grammar.NAME,
+        "vocab_size": 300,
+        "tokens": 1024,
+        "max_length": 64,
+        "warmup": 150,
+        "rate_scale": 0.3,
+        "dropout": 0.0,
+        "steps": 800,
+        "log_every": 10,
+        "save_every": 100,
+        "evaluate_every": 100,
+        "keep_last": 9,
+        "average": 3,
+        "threads": 1,
+    },
+    # Multi30k on one CPU core, 0.3 s an update; the start of the shipped weights. So narrow a model needs a low rate:
+    # with a peak above 2e-3 its attention over the source stays uniform, and it learns a bag of words.
+    "multi30k": {
+        "size": "tiny",
+        "vocab_size": 8000,
+        "tokens": 2048,
+        "warmup": 400,
+        "rate_scale": 0.2,
+        "dropout": 0.1,
+        "steps": 8000,
+        "save_every": 100,
+        "evaluate_every": 400,
+        "keep_last": 8,
+        "average": 8,
+    },
+    # a few hundred thousand pairs of general text in several directions, one CPU core, 0.8 s an update, over days:
+    # nothing is seen more than a few times, so little dropout. Without guided alignment its encoder gave every position
+    # the same output after 2,000 updates, and there was nothing left to attend to.
+    "everyday": {
+        "size": "everyday",
+        "vocab_size": 8000,
+        "directions": "en-de de-en en-fr fr-en",
+        "stand_ins": 0.25,
+        "tokens": 2048,
+        "max_length": 160,
+        "align": 1.0,
+        "align_updates": 4000,
+        "warmup": 600,
+        "rate_scale": 0.25,
+        "dropout": 0.05,
+        "steps": 40000,
+        "save_every": 200,
+        "evaluate_every": 600,
+        "keep_last": 8,
+        "average": 8,
+        "precision": "bf16",
+    },
     # one GPU, a few hundred thousand pairs
-    "small": dict(size="small", vocab_size=16000, tokens=16384, warmup=4000, steps=40000, save_every=1000,
-                  evaluate_every=2000, keep_last=5, precision="bf16"),
+    "small": {
+        "size": "small",
+        "vocab_size": 16000,
+        "tokens": 16384,
+        "warmup": 4000,
+        "steps": 40000,
+        "save_every": 1000,
+        "evaluate_every": 2000,
+        "keep_last": 5,
+        "precision": "bf16",
+    },
     # the paper: 8 GPUs, or accumulation
-    "base": dict(size="base", steps=100000, save_every=1000, evaluate_every=5000, keep_last=5),
-    "big": dict(size="big", steps=300000, save_every=1000, evaluate_every=5000, keep_last=20, average=20),
+    "base": {"size": "base", "steps": 100000, "save_every": 1000, "evaluate_every": 5000, "keep_last": 5},
+    "big": {"size": "big", "steps": 300000, "save_every": 1000, "evaluate_every": 5000, "keep_last": 20, "average": 20},
     # two minutes on a CPU with any small table, to see everything move
-    "quick": dict(size="mini", vocab_size=1000, tokens=2048, warmup=100, rate_scale=0.25, steps=300, save_every=100,
-                  evaluate_every=100, keep_last=3, average=3),
+    "quick": {
+        "size": "mini",
+        "vocab_size": 1000,
+        "tokens": 2048,
+        "warmup": 100,
+        "rate_scale": 0.25,
+        "steps": 300,
+        "save_every": 100,
+        "evaluate_every": 100,
+        "keep_last": 3,
+        "average": 3,
+    },
 }
+
+
+def swapped(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The same pairs in the other direction."""
+    return [(target, source) for source, target in pairs]
 
 
 def load_splits(
@@ -148,19 +256,19 @@ def load_splits(
     if recipe.data == grammar.NAME:
         if {source, target} != {"en", "de"}:
             raise ValueError(f"The sentences of {grammar.NAME!r} are in en and de, not in {source} and {target}.")
-        return tuple([pair if source == "en" else pair[::-1] for pair in part] for part in grammar.splits())
+        train, val = grammar.splits()
+        return (train, val) if source == "en" else (swapped(train), swapped(val))
     path = Path(recipe.data)
-    if path.is_file():
-        train, val = path, None
-    else:
-        train, val = find_split(path, "train"), find_split(path, "val")
-        if train is None:
-            raise FileNotFoundError(f"{path} holds no train.tsv, train.tsv.gz, train.csv or train.csv.gz.")
-    pairs = read_parallel(train, source, target)
-    if val is not None:
-        return pairs, read_parallel(val, source, target)
+    one_file = path.is_file()
+    table = path if one_file else find_split(path, "train")
+    held_out = None if one_file else find_split(path, "val")
+    if table is None:
+        raise FileNotFoundError(f"{path} holds no train.tsv, train.tsv.gz, train.csv or train.csv.gz.")
+    pairs = read_parallel(table, source, target)
+    if held_out is not None:
+        return pairs, read_parallel(held_out, source, target)
     if len(pairs) < 2:
-        raise ValueError(f"{train.name} holds one pair only; training needs at least two.")
+        raise ValueError(f"{table.name} holds one pair only; training needs at least two.")
     every = min(100, len(pairs))
     return [p for i, p in enumerate(pairs) if i % every], pairs[::every]
 
@@ -174,13 +282,10 @@ class TranslationTask(Task):
     def __init__(self, recipe: TranslationRecipe) -> None:
         self.recipe = recipe
         self.pairs = recipe.pairs()
-        splits = {pair: load_splits(recipe, *pair) for pair in self.pairs}
-        self.tokenizer = self.vocabulary([train for train, _ in splits.values()])
+        held_out = self.mixed_data() if recipe.mixture else self.plain_data()
         self.config = recipe.model_config(len(self.tokenizer))
-        self.data = ParallelData.join([self.encode(train, pair, recipe.stand_ins) for pair, (train, _) in splits.items()])
-        self.val = ParallelData.join([self.encode(val, pair) for pair, (_, val) in splits.items()])
-        self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, (_, val) in splits.items()]
-        self.scored = [(pair, self.to_score(val)) for pair, (_, val) in splits.items()]
+        self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, val in held_out.items()]
+        self.scored = [(pair, self.to_score(val)) for pair, val in held_out.items()]
         torch.manual_seed(recipe.seed)
         model = Transformer(self.config)
         if recipe.initial:
@@ -188,20 +293,77 @@ class TranslationTask(Task):
         self.modules = {"model": model}
         self.table: Tensor | None = None  # of transformer.align
         # beta and epsilon of section 5.3; the rate is set before each update
-        fused = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-        self.optimizers = {"model": fused}
+        if recipe.optimizer == "muon":
+            self.optimizers = muon_and_adam(model, betas=(0.9, 0.98), eps=1e-9)
+        else:
+            self.optimizers = {
+                "model": torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+            }
         self.weights = {"loss": 1.0, "nll": 0.0}
-        self.order = functools.lru_cache(maxsize=2)(
-            lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch)
-        )
+        self.order = functools.lru_cache(maxsize=2)(lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch))
         self.per_epoch = len(self.order(0))
 
+    @property
+    def model(self) -> Transformer:
+        """The network itself."""
+        return cast(Transformer, self.modules["model"])
+
+    def plain_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
+        """Makes `tokenizer`, `data` and `val` of the splits' pairs; returns the validation pairs of each direction."""
+        splits = {pair: load_splits(self.recipe, *pair) for pair in self.pairs}
+        self.tokenizer = self.vocabulary([train for train, _ in splits.values()])
+        shares = self.recipe.stand_ins
+        self.data: ParallelData | Mixture = ParallelData.join(
+            [self.encode(train, pair, shares) for pair, (train, _) in splits.items()]
+        )
+        self.val = ParallelData.join([self.encode(val, pair) for pair, (_, val) in splits.items()])
+        return {pair: val for pair, (_, val) in splits.items()}
+
+    def mixed_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
+        """As `plain_data`, for a folder of many sources that are drawn by their worth (`transformer.mixture`).
+
+        The validation pairs are `PER_SOURCE` of each general source and direction, always the same ones.
+        """
+        recipe, folder = self.recipe, Path(self.recipe.data)
+        rows, held_out = (read_rows(folder / f"{name}.tsv.gz", recipe.languages()) for name in ("train", "val"))
+        self.tokenizer = self.vocabulary([[row.texts for row in rows]])
+        prefixes = {pair: [self.tokenizer.id(language_token(pair[1]))] * (len(self.pairs) > 1) for pair in self.pairs}
+        common = (self.tokenizer, recipe.max_length, prefixes)
+        self.data = Mixture(
+            rows,
+            *common,
+            worth=parse_worth(recipe.mixture),
+            temperature=recipe.temperature,
+            one_way=recipe.one_way,
+            change=self.changed,
+            lengths=token_lengths(rows, self.tokenizer, folder),
+        )
+        whole = Mixture(held_out, *common, one_way=recipe.one_way)
+        self.by_source = spread(whole, PER_SOURCE)
+        chosen = [index for indices in self.by_source.values() for index in indices]
+        self.val = ParallelData([whole.ids(index) for index in chosen])
+        numbers = dict(zip(chosen, range(len(chosen))))
+        self.by_source = {name: [numbers[i] for i in indices] for name, indices in self.by_source.items()}
+        self.characters = [len(whole.text(index)[1]) for index in chosen]
+        texts: dict[tuple[str, str], list[tuple[str, str]]] = {pair: [] for pair in self.pairs}
+        for index in chosen:
+            texts[self.pairs[whole.direction[index]]].append(whole.text(index))
+        return texts
+
+    def changed(self, source: str, target: str, draw: random.Random) -> tuple[str, str]:
+        """A pair as it is learned this time: some with stand-ins, some with noise."""
+        if draw.random() < self.recipe.stand_ins:
+            source, target = with_stand_ins(source, target, draw)
+        return with_noise(source, target, draw) if draw.random() < self.recipe.noise else (source, target)
+
     def vocabulary(self, texts: list[list[tuple[str, str]]]) -> Tokenizer:
-        """That of `initial`, else the data folder's own where it has one, else one learned from these training pairs."""
+        """That of `initial`, else the data folder's own where it has one,
+        else one learned from these training pairs.
+        """
         made = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
         languages = list(dict.fromkeys(name for pair in self.pairs for name in pair)) if len(self.pairs) > 1 else []
         if not made.is_file() and not self.recipe.initial:
-            sentences = (text for part in texts for pair in part for text in pair)
+            sentences: Iterable[str] = (text for part in texts for pair in part for text in pair)
             if languages:  # each sentence comes in two directions
                 sentences = dict.fromkeys(sentences)
             return Tokenizer.train(sentences, self.recipe.vocab_size, languages, stand_ins=self.recipe.stand_ins > 0)
@@ -214,7 +376,8 @@ class TranslationTask(Task):
         return tokenizer
 
     def to_score(self, val: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """This direction's share of the `bleu` sentences: spread evenly over its validation pairs, always the same ones.
+        """This direction's share of the `bleu` sentences: spread evenly over its validation pairs, always the same
+        ones.
 
         Long ones are left out, since an untrained network goes on to the limit, and those with unknown characters.
         """
@@ -234,18 +397,25 @@ class TranslationTask(Task):
         if stand_ins:
             draw = random.Random(f"{self.recipe.seed}/{'-'.join(pair)}")
             texts = [with_stand_ins(*text, draw) if draw.random() < stand_ins else text for text in texts]
-        return ParallelData(texts, self.tokenizer, self.recipe.max_length, prefix)
+        return ParallelData.encode(texts, self.tokenizer, self.recipe.max_length, prefix)
 
     def learning_rates(self, step: int) -> dict[str, float]:
-        """Equation 3."""
-        return {"model": learning_rate(step, self.config.d_model, self.recipe.warmup, self.recipe.rate_scale)}
+        """Equation 3, or the trapezoid of a rate of its own; the same for both optimizers."""
+        recipe = self.recipe
+        if recipe.rate:
+            rate = recipe.rate * trapezoid(step, recipe.steps, recipe.warmup, recipe.decay)
+        else:
+            rate = learning_rate(step, self.config.d_model, recipe.warmup, recipe.rate_scale)
+        return dict.fromkeys(self.optimizers, rate)
 
     def batch(self, step: int, micro: int, rank: int, world: int) -> Batch:
         """The batch with this number in the endless sequence of epochs; a pure function of its arguments."""
         number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
         # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
         batches = self.order(number // self.per_epoch)
-        batch = self.data.collate(batches[number % self.per_epoch % len(batches)], self.config.neighbourhood)
+        indices = batches[number % self.per_epoch % len(batches)]
+        drawn = (random.Random(f"{self.recipe.seed}/{number}"),) if self.recipe.mixture else ()
+        batch = self.data.collate(indices, self.config.neighbourhood, *drawn)
         batch = replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
         weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
         if not weight:
@@ -262,7 +432,7 @@ class TranslationTask(Task):
     def terms(self, batch: Batch) -> dict[str, Tensor]:
         """The smoothed loss that is minimised, and the plain one, both in nats summed over target tokens."""
         if batch.dropout is not None:
-            self.modules["model"].set_dropout(batch.dropout)
+            self.model.set_dropout(batch.dropout)
         hidden = self.networks["model"](
             batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False, cross=batch.guide is not None
         )
@@ -272,21 +442,44 @@ class TranslationTask(Task):
             guided["align"] = align.loss(batch.guide, first, last)
         # Only real positions reach the vocabulary: padding would cost as much as a word there.
         hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
-        model = self.modules["model"]
         smoothed, plain = projected_cross_entropy(
-            hidden, model.embedding.weight, model.output_bias, batch.labels, self.config.label_smoothing
+            hidden, self.model.embedding.weight, self.model.output_bias, batch.labels, self.config.label_smoothing
         )
         return {"loss": smoothed, "nll": plain, **guided}
 
     def evaluate(self) -> dict[str, float]:
-        """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece."""
+        """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece.
+
+        Of a mixture the loss is the mean over general sources and directions; `narrow` is that over the others.
+        """
         device = next(self.modules["model"].parameters()).device
+        if self.recipe.mixture:
+            return {**self.losses_by_source(device), **self.bleu()}
         total, tokens = 0.0, 0
         for indices in self.val.batches(self.recipe.tokens, 0, 0):
             batch = self.val.collate(indices, self.config.neighbourhood).to(device)
             total += float(self.terms(batch)["nll"])
             tokens += self.count(batch)
         return {"loss": total / tokens, **self.bleu(), "perplexity": math.exp(min(total / tokens, 50.0))}
+
+    def losses_by_source(self, device: torch.device) -> dict[str, float]:
+        """`loss` and `narrow`: means over sources and directions; general sources one by one, too.
+
+        In nats a character of the target, so that vocabularies can be compared.
+        """
+        sums: dict[str, list[float]] = {}
+        for name, indices in self.by_source.items():
+            part, total = ParallelData([self.val.pairs[i] for i in indices]), 0.0
+            for chosen in part.batches(self.recipe.tokens, 0, 0):
+                batch = part.collate(chosen, self.config.neighbourhood).to(device)
+                total += float(self.terms(batch)["nll"])
+            characters = sum(self.characters[i] for i in indices)
+            sums.setdefault(name.split(".")[0], []).append(total / characters)
+        general = {name: losses for name, losses in sums.items() if name in GENERAL}
+        narrow = [loss for name, losses in sums.items() if name not in GENERAL for loss in losses]
+        found = {name: sum(losses) / len(losses) for name, losses in general.items()}
+        every = [loss for losses in general.values() for loss in losses] or narrow
+        return {"loss": sum(every) / len(every), **({"narrow": sum(narrow) / len(narrow)} if narrow else {}), **found}
 
     def bleu(self) -> dict[str, float]:
         """`bleu` of the scored sentences of all directions together: greedy, cased, sacreBLEU's own tokens, 0 to 100.
@@ -327,16 +520,18 @@ class TranslationTask(Task):
         # About ten word pieces can be read at a glance.
         chosen = min(range(min(100, len(self.val.pairs))), key=lambda i: abs(len(self.val.pairs[i][1]) - 10))
         batch = self.val.collate([chosen], self.config.neighbourhood).to(device)
-        weights = self.modules["model"].attend(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
-        maps = {kind: torch.stack(getattr(weights, kind))[:, 0].float().cpu().numpy().astype(np.float16)
-                for kind in ("encoder", "decoder", "cross")}  # fmt: skip
+        weights = self.model.attend(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
+        maps = {
+            kind: torch.stack(getattr(weights, kind))[:, 0].float().cpu().numpy().astype(np.float16)
+            for kind in ("encoder", "decoder", "cross")
+        }
         tokens = {"source": batch.src[0], "read": batch.tgt[0], "said": batch.labels}
         labels = {name: np.array(self.tokenizer.pieces(ids.tolist())) for name, ids in tokens.items()}
         np.savez_compressed(file, **maps, **labels)
 
     def translator(self) -> Translator:
         """A Translator of the weights as they are now."""
-        return Translator(self.modules["model"], self.tokenizer, self.pairs, len(self.pairs) > 1)
+        return Translator(self.model, self.tokenizer, self.pairs, len(self.pairs) > 1)
 
     def describe(self, folder: Path) -> None:
         """config.json and tokenizer.model: with any checkpoint's weights they make a folder that translates.
@@ -349,12 +544,16 @@ class TranslationTask(Task):
 
     def export(self, folder: Path) -> None:
         """config.json, model.safetensors (fp16), tokenizer.model."""
-        export(folder, self.modules["model"].state_dict(), self.config, self.tokenizer,
-               self.pairs)
+        export(folder, self.modules["model"].state_dict(), self.config, self.tokenizer, self.pairs)
 
 
-def export(folder: str | Path, state: dict[str, Tensor], config: TransformerConfig, tokenizer: Tokenizer,
-           pairs: list[tuple[str, str]]) -> None:
+def export(
+    folder: str | Path,
+    state: dict[str, Tensor],
+    config: TransformerConfig,
+    tokenizer: Tokenizer,
+    pairs: list[tuple[str, str]],
+) -> None:
     """Writes what `Translator.from_pretrained` reads."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -362,7 +561,9 @@ def export(folder: str | Path, state: dict[str, Tensor], config: TransformerConf
 
 
 def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> dict:
-    """Writes everything that `Translator.from_pretrained` reads except the weights; returns what stands in config.json."""
+    """Writes everything that `Translator.from_pretrained` reads except the weights;
+    returns what stands in config.json.
+    """
     header = {
         "format": FORMAT,
         "pairs": [list(pair) for pair in pairs],
@@ -374,9 +575,30 @@ def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, p
     return header
 
 
+def learns_trees(argv: list[str]) -> bool:
+    """Whether a command line is of trees instead of pairs of sentences: by its preset, or the run it goes on with."""
+    given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in ("--preset", "--run", "--fork"):
+        given.add_argument(option)
+    known, _ = given.parse_known_args([arg for arg in argv if arg not in ("-h", "--help")])
+    if known.preset:
+        return known.preset == "parse"
+    runs = [Path(folder) for folder in (known.fork, known.run) if folder]
+    return any((run / "recipe.json").is_file() and Run(run).recipe().get("task") == "ParseTask" for run in runs)
+
+
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    return training.launch(TranslationTask, TranslationRecipe, PRESETS, argv)
+    argv = sys.argv[1:] if argv is None else argv
+    if learns_trees(argv):
+        from transformer.parsing import recipe as parsing
+
+        return parsing.main(argv)
+    told = (
+        "Trains a Transformer to translate by the recipe of section 5.\n"
+        "With --preset parse it learns to write trees (section 6.3); --preset parse --help explains those fields."
+    )
+    return training.launch(TranslationTask, TranslationRecipe, PRESETS, argv, told)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
-# The one place that says which model the commands and the page use if none is named.
-DEFAULT_MODEL, DEFAULT_SOURCE, DEFAULT_TARGET = "everyday", "en", "de"
+# The one place that says which model the commands and the page use if none is named. Whoever runs the page may choose
+# another, such as Helsinki-NLP/opus-mt-en-de where there is a connection.
+DEFAULT_MODEL = os.environ.get("ATELIER_TRANSLATION_MODEL", "").strip() or "everyday"
+DEFAULT_SOURCE, DEFAULT_TARGET = "en", "de"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,8 +21,12 @@ def parser() -> argparse.ArgumentParser:
     )
     options.add_argument("text", nargs="*", metavar="TEXT", help="text; several are translated in one batch")
     options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    options.add_argument("--source", default=None, help="source language; the model's first pair that fits if not given")
-    options.add_argument("--target", default=None, help="target language; the model's first pair that fits if not given")
+    options.add_argument(
+        "--source", default=None, help="source language; the model's first pair that fits if not given"
+    )
+    options.add_argument(
+        "--target", default=None, help="target language; the model's first pair that fits if not given"
+    )
     options.add_argument("--beam", type=int, default=4, help="hypotheses kept at each step; 1 is greedy search")
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty of Wu et al. (2016)")
     options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")

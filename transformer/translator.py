@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import unicodedata
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import torch
 
 from training import assets
-from training.weights import fill, load_model
+from training.weights import build, load_model
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
-from transformer.casing import usual_case
 from transformer.config import TransformerConfig
-from transformer.elision import elide
+from transformer.data import pad_rows
 from transformer.model import AttentionWeights, Encoding, Transformer
-from transformer.search import SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
+from transformer.search import NextToken, SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
+from transformer.text.casing import usual_case
+from transformer.text.elision import elide
+from transformer.text.sentences import split_clauses, split_sentences
+from transformer.text.verbatim import Masked, find, mask, restore, without_loops, word_numbers
 from transformer.threads import threads_for
 from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalise
-from transformer.verbatim import Masked, find, mask, put_back, without_loops, word_numbers
 
 FORMAT = "atelier-transformer-1"
 EXTRA_LENGTH = 50  # an output may be this much longer than its input (section 6.1)
 BATCH_TOKENS = 2048  # source tokens decoded together
+T = TypeVar("T", bound="Translator")
 LANGUAGES = {"en": "English", "de": "German", "fr": "French"}  # for messages; other codes are shown as they are
-
-_ABBREVIATIONS = {
-    "mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "vs", "etc", "e.g", "i.e", "no", "fig", "approx", "inc",
-    "hr", "fr", "nr", "z.b", "d.h", "u.a", "ca", "usw", "bzw", "evtl", "ggf", "str", "vgl",
-    "m", "mme", "mlle", "p.ex", "cf", "env",
-}  # fmt: skip
-_END = re.compile(r"[.!?…]+[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_a-zß-öø-ÿ])")
-# Where nothing has a capital, sentences begin without; three dots end none there.
-_END_SMALL = re.compile(r"(?:(?<!\.)\.|[!?]+)[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_])")
 
 
 @dataclass(frozen=True)
@@ -71,8 +68,11 @@ class Sentence:
     finished: bool = True  # False: the best hypothesis met the length limit
     looped: bool = False  # True: the best hypothesis repeated itself and was cut
     stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
-    read: str = ""  # what the model was given: with the usual capitals (transformer.casing)
-    elided: list[tuple[str, str]] = field(default_factory=list)  # best hypothesis: what elision changed, before and after
+    read: str = ""  # what the model was given: with the usual capitals (transformer.text.casing)
+    elided: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # best hypothesis: what elision changed, before and after
+    clause_of: str = ""  # the sentence that was too long for the model, where this is a part of it
     # of a short sentence that was translated alone: the model, and what its encoder made of it
     encoding: tuple[weakref.ref, Encoding] | None = field(default=None, repr=False, compare=False)
 
@@ -94,12 +94,16 @@ class Translation:
     def chosen(self, sentence: int = 0, hypothesis: int = 0) -> tuple[Sentence, list[int]]:
         """A sentence and the ids of one of its hypotheses. Raises `ValueError` if the model had no part in it."""
         if not 0 <= sentence < len(self.sentences):
-            raise ValueError(f"The text has {len(self.sentences)} sentences; there is no number {sentence} (counted from 0).")
+            raise ValueError(
+                f"The text has {len(self.sentences)} sentences; there is no number {sentence} (counted from 0)."
+            )
         found = self.sentences[sentence]
         if not found.ids:
             raise ValueError("This sentence holds no words, so it was copied and nothing was decoded.")
         if not 0 <= hypothesis < len(found.ids):
-            raise ValueError(f"The sentence has {len(found.ids)} translations; there is no number {hypothesis} (counted from 0).")
+            raise ValueError(
+                f"The sentence has {len(found.ids)} translations; there is no number {hypothesis} (counted from 0)."
+            )
         return found, found.ids[hypothesis]
 
 
@@ -115,21 +119,6 @@ class Attention:
     decoder_tokens: list[str]  # T labels of what the decoder read: <s>, then the target
 
 
-def split_sentences(line: str) -> list[str]:
-    """The sentences of a normalised line. A full stop after an abbreviation, an initial or a number ends none."""
-    sentences, start = [], 0
-    for match in (_END_SMALL if line == line.lower() else _END).finditer(line):
-        words = line[start : match.start()].rsplit(" ", 1)
-        last = words[-1].strip("\"'([«„“").lower()
-        stop = match.group().strip()
-        if stop == "." and (last in _ABBREVIATIONS or len(last) == 1 or last.isdigit()):
-            continue
-        sentences.append(line[start : match.end()].strip())
-        start = match.end()
-    rest = line[start:].strip()
-    return sentences + ([rest] if rest else [])
-
-
 def shortened(sentence: str) -> str:
     """A sentence for a message."""
     return sentence if len(sentence) <= 40 else sentence[:40] + "…"
@@ -140,20 +129,41 @@ def has_letters(text: str) -> bool:
     return any(unicodedata.category(c).startswith("L") for c in text)
 
 
+def read_pairs(header: dict) -> list[tuple[str, str]]:
+    """The (source, target) languages in a model's config.json. Raises `ValueError` where they are
+    not written as pairs.
+    """
+    pairs = header.get("pairs")
+    if not isinstance(pairs, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) and one for one in pair)
+        for pair in pairs
+    ):
+        raise ValueError('config.json must hold "pairs", a list like [["en", "de"]]; this one does not.')
+    return [(source, target) for source, target in pairs]
+
+
 class Translator:
     """A trained Transformer with its tokenizer."""
 
     def __init__(
         self,
         model: Transformer,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | marian.MarianTokenizer,
         pairs: list[tuple[str, str]],
         language_tokens: bool = False,
         name: str = "this model",
+        longest: int = 0,
     ) -> None:
-        """pairs: (source, target) languages; language_tokens: a token before the source names the target language."""
-        self.model, self.tokenizer, self.language_tokens, self.name = model, tokenizer, language_tokens, name
-        self.pairs = [tuple(pair) for pair in pairs]
+        """
+        model, tokenizer: with a vocabulary in common; the model is put into evaluation mode.
+        pairs: (source, target) languages.
+        language_tokens: a token before the source names the target language.
+        name: for messages.
+        longest: words of the longest sentences that it was trained on; longer ones are cut into clauses. 0 = unknown.
+        """
+        self.trained_words = longest
+        self.model, self.tokenizer, self.language_tokens, self.name = model.eval(), tokenizer, language_tokens, name
+        self.pairs = [(source, target) for source, target in pairs]
         # pieces that the model has learned to copy
         self.stand_ins = [piece for piece in STAND_INS if tokenizer.id(piece) != model.config.unk]
         tokens = [language_token(target) for _, target in self.pairs] if language_tokens else []
@@ -165,7 +175,7 @@ class Translator:
             )
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "auto") -> Translator:
+    def from_pretrained(cls: type[T], name: str | Path, device: str = "auto") -> T:
         """Loads a shipped model by name, or a folder with config.json, model.safetensors and tokenizer.model.
 
         A folder in Marian's format and a name like Helsinki-NLP/opus-mt-en-de are read by `transformer.marian`.
@@ -180,20 +190,59 @@ class Translator:
         device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         if marian.is_marian(folder):
             model, tokenizer, pairs = marian.load(folder)
-            return cls(model.to(device).eval(), tokenizer, pairs, name=folder.name)
+            told = {"pairs": [list(pair) for pair in pairs]}
+            return cls.of_header(model.to(device).eval().requires_grad_(False), tokenizer, told, folder.name)
         header, state = load_model(folder)
         if header.get("format") != FORMAT:
             raise ValueError(f"{folder.name} holds no Transformer of this program: its config.json has another format.")
-        config = TransformerConfig.from_dict(header["transformer"])
-        model = Transformer(config)
-        fill(model, state, folder.name)
-        tokenizer = Tokenizer.load(folder / "tokenizer.model")
-        return cls(model.to(device).eval(), tokenizer, header["pairs"], header.get("language_tokens", False), folder.name)
+        config = TransformerConfig.from_dict(header.get("transformer") or {})
+        model = build(lambda: Transformer(config), state, folder.name)
+        own = folder / "tokenizer.model"
+        # The models of a series (transformer.series) share the tokenizer beside their folders.
+        vocabulary = Tokenizer.load(own if own.is_file() else folder.parent / "tokenizer.model")
+        return cls.of_header(model.to(device).eval().requires_grad_(False), vocabulary, header, folder.name)
+
+    @classmethod
+    def of_header(
+        cls: type[T], model: Transformer, tokenizer: Tokenizer | marian.MarianTokenizer, header: dict, name: str
+    ) -> T:
+        """The translator that a model folder's config.json describes. Raises `ValueError` if it describes a parser."""
+        if "symbols" in header:
+            raise ValueError(f"{name} writes trees and does not translate; python -m transformer.parse uses it.")
+        return cls(model, tokenizer, read_pairs(header), header.get("language_tokens") is True, name)
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.model.embedding.weight.device
+
+    @overload
+    def translate(
+        self,
+        text: str,
+        source: str | None = None,
+        target: str | None = None,
+        beam: int = 4,
+        alpha: float = 0.6,
+        n_best: int = 1,
+        max_length: int | None = None,
+        trace: bool = False,
+        sampling: Sampling | None = None,
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self,
+        text: list[str],
+        source: str | None = None,
+        target: str | None = None,
+        beam: int = 4,
+        alpha: float = 0.6,
+        n_best: int = 1,
+        max_length: int | None = None,
+        trace: bool = False,
+        sampling: Sampling | None = None,
+    ) -> list[Translation]: ...
 
     def translate(
         self,
@@ -223,20 +272,47 @@ class Translator:
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:
             raise ValueError("There is no text to translate.")
-        plans = []  # per text, per line: its sentences
+        plans = []  # per text, per line: its sentences, and of which longer one each is a clause
         for number, one in enumerate(texts, 1):
-            lines = [split_sentences(normalise(line)) for line in re.split(r"\r\n|\r|\n", one)]
+            lines = [self.parts(normalise(line), target) for line in re.split(r"\r\n|\r|\n", one)]
             if not any(lines):
                 where = "" if isinstance(text, str) else f" Text {number} of {len(texts)} is empty."
                 raise ValueError(f"Please enter some text to translate.{where}")
             plans.append(lines)
-        flat = [sentence for lines in plans for line in lines for sentence in line]
+        flat = [part for lines in plans for line in lines for part, _ in line]
         done = iter(self.translate_sentences(flat, source, target, beam, alpha, n_best, max_length, trace, sampling))
         results = [
-            self.assemble(one, [[next(done) for _ in line] for line in lines], n_best, trace)
+            self.assemble(
+                one, [[self.as_clause(next(done), whole) for _, whole in line] for line in lines], n_best, trace
+            )
             for one, lines in zip(texts, plans)
         ]
         return results[0] if isinstance(text, str) else results
+
+    def parts(self, line: str, target: str) -> list[tuple[str, str]]:
+        """The sentences of a normalised line, and the clauses of those that are too long: (part, sentence) each."""
+        return [
+            (part, sentence)
+            for sentence in split_sentences(line)
+            for part in split_clauses(sentence, lambda text: self.fits(text, target))
+        ]
+
+    def fits(self, text: str, target: str) -> bool:
+        """Whether the model reads so long a text, and has been trained on texts as long."""
+        if self.trained_words and len(text.split()) > self.trained_words:
+            return False
+        return len(self.tokenizer.encode(text)) <= self.most_pieces()
+
+    def most_pieces(self) -> int:
+        """Word pieces of the longest sentence that the model reads, without language token and eos."""
+        return self.model.config.max_length - self.language_tokens - 1
+
+    @staticmethod
+    def as_clause(sentence: Sentence, whole: str) -> Sentence:
+        """Notes of which longer sentence this one is a clause."""
+        if whole != sentence.source_text:
+            sentence.clause_of = whole
+        return sentence
 
     def check_pair(self, source: str | None, target: str | None) -> tuple[str, str]:
         """The pair that is meant; missing languages are taken from the first pair that fits. Raises `ValueError`."""
@@ -253,7 +329,7 @@ class Translator:
         return math.inf if self.model.config.unk in ids else len(ids)
 
     def mask(self, sentence: str, source: str) -> Masked:
-        """A normalised sentence without what has no translation: see `transformer.verbatim`.
+        """A normalised sentence without what has no translation: see `transformer.text.verbatim`.
 
         source: its language. Names that the vocabulary has to spell are copied where the model has learned to copy, and
         not in German, where every noun is capitalised.
@@ -273,22 +349,31 @@ class Translator:
         """
         prefix = [self.tokenizer.id(language_token(target))] if self.language_tokens else []
         ids = self.tokenizer.encode(sentence)
-        limit = self.model.config.max_length - len(prefix) - 1
+        limit = self.most_pieces()
         if len(ids) > limit:
             raise ValueError(
-                f"The sentence “{shortened(sentence)}” has {len(ids)} word pieces and this model reads {limit} at most; "
+                f"The sentence “{shortened(sentence)}” has {len(ids)} word pieces and this "
+                f"model reads {limit} at most; "
                 "break it into shorter sentences."
             )
         return [*prefix, *ids, self.model.config.eos]
 
     @torch.inference_mode()
     def translate_sentences(
-        self, sentences: list[str], source: str, target: str, beam: int, alpha: float, n_best: int,
-        max_length: int | None, trace: bool, sampling: Sampling | None = None,
+        self,
+        sentences: list[str],
+        source: str,
+        target: str,
+        beam: int,
+        alpha: float,
+        n_best: int,
+        max_length: int | None,
+        trace: bool,
+        sampling: Sampling | None = None,
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         config = self.model.config
-        out: list[Sentence | None] = [None] * len(sentences)
+        out: dict[int, Sentence] = {}
         read = [usual_case(sentence, source, self.piece_count) for sentence in sentences]
         encoded, masked = {}, {}
         for number, sentence in enumerate(sentences):
@@ -300,33 +385,55 @@ class Translator:
                 pieces = sentence.split(" ")
                 copy = [Hypothesis(sentence, pieces, 0.0, 0.0)]
                 out[number] = Sentence(sentence, [], [], copy, [] if trace else None)
-        training, _ = self.model.training, self.model.eval()
-        try:
-            for batch in self.batches(encoded):
-                rows = [encoded[i] for i in batch]
-                longest = max(map(len, rows))
-                src = torch.tensor([r + [config.pad] * (longest - len(r)) for r in rows], device=self.device)
-                limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
-                forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
-                with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
-                    decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
-                    if sampling is None:
-                        found = beam_search(
-                            decoder, limits, config.bos, config.eos, beam, alpha, forbidden, trace=trace, device=self.device
-                        )
-                    else:
-                        found = sample_search(
-                            decoder, limits, config.bos, config.eos, n_best, sampling.temperature, sampling.top_k,
-                            [sampling.seed + number for number in batch], alpha, forbidden, self.device,
-                        )
-                for number, row, result in zip(batch, rows, found):
-                    made = self.sentence(sentences[number], masked[number], row, result, n_best, target)
-                    made.read = read[number]
-                    made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
-                    out[number] = made
-        finally:
-            self.model.train(training)
-        return out
+        for batch in self.batches(encoded):
+            rows = [encoded[i] for i in batch]
+            src = pad_rows(rows, config.pad).to(self.device)
+            limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
+            with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
+                decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
+                found = self.search(decoder, limits, batch, beam, alpha, n_best, trace, sampling)
+            for number, row, result in zip(batch, rows, found):
+                made = self.sentence(sentences[number], masked[number], row, result, n_best, target)
+                made.read = read[number]
+                made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
+                out[number] = made
+        return [out[number] for number in range(len(sentences))]
+
+    def search(
+        self,
+        decoder: NextToken,
+        limits: list[int],
+        numbers: list[int],
+        beam: int,
+        alpha: float,
+        n_best: int,
+        trace: bool,
+        sampling: Sampling | None,
+    ) -> list[SearchResult]:
+        """What beam search finds, or what is drawn, for a batch of sentences.
+
+        decoder, limits: of these sentences.
+        numbers: theirs in the whole text, so that each draws with a seed of its own.
+        beam, alpha, n_best, trace, sampling: as in `translate`.
+        """
+        config = self.model.config
+        forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
+        ends = config.bos, config.eos
+        if sampling is None:
+            return beam_search(decoder, limits, *ends, beam, alpha, forbidden, trace=trace, device=self.device)
+        seeds = [sampling.seed + number for number in numbers]
+        return sample_search(
+            decoder,
+            limits,
+            *ends,
+            n_best,
+            sampling.temperature,
+            sampling.top_k,
+            seeds,
+            alpha,
+            forbidden,
+            self.device,
+        )
 
     def has_words(self, masked: Masked) -> bool:
         """True if there is anything to translate besides what was taken out."""
@@ -341,7 +448,9 @@ class Translator:
         letters = "".join(c for c in "".join(taken) if has_letters(c))
         if self.model.config.unk in self.tokenizer.encode(letters):
             languages = " or ".join(sorted({LANGUAGES.get(pair[0], pair[0]) for pair in self.pairs}))
-            raise ValueError(f"This model cannot read the script of “{shortened(sentence)}”; please write in {languages}.")
+            raise ValueError(
+                f"This model cannot read the script of “{shortened(sentence)}”; please write in {languages}."
+            )
 
     def sentence(
         self, text: str, masked: Masked, source_ids: list[int], result: SearchResult, n_best: int, target: str
@@ -369,15 +478,22 @@ class Translator:
         for candidate, own in zip(best, ids):
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
-                translated = put_back(translated, masked, lambda word: self.follow(source_ids, own, word))
+                translated = restore(translated, masked, functools.partial(self.follow, source_ids, own))
             if target == "fr":
                 translated, changes = elide(translated)
                 elided.append(changes)
             pieces = self.labels(own, masked.stand_ins)
             hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob))
         return Sentence(
-            text, source_ids, ids, hypotheses, result.trace, best[0].finished, ids[0] != said[0],
-            stand_ins=masked.stand_ins, elided=elided[0] if elided else [],
+            text,
+            source_ids,
+            ids,
+            hypotheses,
+            result.trace,
+            best[0].finished,
+            ids[0] != said[0],
+            stand_ins=masked.stand_ins,
+            elided=elided[0] if elided else [],
         )
 
     def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
@@ -398,18 +514,39 @@ class Translator:
         cross = self.weights(source_ids, ids).cross[-1][0].mean(0)  # (T, S)
         return target[int(cross[: len(target), columns].sum(1).argmax())] + 1
 
+    def reads(self, source_ids: list[int], ids: list[int]) -> list[int]:
+        """What the decoder reads to write `ids`: bos, then these."""
+        return [self.model.config.bos, *ids]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """What some target ids say."""
+        return self.tokenizer.decode(ids)
+
+    def target_ids(self, text: str) -> list[int]:
+        """The ids of the beginning of an output, written as text; unknown characters become unk."""
+        return self.tokenizer.encode(text)
+
+    def longest(self, source_ids: Sequence[int]) -> int:
+        """The most tokens of an output: the source's plus 50 (section 6.1), and what the model can read."""
+        return min(len(source_ids) + EXTRA_LENGTH, self.model.config.max_length - 1)
+
+    def opened(self, decoder: TransformerDecoder, rows: Sequence[Sequence[int]]) -> Any:
+        """A fresh decoder of sentences of these source ids as a search of this model's outputs has it.
+
+        What is returned has everything that `decoder` has.
+        """
+        return decoder
+
     def weights(self, source_ids: list[int], ids: list[int], encoding: Encoding | None = None) -> AttentionWeights:
-        """Every head's weights for one pair of sentences, in one teacher-forced pass; encoding: as in `Transformer.attend`."""
+        """Every head's weights for one pair of sentences, in one teacher-forced pass; encoding: as in
+        `Transformer.attend`.
+        """
         config = self.model.config
         src = torch.tensor([source_ids], device=self.device)
-        tgt = torch.tensor([[config.bos, *ids]], device=self.device)
+        tgt = torch.tensor([self.reads(source_ids, ids)], device=self.device)
         mask = causal_mask(tgt.shape[1], self.device, config.neighbourhood)
-        training, _ = self.model.training, self.model.eval()
-        try:
-            with threads_for(self.model, max(src.shape[1], tgt.shape[1])):
-                return self.model.attend(src, tgt, key_mask(src, config.pad), mask, encoding)
-        finally:
-            self.model.train(training)
+        with threads_for(self.model, max(src.shape[1], tgt.shape[1])):
+            return self.model.attend(src, tgt, key_mask(src, config.pad), mask, encoding)
 
     def batches(self, encoded: dict[int, list[int]]) -> list[list[int]]:
         """Numbers of the sentences, longest first, in groups of at most BATCH_TOKENS tokens with padding."""
@@ -440,6 +577,12 @@ class Translator:
                 )
             )
         notes = []
+        for whole in dict.fromkeys(s.clause_of for s in sentences if s.clause_of):
+            count = sum(s.clause_of == whole for s in sentences)
+            notes.append(
+                f"The sentence “{shortened(whole)}” is longer than those that the model was trained on; "
+                f"it was translated in {count} parts, cut at its clauses."
+            )
         recased = [s.read for s in sentences if s.read and s.read != s.source_text]
         if recased:
             more = f" (and {len(recased) - 1} more)" if len(recased) > 1 else ""
@@ -455,7 +598,7 @@ class Translator:
             notes.append(f"French elision was set by its rule; the model's own words are in brackets: {shown}.")
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
-        traces = [s.trace for s in sentences] if trace else None
+        traces = [s.trace or [] for s in sentences] if trace else None
         return Translation(
             best.text, best.tokens, text, source_tokens, best.score, hypotheses, traces, sentences, notes
         )
@@ -475,7 +618,9 @@ class Translator:
         found, ids = translation.chosen(sentence, hypothesis)
         model, encoding = found.encoding or (None, None)
         weights = self.weights(found.source_ids, ids, encoding if model and model() is self.model else None)
-        stack = [torch.stack(w)[:, 0].float().cpu().numpy() for w in (weights.encoder, weights.decoder, weights.cross)]
+        encoder, decoder, cross = (
+            torch.stack(w)[:, 0].float().cpu().numpy() for w in (weights.encoder, weights.decoder, weights.cross)
+        )
         eos, bos = self.tokenizer.pieces([self.model.config.eos, self.model.config.bos])
         own = self.labels(ids, found.stand_ins)
-        return Attention(*stack, self.source_tokens(found), [*own, eos], [bos, *own])
+        return Attention(encoder, decoder, cross, self.source_tokens(found), [*own, eos], [bos, *own])

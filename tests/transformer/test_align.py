@@ -20,14 +20,13 @@ SOURCES, TARGETS = range(10, 10 + PAIRS), range(60, 60 + PAIRS)
 def data():
     """Sentences of a language whose every word has one translation, in another order."""
     draw = random.Random(0)
-    made = ParallelData.__new__(ParallelData)
-    made.skipped, made.pairs = 0, []
+    pairs = []
     for _ in range(600):
         chosen = draw.sample(range(PAIRS), draw.randint(3, 8))
         target = [TARGETS[i] for i in chosen]
         target[0], target[-1] = target[-1], target[0]
-        made.pairs.append(([SOURCES[i] for i in chosen], target))
-    return made
+        pairs.append(([SOURCES[i] for i in chosen], target))
+    return ParallelData(pairs)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +64,20 @@ def test_a_head_learns_to_look_there(tmp_path):
     found = {}
     for weight in (0.0, 1.0):
         options = TranslationRecipe(
-            size="mini", data=str(tmp_path), vocab_size=70, tokens=512, max_length=40, warmup=30, rate_scale=0.4,
-            dropout=0.0, steps=80, log_every=10, save_every=80, evaluate_every=0, threads=1, align=weight,
+            size="mini",
+            data=str(tmp_path),
+            vocab_size=70,
+            tokens=512,
+            max_length=40,
+            warmup=30,
+            rate_scale=0.4,
+            dropout=0.0,
+            steps=80,
+            log_every=10,
+            save_every=80,
+            evaluate_every=0,
+            threads=1,
+            align=weight,
             align_updates=1000,
         )
         options.check()

@@ -6,21 +6,18 @@ import pytest
 import torch
 from torch import nn
 
+from transformer import kernels
 from transformer.attention import (
-    BeamCache,
-    KeyValue,
     MultiHeadAttention,
-    added_mask,
     attention_weights,
     causal_mask,
-    few_queries_attention,
-    fused_attention,
     key_mask,
-    linear,
     neighbourhood_mask,
     scaled_dot_product_attention,
 )
+from transformer.cache import BeamCache, KeyValue
 from transformer.config import TransformerConfig
+from transformer.kernels import additive_mask, decode_step_attention, fused_attention, linear
 
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 
@@ -114,6 +111,24 @@ def test_agrees_with_torch_on_causal_self_attention(pair):
     torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_dropout_acts_on_the_weights_and_in_training_alone(need_weights):
+    torch.manual_seed(2)
+    attention = MultiHeadAttention(TransformerConfig(vocab_size=10, d_model=8, heads=2, attention_dropout=0.5)).eval()
+    query, key, value = attention.project(torch.randn(1, 3, 8))
+    with torch.no_grad():
+        plain, whole = attention.attend(query, KeyValue(key, value), need_weights=True)
+        again, _ = attention.attend(query, KeyValue(key, value), need_weights=need_weights)
+        torch.testing.assert_close(again, plain, atol=1e-6, rtol=1e-5)
+        attention.train()
+        drawn = [attention.attend(query, KeyValue(key, value), need_weights=need_weights) for _ in range(2000)]
+    outputs = torch.stack([out for out, _ in drawn])
+    assert (outputs.std(0) > 0.05).any()
+    torch.testing.assert_close(outputs.mean(0), plain, atol=0.06, rtol=0)  # what is dropped is made up for
+    if need_weights:
+        torch.testing.assert_close(drawn[0][1], whole)  # as they were before dropout
+
+
 def test_gate_removes_a_head(pair):
     ours, _ = pair
     x = torch.randn(2, 5, 24)
@@ -129,12 +144,48 @@ def test_gate_removes_a_head(pair):
 
 @pytest.mark.parametrize("shape", [(1, 4, 6), (2, 1, 6), (1, 1, 6), (3, 5, 6)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_linear_of_few_rows_is_torchs_linear(shape, bias):
+def test_linear_is_torchs_linear(shape, bias):
     torch.manual_seed(0)
     x, weight, offset = torch.randn(shape), torch.randn(10, 6), torch.randn(10) if bias else None
     with torch.no_grad():
         torch.testing.assert_close(linear(x, weight, offset), nn.functional.linear(x, weight, offset))
-        torch.testing.assert_close(linear(x, weight[:4]), nn.functional.linear(x, weight[:4]))
+        torch.testing.assert_close(linear(x, weight, None, (2, 6)), nn.functional.linear(x, weight[2:6]))
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
+def test_packed_weights_give_the_same_product_and_follow_their_weight(monkeypatch):
+    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    torch.manual_seed(0)
+    weight, bias, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(24), torch.randn(2, 5, 16)
+    with torch.no_grad():
+        assert kernels.can_pack(x, weight) and not kernels.can_pack(x.double(), weight)
+        torch.testing.assert_close(linear(x, weight, bias), nn.functional.linear(x, weight, bias))
+        part = linear(x, weight, bias, (8, 20))
+        torch.testing.assert_close(part, nn.functional.linear(x, weight[8:20], bias[8:20]))
+        first = kernels.packed(weight, 0, 24)
+        assert kernels.packed(weight, 0, 24) is first  # made once
+        weight.add_(1.0)
+        torch.testing.assert_close(linear(x, weight), nn.functional.linear(x, weight))
+    assert not kernels.can_pack(x, weight)  # with gradients
+    weight.requires_grad_()
+    linear(x, weight).sum().backward()
+    assert weight.grad is not None
+    count = len(kernels._packed)
+    del weight, first
+    assert len(kernels._packed) == count - 1
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_weight_that_learns_is_never_read_from_an_older_form(monkeypatch, fused):
+    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    weight, x = nn.Parameter(torch.randn(24, 16)), torch.randn(2, 5, 16)
+    optimizer = torch.optim.Adam([weight], lr=0.1, fused=fused)
+    with torch.no_grad():
+        linear(x, weight)
+    weight.grad = torch.randn(24, 16)
+    optimizer.step()  # a fused one leaves the version of the weight as it was
+    with torch.no_grad():
+        torch.testing.assert_close(linear(x, weight), nn.functional.linear(x, weight))
 
 
 def test_masks_say_what_may_be_looked_at():
@@ -187,25 +238,15 @@ def test_few_queries_get_the_fused_kernels_output(masked):
     if masked:
         mask = torch.rand(2, 1, 4, 6) > 0.5
         mask[..., 2] = True
-    out = few_queries_attention(query, key, value, added_mask(mask, heads=3, queries=4))
+    out = decode_step_attention(query, key, value, additive_mask(mask, heads=3, queries=4))
     torch.testing.assert_close(out, fused_attention(query, key, value, mask), atol=1e-6, rtol=1e-5)
-    halves = few_queries_attention(*(x.bfloat16() for x in (query, key, value)), added_mask(mask, heads=3, queries=4))
+    halves = decode_step_attention(
+        *(x.bfloat16() for x in (query, key, value)), additive_mask(mask, heads=3, queries=4)
+    )
     torch.testing.assert_close(halves.float(), out, atol=0.03, rtol=0.03)
 
 
 def test_a_mask_of_one_row_counts_for_every_query():
-    added = added_mask(key_mask(torch.tensor([[7, 8, 0], [7, 0, 0]]), 0), heads=2, queries=2)
+    added = additive_mask(key_mask(torch.tensor([[7, 8, 0], [7, 0, 0]]), 0), heads=2, queries=2)
     assert added.shape == (4, 2, 3)
     assert added[1].tolist() == [[0, 0, -math.inf]] * 2 and added[2].tolist() == [[0, -math.inf, -math.inf]] * 2
-
-
-def test_few_rows_are_more_rows_where_threads_share_the_work(monkeypatch):
-    x, weight, offset = torch.randn(1, 20, 6), torch.randn(10, 6), torch.randn(10)
-    seen = []
-    for threads in (1, 2):
-        monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-        with torch.no_grad():
-            out = linear(x, weight, offset)
-        seen.append(out.is_contiguous())
-        torch.testing.assert_close(out, nn.functional.linear(x, weight, offset))
-    assert seen == [True, False]

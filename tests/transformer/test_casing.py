@@ -3,38 +3,54 @@ import math
 import pytest
 
 from transformer import Translator
-from transformer.casing import usual_case
-from transformer.translator import split_sentences
+from transformer.text.casing import usual_case
+from transformer.text.sentences import split_sentences
 
 
 @pytest.fixture(scope="module")
-def everyday():
-    return Translator.from_pretrained("everyday", device="cpu")
+def everyday(device):
+    return Translator.from_pretrained("everyday", device)
 
 
-@pytest.mark.parametrize("language, typed, usual", [
-    ("en", "how are you?", "How are you?"),
-    ("en", "HELLO, HOW ARE YOU?", "Hello, how are you?"),
-    ("en", "i think i'm in paris.", "I think I'm in Paris."),
-    ("en", "JOHN LIVES IN PARIS.", "John lives in Paris."),
-    ("en", "STOP", "Stop"),
-    ("en", "HELLO!", "Hello!"),
-    ("en", "they like it but she doesn't", "They like it but she doesn't"),
-    ("de", "ich habe ein haus in berlin", "Ich habe ein Haus in Berlin"),
-    ("de", "DAS IST MEIN HAUS.", "Das ist mein Haus."),
-    ("fr", "l'homme est ici.", "L'homme est ici."),
-    # addresses and numbers are nobody's to change
-    ("en", "WRITE TO INFO@FIRMA.DE BEFORE 12:30", "Write to INFO@FIRMA.DE before 12:30"),
-    ("en", "anna@firma.de is my address", "anna@firma.de is my address"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "language, typed, usual",
+    [
+        ("en", "how are you?", "How are you?"),
+        ("en", "HELLO, HOW ARE YOU?", "Hello, how are you?"),
+        ("en", "i think i'm in paris.", "I think I'm in Paris."),
+        ("en", "JOHN LIVES IN PARIS.", "John lives in Paris."),
+        ("en", "STOP", "Stop"),
+        ("en", "HELLO!", "Hello!"),
+        ("en", "they like it but she doesn't", "They like it but she doesn't"),
+        ("de", "ich habe ein haus in berlin", "Ich habe ein Haus in Berlin"),
+        ("de", "DAS IST MEIN HAUS.", "Das ist mein Haus."),
+        ("fr", "l'homme est ici.", "L'homme est ici."),
+        # addresses and numbers are nobody's to change
+        ("en", "WRITE TO INFO@FIRMA.DE BEFORE 12:30", "Write to INFO@FIRMA.DE before 12:30"),
+        ("en", "anna@firma.de is my address", "anna@firma.de is my address"),
+    ],
+)
 def test_text_without_capitals_and_text_in_capitals_get_the_usual_ones(everyday, language, typed, usual):
     assert usual_case(typed, language, everyday.piece_count) == usual
 
 
-@pytest.mark.parametrize("text", [
-    "How are you?", "NASA", "red", "good morning", "iPhone sales rise again", "She said OK.", "12:30", "", "🙂 … !",
-    "Das ist mein Haus.", "ПРИВЕТ МИР", "我是学生",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How are you?",
+        "NASA",
+        "red",
+        "good morning",
+        "iPhone sales rise again",
+        "She said OK.",
+        "12:30",
+        "",
+        "🙂 … !",
+        "Das ist mein Haus.",
+        "ПРИВЕТ МИР",
+        "我是学生",
+    ],
+)
 def test_other_text_stays(everyday, text):
     assert usual_case(text, "en", everyday.piece_count) == text
 

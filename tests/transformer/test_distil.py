@@ -10,7 +10,13 @@ from transformer.data import read_parallel
 def test_the_truth_comes_first_and_nothing_stands_twice_or_empty():
     pairs = [("a", "A"), ("a", "B"), ("b", "C"), ("c", "D")]
     rows = distil.distilled(pairs, ["B", "B", "X", ""])
-    assert rows == [("a", "A", "true"), ("a", "B", "true"), ("b", "C", "true"), ("c", "D", "true"), ("b", "X", "teacher")]
+    assert rows == [
+        ("a", "A", "true"),
+        ("a", "B", "true"),
+        ("b", "C", "true"),
+        ("c", "D", "true"),
+        ("b", "X", "teacher"),
+    ]
     with pytest.raises(ValueError):
         distil.distilled(pairs, ["B"])
 
@@ -22,7 +28,18 @@ def test_the_table_holds_what_the_teacher_says_in_order(tmp_path, capsys, monkey
     said = [teacher.translate(s, beam=5).text for s in sources]
     table, out = tmp_path / "some.tsv", tmp_path / "more" / "train.tsv.gz"
     table.write_text("en\tde\n" + "".join(f"{s}\t{t}\n" for s, t in zip(sources, ["Falsch.", said[1], "Auch falsch."])))
-    arguments = ["--model", "multi30k-en-de", "--data", str(table), "--source", "en", "--target", "de", "--device", "cpu"]
+    arguments = [
+        "--model",
+        "multi30k-en-de",
+        "--data",
+        str(table),
+        "--source",
+        "en",
+        "--target",
+        "de",
+        "--device",
+        "cpu",
+    ]
     assert distil.main([*arguments, "--out", str(out)]) == 0
     assert json.loads(capsys.readouterr().out) == {"true": 3, "teacher": 2, "beam": 5, "alpha": 0.6, "closest": False}
     assert read_parallel(out, "en", "de")[3:] == [(sources[0], said[0]), (sources[2], said[2])]

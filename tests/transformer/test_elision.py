@@ -1,17 +1,20 @@
 import pytest
 
 from transformer import Translator
-from transformer.elision import elide
+from transformer.text.elision import elide
 
 
-@pytest.mark.parametrize("written, wanted", [
-    ("Le animal n'a pas traversé.", "L'animal n'a pas traversé."),
-    ("Je attends que elle ouvre la école.", "J'attends qu'elle ouvre l'école."),
-    ("LE ÉTÉ, de août à octobre", "L'ÉTÉ, d'août à octobre"),
-    ("Lorsque il pleut, je y pense.", "Lorsqu'il pleut, j'y pense."),
-    ("Si ils viennent, si elles viennent, quelque un part.", "S'ils viennent, si elles viennent, quelqu'un part."),
-    ("Il ne a que une œuvre de Émile.", "Il n'a qu'une œuvre d'Émile."),
-])
+@pytest.mark.parametrize(
+    "written, wanted",
+    [
+        ("Le animal n'a pas traversé.", "L'animal n'a pas traversé."),
+        ("Je attends que elle ouvre la école.", "J'attends qu'elle ouvre l'école."),
+        ("LE ÉTÉ, de août à octobre", "L'ÉTÉ, d'août à octobre"),
+        ("Lorsque il pleut, je y pense.", "Lorsqu'il pleut, j'y pense."),
+        ("Si ils viennent, si elles viennent, quelque un part.", "S'ils viennent, si elles viennent, quelqu'un part."),
+        ("Il ne a que une œuvre de Émile.", "Il n'a qu'une œuvre d'Émile."),
+    ],
+)
 def test_short_words_lose_their_vowel_before_a_vowel(written, wanted):
     text, changes = elide(written)
     assert text == wanted
@@ -20,10 +23,22 @@ def test_short_words_lose_their_vowel_before_a_vowel(written, wanted):
     assert elide(wanted) == (wanted, [])
 
 
-@pytest.mark.parametrize("text", [
-    "Puis-je avoir le yaourt ?", "Prends-le avec toi.", "Le onze mai, le oui l'emporte.", "Le haut de la halle, le héros",
-    "Elle a une idée.", "Le chat dort.", "Les amis, des oiseaux", "quelque ami", "si intelligente", "Le 8 et le \"a\"", "",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Puis-je avoir le yaourt ?",
+        "Prends-le avec toi.",
+        "Le onze mai, le oui l'emporte.",
+        "Le haut de la halle, le héros",
+        "Elle a une idée.",
+        "Le chat dort.",
+        "Les amis, des oiseaux",
+        "quelque ami",
+        "si intelligente",
+        'Le 8 et le "a"',
+        "",
+    ],
+)
 def test_everything_else_stays(text):
     assert elide(text) == (text, [])
 

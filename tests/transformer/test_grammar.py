@@ -1,4 +1,5 @@
 """The made sentences: correct by rule, fixed, held out; and the preset that learns them."""
+
 import re
 
 import numpy as np
@@ -21,14 +22,18 @@ def test_german_agrees_and_its_verb_moves():
     for english, german in grammar.pairs(3000, 5):
         assert english[0].isupper() and english.endswith(".") and german.endswith(".")
         assert not re.search(r"\ba [aeiou]", english.lower()) and not re.search(r"\ban [^aeiou]", english.lower())
-        for article, ending, noun in re.findall(r"\b(der|die|das|den|ein|eine|einen) (?:(?:\w+?)(e|er|es|en) )?(\w+)", german.lower()):
+        for article, ending, noun in re.findall(
+            r"\b(der|die|das|den|ein|eine|einen) (?:(?:\w+?)(e|er|es|en) )?(\w+)", german.lower()
+        ):
             if noun.capitalize() not in gender:
                 continue
             allowed = {"m": {"der", "den", "ein", "einen"}, "f": {"die", "eine"}, "n": {"das", "ein"}}
             assert article in allowed[gender[noun.capitalize()]], german
             wanted = {"der": "e", "die": "e", "das": "e", "den": "en", "eine": "e", "einen": "en"}
             if ending:
-                assert ending == wanted.get(article, {"m": "er", "n": "es"}[gender[noun.capitalize()]] if article == "ein" else ""), german
+                assert ending == wanted.get(
+                    article, {"m": "er", "n": "es"}[gender[noun.capitalize()]] if article == "ein" else ""
+                ), german
         if ", dass" in german:
             assert german.rstrip(".").split()[-1] in {verb[3] for verb in grammar.VERBS}
             seen.add("clause")
@@ -43,7 +48,9 @@ def test_german_agrees_and_its_verb_moves():
 
 def test_the_tiny_preset_learns_and_its_attention_is_recorded(tmp_path):
     """A quarter of the preset: loss and perplexity fall, and cross-attention leaves its even spread."""
-    recipe = TranslationRecipe(**{**PRESETS["tiny"], "steps": 160, "evaluate_every": 80, "save_every": 80, "warmup": 60})
+    recipe = TranslationRecipe(
+        **{**PRESETS["tiny"], "steps": 160, "evaluate_every": 80, "save_every": 80, "warmup": 60}
+    )
     fit(TranslationTask(recipe), recipe, tmp_path / "run", quiet=True)
     run = Run(tmp_path / "run")
     events = list(run.events())

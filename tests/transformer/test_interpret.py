@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Translator, interpret
+from transformer import Translator
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
-from transformer.interpret import KINDS, ablation, alignment, attention_map, head_steps, rollout, statistics
+from transformer.insight import interpret
+from transformer.insight.interpret import KINDS, ablation, alignment, attention_map, head_steps, rollout, statistics
 from transformer.model import Transformer
 from transformer.translator import Attention
 
@@ -239,8 +240,8 @@ def test_positions_are_interleaved_as_in_the_paper(translator):
 def test_only_positions_tell_the_encoder_the_order_of_words(translator, translation):
     before = translator.model.positions.clone()
     found = interpret.swap_words(translator, translation, 2, 6)
-    assert found.words == "A young girl is eating a red apple.".split()
-    assert found.swapped == "A young red is eating a girl apple.".split()
+    assert found.words == ["A", "young", "girl", "is", "eating", "a", "red", "apple."]
+    assert found.swapped == ["A", "young", "red", "is", "eating", "a", "girl", "apple."]
     assert found.translations[True][0] == translation.text
     assert found.translations[False][0] == found.translations[False][1]
     assert found.changes[False].max() < 1e-4 and found.changes[True].min() > 1e-2
@@ -254,7 +255,7 @@ def test_learned_positions_can_be_taken_away_too():
     model = Transformer(TransformerConfig(vocab_size=40, d_model=8, d_ff=8, heads=2, positions="learned"))
     bare = interpret.without_positions(model)
     assert not bare.positions.any() and model.positions.any()
-    assert bare.embedding.weight is model.embedding.weight
+    assert bare.embedding.weight.data_ptr() == model.embedding.weight.data_ptr()
 
 
 # -- beside attention: gradients and occlusion -----------------------------------------------------------------------
@@ -264,7 +265,7 @@ def test_gradient_times_input_is_the_slope_that_finite_differences_find(translat
     exact = copy.copy(translator)
     exact.model = copy.deepcopy(translator.model).double()
     found = interpret.gradient_times_input(exact, translation)
-    src, tgt, labels = interpret._pass(exact, translation, 0, 0)
+    src, tgt, labels = interpret.teacher_forced(exact, translation, 0, 0)
     assert found.shape == (labels.shape[1], src.shape[1])
     mask, step = key_mask(src, 0), 1e-5
     with torch.no_grad():
@@ -291,7 +292,9 @@ def test_gradients_and_occlusion_report_how_far_they_are(translator, translation
     monkeypatch.setattr(interpret, "FLOATS", 1)  # a chunk for every token
     for method, axis in ((interpret.gradient_times_input, 0), (interpret.occlusion, 1)):
         seen = []
-        size = method(translator, translation, report=lambda done, total: seen.append((done, total))).shape[axis]
+        size = method(translator, translation, report=lambda done, total, seen=seen: seen.append((done, total))).shape[
+            axis
+        ]
         assert [total for _, total in seen] == [size] * len(seen) and seen[-1] == (size, size)
         done = [done for done, _ in seen]
         assert done == sorted(done) and len(set(done)) >= size
@@ -300,7 +303,7 @@ def test_gradients_and_occlusion_report_how_far_they_are(translator, translation
 def test_occlusion_is_what_padding_in_that_place_does(translator, translation):
     found = interpret.occlusion(translator, translation)
     model, config = translator.model, translator.model.config
-    src, tgt, labels = interpret._pass(translator, translation, 0, 0)
+    src, tgt, labels = interpret.teacher_forced(translator, translation, 0, 0)
 
     def logprobs(src):
         with torch.no_grad():

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from transformer import Translator
-from transformer.attention import KeyValue, MultiHeadAttention, attention_weights, causal_mask, key_mask
+from transformer.attention import MultiHeadAttention, attention_weights, causal_mask, key_mask
+from transformer.cache import KeyValue
 from transformer.config import TransformerConfig
-from transformer.intervene import (
+from transformer.insight.interpret import KINDS, ablation
+from transformer.insight.intervene import (
     Edit,
     Surgery,
     continue_from,
@@ -22,7 +24,6 @@ from transformer.intervene import (
     prefix_ids,
     word_difference,
 )
-from transformer.interpret import KINDS, ablation
 from transformer.search import beam_tree, length_penalty, rank
 from transformer.translator import Sampling
 
@@ -179,9 +180,14 @@ def test_tree_by_hand():
     tree = beam_tree(trace, 2, 3)
     assert [(n.parent, n.step, n.token, n.state) for n in tree] == [
         (-1, 0, 2, "beam"),
-        (0, 1, 5, "beam"), (0, 1, 6, "beam"), (0, 1, 7, "pruned"), (0, 1, 3, "pruned"),
-        (1, 2, 3, "finished"), (2, 2, 8, "beam"), (2, 2, 3, "pruned"),
-    ]  # fmt: skip
+        (0, 1, 5, "beam"),
+        (0, 1, 6, "beam"),
+        (0, 1, 7, "pruned"),
+        (0, 1, 3, "pruned"),
+        (1, 2, 3, "finished"),
+        (2, 2, 8, "beam"),
+        (2, 2, 3, "pruned"),
+    ]
 
 
 def test_another_length_penalty_needs_no_second_search(translator, sentence):
@@ -189,7 +195,7 @@ def test_another_length_penalty_needs_no_second_search(translator, sentence):
     assert [c.score for c in rank(found.ended, 0.6)] == [c.score for c in found.ended]
     for alpha in (0.0, 1.0, 2.0):
         ranked = rank(found.ended, alpha)
-        expected = sorted((-c.logprob / length_penalty(len(c.ids) + 1, alpha) for c in found.ended))
+        expected = sorted(-c.logprob / length_penalty(len(c.ids) + 1, alpha) for c in found.ended)
         assert [-c.score for c in ranked] == pytest.approx(expected)
 
 

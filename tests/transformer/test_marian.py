@@ -15,13 +15,27 @@ from transformer.search import TransformerDecoder, beam_search
 from transformer.tokenizer import Tokenizer
 
 EOS, UNK, PAD = 0, 1, 49  # the layout of OPUS-MT: eos first, padding last
-FIELDS = dict(
-    vocab_size=50, d_model=32, encoder_layers=2, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=4,
-    encoder_ffn_dim=48, decoder_ffn_dim=48, max_position_embeddings=64, activation_function="swish",
-    scale_embedding=True, static_position_embeddings=True, pad_token_id=PAD, eos_token_id=EOS, bos_token_id=PAD,
-    decoder_start_token_id=PAD,
-    forced_eos_token_id=None, tie_word_embeddings=True, share_encoder_decoder_embeddings=True,
-)  # fmt: skip
+FIELDS = {
+    "vocab_size": 50,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 64,
+    "activation_function": "swish",
+    "scale_embedding": True,
+    "static_position_embeddings": True,
+    "pad_token_id": PAD,
+    "eos_token_id": EOS,
+    "bos_token_id": PAD,
+    "decoder_start_token_id": PAD,
+    "forced_eos_token_id": None,
+    "tie_word_embeddings": True,
+    "share_encoder_decoder_embeddings": True,
+}
 
 
 def random_marian(**changes):
@@ -79,8 +93,20 @@ def test_our_weights_in_their_model_give_our_logits():
 
     torch.manual_seed(5)
     config = TransformerConfig(
-        vocab_size=50, encoder_layers=1, decoder_layers=2, d_model=24, d_ff=40, heads=3, positions="sinusoidal-halves",
-        activation="silu", output_bias=True, max_length=32, pad=PAD, unk=UNK, bos=PAD, eos=EOS,
+        vocab_size=50,
+        encoder_layers=1,
+        decoder_layers=2,
+        d_model=24,
+        d_ff=40,
+        heads=3,
+        positions="sinusoidal-halves",
+        activation="silu",
+        output_bias=True,
+        max_length=32,
+        pad=PAD,
+        unk=UNK,
+        bos=PAD,
+        eos=EOS,
     )
     ours = Transformer(config).eval()
     with torch.no_grad():
@@ -102,10 +128,17 @@ def test_the_same_beam_output_at_length_penalty_zero(theirs, ours, beam, minimum
     sources = [torch.randint(2, 49, (n,)).tolist() for n in (3, 7, 5, 1, 9, 6)]
     src = collate([(s, []) for s in sources], pad=PAD, bos=PAD, eos=EOS).src
     expected = theirs.generate(
-        input_ids=src, attention_mask=(src != PAD).long(), num_beams=beam, num_return_sequences=beam,
-        length_penalty=0.0, max_length=21, min_length=minimum + 1, bad_words_ids=[[PAD]], do_sample=False,
+        input_ids=src,
+        attention_mask=(src != PAD).long(),
+        num_beams=beam,
+        num_return_sequences=beam,
+        length_penalty=0.0,
+        max_length=21,
+        min_length=minimum + 1,
+        bad_words_ids=[[PAD]],
+        do_sample=False,
         early_stopping=False,
-    )  # fmt: skip
+    )
     with torch.inference_mode():
         decoder = TransformerDecoder(ours, src, key_mask(src, PAD))
         found = beam_search(decoder, [20] * len(sources), PAD, EOS, beam, 0.0, [PAD], min_length=minimum)
@@ -140,9 +173,14 @@ def test_a_local_folder_translates(folder, theirs):
     out = translator.translate("ab dad cab", beam=2, alpha=0.0, max_length=12)
     ids = translator.tokenizer.encode("ab dad cab") + [EOS]
     expected = theirs.generate(
-        input_ids=torch.tensor([ids]), num_beams=2, length_penalty=0.0, max_length=13, bad_words_ids=[[PAD], [UNK]],
-        do_sample=False, early_stopping=False,
-    )  # fmt: skip
+        input_ids=torch.tensor([ids]),
+        num_beams=2,
+        length_penalty=0.0,
+        max_length=13,
+        bad_words_ids=[[PAD], [UNK]],
+        do_sample=False,
+        early_stopping=False,
+    )
     assert out.sentences[0].ids[0] == [t for t in expected[0].tolist() if t not in (PAD, EOS)]
     assert translator.attend(out).cross.shape[:2] == (3, 4)
     coded = translator.tokenizer.encode(">>deu<< ab")

@@ -13,8 +13,22 @@ def two(tmp_path_factory):
     """Two models, the second of which went on from the first."""
     folder = tmp_path_factory.mktemp("mix")
     assert train([*QUICK, "--steps", "2", "--run", str(folder / "r1"), "--export", str(folder / "first")]) == 0
-    assert train([*QUICK, "--steps", "2", "--run", str(folder / "r2"), "--initial", str(folder / "first"),
-                  "--export", str(folder / "second")]) == 0
+    assert (
+        train(
+            [
+                *QUICK,
+                "--steps",
+                "2",
+                "--run",
+                str(folder / "r2"),
+                "--initial",
+                str(folder / "first"),
+                "--export",
+                str(folder / "second"),
+            ]
+        )
+        == 0
+    )
     return folder
 
 

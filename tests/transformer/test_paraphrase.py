@@ -15,6 +15,12 @@ DE = ["Ein Mann schläft.", "Zwei Hunde spielen im Schnee.", "Ein Mädchen isst 
 FR = ["Un homme dort.", "Deux chiens jouent dans la neige.", "Une fille mange une pomme."]
 
 
+def asked(table):
+    """Arguments of the command that do not differ."""
+    languages = ["--source", "en", "--target", "de"]
+    return ["--model", "everyday", "--data", str(table), *languages, "--judge", "multi30k-en-de", "--device", "cpu"]
+
+
 @pytest.fixture(scope="module")
 def judge():
     return Translator.from_pretrained("multi30k-en-de", device="cpu")
@@ -33,7 +39,9 @@ def test_each_pair_has_its_own_rate_in_any_company(judge):
         assert math.isclose(rate, expected.item(), rel_tol=1e-4)
     whole = losses(judge, [*odd, *pairs], "de")
     assert [count for _, count in whole] == [0, 0, 0, *(len(judge.tokenizer.encode(text)) + 1 for text in DE)]
-    assert math.isclose(perplexity(judge, pairs, "de"), math.exp(sum(n for n, _ in whole) / sum(c for _, c in whole)), rel_tol=1e-5)
+    assert math.isclose(
+        perplexity(judge, pairs, "de"), math.exp(sum(n for n, _ in whole) / sum(c for _, c in whole)), rel_tol=1e-5
+    )
     with pytest.raises(ValueError, match="longer"):
         perplexity(judge, odd[2:], "de")
 
@@ -51,8 +59,7 @@ def test_a_new_source_stays_only_if_the_target_follows_from_it(judge):
 def test_the_table_holds_the_true_pairs_then_each_columns_paraphrases(tmp_path, capsys):
     table, out = tmp_path / "some.tsv", tmp_path / "more" / "train.tsv.gz"
     table.write_text("en\tde\tfr\n" + "".join("\t".join(row) + "\n" for row in zip(EN, DE, FR)), encoding="utf-8")
-    command = ["--model", "everyday", "--data", str(table), "--source", "en", "--target", "de", "--judge", "multi30k-en-de",
-               "--device", "cpu", "--out", str(out), "--origin", "fr", "de", "--margin", "9", "--best", "2"]
+    command = [*asked(table), "--out", str(out), "--origin", "fr", "de", "--margin", "9", "--best", "2"]
     assert paraphrase.main(command) == 0
     counts = json.loads(capsys.readouterr().out)
     rows = [line.split("\t") for line in gzip.decompress(out.read_bytes()).decode().splitlines()]
@@ -61,15 +68,17 @@ def test_the_table_holds_the_true_pairs_then_each_columns_paraphrases(tmp_path, 
     pairs = read_parallel(out, "en", "de")
     assert len(set(pairs)) == len(pairs) and {target for _, target in pairs} == set(DE)
     # what stands already is not written again, and comes first
-    assert paraphrase.main([*command[:-4], "--margin", "9", "--beside", str(out), "--out", str(tmp_path / "b.tsv.gz")]) == 0
+    assert (
+        paraphrase.main([*command[:-4], "--margin", "9", "--beside", str(out), "--out", str(tmp_path / "b.tsv.gz")])
+        == 0
+    )
     assert read_parallel(tmp_path / "b.tsv.gz", "en", "de") == pairs
 
 
 def test_bad_input_gets_a_sentence_before_any_work(tmp_path, capsys):
     table = tmp_path / "some.tsv"
     table.write_text("en\tde\tfr\na\tb\tc\nd\te\t\n")
-    base = ["--model", "everyday", "--data", str(table), "--source", "en", "--target", "de", "--judge", "multi30k-en-de",
-            "--device", "cpu"]
+    base = asked(table)
     out = ["--out", str(tmp_path / "out.tsv.gz")]
     for arguments, said in (
         ([*base, "--origin", "fr", "--out", str(tmp_path / "x.tsv")], "ending in .tsv.gz"),

@@ -12,10 +12,11 @@ from transformer.data import collate
 from transformer.model import Transformer
 from transformer.search import (
     Candidate,
+    SearchResult,
     TransformerDecoder,
     beam_search,
     best_words,
-    greedy_search,
+    largest,
     length_penalty,
     rank,
     read_prefix,
@@ -31,6 +32,30 @@ TABLE = {
     (A,): {A: 0.4, B: 0.3, EOS: 0.3},
     (B,): {EOS: 0.9, A: 0.1},
 }
+
+
+def greedy_search(decoder, limits, bos, eos):
+    """The most probable token at each step, until eos or the limit: the oracle of a beam of one."""
+    total = len(limits)
+    out: list[list[int]] = [[] for _ in range(total)]
+    sums = [0.0] * total
+    ended = [False] * total
+    tokens = torch.full((total, 1), bos, dtype=torch.long)
+    for step in range(max(limits)):
+        log_probs = decoder.step(tokens).float().log_softmax(-1)
+        values, words = log_probs.max(-1)
+        for row in range(total):
+            if ended[row] or step >= limits[row]:
+                continue
+            sums[row] += float(values[row, 0])
+            if int(words[row, 0]) == eos:
+                ended[row] = True
+            else:
+                out[row].append(int(words[row, 0]))
+        if all(ended[row] or len(out[row]) >= limits[row] for row in range(total)):
+            break
+        tokens = words
+    return [SearchResult([Candidate(o, s, s, e)]) for o, s, e in zip(out, sums, ended)]
 
 
 class TableDecoder:
@@ -71,6 +96,17 @@ def test_a_beam_of_two_finds_the_better_sentence():
     assert [c.ids for c in found.candidates] == [[B], [A, A]]
     assert [c.logprob for c in found.candidates] == pytest.approx([math.log(0.36), math.log(0.24)])
     assert all(c.finished for c in found.candidates)
+
+
+def test_the_search_goes_on_while_a_living_hypothesis_may_win_and_no_longer():
+    """Both times two hypotheses, a full beam, are finished after two steps: nothing (0.4 or 0.6), and A."""
+    better = {(): {A: 0.6, EOS: 0.4}, (A,): {A: 0.7, EOS: 0.3}}  # A A lives on with 0.42
+    (found,) = search(better, beam=2, alpha=0.0)
+    assert [c.ids for c in found.candidates] == [[A, A], []]
+    assert [c.logprob for c in found.candidates] == pytest.approx([math.log(0.42), math.log(0.4)])
+    worse = {(): {EOS: 0.6, A: 0.4}, (A,): {EOS: 0.9, A: 0.1}}  # with 0.04
+    (found,) = search(worse, beam=2, alpha=0.0, trace=True)
+    assert [c.ids for c in found.candidates] == [[], [A]] and len(found.trace) == 2
 
 
 def test_length_penalty_is_that_of_wu_et_al():
@@ -151,7 +187,7 @@ def test_damaged_output_and_empty_beams_say_so():
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(7)
-    size = dict(encoder_layers=2, decoder_layers=2, d_model=32, d_ff=64, heads=4, max_length=60)
+    size = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 32, "d_ff": 64, "heads": 4, "max_length": 60}
     config = TransformerConfig(vocab_size=30, **size)
     model = Transformer(config).eval()
     with torch.no_grad():  # sharper than at the start of training, so that hypotheses differ
@@ -280,6 +316,22 @@ def test_a_seed_gives_the_same_samples_whatever_else_is_in_the_batch():
     assert together[1] == alone
     (again,) = sample(TABLE, seeds=[8], samples=8)
     assert again != alone
+
+
+@pytest.mark.parametrize("width", [50, 640, 2048, 2050])
+def test_the_largest_are_those_of_topk(width):
+    values = torch.randn(3, 4, width, generator=torch.Generator().manual_seed(width))
+    values[0, 0, 5:] = -torch.inf  # fewer numbers than are asked for
+    values[0, 1, :64] += 9  # all in one block
+    for count in (1, 5, 8):
+        best, places = largest(values, count)
+        expected = values.topk(count, -1)
+        assert torch.equal(best, expected.values)
+        assert torch.equal(values.gather(-1, places), best)
+        finite = best.isfinite()
+        assert torch.equal(places[finite], expected.indices[finite])
+    values[2, 3, width // 2] = torch.nan  # what a search recognises damaged weights by
+    assert largest(values, 4)[0][2, 3, 0].isnan()
 
 
 @pytest.mark.parametrize("forbidden", [[], [3], [3, 17, 3]])

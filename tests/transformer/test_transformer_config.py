@@ -10,10 +10,26 @@ from transformer.model import Transformer
 
 # The last column of Table 3, in millions; rows without a figure there are as large as base.
 PRINTED = {
-    "base": 65, "B-dk16": 58, "B-dk32": 60, "C-n2": 36, "C-n4": 50, "C-n8": 80, "C-d256": 28, "C-d1024": 168,
-    "C-ff1024": 53, "C-ff4096": 90, "big": 213, "A-h1": 65, "A-h4": 65, "A-h16": 65, "A-h32": 65, "D-drop0.0": 65,
-    "D-drop0.2": 65, "D-ls0.0": 65, "D-ls0.2": 65,
-}  # fmt: skip
+    "base": 65,
+    "B-dk16": 58,
+    "B-dk32": 60,
+    "C-n2": 36,
+    "C-n4": 50,
+    "C-n8": 80,
+    "C-d256": 28,
+    "C-d1024": 168,
+    "C-ff1024": 53,
+    "C-ff4096": 90,
+    "big": 213,
+    "A-h1": 65,
+    "A-h4": 65,
+    "A-h16": 65,
+    "A-h32": 65,
+    "D-drop0.0": 65,
+    "D-drop0.2": 65,
+    "D-ls0.0": 65,
+    "D-ls0.2": 65,
+}
 
 
 def parameters(config: TransformerConfig) -> int:

@@ -50,7 +50,9 @@ def test_tsv_is_read_without_quoting(tmp_path):
 
 def test_csv_is_read_with_quoting_and_any_columns(tmp_path):
     path = tmp_path / "service.csv"
-    path.write_text('\ufeffInstruction,Input,Response\r\n요금제 변경,질문,"네, 고객님.\n가능합니다."\r\n', encoding="utf-8")
+    path.write_text(
+        '\ufeffInstruction,Input,Response\r\n요금제 변경,질문,"네, 고객님.\n가능합니다."\r\n', encoding="utf-8"
+    )
     assert read_parallel(path, "Instruction", "Response") == [("요금제 변경", "네, 고객님. 가능합니다.")]
 
 
@@ -119,7 +121,7 @@ def test_collate_shifts_the_target_and_masks_padding():
 
 
 def test_batches_hold_each_pair_once_within_the_limit(tokenizer):
-    data = ParallelData([(s, t) for s, t in zip(sentences(500), reversed(sentences(500)))], tokenizer, 50)
+    data = ParallelData.encode([(s, t) for s, t in zip(sentences(500), reversed(sentences(500)))], tokenizer, 50)
     epochs = [data.batches(128, seed=1, epoch=e) for e in (0, 1)]
     for batches in epochs:
         assert sorted(i for b in batches for i in b) == list(range(500))
@@ -135,7 +137,7 @@ def test_batches_hold_each_pair_once_within_the_limit(tokenizer):
 
 
 def test_long_pairs_are_left_out_and_counted(tokenizer):
-    data = ParallelData([("red dog", "cat"), ("red " * 30, "cat")], tokenizer, 10)
+    data = ParallelData.encode([("red dog", "cat"), ("red " * 30, "cat")], tokenizer, 10)
     assert (len(data.pairs), data.skipped) == (1, 1)
     with pytest.raises(ValueError, match="longer than"):
-        ParallelData([("red " * 30, "cat")], tokenizer, 10)
+        ParallelData.encode([("red " * 30, "cat")], tokenizer, 10)

@@ -6,14 +6,22 @@ import pytest
 import torch
 from torch import nn
 
-from transformer.attention import BeamCache, causal_mask, key_mask
+from transformer.attention import causal_mask, key_mask
+from transformer.cache import BeamCache
 from transformer.config import TransformerConfig
 from transformer.data import collate
 from transformer.model import Gates, Transformer, dropout, sinusoids
 
-SMALL = dict(
-    vocab_size=50, encoder_layers=2, decoder_layers=3, d_model=32, d_ff=64, heads=4, dropout=0.0, max_length=40
-)
+SMALL = {
+    "vocab_size": 50,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "d_model": 32,
+    "d_ff": 64,
+    "heads": 4,
+    "dropout": 0.0,
+    "max_length": 40,
+}
 
 
 def build(**changes) -> Transformer:
@@ -58,7 +66,10 @@ def test_agrees_with_torch_transformer(batch):
         x, y = (model.embedding(t) * math.sqrt(32) + sinusoids(t.shape[1], 32) for t in (batch.src, batch.tgt))
         # In torch's masks True means the opposite: not to be looked at.
         expected = theirs(
-            x, y, tgt_mask=~batch.tgt_mask[0, 0], src_key_padding_mask=batch.src == 0,
+            x,
+            y,
+            tgt_mask=~batch.tgt_mask[0, 0],
+            src_key_padding_mask=batch.src == 0,
             memory_key_padding_mask=batch.src == 0,
         )
         out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)

@@ -7,13 +7,12 @@ import pytest
 import torch
 
 import training
+from tests.transformer.words import ENGLISH, GERMAN
 from training.run import Run
 from transformer.schedule import ramped_dropout
 from transformer.train import PRESETS, TranslationRecipe, TranslationTask, load_splits, main
 from transformer.translator import Translator
 
-ENGLISH = "one two three four five six seven eight nine ten red green blue dog cat house".split()
-GERMAN = "eins zwei drei vier fünf sechs sieben acht neun zehn rot grün blau Hund Katze Haus".split()
 WORD = dict(zip(ENGLISH, GERMAN))
 
 
@@ -36,10 +35,22 @@ def data(tmp_path_factory):
 
 
 def recipe(data, **changes):
-    base = dict(
-        size="mini", data=str(data), vocab_size=200, tokens=512, max_length=40, warmup=60, dropout=0.1, steps=12,
-        log_every=1, save_every=4, evaluate_every=0, keep_last=3, average=2, threads=1,
-    )
+    base = {
+        "size": "mini",
+        "data": str(data),
+        "vocab_size": 200,
+        "tokens": 512,
+        "max_length": 40,
+        "warmup": 60,
+        "dropout": 0.1,
+        "steps": 12,
+        "log_every": 1,
+        "save_every": 4,
+        "evaluate_every": 0,
+        "keep_last": 3,
+        "average": 2,
+        "threads": 1,
+    }
     return TranslationRecipe(**{**base, **changes})
 
 
@@ -103,10 +114,19 @@ def test_learns_to_translate_and_ships(data, tmp_path):
     """The command line trains, exports, and the exported folder translates sentences that were never seen."""
     run, out = tmp_path / "run", tmp_path / "model"
     argv = ["--preset", "quick", "--run", str(run), "--export", str(out)]
-    fields = dict(
-        data=data, vocab_size=200, tokens=512, max_length=40, warmup=60, rate_scale=0.15, dropout=0.0, steps=200,
-        save_every=20, evaluate_every=100, threads=1,
-    )
+    fields = {
+        "data": data,
+        "vocab_size": 200,
+        "tokens": 512,
+        "max_length": 40,
+        "warmup": 60,
+        "rate_scale": 0.15,
+        "dropout": 0.0,
+        "steps": 200,
+        "save_every": 20,
+        "evaluate_every": 100,
+        "threads": 1,
+    }
     for name, value in fields.items():
         argv += [f"--{name.replace('_', '-')}", str(value)]
     assert main(argv) == 0
@@ -181,7 +201,7 @@ def test_the_command_answers_mistakes_with_one_sentence(data, tmp_path, capsys):
 
 
 def test_presets_are_whole_recipes():
-    for name, fields in PRESETS.items():
+    for _name, fields in PRESETS.items():
         TranslationRecipe(**{**fields, "data": "somewhere"}).check()
     base = TranslationRecipe(**{**PRESETS["base"], "data": "x"})
     assert (base.vocab_size, base.tokens, base.warmup, base.steps) == (37000, 25000, 4000, 100000)  # section 5
@@ -264,7 +284,10 @@ def test_a_table_of_instructions_trains_as_sequence_to_sequence(tmp_path):
     """Customer service in Korean: three named columns, of which two together are the source."""
     rows = ["Instruction,Input,Response"]
     for number in range(40):
-        rows.append(f'"요금제, {number}번을 알려 주세요","고객 등급 {number % 3}","{number}번 요금제는 월 {number}만 원입니다, 고객님."')
+        rows.append(
+            f'"요금제, {number}번을 알려 주세요","고객 등급 {number % 3}","{number}번 요금제는 월 '
+            f'{number}만 원입니다, 고객님."'
+        )
     (tmp_path / "service.csv").write_text("\n".join(rows) + "\n", encoding="utf-8-sig")
     argv = ["--preset", "quick", "--data", str(tmp_path / "service.csv"), "--source", "Instruction+Input"]
     argv += ["--target", "Response", "--vocab-size", "80", "--tokens", "600", "--max-length", "100", "--steps", "2"]
@@ -273,9 +296,12 @@ def test_a_table_of_instructions_trains_as_sequence_to_sequence(tmp_path):
     translator = Translator.from_pretrained(tmp_path / "out", "cpu")
     answer = translator.translate("요금제, 5번을 알려 주세요 고객 등급 2", max_length=4)
     assert answer.sentences[0].source_ids and translator.pairs == [("Instruction+Input", "Response")]
-    train, val = load_splits(TranslationRecipe(data=str(tmp_path / "service.csv"), source="Instruction+Input", target="Response"))
+    train, val = load_splits(
+        TranslationRecipe(data=str(tmp_path / "service.csv"), source="Instruction+Input", target="Response")
+    )
     assert len(train) + len(val) == 40 and val[0] == (
-        "요금제, 0번을 알려 주세요 고객 등급 0", "0번 요금제는 월 0만 원입니다, 고객님."
+        "요금제, 0번을 알려 주세요 고객 등급 0",
+        "0번 요금제는 월 0만 원입니다, 고객님.",
     )
 
 
@@ -295,10 +321,13 @@ def test_a_trained_model_is_a_start_for_other_text(data, tmp_path):
     assert not torch.equal(weights(tmp_path / "second")["embedding.weight"], stored["embedding.weight"])
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    (dict(size="tiny"), "do not fit a Transformer of size 'tiny'"),
-    (dict(initial="nowhere"), "nowhere is not complete: tokenizer.model is missing"),
-])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"size": "tiny"}, "do not fit a Transformer of size 'tiny'"),
+        ({"initial": "nowhere"}, "nowhere is not complete: tokenizer.model is missing"),
+    ],
+)
 def test_a_start_that_does_not_fit_says_so(data, tmp_path, changes, words):
     TranslationTask(recipe(data)).export(tmp_path)
     with pytest.raises(ValueError, match=words):

@@ -21,8 +21,8 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def translator():
-    return Translator.from_pretrained("multi30k-en-de", device="cpu")
+def translator(device):
+    return Translator.from_pretrained("multi30k-en-de", device)
 
 
 def test_scores_of_perfect_and_of_wrong_text():
@@ -75,7 +75,18 @@ def test_the_command_prints_json_and_writes_the_outputs(tmp_path, capsys):
     with gzip.open(tmp_path / "test.tsv.gz", "wt", encoding="utf-8") as file:
         file.write("en\tde\n" + "".join(f"{s}\t{t}\n" for s, t in PAIRS))
     out = tmp_path / "out.txt"
-    argv = ["--data", str(tmp_path / "test.tsv.gz"), "--beam", "1", "--limit", "3", "--device", "cpu", "--output", str(out)]
+    argv = [
+        "--data",
+        str(tmp_path / "test.tsv.gz"),
+        "--beam",
+        "1",
+        "--limit",
+        "3",
+        "--device",
+        "cpu",
+        "--output",
+        str(out),
+    ]
     assert main(["--model", "multi30k-en-de", *argv]) == 0
     scores = json.loads(capsys.readouterr().out)
     assert scores["sentences"] == 3 and 0 < scores["bleu"] <= 100
@@ -96,7 +107,9 @@ def test_what_a_program_can_see_of_a_translation():
     assert remarks("We saw Tom.", "Wir sahen ihn.", "Wir sahen Tom.") == ["a name is lost"]
     assert "a word twice running" in remarks("A dog runs.", "Ein Hund Hund rennt.", "Ein Hund rennt.")
     assert "much shorter than the reference" in remarks("x", "Ein Hund.", "Ein Hund rennt durch den Garten.")
-    assert "much longer than the reference" in remarks("x", "Ein Hund rennt durch den ganzen Garten.", "Ein Hund rennt.")
+    assert "much longer than the reference" in remarks(
+        "x", "Ein Hund rennt durch den ganzen Garten.", "Ein Hund rennt."
+    )
     assert "no word of the reference" in remarks("x", "Katzen schlafen.", "Ein Hund rennt.")
     assert remarks("A dog runs.", "Ein Hund läuft.", "Ein Hund rennt.") == []
 
@@ -112,11 +125,23 @@ def test_several_models_on_the_same_random_sentences(tmp_path, capsys):
     rows = [(*pair, "") for pair in PAIRS] + [("A cat.", "", "Un chat.")]
     table = "en\tde\tfr\n" + "".join("\t".join(row) + "\n" for row in rows)
     (tmp_path / "test.tsv").write_text(table, encoding="utf-8")
-    argv = ["--model", "multi30k-en-de", "multi30k-en-de", "--data", str(tmp_path / "test.tsv"), "--beam", "1", "--limit", "2"]
+    argv = [
+        "--model",
+        "multi30k-en-de",
+        "multi30k-en-de",
+        "--data",
+        str(tmp_path / "test.tsv"),
+        "--beam",
+        "1",
+        "--limit",
+        "2",
+    ]
     assert main([*argv, "--device", "cpu", "--shuffle", "--show", "1", "--seed", "3"]) == 0
     out = capsys.readouterr().out.splitlines()
     scores = [json.loads(line) for line in out if line.startswith("{")]
-    assert len(scores) == 2 and all((s["model"], s["source"], s["target"]) == ("multi30k-en-de", "en", "de") for s in scores)
+    assert len(scores) == 2 and all(
+        (s["model"], s["source"], s["target"]) == ("multi30k-en-de", "en", "de") for s in scores
+    )
     assert scores[0]["bleu"] == scores[1]["bleu"] and scores[0]["sentences"] == 2
     shown = [line.split("  ")[-1].strip() for line in out if line.startswith("  source")]
     assert len(shown) == 2 and shown[0] == shown[1] and shown[0] in [source for source, _ in PAIRS]

@@ -7,22 +7,18 @@ the decoder's maps is the step that chooses target token t; it reads bos and the
 from __future__ import annotations
 
 import difflib
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.attention import (
-    KeyValue,
-    MultiHeadAttention,
-    added_mask,
-    attention_weights,
-    key_mask,
-    neighbourhood_mask,
-)
-from transformer.interpret import KINDS, text_of
+from transformer.attention import MultiHeadAttention, attention_weights, key_mask, neighbourhood_mask
+from transformer.cache import KeyValue
+from transformer.insight.interpret import KINDS, text_of
+from transformer.kernels import additive_mask
 from transformer.model import Gates, Transformer
 from transformer.search import (
     BeamNode,
@@ -38,7 +34,7 @@ from transformer.search import (
 )
 from transformer.threads import threads_for
 from transformer.tokenizer import normalise
-from transformer.translator import EXTRA_LENGTH, Hypothesis, Sentence, Translation, Translator
+from transformer.translator import Hypothesis, Translation, Translator
 
 # -- surgery --------------------------------------------------------------------------------------------------------
 
@@ -108,8 +104,11 @@ class Surgery:
     def gates(self, model: Transformer) -> Gates:
         """The removed heads as factors."""
         config, gates = model.config, Gates()
-        for kind, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers),
-                             ("cross", config.decoder_layers)):  # fmt: skip
+        for kind, layers in (
+            ("encoder", config.encoder_layers),
+            ("decoder", config.decoder_layers),
+            ("cross", config.decoder_layers),
+        ):
             off = [(layer, head) for k, layer, head in self.off if k == kind]
             if off:
                 gate = torch.ones(layers, 1, config.heads, device=model.embedding.weight.device)
@@ -206,14 +205,17 @@ class OpenDecoder(TransformerDecoder):
         x = model.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
         mask = cache.open(sentences, beams, tokens.device, model.config.neighbourhood)
         row = cache.position - 1
-        slots = torch.tensor(cache.slots, device=tokens.device)
+        slots, ancestors = torch.tensor(cache.slots, device=tokens.device), cache.ancestors
+        assert ancestors is not None, "`open` has made room"
         place = torch.arange(self.memory.layers[0].key.shape[2] if self.memory.layers else 0, device=tokens.device)
         self.seen = {"decoder": [], "cross": []}
         for index, layer in enumerate(model.decoder):
             query, key, value = layer.attention.project(x)
             kept = cache.write(index, key, value)
-            own = [(e, [((slots == c) & cache.ancestors)[:, None] for c, _ in e.cells])
-                   for e in self.edits("decoder", index, row)]  # fmt: skip
+            own = [
+                (e, [((slots == c) & ancestors)[:, None] for c, _ in e.cells])
+                for e in self.edits("decoder", index, row)
+            ]
             x = layer.attention_norm(x + self.attend("decoder", index, layer.attention, query, kept, mask, own))
             query = layer.cross_attention.project_query(x)
             cross = [(e, [place == c for c, _ in e.cells]) for e in self.edits("cross", index, row)]
@@ -225,19 +227,27 @@ class OpenDecoder(TransformerDecoder):
         return model.project(x).contiguous()
 
     def attend(
-        self, kind: str, layer: int, block: MultiHeadAttention, query: Tensor, kept: KeyValue, mask: Tensor | None,
+        self,
+        kind: str,
+        layer: int,
+        block: MultiHeadAttention,
+        query: Tensor,
+        kept: KeyValue,
+        mask: Tensor | None,
         edits: list[tuple[Edit, list[Tensor]]],
     ) -> Tensor:
+        """One attention block of a step, with its edits: query (B, h, K, d_k) over what is kept -> (B, K, d_model)."""
         gate = self.gates.at(kind, layer)
-        weights = attention_weights(query, kept.key, mask) if self.watch or edits else None
-        for edit, places in edits:
-            weights = self.changed(weights, edit, places, mask)
-        if self.watch:
-            self.seen[kind].append(weights)
-        if edits:
-            return block.merge(weights @ kept.value, gate)
+        if self.watch or edits:
+            weights = attention_weights(query, kept.key, mask)
+            for edit, places in edits:
+                weights = self.changed(weights, edit, places, mask)
+            if self.watch:
+                self.seen[kind].append(weights)
+            if edits:
+                return block.merge(weights @ kept.value, gate)
         # Without an edit the sum is that of a plain step, so that watching changes no bit of the output.
-        return block.attend_few(query, kept, added_mask(mask, *query.shape[1:3]), gate)
+        return block.attend_step(query, kept, additive_mask(mask, *query.shape[1:3]), gate)
 
 
 # -- one output, step by step -----------------------------------------------------------------------------------------
@@ -281,7 +291,8 @@ class Decoding:
 
     def cache_size(self, step: int) -> list[CacheSize]:
         """For each layer what the cache holds when step `step` chooses: bos and the tokens before it."""
-        return [_size(kept, step + 1) for kept in self.state.cache.kept]
+        cache = self.state.cache
+        return [_size(cache.filled(layer), step + 1) for layer in range(len(cache.kept))]
 
     def memory_size(self) -> list[CacheSize]:
         """For each layer the keys and values of the source, made once."""
@@ -289,18 +300,19 @@ class Decoding:
 
     def cache(self, layer: int, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Keys (h, t, d_k) and values (h, t, d_v) of one layer, t = step + 1; float32."""
-        kept = self.state.cache.kept[layer]
-        return tuple(x[0, :, : step + 1].float().cpu().numpy() for x in (kept.key, kept.value))
+        kept = self.state.cache.filled(layer)
+        key, value = (x[0, :, : step + 1].float().cpu().numpy() for x in (kept.key, kept.value))
+        return key, value
 
 
 def _size(kept: KeyValue, length: int) -> CacheSize:
-    shapes = [(x.shape[1], length, x.shape[3]) for x in (kept.key, kept.value)]
-    return CacheSize(*shapes, sum(h * t * d for h, t, d in shapes) * kept.key.element_size())
+    key, value = ((x.shape[1], length, x.shape[3]) for x in (kept.key, kept.value))
+    return CacheSize(key, value, (math.prod(key) + math.prod(value)) * kept.key.element_size())
 
 
 def limit(translator: Translator, source_ids: Sequence[int]) -> int:
-    """The most tokens an output may have: the source's plus 50 (section 6.1), and what the model can read."""
-    return min(len(source_ids) + EXTRA_LENGTH, translator.model.config.max_length - 1)
+    """The most tokens an output may have."""
+    return translator.longest(source_ids)
 
 
 def _forbidden(translator: Translator) -> list[int]:
@@ -312,15 +324,20 @@ def open_decoder(
     translator: Translator, source_ids: Sequence[int], surgery: Surgery | None = None, watch: bool = False
 ) -> OpenDecoder:
     """A fresh decoder of one sentence. Raises `ValueError` if the surgery does not fit the model."""
-    model = translator.model.eval()
+    model = translator.model
     src = torch.tensor([list(source_ids)], device=translator.device)
-    return OpenDecoder(model, src, key_mask(src, model.config.pad), surgery, watch)
+    return translator.opened(OpenDecoder(model, src, key_mask(src, model.config.pad), surgery, watch), [source_ids])
 
 
 @torch.inference_mode()
 def follow(
-    translator: Translator, source_ids: Sequence[int], ids: Sequence[int], finished: bool = True,
-    surgery: Surgery | None = None, top: int = 10, stand_ins: dict[str, str] | None = None,
+    translator: Translator,
+    source_ids: Sequence[int],
+    ids: Sequence[int],
+    finished: bool = True,
+    surgery: Surgery | None = None,
+    top: int = 10,
+    stand_ins: dict[str, str] | None = None,
 ) -> Decoding:
     """Decodes one given output token by token, as the search does, and keeps what every step saw.
 
@@ -355,8 +372,18 @@ def follow(
         last = label
     state.seen = {}
     return Decoding(
-        list(source_ids), list(ids), finished, np.array(logprobs), np.array(entropy), ranks, likely, decoder, cross,
-        mask, state, stand_ins or {},
+        list(source_ids),
+        list(ids),
+        finished,
+        np.array(logprobs),
+        np.array(entropy),
+        ranks,
+        likely,
+        decoder,
+        cross,
+        mask,
+        state,
+        stand_ins or {},
     )
 
 
@@ -384,16 +411,30 @@ def ended(result: SearchResult) -> list[Candidate]:
 
 
 def _search(
-    translator: Translator, decoder: OpenDecoder, prefix: Prefix, most: int, beam: int, alpha: float,
-    stand_ins: dict[str, str], reused: int = 0,
+    translator: Translator,
+    decoder: OpenDecoder,
+    prefix: Prefix,
+    most: int,
+    beam: int,
+    alpha: float,
+    stand_ins: dict[str, str],
+    reused: int = 0,
 ) -> Continuation:
     config = translator.model.config
     with threads_for(translator.model, beam):
         (result,) = beam_search(
-            decoder, [most], config.bos, config.eos, beam, alpha, _forbidden(translator), trace=True,
-            device=translator.device, prefix=prefix,
+            decoder,
+            [most],
+            config.bos,
+            config.eos,
+            beam,
+            alpha,
+            _forbidden(translator),
+            trace=True,
+            device=translator.device,
+            prefix=prefix,
         )
-    tree = beam_tree(result.trace, config.bos, config.eos, prefix)
+    tree = beam_tree(result.trace or [], config.bos, config.eos, prefix)
     hypotheses = [hypothesis(translator, c, stand_ins) for c in result.candidates]
     return Continuation(hypotheses, result.candidates, prefix, reused, tree, ended(result), stand_ins)
 
@@ -413,7 +454,7 @@ def prefix_ids(translator: Translator, text: str, stand_ins: dict[str, str] | No
     text = normalise(text)
     for piece, word in (stand_ins or {}).items():
         text = text.replace(word, piece)
-    ids = translator.tokenizer.encode(text)
+    ids = translator.target_ids(text)
     special = set(_forbidden(translator)) | {translator.model.config.eos}
     unknown = [piece for i, piece in zip(ids, translator.tokenizer.pieces(ids)) if i in special]
     if unknown:
@@ -423,8 +464,13 @@ def prefix_ids(translator: Translator, text: str, stand_ins: dict[str, str] | No
 
 @torch.inference_mode()
 def decode_from(
-    translator: Translator, source_ids: Sequence[int], ids: Sequence[int] = (), beam: int = 4, alpha: float = 0.6,
-    surgery: Surgery | None = None, stand_ins: dict[str, str] | None = None,
+    translator: Translator,
+    source_ids: Sequence[int],
+    ids: Sequence[int] = (),
+    beam: int = 4,
+    alpha: float = 0.6,
+    surgery: Surgery | None = None,
+    stand_ins: dict[str, str] | None = None,
 ) -> Continuation:
     """Searches for the best outputs that begin with `ids` (all of them, if it is empty), with a trace.
 
@@ -493,7 +539,10 @@ def word_difference(before: str, after: str) -> list[tuple[str, str]]:
 
 @torch.inference_mode()
 def logprob(
-    translator: Translator, source_ids: Sequence[int], ids: Sequence[int], finished: bool = True,
+    translator: Translator,
+    source_ids: Sequence[int],
+    ids: Sequence[int],
+    finished: bool = True,
     surgery: Surgery | None = None,
 ) -> float:
     """Log-probability (nats, eos included if finished) of an output, read step by step, with a surgery or without."""
@@ -522,8 +571,13 @@ class Outcome:
 
 @torch.inference_mode()
 def operate(
-    translator: Translator, translation: Translation, surgery: Surgery, sentence: int = 0, hypothesis_number: int = 0,
-    beam: int = 4, alpha: float = 0.6,
+    translator: Translator,
+    translation: Translation,
+    surgery: Surgery,
+    sentence: int = 0,
+    hypothesis_number: int = 0,
+    beam: int = 4,
+    alpha: float = 0.6,
 ) -> Outcome:
     """Translates a sentence again with a changed model, and rates old and new translation with and without the change.
 

@@ -1,7 +1,8 @@
-"""French elision: "le animal" is written "l'animal". A rule of spelling that a model with few examples of a word breaks.
+"""French elision: "le animal" is written "l'animal". A rule of spelling that a model with few examples of a word
+breaks.
 
-Before a vowel the rule has hardly an exception. Whether an h is mute has to be known word by word, so the model's choice
-stands there, as it does before y.
+Before a vowel the rule has hardly an exception. Whether an h is mute has to be known word by word, so the model's
+choice stands there, as it does before y.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def elide(text: str) -> tuple[str, list[tuple[str, str]]]:
 
     def shortened(match: re.Match) -> str:
         written = match.group()[:-2] + "'"
-        following = _NEXT_WORD.match(text, match.end()).group()
+        next_word = _NEXT_WORD.match(text, match.end())
+        following = next_word.group() if next_word else ""
         changes.append((match.group() + following, written + following))
         return written
 

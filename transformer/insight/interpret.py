@@ -6,21 +6,21 @@ Axes: L layers, h heads, T queries (rows), S keys (columns). Arrays are numpy, f
 
 from __future__ import annotations
 
-import copy
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Callable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.attention import KeyValue, causal_mask, key_mask, neighbourhood_mask
-from transformer.model import Gates, Transformer
+from transformer.attention import causal_mask, key_mask, neighbourhood_mask
+from transformer.cache import KeyValue
+from transformer.model import DecoderLayer, EncoderLayer, Gates, Transformer
 from transformer.search import TransformerDecoder, beam_search
+from transformer.text.verbatim import word_numbers
 from transformer.tokenizer import is_language_token
-from transformer.translator import EXTRA_LENGTH, Attention, Translation, Translator
-from transformer.verbatim import word_numbers
+from transformer.translator import Attention, Translation, Translator
 
 KINDS = ("encoder", "decoder", "cross")  # source at source, target at earlier target, target at source
 MEAN, MAX, ROLLOUT = "mean", "max", "rollout"  # instead of the number of a head
@@ -143,20 +143,36 @@ class HeadStatistics:
 
     entropy: np.ndarray  # nats; 0 looks at one token, log S at all alike
     confidence: np.ndarray  # largest weight of a row, in (0, 1]
-    distance: np.ndarray  # |row - column| weighed by attention, in tokens; self-attention only means something here
-    previous: np.ndarray  # weight on the position before the row's own
-    same: np.ndarray  # weight on the row's own position
+    distance: np.ndarray  # |centre - column| weighed by attention, in tokens; the centre is the row's own or `centres`'
+    previous: np.ndarray  # weight on the position before the centre
+    same: np.ndarray  # weight on the centre
     following: np.ndarray  # weight on the position after
     ends: np.ndarray  # weight on what `is_end` says, where idle heads rest; without labels, on the last column
 
 
-def statistics(weights: np.ndarray, columns: Sequence[str] | None = None) -> HeadStatistics:
-    """`HeadStatistics` of weights (L, h, T, S). columns: S labels, to tell which of them are no part of the text."""
+def centres(attention: Attention, kind: str) -> list[int] | None:
+    """The column that `previous`, `same` and `following` of `HeadStatistics` are counted from, for each row.
+
+    In self-attention None: the row's own place. In cross-attention the source token that is being translated, that is,
+    the one that all heads of all layers together look at most.
+    """
+    return alignment(attention.cross, columns=attention.source_tokens) if kind == "cross" else None
+
+
+def statistics(
+    weights: np.ndarray, columns: Sequence[str] | None = None, centres: Sequence[int] | None = None
+) -> HeadStatistics:
+    """`HeadStatistics` of weights (L, h, T, S).
+
+    columns: S labels, to tell which of them are no part of the text; centres: T columns, see the function of that name.
+    """
     if columns is None:
         resting = np.arange(weights.shape[-1]) == weights.shape[-1] - 1
     else:
         resting = np.array([is_end(token) for token in columns])
     row, column = np.arange(weights.shape[-2])[:, None], np.arange(weights.shape[-1])[None, :]
+    if centres is not None:
+        row = np.asarray(centres)[:, None]
 
     def share(where: np.ndarray) -> np.ndarray:
         return (weights * where).sum(-1).mean(-1)
@@ -179,15 +195,22 @@ ROLES = (  # figure, what a head with a high one does
     ("same", "looks at its own place"),
     ("following", "looks one ahead"),
 )
+CROSS_ROLES = (  # the same of cross-attention, where places are counted from the word that is being translated
+    ("ends", "rests on start or end"),
+    ("previous", "looks at the word before the one it translates"),
+    ("same", "looks at the word it translates"),
+    ("following", "looks at the word after the one it translates"),
+)
 CLEAR = 0.5  # share of the attention from which a head is said to do one thing
 
 
-def roles(found: HeadStatistics) -> np.ndarray:
-    """What each head mostly does, in words, (L, h) of str; "" for none of the simple patterns, "picks single tokens"
-    for a head that is confident without a fixed place, "looks everywhere" for a spread one."""
+def roles(found: HeadStatistics, kind: str = "encoder") -> np.ndarray:
+    """What each head of one kind of attention mostly does, in words, (L, h) of str; "" for none of the simple patterns,
+    "picks single tokens" for a head that is confident without a fixed place, "looks everywhere" for a spread one.
+    """
     out = np.empty(found.entropy.shape, dtype=object)
     for place in np.ndindex(out.shape):
-        shares = {words: getattr(found, name)[place] for name, words in ROLES}
+        shares = {words: getattr(found, name)[place] for name, words in (CROSS_ROLES if kind == "cross" else ROLES)}
         words, share = max(shares.items(), key=lambda item: item[1])
         if share >= CLEAR:
             out[place] = words
@@ -210,11 +233,11 @@ def alignment(cross: np.ndarray, layer: int | None = None, columns: Sequence[str
     return (words.argmax(1) + first).tolist()
 
 
-def _pass(translator: Translator, translation: Translation, hypothesis: int, sentence: int):
+def teacher_forced(translator: Translator, translation: Translation, hypothesis: int, sentence: int):
     """(src, tgt, labels) ids of one teacher-forced pass, each (1, .)."""
     found, ids = translation.chosen(sentence, hypothesis)
     config = translator.model.config
-    rows = [found.source_ids], [[config.bos, *ids]], [[*ids, config.eos]]
+    rows = [found.source_ids], [translator.reads(found.source_ids, ids)], [[*ids, config.eos]]
     return tuple(torch.tensor(row, device=translator.device) for row in rows)
 
 
@@ -227,9 +250,9 @@ def ablation(
     Returns the log-probability as it is (nats, eos included), and for each of `KINDS` an (L, h) array of the change:
     negative where the head helped this translation.
     """
-    model = translator.model.eval()
+    model = translator.model
     config = model.config
-    src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
+    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
     layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
     heads = [(kind, layer, head) for kind in KINDS for layer in range(layers[kind]) for head in range(config.heads)]
     # Row 0 of the batch is untouched; row i has head i - 1 removed.
@@ -266,21 +289,26 @@ class HeadSteps:
 
 @torch.inference_mode()
 def head_steps(
-    translator: Translator, translation: Translation, kind: str, layer: int, head: int, hypothesis: int = 0,
+    translator: Translator,
+    translation: Translation,
+    kind: str,
+    layer: int,
+    head: int,
+    hypothesis: int = 0,
     sentence: int = 0,
 ) -> HeadSteps:
     """The six steps of one head. kind: one of `KINDS`; layer and head count from 0.
 
     Raises `ValueError` for a kind, layer or head that the model does not have.
     """
-    model, config = translator.model.eval(), translator.model.config
+    model, config = translator.model, translator.model.config
     if kind not in KINDS:
         raise ValueError(f"The kinds of attention are {', '.join(KINDS)}; got {kind!r}.")
-    stack = model.encoder if kind == "encoder" else model.decoder
+    stack: Sequence[EncoderLayer | DecoderLayer] = model.encoder if kind == "encoder" else model.decoder
     if not (0 <= layer < len(stack) and 0 <= head < config.heads):
         counts = f"{len(stack)} layers and {config.heads} heads"
         raise ValueError(f"There are {counts}, counted from 0; got layer {layer} and head {head}.")
-    src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
+    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
     mask = key_mask(src, config.pad)
     tgt_mask = causal_mask(tgt.shape[1], src.device, config.neighbourhood)
     seen: dict[str, Tensor] = {}
@@ -298,7 +326,7 @@ def head_steps(
     finally:
         watch.remove()
     if kind == "cross":
-        query, kept, allowed = block.cross_attention.project_query(seen["x"]), memory.layers[layer], mask
+        query, kept, allowed = model.decoder[layer].cross_attention.project_query(seen["x"]), memory.layers[layer], mask
     else:
         query, key, value = block.attention.project(seen["x"])
         kept, allowed = KeyValue(key, value), tgt_mask if kind == "decoder" else mask
@@ -310,8 +338,16 @@ def head_steps(
     names = translation.sentences[sentence].stand_ins
     source, target, decoder = (translator.labels(ids[0].tolist(), names) for ids in (src, labels, tgt))
     columns = {"encoder": source, "decoder": decoder, "cross": source}[kind]
-    arrays = [x.float().cpu().numpy() for x in (query, key, value, scores, weights, weights @ value)]
-    return HeadSteps(*arrays, rows=source if kind == "encoder" else target, columns=columns)
+    return HeadSteps(
+        query=query.float().cpu().numpy(),
+        key=key.float().cpu().numpy(),
+        value=value.float().cpu().numpy(),
+        scores=scores.float().cpu().numpy(),
+        weights=weights.float().cpu().numpy(),
+        output=(weights @ value).float().cpu().numpy(),
+        rows=source if kind == "encoder" else target,
+        columns=columns,
+    )
 
 
 @dataclass
@@ -352,7 +388,8 @@ def query_steps(steps: HeadSteps, row: int, scale: bool = True, mask: bool = Tru
 
 def positions(model: Transformer, length: int) -> np.ndarray:
     """What the model adds to the embedding at each position (section 3.5), (length, d_model) float32, interleaved sine
-    and cosine in the paper's layout; at most the model's longest sequence."""
+    and cosine in the paper's layout; at most the model's longest sequence.
+    """
     return model.positions[:length].detach().float().cpu().numpy()
 
 
@@ -365,7 +402,8 @@ def _token_logprobs(
 ) -> Tensor:
     """Log-probability of every label, (B, T), from the source's scaled embeddings x (B, S, d_model) without positions.
 
-    mask (B, 1, 1, S), True = may be looked at; tgt and labels (B, T) ids; at (B,): of this label of each row alone, (B,).
+    mask (B, 1, 1, S), True = may be looked at; tgt and labels (B, T) ids; at (B,): of this label of each row alone,
+    (B,).
     """
     x = x + model.positions[: x.shape[1]]
     config, seen = model.config, mask
@@ -384,7 +422,10 @@ def _token_logprobs(
 
 
 def gradient_times_input(
-    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0,
+    translator: Translator,
+    translation: Translation,
+    hypothesis: int = 0,
+    sentence: int = 0,
     report: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
     """Gradient times input (Shrikumar et al. 2016; Denil et al. 2014) of every target token at every source token.
@@ -393,8 +434,8 @@ def gradient_times_input(
     embedding, that is, how it would change per relative change in the embedding's length. report(done, total) hears of
     the target tokens that are done; the time grows with T * (S + T / 2).
     """
-    model = translator.model.eval()
-    src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
+    model = translator.model
+    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
     mask = key_mask(src, model.config.pad)
     with torch.no_grad():
         embedded = model.embedding(src) * math.sqrt(model.config.d_model)
@@ -417,7 +458,10 @@ def gradient_times_input(
 
 @torch.inference_mode()
 def occlusion(
-    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0,
+    translator: Translator,
+    translation: Translation,
+    hypothesis: int = 0,
+    sentence: int = 0,
     report: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
     """How much of each target token's log-probability is lost when one source token is hidden from every head.
@@ -426,8 +470,8 @@ def occlusion(
     encoder and in cross-attention; the others keep their positions. report(done, total) hears of the source tokens that
     are done; the time grows with S * (S + T).
     """
-    model = translator.model.eval()
-    src, tgt, labels = _pass(translator, translation, hypothesis, sentence)
+    model = translator.model
+    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
     size = src.shape[1]
     whole = key_mask(src, model.config.pad)
     hidden = whole & ~torch.eye(size, dtype=torch.bool, device=src.device)[:, None, None, :]
@@ -460,12 +504,9 @@ def agreement(first: np.ndarray, second: np.ndarray) -> float:
 
 def without_positions(model: Transformer) -> Transformer:
     """The same network with the same weights, but for positions, which are all zero."""
-    bare = copy.copy(model)
-    zeros = torch.zeros_like(model.positions)
-    if "positions" in model._buffers:
-        bare._buffers = {**model._buffers, "positions": zeros}
-    else:
-        bare._parameters = {**model._parameters, "positions": torch.nn.Parameter(zeros, requires_grad=False)}
+    bare, zeros = model.twin(), torch.zeros_like(model.positions)
+    learned = model.config.positions == "learned"
+    bare.positions = torch.nn.Parameter(zeros, requires_grad=False) if learned else zeros
     return bare
 
 
@@ -481,7 +522,7 @@ class Swap:
 
 def text_of(translator: Translator, ids: Sequence[int], stand_ins: dict[str, str]) -> str:
     """The text of some ids, with what its stand-ins stand for."""
-    text = translator.tokenizer.decode(ids)
+    text = translator.text(ids)
     for piece, word in stand_ins.items():
         text = text.replace(piece, word)
     return text
@@ -489,7 +530,8 @@ def text_of(translator: Translator, ids: Sequence[int], stand_ins: dict[str, str
 
 def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
     """Source ids grouped to words, without eos and language token: a piece that begins with the mark of a blank opens
-    one."""
+    one.
+    """
     pieces = translator.tokenizer.pieces(ids)
     groups: list[list[int]] = []
     for place, (token, piece) in enumerate(zip(ids, pieces)):
@@ -501,9 +543,36 @@ def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
     return groups
 
 
+def _both_translated(
+    translator: Translator, reader: Transformer, src: Tensor, beam: int, alpha: float
+) -> list[list[int]]:
+    """The best ids for each row of src (B, S),
+    read by the encoder of `reader` and written by the translator's decoder.
+    """
+    config, rows = translator.model.config, src.tolist()
+    decoder = TransformerDecoder(reader, src, key_mask(src, config.pad))
+    decoder.model = translator.model
+    found = beam_search(
+        translator.opened(decoder, rows),
+        [translator.longest(row) for row in rows],
+        config.bos,
+        config.eos,
+        beam,
+        alpha,
+        sorted({config.pad, config.unk, config.bos} - {config.eos}),
+        device=translator.device,
+    )
+    return [result.candidates[0].ids for result in found]
+
+
 @torch.inference_mode()
 def swap_words(
-    translator: Translator, translation: Translation, first: int, second: int, sentence: int = 0, beam: int = 4,
+    translator: Translator,
+    translation: Translation,
+    first: int,
+    second: int,
+    sentence: int = 0,
+    beam: int = 4,
     alpha: float = 0.6,
 ) -> Swap:
     """Swaps two words of a sentence, counted from 0, and translates both orders, with positions and without.
@@ -511,7 +580,7 @@ def swap_words(
     Without positions the encoder cannot tell the orders apart: its outputs are the same, in another order
     (section 3.5). The decoder keeps its positions. Raises `ValueError` if there are no such two words.
     """
-    model, config = translator.model.eval(), translator.model.config
+    model, config = translator.model, translator.model.config
     chosen = translation.sentences[sentence]
     if not chosen.ids:
         raise ValueError("This sentence holds no words, so it was copied and there is nothing to swap.")
@@ -529,22 +598,17 @@ def swap_words(
     places = np.concatenate([spans[i] for i in order]) + len(start)
     back = np.empty(len(before), dtype=int)
     back[places - len(start)] = np.arange(len(before)) + len(start)
-    mask = key_mask(src, config.pad)
     translations, changes = {}, {}
     for positioned in (True, False):
         reader = model if positioned else without_positions(model)
-        encoded, _ = reader.encode(src, mask)
+        encoded, _ = reader.encode(src, key_mask(src, config.pad))
         own, moved = encoded[0, len(start) : -1], encoded[1, back]
         change = ((moved - own).norm(dim=-1) / own.norm(dim=-1)).float().cpu().numpy()
         changes[positioned] = np.array([change[span].mean() for span in spans], dtype=np.float32)
-        decoder = TransformerDecoder(reader, src, mask)
-        decoder.model = model
-        limits = [min(len(row) + EXTRA_LENGTH, config.max_length - 1) for row in rows]
-        forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
-        found = beam_search(
-            decoder, limits, config.bos, config.eos, beam, alpha, forbidden, device=translator.device
+        first_best, second_best = _both_translated(translator, reader, src, beam, alpha)
+        translations[positioned] = (
+            text_of(translator, first_best, chosen.stand_ins),
+            text_of(translator, second_best, chosen.stand_ins),
         )
-        best = [result.candidates[0].ids for result in found]
-        translations[positioned] = tuple(text_of(translator, ids, chosen.stand_ins) for ids in best)
     words = [text_of(translator, group, chosen.stand_ins) for group in groups]
     return Swap(words, [words[i] for i in order], translations, changes)

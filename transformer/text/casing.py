@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Callable
+from collections.abc import Callable
 
-from transformer.verbatim import find
+from transformer.text.verbatim import find
 
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _PRONOUN = re.compile(r"i(?:'\w+)?")  # the English one
@@ -53,7 +53,8 @@ def usual_word(word: str, language: str, pieces: Callable[[str], float], first: 
     """One word of a sentence in capitals (`capitals`), or of one without, or any sentence's `first`.
 
     It keeps or gets its capital where the vocabulary then has it as one piece ("Paris"), in German where it needs fewer
-    pieces ("Krankenhaus"), and the first word wherever that takes no more. A form the vocabulary cannot write is not chosen.
+    pieces ("Krankenhaus"), and the first word wherever that takes no more. A form the vocabulary cannot write is not
+    chosen.
     """
     lower = word.lower()
     upper = capitalised(lower)

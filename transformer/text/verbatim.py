@@ -10,8 +10,8 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Callable, Sequence
 
 from transformer.tokenizer import SPACE, STAND_INS
 
@@ -31,9 +31,12 @@ def shared_words(source: str, target: str) -> list[str]:
     theirs = [m.group() for m in _WORD.finditer(target)]
     ours = [m.group() for m in _WORD.finditer(source)]
     return [
-        word for word in ours
-        if len(word) > 1 and (word[0].isupper() or word[0].isdigit())
-        and ours.count(word) == 1 and theirs.count(word) == 1
+        word
+        for word in ours
+        if len(word) > 1
+        and (word[0].isupper() or word[0].isdigit())
+        and ours.count(word) == 1
+        and theirs.count(word) == 1
     ]
 
 
@@ -50,19 +53,12 @@ def with_stand_ins(source: str, target: str, draw: random.Random) -> tuple[str, 
     return source, target
 
 
-def find(text: str, unknown: Callable[[str], bool], pieces: Callable[[str], int] | None = None) -> list[tuple[int, int]]:
-    """(start, end) of what is to be copied in a normalised sentence, in order, without overlap.
-
-    Addresses, numbers of two digits or more, signs and words that hold a character that the vocabulary lacks
-    (`unknown`), and, where `pieces` counts the pieces of a word, capitalised words inside the sentence that fall into
-    three pieces or more: names the model has never met.
-    """
-    spans = [(m.start(), m.start() + len(m.group().rstrip(_STOPS))) for m in _ADDRESS.finditer(text)]
-    spans += [m.span() for m in _NUMBER.finditer(text)]
+def _unknown_spans(text: str, unknown: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
+    """Words and runs of signs with a character that the vocabulary lacks."""
     start = 0
     while start < len(text):
+        end = start + 1
         if text[start] != " " and unknown(text[start]):
-            end = start + 1
             if unicodedata.category(text[start])[0] == "L":  # the whole word
                 while start and (text[start - 1].isalnum() or text[start - 1] in "-'"):
                     start -= 1
@@ -71,18 +67,33 @@ def find(text: str, unknown: Callable[[str], bool], pieces: Callable[[str], int]
             else:  # the whole run of signs; emoji are joined and varied by signs of their own
                 while end < len(text) and text[end] != " " and unknown(text[end]) and not text[end].isalnum():
                     end += 1
-            spans.append((start, end))
-            start = end
-        else:
-            start += 1
+            yield start, end
+        start = end
+
+
+def _name_spans(text: str, pieces: Callable[[str], int]) -> Iterator[tuple[int, int]]:
+    """Capitalised words inside the sentence that fall into three pieces or more."""
+    for number, match in enumerate(_WORD.finditer(text)):
+        word = match.group()
+        after_stop = text[: match.start()].rstrip(" \"'(«„“")[-1:] in (".", "!", "?", ":", "")
+        if number and not after_stop and word[0].isupper() and word.isalpha() and pieces(word) >= 3:
+            yield match.span()
+
+
+def find(
+    text: str, unknown: Callable[[str], bool], pieces: Callable[[str], int] | None = None
+) -> list[tuple[int, int]]:
+    """(start, end) of what is to be copied in a normalised sentence, in order, without overlap.
+
+    Addresses, numbers of two digits or more, signs and words that hold a character that the vocabulary lacks
+    (`unknown`), and, where `pieces` counts the pieces of a word, capitalised words inside the sentence that fall into
+    three pieces or more: names the model has never met.
+    """
+    spans = [(m.start(), m.start() + len(m.group().rstrip(_STOPS))) for m in _ADDRESS.finditer(text)]
+    spans += [m.span() for m in _NUMBER.finditer(text)]
+    spans += _unknown_spans(text, unknown)
     if pieces is not None:
-        first = True
-        for match in _WORD.finditer(text):
-            word = match.group()
-            after_stop = text[: match.start()].rstrip(" \"'(«„“")[-1:] in (".", "!", "?", ":", "")
-            if not first and not after_stop and word[0].isupper() and word.isalpha() and pieces(word) >= 3:
-                spans.append(match.span())
-            first = False
+        spans += _name_spans(text, pieces)
     kept: list[tuple[int, int]] = []
     for begin, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if begin < end and (not kept or begin >= kept[-1][1]):
@@ -137,7 +148,7 @@ def stops(text: str) -> str:
     return text[: len(text) - len(text.lstrip(_STOPS))]
 
 
-def put_back(text: str, masked: Masked, follow: Callable[[int], int]) -> str:
+def restore(text: str, masked: Masked, follow: Callable[[int], int]) -> str:
     """The translation of `masked.text` with the originals in their places.
 
     follow(w): how many words of the translation come before what stood behind w > 0 words of the source. A stand-in

@@ -1,0 +1,218 @@
+"""Sources drawn by their worth: shares, directions, batches, lengths, and a run with Muon on a mixture."""
+
+import gzip
+import itertools
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+import training
+from tests.transformer.words import ENGLISH, GERMAN
+from training.optimizers import muon_and_adam
+from training.run import Run
+from transformer import config as configs
+from transformer.mixture import Mixture, Row, parse_worth, read_rows, shares, spread, token_lengths, worth_of
+from transformer.model import Transformer
+from transformer.schedule import trapezoid
+from transformer.tokenizer import Tokenizer
+from transformer.train import TranslationRecipe, TranslationTask
+
+DIRECTIONS = {("en", "de"): [4], ("de", "en"): [5]}
+
+
+def sentences(count, seed=0):
+    draw = random.Random(seed)
+    chosen = [[draw.randrange(16) for _ in range(draw.randrange(2, 7))] for _ in range(count)]
+    return [(" ".join(ENGLISH[i] for i in ids), " ".join(GERMAN[i] for i in ids)) for ids in chosen]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    pairs = sentences(300)
+    return Tokenizer.train([t for pair in pairs for t in pair], 120, ["en", "de", "fr"], stand_ins=True)
+
+
+def rows(sizes):
+    return [
+        Row(name, ("en", "de"), pair) for seed, (name, n) in enumerate(sizes.items()) for pair in sentences(n, seed)
+    ]
+
+
+def test_shares_follow_worth_and_temperature():
+    assert shares({"a": 300, "b": 100}, {}, 1.0) == {"a": 0.75, "b": 0.25}
+    assert shares({"a": 300, "b": 100}, {"b": 3.0}, 1.0) == {"a": 0.5, "b": 0.5}
+    assert shares({"a": 400, "b": 100}, {}, 2.0)["a"] == pytest.approx(2 / 3)
+    assert worth_of("news_old.en-de", {"news": 2.0, "news_old": 5.0}) == 5.0 and worth_of("chat", {"news": 2.0}) == 1.0
+    assert parse_worth("news=3 manuals=0") == {"news": 3.0, "manuals": 0.0}
+    for wrong in ("news", "news=", "news=x", "=2", "news=-1", "news=inf"):
+        with pytest.raises(ValueError, match="NAME=WORTH"):
+            parse_worth(wrong)
+    with pytest.raises(ValueError, match="above 0"):
+        shares({"a": 3}, {"a": 0.0}, 1.0)
+
+
+def test_an_epoch_draws_every_source_as_often_as_it_is_worth(tokenizer):
+    mixture = Mixture(
+        rows({"news.en-de": 100, "manuals.en-de": 900}), tokenizer, 60, DIRECTIONS, worth={"manuals": 1 / 9}
+    )
+    assert mixture.share["news.en-de en-de"] == pytest.approx(0.5)
+    order = mixture.draw(1, 0)
+    counts = Counter(mixture.origin(i) for i in order)
+    assert len(order) == pytest.approx(len(mixture), rel=0.05)
+    assert counts["news.en-de"] == 1000 and counts["manuals.en-de"] == pytest.approx(1000, rel=0.1)
+    assert (mixture.draw(1, 0) == order).all() and (mixture.draw(1, 1)[:50] != order[:50]).any()
+    # within a source, every pair has the same chance
+    each = Counter(int(i) for i in order if mixture.origin(i) == "news.en-de")
+    assert set(each.values()) == {5}
+
+
+def test_teacher_text_is_learned_in_one_direction_only(tokenizer):
+    mixture = Mixture(rows({"teacher.de-en": 20, "news.en-de": 20}), tokenizer, 60, DIRECTIONS, one_way="teacher")
+    seen = Counter((mixture.origin(i), mixture.directions[mixture.direction[i]]) for i in range(len(mixture)))
+    assert seen == {
+        ("teacher.de-en", ("de", "en")): 20,
+        ("news.en-de", ("en", "de")): 20,
+        ("news.en-de", ("de", "en")): 20,
+    }
+    source, target = mixture.ids(next(i for i in range(60) if mixture.origin(i) == "teacher.de-en"))
+    assert source[0] == 5 and tokenizer.decode(source[1:]).split()[0] in GERMAN
+    assert tokenizer.decode(target).split()[0] in ENGLISH
+
+
+def test_batches_hold_no_more_than_they_may_and_every_drawn_item(tokenizer):
+    mixture = Mixture(rows({"a": 200}), tokenizer, 60, DIRECTIONS)
+    batches = mixture.batches(128, 3, 0)
+    assert Counter(itertools.chain(*batches)) == Counter(mixture.draw(3, 0).tolist())
+    for indices in batches:
+        batch = mixture.collate(indices)
+        assert max(batch.src.numel(), batch.tgt.numel()) <= 128
+    assert batches == mixture.batches(128, 3, 0) != mixture.batches(128, 3, 1)
+
+
+def test_long_pairs_stay_out_and_changed_ones_never_grow_too_long(tokenizer):
+    pairs = rows({"a": 50})
+    longest = int(token_lengths(pairs, tokenizer).max())
+    short = Mixture(pairs, tokenizer, longest, DIRECTIONS)
+    assert short.skipped > 0 and short.lengths.max() < longest
+    doubled = Mixture(pairs, tokenizer, longest + 2, DIRECTIONS, change=lambda s, t, _: (s + " " + s, t))
+    assert doubled.skipped == 0
+    for index in range(len(doubled)):
+        assert max(map(len, doubled.ids(index, random.Random(0)))) < longest + 2
+    with pytest.raises(ValueError, match="no pair"):
+        Mixture(pairs, tokenizer, 2, DIRECTIONS)
+
+
+def test_lengths_are_kept_for_next_time(tokenizer, tmp_path):
+    pairs = rows({"a": 10})
+    first = token_lengths(pairs, tokenizer, tmp_path)
+    assert first.tolist() == [[len(tokenizer.encode(t)) for t in row.texts] for row in pairs]
+    (file,) = tmp_path.iterdir()
+    np.save(file, first + 1)
+    assert (token_lengths(pairs, tokenizer, tmp_path) == first + 1).all()
+    assert (token_lengths(pairs[:5], tokenizer, tmp_path) == first[:5]).all()  # another table
+
+
+def test_development_data_of_every_source_and_direction(tokenizer):
+    mixture = Mixture(rows({"a": 100, "b": 3}), tokenizer, 60, DIRECTIONS)
+    found = spread(mixture, 10)
+    assert {name: len(indices) for name, indices in found.items()} == {
+        "a en-de": 10, "a de-en": 10, "b en-de": 3, "b de-en": 3,
+    }  # fmt: skip
+
+
+def test_the_trapezoid_rises_stays_and_ends_at_zero():
+    rates = [trapezoid(step, 100, 10, 0.4) for step in range(1, 101)]
+    assert rates[0] == 0.1 and rates[9:60] == [1.0] * 51 and rates[99] == 0.0
+    assert rates[79] == pytest.approx(0.5) and all(a >= b for a, b in itertools.pairwise(rates[9:]))
+    assert trapezoid(100, 100, 10, 0.0) == 1.0
+    with pytest.raises(ValueError, match="decay"):
+        trapezoid(1, 10, 1, 1.5)
+
+
+needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch has Muon from 2.9 on")
+
+
+def test_without_muon_a_sentence_names_the_torch_that_has_it(monkeypatch):
+    monkeypatch.delattr(torch.optim, "Muon", raising=False)
+    with pytest.raises(ValueError, match="Muon needs torch 2.9 or newer, and this is"):
+        muon_and_adam(Transformer(configs.preset("mini", vocab_size=50)))
+
+
+@needs_muon
+def test_muon_has_the_matrices_of_linear_layers_and_adam_all_else():
+    model = Transformer(configs.preset("mini", vocab_size=50))
+    optimizers = muon_and_adam(model)
+    names = {id(p): name for name, p in model.named_parameters()}
+    own = {key: {names[id(p)] for g in o.param_groups for p in g["params"]} for key, o in optimizers.items()}
+    assert not own["matrices"] & own["model"] and own["matrices"] | own["model"] == set(names.values())
+    assert "embedding.weight" in own["model"] and "encoder.0.attention.qkv.weight" in own["matrices"]
+    assert all(name.endswith("weight") and "norm" not in name for name in own["matrices"])
+
+
+def write(path, pairs):
+    lines = ["en\tde\tfr\torigin", *(f"{row.texts[0]}\t{row.texts[1]}\t\t{row.origin}" for row in pairs)]
+    path.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tokenizer):
+    made = tmp_path_factory.mktemp("sources")
+    write(made / "train.tsv.gz", rows({"wmt_news.en-de": 60, "manuals.en-de": 120}))
+    write(made / "val.tsv.gz", rows({"manuals.en-de": 5, "wmt_news.en-de": 4}))
+    tokenizer.save(made / "tokenizer.model")
+    return made
+
+
+def test_a_table_says_where_each_pair_is_from(folder):
+    found = read_rows(folder / "val.tsv.gz", ["en", "de"])
+    assert [row.origin for row in found] == ["manuals.en-de"] * 5 + ["wmt_news.en-de"] * 4
+    assert found[0].languages == ("en", "de") and found[0].texts[1].split()[0] in GERMAN
+    with pytest.raises(ValueError, match="no column 'it'"):
+        read_rows(folder / "val.tsv.gz", ["en", "it"])
+
+
+@needs_muon
+def test_a_run_on_a_mixture_with_muon_resumes_bit_for_bit(folder, tmp_path):
+    def recipe(steps):
+        return TranslationRecipe(
+            size="mini", data=str(folder), directions="en-de de-en", mixture="manuals=0.5", noise=0.3, stand_ins=0.3,
+            optimizer="muon", rate=3e-3, warmup=3, tokens=256, max_length=60, steps=steps, log_every=1, save_every=4,
+            evaluate_every=4, threads=1, bleu=0,
+        )  # fmt: skip
+
+    def finish(folder):
+        return training.checkpoint.module_state(training.latest_checkpoint(Run(folder).checkpoints))
+
+    whole = recipe(8)
+    training.fit(TranslationTask(whole), whole, tmp_path / "whole", quiet=True)
+    # The rate of the last updates depends on their number, so the first part has the same.
+    part = recipe(8)
+    stopped = TranslationTask(part)
+    stopped.recipe.max_minutes = 1e-9
+    assert training.fit(stopped, part, tmp_path / "parts", quiet=True) == "stopped"
+    again = recipe(8)
+    training.fit(TranslationTask(again), again, tmp_path / "parts", resume=True, quiet=True)
+    one, two = finish(tmp_path / "whole"), finish(tmp_path / "parts")
+    assert all(torch.equal(value, two[name]) for name, value in one.items())
+    events = list(Run(tmp_path / "whole").events())
+    logs = [event for event in events if event["event"] == "log"]
+    assert logs[-1]["losses"]["nll"] < logs[0]["losses"]["nll"]
+    assert logs[-1]["learning_rates"] == {"matrices": 0.0, "model": 0.0}
+    figures = next(event for event in events if event["event"] == "evaluation")["figures"]
+    assert figures["loss"] == figures["wmt_news"] and figures["narrow"] != figures["loss"]
+
+
+def test_recipes_that_make_no_sense_say_so(folder):
+    base = dict(size="mini", data=str(folder), max_length=60, tokens=256)  # noqa: C408
+    for wrong, match in (
+        ({"optimizer": "sgd"}, "adam, muon"),
+        ({"noise": 1.5}, "noise is a share"),
+        ({"mixture": "news"}, "NAME=WORTH"),
+        ({"mixture": "news=1", "directions": "en-de de-fr fr-it"}, "one language in common"),
+        ({"rate": 2.0}, "rate has to be"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            TranslationRecipe(**base, **wrong).check()

@@ -1,0 +1,32 @@
+"""Noise as visitors make it, on the source of a training pair."""
+
+import random
+
+from transformer.text.noise import KINDS, slips, with_noise, without_end_mark
+
+PAIR = ("The weather in Berlin is nice today.", "Das Wetter in Berlin ist heute schön.")
+
+
+def test_every_kind_comes_and_only_the_end_mark_touches_the_translation():
+    found = {with_noise(*PAIR, random.Random(seed)) for seed in range(300)}
+    sources = {source for source, _ in found}
+    assert {PAIR[0].upper(), PAIR[0].lower(), PAIR[0][:-1], "The Weather In Berlin Is Nice Today."} <= sources
+    assert {target for _, target in found} == {PAIR[1], PAIR[1][:-1]}
+    assert all((target == PAIR[1][:-1]) == (source == PAIR[0][:-1]) for source, target in found)
+    assert abs(sum(KINDS.values()) - 1) < 1e-9
+    slipped = [s for s in sources if s.lower() != PAIR[0].lower() and s != PAIR[0][:-1]]
+    assert len(slipped) > 10 and all(s[0] == "T" and abs(len(s) - len(PAIR[0])) <= 3 for s in slipped)
+
+
+def test_the_same_generator_makes_the_same_noise():
+    assert with_noise(*PAIR, random.Random(5)) == with_noise(*PAIR, random.Random(5))
+    assert slips("abcdefgh", random.Random(1)) != "abcdefgh"
+    assert slips("I", random.Random(1)) == "I" and slips("12 345", random.Random(1)) == "12 345"
+
+
+def test_what_has_to_stay_stays():
+    assert without_end_mark("Really?!", "Wirklich?") == ("Really", "Wirklich")
+    assert without_end_mark("No end", "Kein Ende.") == ("No end", "Kein Ende.")
+    assert without_end_mark("...", "...") == ("...", "...")
+    for seed in range(40):  # the pieces of transformer.verbatim have to be found on both sides
+        assert with_noise("Call <x1>.", "Ruf <x1> an.", random.Random(seed)) == ("Call <x1>.", "Ruf <x1> an.")

@@ -1,0 +1,38 @@
+"""A language that a tiny model learns in no time: every English word has one German word, in the same order."""
+
+ENGLISH = [
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "red",
+    "green",
+    "blue",
+    "dog",
+    "cat",
+    "house",
+]
+GERMAN = [
+    "eins",
+    "zwei",
+    "drei",
+    "vier",
+    "fünf",
+    "sechs",
+    "sieben",
+    "acht",
+    "neun",
+    "zehn",
+    "rot",
+    "grün",
+    "blau",
+    "Hund",
+    "Katze",
+    "Haus",
+]

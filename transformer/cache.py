@@ -1,0 +1,104 @@
+"""Keys and values that a decoder keeps from one step to the next.
+
+Axes: B sentences, h heads, K hypotheses of a beam, S keys. Masks are boolean; True means: may be looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass
+class KeyValue:
+    """What queries look at: key (B, h, S, d_k), value (B, h, S, d_v)."""
+
+    key: Tensor
+    value: Tensor
+
+    def select(self, rows: Tensor) -> KeyValue:
+        """The chosen rows; rows (B',) are indices into the first axis."""
+        return KeyValue(self.key.index_select(0, rows), self.value.index_select(0, rows))
+
+
+class BeamCache:
+    """Keys and values of every token that any hypothesis of a beam has taken, and who may look at which.
+
+    A hypothesis looks at its own ancestors only. So when hypotheses are chosen, nothing but a small mask is reordered;
+    the keys and values, which are many, stay where they were written.
+    """
+
+    def __init__(self, layers: int) -> None:
+        self.kept: list[KeyValue | None] = [None] * layers  # (B, h, capacity, .), the first `used` slots are filled
+        self.used = 0
+        self.position = 0  # of the next token
+        self.slots: list[int] = []  # position of the token in each slot
+        self.ancestors: Tensor | None = None  # (B, K, used), True = may be looked at
+
+    def open(self, sentences: int, beams: int, device: torch.device, neighbourhood: int = 0) -> Tensor | None:
+        """Makes room for the next token of K hypotheses; returns the mask (B, 1, K, used) of its attention.
+
+        True = may be looked at: the hypothesis's own tokens so far and the new one (within r/2 positions, if r > 0).
+        None if every slot may be looked at.
+        """
+        own = torch.eye(beams, dtype=torch.bool, device=device).expand(sentences, -1, -1)
+        self.ancestors = own if self.ancestors is None else torch.cat((self.ancestors, own), 2)
+        self.slots += [self.position] * beams
+        self.position += 1
+        self.used += beams
+        if neighbourhood:
+            near = torch.tensor(self.slots, device=device) >= self.position - 1 - neighbourhood // 2
+            return (self.ancestors & near)[:, None]
+        return None if beams == 1 and self.used == self.position else self.ancestors[:, None]
+
+    def write(self, layer: int, key: Tensor, value: Tensor) -> KeyValue:
+        """Adds the new token's key and value (B, h, K, .) of one layer; returns all that are filled (B, h, used, .)."""
+        kept, beams = self.kept[layer], key.shape[2]
+        if kept is None or kept.key.shape[2] < self.used:
+            capacity = max(32, 2 * self.used)
+            grown = KeyValue(*(x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in (key, value)))
+            if kept is not None:
+                before = self.used - beams
+                grown.key[:, :, :before] = kept.key[:, :, :before]
+                grown.value[:, :, :before] = kept.value[:, :, :before]
+            kept = self.kept[layer] = grown
+        kept.key.narrow(2, self.used - beams, beams).copy_(key)
+        kept.value.narrow(2, self.used - beams, beams).copy_(value)
+        return KeyValue(kept.key.narrow(2, 0, self.used), kept.value.narrow(2, 0, self.used))
+
+    def fork(self, positions: int) -> BeamCache:
+        """A cache of its own with the first `positions` tokens of a single hypothesis; what it holds is not copied.
+
+        Raises `ValueError` if there is more than one hypothesis, or it has fewer tokens.
+        """
+        if self.used != self.position or not 0 <= positions <= self.used:
+            raise ValueError(
+                f"Only a single path can be forked, at one of its {self.position} tokens; got {positions}."
+            )
+        twin = BeamCache(len(self.kept))
+        # Without spare room, so the next token makes a new tensor and leaves this cache's as it is.
+        twin.kept = [kept and KeyValue(kept.key[:, :, :positions], kept.value[:, :, :positions]) for kept in self.kept]
+        twin.used = twin.position = positions
+        twin.slots = self.slots[:positions]
+        twin.ancestors = None if self.ancestors is None else self.ancestors[..., :positions]
+        return twin
+
+    def filled(self, layer: int) -> KeyValue:
+        """What one layer keeps, with the room that is still free. Raises `ValueError` if no token has been read."""
+        kept = self.kept[layer]
+        if kept is None:
+            raise ValueError("This cache holds no token yet.")
+        return kept
+
+    def choose(self, parents: Tensor) -> None:
+        """Hypothesis k of sentence b goes on from hypothesis parents[b, k]; parents (B, K')."""
+        assert self.ancestors is not None, "no token has been read"
+        self.ancestors = self.ancestors.gather(1, parents[..., None].expand(-1, -1, self.used))
+
+    def keep(self, sentences: Tensor) -> None:
+        """Forgets all sentences but these; sentences (B',) are indices into the first axis."""
+        assert self.ancestors is not None, "no token has been read"
+        self.kept = [layer and layer.select(sentences) for layer in self.kept]
+        self.ancestors = self.ancestors.index_select(0, sentences)

@@ -1,0 +1,117 @@
+"""A larger model that begins where a smaller one stands: another vocabulary, wider feed-forward layers.
+
+    python -m transformer.grow --model everyday --size everyday-wide --tokenizer NEW/tokenizer.model --out OUT
+
+What can be kept is kept. New units of a feed-forward layer give nothing to its output at first, so the wider network
+computes the same function (Chen et al. 2016, "Net2Net"). A piece that the old vocabulary has keeps its embedding; a new
+one gets the mean of those of the pieces that the old vocabulary writes it with. Train OUT by `--initial OUT`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from training import assets
+from training.command import one_sentence
+from training.weights import load_model, save_model
+from transformer import config as configs
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
+from transformer.tokenizer import SPACE, UNK, Tokenizer
+
+
+def grown_embedding(old: Tensor, before: Tokenizer, after: Tokenizer) -> Tensor:
+    """The embedding matrix (V', d_model) of vocabulary `after`, from that (V, d_model) of `before`.
+
+    old: embedding matrix of the vocabulary `before`.
+    Pieces that cannot be written in the old vocabulary get the mean of all.
+    """
+    rows = []
+    for piece in after.pieces(range(len(after))):
+        same = before.id(piece)
+        if same != UNK or piece == before.pieces([UNK])[0]:
+            rows.append(old[same])
+            continue
+        # A piece inside a word is written without the blank that SentencePiece puts before a text.
+        parts = before.encode(piece.replace(SPACE, " ").strip()) if piece.startswith(SPACE) else before.inside(piece)
+        parts = [part for part in parts if part != UNK]
+        rows.append(old[parts].mean(0) if parts else old.mean(0))
+    return torch.stack(rows)
+
+
+def widened(value: Tensor, shape: torch.Size, fresh: Tensor) -> Tensor:
+    """`value` in the first rows and columns of a tensor of a larger shape, whose others are those of `fresh`.
+
+    Raises `ValueError` where the shape is smaller.
+    """
+    if any(new < old for new, old in zip(shape, value.shape)) or len(shape) != value.dim():
+        raise ValueError(f"A model can only grow; {tuple(value.shape)} does not fit into {tuple(shape)}.")
+    out = fresh.clone()
+    out[tuple(slice(size) for size in value.shape)] = value
+    return out
+
+
+def grown(
+    state: dict[str, Tensor], before: Tokenizer, after: Tokenizer, config: TransformerConfig, seed: int = 1
+) -> dict[str, Tensor]:
+    """The weights of a larger model from those of a smaller one.
+
+    state: weights of the smaller one.
+    before, after: its vocabulary, and the larger one's.
+    config: of the larger model; layers, width and heads as before, d_ff at least as large.
+    seed: of the new units' incoming weights; their outgoing ones are 0.
+    Raises `ValueError` where something other than vocabulary and d_ff differs.
+    """
+    torch.manual_seed(seed)
+    fresh = Transformer(config).state_dict()
+    if fresh.keys() != state.keys():
+        raise ValueError(
+            "Only the vocabulary and the feed-forward layers can grow; the layers have to be as many as before."
+        )
+    out = {}
+    for name, value in state.items():
+        if name == "embedding.weight":
+            out[name] = grown_embedding(value, before, after)
+        elif name == "output_bias":
+            raise ValueError("A model with a bias on its logits cannot get another vocabulary.")
+        elif ".feed_forward.outer.weight" in name:
+            out[name] = widened(value, fresh[name].shape, torch.zeros_like(fresh[name]))
+        elif ".feed_forward." in name:
+            out[name] = widened(value, fresh[name].shape, fresh[name])
+        elif value.shape != fresh[name].shape:
+            raise ValueError(f"Only the vocabulary and the feed-forward layers can grow; {name} has another shape.")
+        else:
+            out[name] = value
+    return out
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line."""
+    options = argparse.ArgumentParser(
+        prog="python -m transformer.grow", description="Make a larger model of a smaller one."
+    )
+    options.add_argument("--model", default="everyday", help="name of a shipped model, or a folder")
+    options.add_argument("--size", default="everyday-wide", help="a size of transformer.config")
+    options.add_argument("--tokenizer", type=Path, default=None, help="the new vocabulary; the model's own by default")
+    options.add_argument("--seed", type=int, default=1, help="of the new units")
+    options.add_argument("--out", required=True, type=Path)
+    given = options.parse_args(argv)
+    folder = Path(given.model) if Path(given.model).is_dir() else assets.model_dir(given.model)
+    header, state = load_model(folder)
+    before = Tokenizer.load(folder / "tokenizer.model")
+    after = Tokenizer.load(given.tokenizer) if given.tokenizer else before
+    old = TransformerConfig.from_dict(header["transformer"])
+    config = configs.preset(given.size, vocab_size=len(after), max_length=old.max_length)
+    save_model(given.out, {**header, "transformer": config.to_dict()}, grown(state, before, after, config, given.seed))
+    after.save(given.out / "tokenizer.model")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

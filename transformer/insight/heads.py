@@ -1,0 +1,102 @@
+"""One head looked at closer: which numbers make a score (the neuron view), and the sentences on which a head is most
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.insight.interpret import HeadSteps, alignment, is_end, labels
+from transformer.translator import Attention
+
+TRAITS = {  # what a head can be, in words
+    "previous": "looks at the token before",
+    "following": "looks at the token after",
+    "end": "rests on start or end",
+    "aligned": "looks at the aligned word",
+}
+SHOWN = 5  # sentences
+
+
+@dataclass
+class Neurons:
+    """One query of one head against every key, number by number (Vig 2019, the neuron view), over S keys."""
+
+    query: np.ndarray  # (d_k,) float32
+    key: np.ndarray  # (S, d_k) float32
+    product: np.ndarray  # (S, d_k) float32, query times key, element by element; a row sums to its score before scaling
+    dots: np.ndarray  # (S,) float32, q . k
+    scores: np.ndarray  # (S,) float32, divided by sqrt(d_k); -inf where the mask forbids
+    weights: np.ndarray  # (S,) float32 in [0, 1], after the softmax; as the model's own
+
+
+def neurons(steps: HeadSteps, row: int) -> Neurons:
+    """The numbers behind the scores of one query.
+
+    Args:
+        steps: one head at work, from `interpret.head_steps`.
+        row: which query, counted from 0.
+
+    Raises `ValueError` if there is no such query.
+    """
+    if not 0 <= row < len(steps.rows):
+        raise ValueError(f"There are queries 1 to {len(steps.rows)}; there is no number {row + 1}.")
+    product = steps.query[row] * steps.key
+    return Neurons(steps.query[row], steps.key, product, product.sum(-1), steps.scores[row], steps.weights[row])
+
+
+def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict[str, float]:
+    """How much of a head's attention fits each of `TRAITS` in one sentence, in [0, 1].
+
+    Args:
+        attention: of the sentence.
+        kind: "encoder", "decoder" or "cross". Places before and after mean something in self-attention only, the
+            aligned word in cross-attention only: what most heads of all layers together look at, ends left out.
+        layer, head: counted from 0.
+
+    Rows that have no such place (nothing is before the first token), and rows of start and end, do not count.
+    Raises `ValueError` for a kind, layer or head that is not there.
+    """
+    rows, columns = labels(attention, kind)
+    maps = getattr(attention, kind)
+    if not (0 <= layer < maps.shape[0] and 0 <= head < maps.shape[1]):
+        raise ValueError(f"There are layers 1 to {maps.shape[0]} and heads 1 to {maps.shape[1]}.")
+    weights = maps[layer, head]
+    text = [place for place, token in enumerate(rows) if not is_end(token)]
+
+    def mean(places: Sequence[tuple[int, int]]) -> float:
+        return float(np.mean([weights[place] for place in places])) if places else 0.0
+
+    ends = [column for column, token in enumerate(columns) if is_end(token)]
+    found = {"end": float(weights[text][:, ends].sum(-1).mean()) if text and ends else 0.0}
+    if kind == "cross":
+        word = alignment(attention.cross, columns=columns)
+        return {**found, "aligned": mean([(row, word[row]) for row in text])}
+    found["previous"] = mean([(row, row - 1) for row in text if row > 0])
+    if kind == "encoder":  # a decoder sees nothing that follows
+        found["following"] = mean([(row, row + 1) for row in text if row + 1 < len(columns)])
+    return found
+
+
+def most_itself(
+    attentions: Sequence[Attention], kind: str, layer: int, head: int, shown: int = SHOWN
+) -> tuple[str, list[tuple[int, float]]]:
+    """What a head is by its mean over some sentences, and the sentences on which it is that most.
+
+    Args:
+        attentions: one for each sentence, at least one.
+        kind, layer, head: as in `trait_shares`.
+        shown: how many sentences to name.
+
+    Returns the name of the trait in `TRAITS` and (number of the sentence, share in [0, 1]), the largest share first.
+    Raises `ValueError` without sentences, and as `trait_shares` does.
+    """
+    if not attentions:
+        raise ValueError("Give at least one sentence to look for this head in.")
+    shares = [trait_shares(attention, kind, layer, head) for attention in attentions]
+    trait = max(shares[0], key=lambda name: sum(one[name] for one in shares))
+    order = sorted(range(len(shares)), key=lambda number: -shares[number][trait])
+    return trait, [(number, shares[number][trait]) for number in order[:shown]]

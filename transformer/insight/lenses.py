@@ -1,0 +1,142 @@
+"""What the layers know: the logit lens on the decoder, and DecoderLens on the encoder.
+
+Axes: L layers, T target tokens, k listed words.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.attention import causal_mask, key_mask
+from transformer.insight.interpret import teacher_forced
+from transformer.model import Transformer
+from transformer.translator import Translation, Translator
+
+LISTED = 5  # words listed for each step and layer
+
+
+@dataclass
+class LogitLens:
+    """What each decoder layer would have said at every step; row 0 is what the decoder reads,
+    before its first layer.
+    """
+
+    tokens: list[str]  # T labels: the token that was chosen at each step, the last one </s>
+    top_tokens: list[list[list[str]]]  # (L + 1, T, k) labels, the likeliest first
+    top_probabilities: np.ndarray  # (L + 1, T, k) float32 in [0, 1]
+    probabilities: np.ndarray  # (L + 1, T) float32 in [0, 1], of the token that was chosen
+    ranks: np.ndarray  # (L + 1, T) int64, from 1 = likeliest, of the token that was chosen
+    entropies: np.ndarray  # (L + 1, T) float32, nats
+
+    @property
+    def settled(self) -> np.ndarray:
+        """(T,) int64, the first row from which on the chosen token stays the likeliest; L + 1 where it never is."""
+        first = np.where(self.ranks == 1, 0, np.arange(1, len(self.ranks) + 1)[:, None])
+        return first.max(0)
+
+
+@torch.inference_mode()
+def logit_lens(
+    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0, listed: int = LISTED
+) -> LogitLens:
+    """The logit lens (nostalgebraist 2020): every decoder layer's output through the model's own output matrix.
+
+    This Transformer is post-norm: each layer ends in a LayerNorm of its own, so what a layer hands on has the scale
+    that the output matrix expects, and no final norm has to be borrowed. The last row is the model's own distribution.
+
+    Args:
+        translator: the model and its vocabulary.
+        translation: what was translated; it is read again in one teacher-forced pass.
+        hypothesis: which translation of the sentence, counted from 0.
+        sentence: which sentence of the text, counted from 0.
+        listed: how many of the likeliest words to list, at least 1.
+
+    Raises `ValueError` if there is no such hypothesis or sentence.
+    """
+    model = translator.model
+    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
+    states = decoder_states(model, src, tgt)
+    logprobs = [model.project(state)[0].float().log_softmax(-1) for state in states]
+    chosen = labels[0, :, None]
+    found = [one.topk(min(listed, one.shape[-1])) for one in logprobs]
+    names = translation.sentences[sentence].stand_ins
+    top = [[translator.labels(row, names) for row in best.indices.tolist()] for best in found]
+
+    def numbers(parts: list[Tensor]) -> np.ndarray:
+        return torch.stack(parts).cpu().numpy()
+
+    return LogitLens(
+        tokens=translator.labels(labels[0].tolist(), names),
+        top_tokens=top,
+        top_probabilities=numbers([best.values.exp() for best in found]),
+        probabilities=numbers([one.gather(-1, chosen)[:, 0].exp() for one in logprobs]),
+        ranks=numbers([1 + (one > one.gather(-1, chosen)).sum(-1) for one in logprobs]),
+        entropies=numbers([-(one.exp() * one).sum(-1) for one in logprobs]),
+    )
+
+
+@torch.inference_mode()
+def decoder_states(model: Transformer, src: Tensor, tgt: Tensor) -> list[Tensor]:
+    """What enters the decoder and what each of its layers hands on, L + 1 tensors (1, T, d_model).
+
+    src (1, S) and tgt (1, T) ids, tgt beginning with bos. The last one is what `Transformer.decode` returns.
+    """
+    states: list[Tensor] = []
+    watches = [model.decoder[0].register_forward_pre_hook(lambda module, args: states.append(args[0]))]
+    watches += [layer.register_forward_hook(lambda module, args, out: states.append(out[0])) for layer in model.decoder]
+    mask = key_mask(src, model.config.pad)
+    try:
+        encoded, _ = model.encode(src, mask)
+        model.decode(
+            tgt, causal_mask(tgt.shape[1], src.device, model.config.neighbourhood), model.remember(encoded, mask)
+        )
+    finally:
+        for watch in watches:
+            watch.remove()
+    return states
+
+
+def with_encoder_layers(model: Transformer, count: int) -> Transformer:
+    """The same network with the same weights whose encoder ends after `count` layers; 0 leaves embeddings and
+    positions.
+
+    Raises `ValueError` if the encoder has fewer layers.
+    """
+    if not 0 <= count <= len(model.encoder):
+        raise ValueError(f"The encoder has {len(model.encoder)} layers; it cannot end after {count}.")
+    shallow = model.twin()
+    shallow.encoder = shallow.encoder[:count]
+    return shallow
+
+
+def decoder_lens(
+    translator: Translator,
+    text: str,
+    source: str | None = None,
+    target: str | None = None,
+    beam: int = 4,
+    alpha: float = 0.6,
+) -> list[Translation]:
+    """DecoderLens (Langedijk et al. 2023, arXiv 2310.03686): the decoder reads each encoder layer instead of the last.
+
+    Args:
+        translator: the model and its vocabulary.
+        text: what to translate.
+        source, target: languages, by default the model's first pair.
+        beam, alpha: of the search, as in `Translator.translate`.
+
+    Returns L + 1 translations: from embeddings and positions alone, then from each layer; the last one is the model's
+        own.
+    Raises `ValueError` as `Translator.translate` does.
+    """
+    found = []
+    for count in range(len(translator.model.encoder) + 1):
+        reader = copy.copy(translator)
+        reader.model = with_encoder_layers(translator.model, count)
+        found.append(reader.translate(text, source, target, beam=beam, alpha=alpha))
+    return found

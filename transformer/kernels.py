@@ -1,0 +1,124 @@
+"""Quick ways to compute what `transformer.attention` defines: torch's fused kernels, and products of a few rows on a
+CPU.
+
+Axes as there. A caller chooses the way; the numbers are the same but for rounding.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+
+def fused_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
+    """Equation 1 by torch's fused kernels: the same output as `scaled_dot_product_attention`, no weights.
+
+    query (..., T, d_k), key (..., S, d_k), value (..., S, d_v): as there.
+    mask: broadcastable to (..., T, S), True = may be looked at.
+    dropout: probability that a weight is dropped.
+    Returns (..., T, d_v); a row that may look at no key is zero.
+    """
+    if query.dtype == torch.bfloat16 and query.device.type == "cpu":
+        # The CPU kernel's backward pass is seven times slower in bf16 than in fp32.
+        with torch.autocast("cpu", enabled=False):
+            return fused_attention(query.float(), key.float(), value.float(), mask, dropout).bfloat16()
+    if query.stride(-1) != 1:  # a view that `linear` returned; the kernels want whole rows
+        query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
+    context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+    if mask is not None:
+        # Kernels differ in what they return for a row without any key; here it is zero on each of them.
+        context = context.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+    return context
+
+
+def additive_mask(mask: Tensor | None, heads: int, queries: int) -> Tensor | None:
+    """What a mask adds to the scores of every head: 0 or -inf, fp32 (B * h, T, S); None for None.
+
+    mask: broadcastable to (B, 1, T, S), True = may be looked at.
+    heads: h.
+    queries: T.
+    """
+    if mask is None:
+        return None
+    added = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, -torch.inf)
+    return added.expand(-1, heads, queries, -1).reshape(-1, queries, mask.shape[-1])
+
+
+def decode_step_attention(query: Tensor, key: Tensor, value: Tensor, additive: Tensor | None = None) -> Tensor:
+    """Equation 1 for a handful of queries, as in a decoding step: the output of `fused_attention`, without gradient.
+
+    On a CPU the fused kernel's own preparations take longer than these three products.
+
+    query (B, h, T, d_k), key (B, h, S, d_k), value (B, h, S, d_v): each query may look at some key.
+    additive: (B * h, T, S) as from `additive_mask`, made once for all layers; None = all may be looked at.
+    Returns (B, h, T, d_v).
+    """
+    batch, heads, queries, width = query.shape
+    if query.device.type != "cpu" or query.dtype != torch.float32:
+        mask = None if additive is None else additive.view(batch, heads, queries, -1).to(query.dtype)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    query, key, value = query.reshape(-1, queries, width), key.flatten(0, 1).transpose(1, 2), value.flatten(0, 1)
+    scores = torch.bmm(query, key).mul_(width**-0.5)
+    if additive is not None:
+        scores.add_(additive)  # by itself; within the product (baddbmm) it takes three to five times as long
+    return torch.bmm(scores.softmax(-1), value).view(batch, heads, queries, -1)
+
+
+# Multiplications below which the call of a packed product costs more than it saves.
+PACKED_FROM = 1 << 19
+# weight -> (its version, {rows of it: the same in oneDNN's layout}); gone with the weight
+_packed: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+
+
+def packed(weight: Tensor, start: int, stop: int) -> Tensor:
+    """Rows start to stop of a weight, laid out as oneDNN's products read it; made once, and anew when the weight
+    changes.
+
+    On processors with AVX-512 that are not Intel's, torch's own products (by MKL) reach less than half of these.
+    """
+    version, parts = _packed.get(weight, (None, {}))
+    if version != weight._version:
+        parts = {}
+        _packed[weight] = (weight._version, parts)
+    if (start, stop) not in parts:
+        parts[start, stop] = torch.ops.mkldnn._reorder_linear_weight(weight.detach()[start:stop].contiguous(), None)
+    return parts[start, stop]
+
+
+def can_pack(x: Tensor, weight: Tensor) -> bool:
+    """True where oneDNN has the product: fp32 on an x86 CPU, without gradient or autocast, of a weight that is kept.
+
+    A weight that learns is none: fused optimizers change it without telling its version, and its packed form would be
+    stale.
+    """
+    return (
+        x.device.type == "cpu"
+        and x.dtype == weight.dtype == torch.float32
+        and not torch.is_grad_enabled()
+        and not torch.is_autocast_enabled("cpu")
+        and isinstance(weight, nn.Parameter)
+        and not weight.requires_grad
+        and not weight.is_inference()
+        and torch.backends.mkldnn.is_available()
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    )
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, rows: tuple[int, int] | None = None) -> Tensor:
+    """x W^T + b, as torch's linear; by oneDNN's packed weights where that is quicker.
+
+    x: (..., n).
+    weight, bias: (m, n) and (m,) or None.
+    rows: (start, stop) of the weight and bias that are used; None = all.
+    Returns (..., stop - start or m).
+    """
+    start, stop = rows or (0, weight.shape[0])
+    if rows and bias is not None:
+        bias = bias[start:stop]
+    if x.numel() * (stop - start) >= PACKED_FROM and can_pack(x, weight):
+        return torch.ops.mkldnn._linear_pointwise(x.contiguous(), packed(weight, start, stop), bias, "none", [], "")
+    return F.linear(x, weight[start:stop] if rows else weight, bias)

@@ -1,0 +1,175 @@
+"""A decoder that can only write trees: at each step it is left with the tokens that may still become one.
+
+Every phrase holds a word, brackets balance, there is one phrase around everything, and as many leaves as words. The
+probabilities stay the model's own; what it would have given to a forbidden token is nobody's, so a hypothesis pays for
+having been on the way to no tree.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer.parsing.linear import closing, opening
+from transformer.parsing.trees import TAG
+from transformer.search import TransformerDecoder
+from transformer.tokenizer import Tokenizer
+
+MOST_OPEN = 10  # phrases that may begin one after the other without a word; the treebank has 8 at most
+
+
+class Symbols:
+    """The ids of a tree's tokens in one vocabulary."""
+
+    def __init__(self, tokenizer: Tokenizer, tokens: Sequence[str], eos: int) -> None:
+        """tokens: as `linear.symbols` lists them. Raises `ValueError` if the vocabulary lacks one."""
+        ids = {token: tokenizer.id(token) for token in tokens}
+        if len(set(ids.values())) < len(ids) or TAG not in ids:
+            raise ValueError("The vocabulary lacks a token that trees are written in.")
+        self.tokens = {number: token for token, number in ids.items()}
+        self.leaf, self.eos, self.size = ids[TAG], eos, len(tokenizer)
+        self.labels = sorted(token[1:] for token in tokens if token.startswith("("))
+        self.open = {ids[opening(label)]: label for label in self.labels}
+        self.close = {label: ids[closing(label)] for label in self.labels}
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a hypothesis has come."""
+
+    words: int  # of the sentence
+    room: int  # tokens that may still be written, eos not counted
+    used: int = 0  # leaves so far
+    stack: tuple[str, ...] = ()  # labels of the open phrases
+    opened: int = 0  # phrases begun since the last word or closing bracket
+    begun: bool = False
+
+    def moves(self) -> tuple[bool, bool, str | None, bool]:
+        """What may come next: a phrase, a word, the closing bracket of this label, the end."""
+        left = self.words - self.used
+        # What has to come in any case is a leaf for each word and a closing bracket for each phrase.
+        phrase = left > 0 and self.opened < MOST_OPEN and (bool(self.stack) or not self.begun)
+        phrase = phrase and self.room >= left + len(self.stack) + 2
+        close = self.stack and not self.opened and (len(self.stack) > 1 or not left)
+        return bool(phrase), bool(left and self.stack), self.stack[-1] if close else None, self.begun and not self.stack
+
+    def after(self, token: int, symbols: Symbols) -> State:
+        """The state with one more token, which has to be one that `moves` allows."""
+        room = self.room - 1
+        if token == symbols.leaf:
+            return replace(self, room=room, used=self.used + 1, opened=0)
+        if token in symbols.open:
+            stack = (*self.stack, symbols.open[token])
+            return replace(self, room=room, stack=stack, opened=self.opened + 1, begun=True)
+        return replace(self, room=room, stack=self.stack[:-1], opened=0)
+
+
+class Masks:
+    """For each set of `State.moves`, the ids that it forbids; made once and kept."""
+
+    def __init__(self, symbols: Symbols, device: torch.device | str = "cpu") -> None:
+        self.symbols, self.device = symbols, device
+        self.kept: dict[tuple, Tensor] = {}
+
+    def forbidden(self, state: State) -> Tensor:
+        """(V,) bool, True = must not come next."""
+        moves = state.moves()
+        if moves not in self.kept:
+            phrase, word, label, end = moves
+            allowed = list(self.symbols.open) if phrase else []
+            allowed += [self.symbols.leaf] if word else []
+            allowed += [self.symbols.close[label]] if label is not None else []
+            allowed += [self.symbols.eos] if end else []
+            mask = torch.ones(self.symbols.size, dtype=torch.bool, device=self.device)
+            mask[allowed] = False
+            self.kept[moves] = mask
+        return self.kept[moves]
+
+
+class TreeDecoder:
+    """A `NextToken` around another one that leaves only what can become a tree; the forbidden mass goes to `sink`."""
+
+    def __init__(
+        self, inner: TransformerDecoder, masks: Masks, words: Sequence[Sequence[int]], limits: Sequence[int], sink: int
+    ) -> None:
+        """words, limits: of each sentence, what `inner` reads for each of its words in place of the leaf's XX, and the
+        most tokens of its output; sink: an id that is never chosen.
+        """
+        self.inner, self.masks, self.sink = inner, masks, sink
+        self.words = [list(row) for row in words]
+        self.states = [[State(len(row), limit)] for row, limit in zip(self.words, limits)]
+        self.first = self.states[0][0]
+        self.started = False
+        self.path: list[int] = []  # what a single hypothesis has read, for `fork`
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the decoder within has, its cache for example."""
+        if name == "inner":  # not made yet
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def fork(self, positions: int) -> TreeDecoder:
+        """A decoder of its own that has read only the first `positions` tokens of a single hypothesis."""
+        twin = copy.copy(self)
+        twin.inner = self.inner.fork(positions)
+        twin.path, twin.started = self.path[:positions], positions > 0
+        state = self.first
+        for token in twin.path[1:]:
+            state = state.after(token, self.masks.symbols)
+        twin.states = [[state]]
+        return twin
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """As `NextToken.step`; forbidden tokens have -inf, and `sink` the logarithm of all they had together."""
+        taken, leaf = tokens.tolist(), self.masks.symbols.leaf
+        if tokens.numel() == 1:
+            self.path = [*self.path, taken[0][0]]
+        if self.started:
+            self.states = [[self.after(state, token) for state, token in zip(*row)] for row in zip(self.states, taken)]
+            read = [
+                [own[state.used - 1] if token == leaf else token for state, token in zip(*row)]
+                for own, *row in zip(self.words, self.states, taken)
+            ]
+            tokens = torch.tensor(read, device=tokens.device)
+        self.started = True
+        logits = self.inner.step(tokens).float()
+        forbidden = torch.stack([torch.stack([self.masks.forbidden(state) for state in row]) for row in self.states])
+        lost = logits.masked_fill(~forbidden, -torch.inf).logsumexp(-1)
+        logits = logits.masked_fill(forbidden, -torch.inf)
+        logits[..., self.sink] = lost
+        return logits
+
+    def after(self, state: State, token: int) -> State:
+        """The state with one more token. Raises `ValueError` with one sentence if no tree can go on so."""
+        if self.masks.forbidden(state)[token] or token == self.masks.symbols.eos:
+            name = self.masks.symbols.tokens.get(token, "this token")
+            raise ValueError(f"No tree of this sentence can go on with {name} there.")
+        return state.after(token, self.masks.symbols)
+
+    def choose(self, parents: Tensor) -> None:
+        """As `NextToken.choose`."""
+        self.states = [[row[parent] for parent in chosen] for row, chosen in zip(self.states, parents.tolist())]
+        self.inner.choose(parents)
+
+    def keep(self, sentences: Tensor) -> None:
+        """As `NextToken.keep`."""
+        self.states = [self.states[sentence] for sentence in sentences.tolist()]
+        self.words = [self.words[sentence] for sentence in sentences.tolist()]
+        self.inner.keep(sentences)
+
+
+def repairs(logits: Tensor, ids: Sequence[int], words: int, limit: int, masks: Masks) -> int:
+    """At how many steps of an output the model's own favourite could not have become a tree.
+
+    logits (T, V) of each next token along the output, eos included; ids: the output without eos; limit: as it was made.
+    """
+    state, count = State(words, limit), 0
+    for favourite, token in zip(logits.argmax(-1).tolist(), [*ids, masks.symbols.eos]):
+        count += bool(masks.forbidden(state)[favourite])
+        state = state if token == masks.symbols.eos else state.after(token, masks.symbols)
+    return count

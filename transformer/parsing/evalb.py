@@ -1,0 +1,93 @@
+"""Labelled bracketing by the rules of EVALB (Sekine and Collins) under its parameter file COLLINS.prm.
+
+Words tagged as punctuation (, : `` '' .) are taken out, and phrases that then hold nothing; the outermost TOP is no
+phrase; ADVP and PRT are one label. Tags are not scored: the parser writes none. Which words are punctuation, the
+reference says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from transformer.parsing.trees import TOP, Leaf, Tree
+
+PUNCTUATION = frozenset({",", ":", "``", "''", "."})
+_SAME = {"PRT": "ADVP"}
+
+
+@dataclass(frozen=True)
+class Match:
+    """Brackets of one sentence, or of many: in the reference, in the answer, and in both."""
+
+    gold: int
+    found: int
+    matched: int
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Figures of a test set, in percent."""
+
+    sentences: int
+    precision: float  # of the answer's brackets, how many the reference has
+    recall: float  # of the reference's, how many the answer has
+    f1: float  # their harmonic mean
+    complete: float  # sentences whose brackets are all right
+    brackets: int  # of the reference
+
+
+def brackets(tree: Tree, punctuation: Sequence[bool]) -> Counter:
+    """How often each (label, start, end) is in a tree, counted in words that are no punctuation.
+
+    punctuation: for each word of the tree, whether it is taken out. Raises `ValueError` if these are not as many.
+    """
+    left = [0]  # words that are left before each position
+    for out in punctuation:
+        left.append(left[-1] + (not out))
+    spans = tree.spans()
+    if spans[0][2] != len(punctuation):
+        raise ValueError(
+            f"The trees of a sentence have different numbers of words, {len(punctuation)} and {spans[0][2]}."
+        )
+    return Counter(
+        (_SAME.get(label, label), left[start], left[end])
+        for label, start, end in spans
+        if label != TOP and left[start] < left[end]
+    )
+
+
+def match(gold: Tree, found: Tree) -> Match:
+    """Compares an answer with the reference for the same words."""
+    punctuation = [leaf.tag in PUNCTUATION for leaf in gold.leaves()]
+    wanted, given = brackets(gold, punctuation), brackets(found, punctuation)
+    return Match(wanted.total(), given.total(), (wanted & given).total())
+
+
+def score(pairs: Iterable[tuple[Tree, Tree]]) -> Scores:
+    """Figures of (reference, answer) pairs;
+    brackets are counted over all sentences. Raises `ValueError` for no pair.
+    """
+    matches = [match(gold, found) for gold, found in pairs]
+    if not matches:
+        raise ValueError("There is no sentence to score.")
+    gold, found, both = (sum(getattr(m, name) for m in matches) for name in ("gold", "found", "matched"))
+    complete = sum(m.gold == m.found == m.matched for m in matches)
+    precision, recall = (100.0 * both / count if count else 0.0 for count in (found, gold))
+    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+    return Scores(len(matches), precision, recall, f1, 100.0 * complete / len(matches), gold)
+
+
+def right_branching(gold: Tree) -> Tree:
+    """The baseline that knows nothing: each word opens a phrase that holds the rest; a final full stop stays outside.
+
+    All are labelled NP, the most frequent label, but the whole, which is S.
+    """
+    leaves = gold.leaves()
+    tail = leaves[-1:] if len(leaves) > 1 and leaves[-1].tag in PUNCTUATION else []
+    node: Tree | Leaf | None = None
+    for leaf in reversed(leaves[: len(leaves) - len(tail)]):
+        node = leaf if node is None else Tree("NP", (leaf, node))
+    inner = node.children if isinstance(node, Tree) else (node,)
+    return Tree(TOP, (Tree("S", (*inner, *tail)),))

@@ -1,0 +1,70 @@
+"""Scores a parser by EVALB's rules: `python -m transformer.evaluate --task parse --data dev.mrg.gz`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from training.command import one_sentence
+from transformer.parse import load
+from transformer.parsing import evalb
+from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, QUICK_BEAM, Parser
+from transformer.parsing.trees import Tree, read_trees
+
+
+def evaluate(parser: Parser, gold: Sequence[Tree], beam: int = QUICK_BEAM, alpha: float = ALPHA) -> dict:
+    """Parses the words of the reference trees: figures, the baseline's F1, repairs, and seconds a sentence."""
+    start = time.perf_counter()
+    found = parser.parse_words([tree.words() for tree in gold], beam, alpha)
+    seconds = (time.perf_counter() - start) / len(gold)
+    scores = evalb.score(zip(gold, [sentence.trees[0] for sentence in found]))
+    return {
+        **asdict(scores),
+        "right_branching_f1": evalb.score((tree, evalb.right_branching(tree)) for tree in gold).f1,
+        "repairs": sum(sentence.repairs for sentence in found),
+        "repaired_sentences": sum(sentence.repairs > 0 for sentence in found),
+        "seconds_per_sentence": seconds,
+    }
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; prints one JSON object for each file."""
+    options = argparse.ArgumentParser(
+        prog="python -m transformer.evaluate --task parse",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        description="Score a parser on trees in Penn Treebank brackets: labelled precision, "
+        "recall, F1, complete match.",
+    )
+    options.add_argument("--task", choices=["parse"])
+    options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
+    options.add_argument("--data", required=True, nargs="+", help=".mrg files, gzipped or not")
+    options.add_argument("--longest", type=int, default=40, help="only sentences of at most so many words; 0 = all")
+    options.add_argument("--limit", type=int, default=0, help="only the first so many of them; 0 = all")
+    options.add_argument("--beam", type=int, default=QUICK_BEAM, help=f"1 is greedy search; the paper has {PAPER_BEAM}")
+    options.add_argument("--alpha", type=float, default=ALPHA, help="length penalty")
+    options.add_argument("--device", default="auto")
+    given = options.parse_args(argv)
+    parser = load(given.model, given.device)
+    for path in given.data:
+        gold = [tree for tree in read_trees(path) if not given.longest or len(tree.leaves()) <= given.longest]
+        gold = gold[: given.limit or None]
+        if not gold:
+            raise ValueError(f"{path} holds no sentence of at most {given.longest} words.")
+        head = {
+            "model": parser.name,
+            "data": str(path),
+            "longest": given.longest,
+            "beam": given.beam,
+            "alpha": given.alpha,
+        }
+        print(json.dumps({**head, **evaluate(parser, gold, given.beam, given.alpha)}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

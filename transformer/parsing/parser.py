@@ -1,0 +1,252 @@
+"""Text in, trees out: a `Translator` from English to linearised trees, so whatever looks into a translation looks into
+a parse, too.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
+
+import numpy as np
+import torch
+
+from transformer.attention import causal_mask, key_mask
+from transformer.data import pad_rows
+from transformer.marian import MarianTokenizer
+from transformer.model import Transformer
+from transformer.parsing.decode import Masks, Symbols, TreeDecoder, repairs
+from transformer.parsing.linear import delinearised, linearised, phrases
+from transformer.parsing.trees import TAG, Tree, written
+from transformer.parsing.words import check_words, leaf_words, leaves_to_words, sentence, split_words, word_starts
+from transformer.search import SearchResult, TransformerDecoder
+from transformer.text.verbatim import word_numbers
+from transformer.threads import threads_for
+from transformer.tokenizer import SPACE, Tokenizer
+from transformer.translator import Attention, Hypothesis, Sampling, Sentence, Translation, Translator, shortened
+
+P = TypeVar("P", bound="Parser")
+PAIR = ("en", "tree")
+DEFAULT_MODEL = "parse"
+EXTRA_LENGTH = 300  # a tree may have this many tokens more than the sentence has word pieces (section 6.3)
+ALPHA = 0.3  # length penalty of section 6.3
+PAPER_BEAM, QUICK_BEAM = 21, 4  # of section 6.3, and where somebody waits
+
+
+@dataclass
+class ParsedSentence(Sentence):
+    """A sentence and its trees, the best one first."""
+
+    words: list[str] = field(default_factory=list)
+    trees: list[Tree] = field(default_factory=list)  # of each hypothesis, under TOP
+    repairs: int = 0  # steps of the best one at which the model's own favourite could not have become a tree
+
+
+def parsed_sentences(translation: Translation) -> list[ParsedSentence]:
+    """The sentences of what a `Parser` made of a text."""
+    return cast("list[ParsedSentence]", translation.sentences)
+
+
+class Parser(Translator):
+    """A trained Transformer that writes trees, with its tokenizer."""
+
+    def __init__(
+        self, model: Transformer, tokenizer: Tokenizer, symbols: Sequence[str], name: str = "this parser"
+    ) -> None:
+        """symbols: the tokens of trees, as `linear.symbols` lists them. Raises `ValueError` if the vocabulary lacks
+        one.
+        """
+        super().__init__(model, tokenizer, [PAIR], name=name)
+        self.symbols = Symbols(tokenizer, symbols, model.config.eos)
+        self.starts, self.blank = word_starts(tokenizer).to(self.device), tokenizer.id(SPACE)
+        self.masks = Masks(self.symbols, self.device)
+
+    @classmethod
+    def of_header(
+        cls: type[P], model: Transformer, tokenizer: Tokenizer | MarianTokenizer, header: dict, name: str
+    ) -> P:
+        """The parser that a model folder's config.json describes. Raises `ValueError` if it describes none."""
+        if "symbols" not in header or not isinstance(tokenizer, Tokenizer):
+            raise ValueError(f"{name} translates and writes no trees; choose a model of the preset parse.")
+        return cls(model, tokenizer, header["symbols"], name)
+
+    # -- parsing ---------------------------------------------------------------------------------------------------
+
+    def parse(
+        self, text: str, beam: int = QUICK_BEAM, alpha: float = ALPHA, n_best: int = 1, trace: bool = False
+    ) -> list[ParsedSentence]:
+        """The sentences of an English text with their trees. beam >= n_best >= 1; alpha: length penalty.
+
+        Raises `ValueError` with one sentence for a text without words, a sentence of more words than the parser takes,
+            and
+        one in another language.
+        """
+        return parsed_sentences(self.translate(text, beam=beam, alpha=alpha, n_best=n_best, trace=trace))
+
+    def parse_words(
+        self, sentences: Sequence[Sequence[str]], beam: int = QUICK_BEAM, alpha: float = ALPHA
+    ) -> list[ParsedSentence]:
+        """The trees of sentences whose words are known already, whatever these are; arguments as in `parse`."""
+        return self._search([list(words) for words in sentences], beam, alpha, 1, None, False, None)
+
+    def translate_sentences(
+        self,
+        sentences: list[str],
+        source: str,
+        target: str,
+        beam: int,
+        alpha: float,
+        n_best: int,
+        max_length: int | None,
+        trace: bool,
+        sampling: Sampling | None = None,
+    ) -> list[Sentence]:
+        """As `Translator.translate_sentences`; each text of a result is its tree in brackets."""
+        words = [split_words(sentence) for sentence in sentences]
+        for text, own in zip(sentences, words):
+            check_words(text, own, lambda word: self.model.config.unk in self.tokenizer.encode(word))
+        found = self._search(words, beam, alpha, n_best, max_length, trace, sampling)
+        return [replace(one, source_text=text, read=text) for one, text in zip(found, sentences)]
+
+    @torch.inference_mode()
+    def _search(
+        self,
+        sentences: list[list[str]],
+        beam: int,
+        alpha: float,
+        n_best: int,
+        max_length: int | None,
+        trace: bool,
+        sampling: Sampling | None,
+    ) -> list[ParsedSentence]:
+        """Sentences of known words, in batches of similar length."""
+        config = self.model.config
+        encoded = {number: self.encode(sentence(words), PAIR[1]) for number, words in enumerate(sentences)}
+        out: dict[int, ParsedSentence] = {}
+        for batch in self.batches(encoded):
+            rows = [encoded[i] for i in batch]
+            src = pad_rows(rows, config.pad).to(self.device)
+            limits = [self.limit(row, max_length) for row in rows]
+            steps = [limit + 1 for limit in limits]  # the end is a step, too
+            with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
+                inner = TransformerDecoder(self.model, src, key_mask(src, config.pad))
+                decoder = self.guarded(inner, rows, limits)
+                found = self.search(decoder, steps, batch, beam, alpha, n_best, trace, sampling)
+            for number, row, limit, result in zip(batch, rows, limits, found):
+                made = self.parsed(sentences[number], row, limit, result, n_best)
+                made.encoding = (weakref.ref(self.model), inner.encoding) if inner.encoding else None
+                out[number] = made
+        return [out[number] for number in range(len(sentences))]
+
+    def parsed(
+        self, words: list[str], source_ids: list[int], limit: int, result: SearchResult, n_best: int
+    ) -> ParsedSentence:
+        """What a search found for one sentence, as trees."""
+        best = result.candidates[:n_best]
+        trees, hypotheses = [], []
+        for candidate in best:
+            tree = delinearised([self.symbols.tokens[i] for i in candidate.ids], words)
+            pieces = self.with_words(self.labels(candidate.ids, {}), words)
+            trees.append(tree)
+            hypotheses.append(Hypothesis(written(tree), pieces, candidate.score, candidate.logprob))
+        ids = best[0].ids
+        src = torch.tensor([source_ids], device=self.device)
+        tgt = torch.tensor([self.reads(source_ids, ids)], device=self.device)
+        config = self.model.config
+        mask = causal_mask(tgt.shape[1], self.device, config.neighbourhood)
+        logits = self.model(src, tgt, key_mask(src, config.pad), mask)[0]
+        return ParsedSentence(
+            " ".join(words), source_ids, [candidate.ids for candidate in best], hypotheses, result.trace,
+            words=words, trees=trees, repairs=repairs(logits, ids, len(words), limit, self.masks),
+        )  # fmt: skip
+
+    def assemble(self, text: str, lines: list[list[Sentence]], n_best: int, trace: bool) -> Translation:
+        """As `Translator.assemble`, with the count of repairs where there were any."""
+        made = super().assemble(text, lines, n_best, trace)
+        for one in parsed_sentences(made):
+            if one.repairs:
+                times = "once" if one.repairs == 1 else f"{one.repairs} times"
+                made.notes.append(
+                    f"In “{shortened(one.source_text)}” the model's favourite could not have become a tree {times}; "
+                    "the likeliest token that could was taken."
+                )
+        return made
+
+    # -- what the views of a translation ask ------------------------------------------------------------------------
+
+    def limit(self, source_ids: Sequence[int], max_length: int | None = None) -> int:
+        """The most tokens of a tree: 300 more than the sentence has pieces, and what the model can read."""
+        words = self.word_count(source_ids)
+        asked = max_length or len(source_ids) - 1 + EXTRA_LENGTH
+        return max(words + 2, min(asked, self.model.config.max_length - 2))
+
+    def word_count(self, source_ids: Sequence[int]) -> int:
+        """How many words some source ids are."""
+        return int(self.starts[torch.tensor(list(source_ids), device=self.device)].sum())
+
+    def guarded(self, inner: TransformerDecoder, rows: Sequence[Sequence[int]], limits: Sequence[int]) -> TreeDecoder:
+        """A decoder that can only write trees over these sentences, each of source ids; limits: tokens of each tree."""
+        firsts = [leaf_words(row, self.starts, self.blank) for row in rows]
+        return TreeDecoder(inner, self.masks, firsts, limits, self.model.config.pad)
+
+    def reads(self, source_ids: Sequence[int], ids: Sequence[int]) -> list[int]:
+        """What the decoder reads to write a tree: bos, then its tokens, with words where the leaves are."""
+        src, tgt = (
+            torch.tensor([list(row)], device=self.device) for row in (source_ids, [self.model.config.bos, *ids])
+        )
+        return leaves_to_words(src, tgt, self.starts, self.symbols.leaf, self.blank)[0].tolist()
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The tokens of a tree, or of the beginning of one."""
+        return " ".join(self.tokenizer.pieces(ids))
+
+    def target_ids(self, text: str) -> list[int]:
+        """Tokens of trees with blanks between them; whatever is none, a word for example, stands for XX."""
+        known = {token: number for number, token in self.symbols.tokens.items()}
+        return [known.get(token, self.symbols.leaf) for token in text.split()]
+
+    def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
+        """As `Translator.labels`; the padding, to which `TreeDecoder` gives what is forbidden, says so."""
+        return [
+            "(no tree)" if i == self.model.config.pad else piece
+            for i, piece in zip(ids, super().labels(ids, stand_ins))
+        ]
+
+    def longest(self, source_ids: Sequence[int]) -> int:
+        """The most tokens of a tree, and the end."""
+        return self.limit(source_ids) + 1
+
+    def opened(self, decoder: TransformerDecoder, rows: Sequence[Sequence[int]]) -> TreeDecoder:
+        """A decoder that can only write trees over these sentences."""
+        return self.guarded(decoder, rows, [self.limit(row) for row in rows])
+
+    def attend(self, translation: Translation, hypothesis: int = 0, sentence: int = 0) -> Attention:
+        """As `Translator.attend`; leaves are labelled by their words."""
+        found = super().attend(translation, hypothesis, sentence)
+        words = parsed_sentences(translation)[sentence].words
+        read = [found.decoder_tokens[0], *self.with_words(found.decoder_tokens[1:], words)]
+        return replace(found, target_tokens=self.with_words(found.target_tokens, words), decoder_tokens=read)
+
+    def with_words(self, labels: Sequence[str], words: Sequence[str]) -> list[str]:
+        """Labels of a tree's tokens with the words in place of XX."""
+        remaining = iter(words)
+        return [next(remaining, label) if label == TAG else label for label in labels]
+
+
+def phrase_weights(attention: Attention, sentence: ParsedSentence, hypothesis: int = 0, layer: int = -1) -> np.ndarray:
+    """How much the writing of each phrase, and of each word's leaf, looked at each word: (P + W, W), rows sum to 1 at
+    most.
+
+    Rows: the phrases in the order of `linear.phrases`, each the mean over its tokens, then the words. The mean over the
+    heads of one layer's cross-attention, pieces of a word added up; what went to the end token is left out. attention:
+    of this hypothesis.
+    """
+    tokens = linearised(sentence.trees[hypothesis])
+    numbers = word_numbers(attention.source_tokens[:-1])
+    looked = np.zeros((len(tokens), len(sentence.words)), dtype=np.float32)
+    weights = attention.cross[layer].mean(0)[: len(tokens), : len(numbers)]
+    np.add.at(looked.T, numbers, weights.T)
+    spans = [looked[phrase.opens : phrase.closes + 1].mean(0) for phrase in phrases(tokens)]
+    leaves = [looked[place] for place, token in enumerate(tokens) if token == TAG]
+    return np.stack([*spans, *leaves])

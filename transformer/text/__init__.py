@@ -1,0 +1,1 @@
+"""What happens to text around the model: names and numbers kept, capitals, French elision."""

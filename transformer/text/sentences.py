@@ -1,0 +1,69 @@
+"""A line of text in sentences, and a sentence that is too long for a model in clauses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_ENGLISH = """mr mrs ms dr prof st jr sr vs etc e.g i.e figs approx inc ltd corp col sgt lt capt sen rep gov jan feb apr
+    jun jul aug sept oct nov dec dept blvd"""
+_GERMAN = """hr fr z.b d.h u.a ca usw bzw evtl ggf str vgl bspw dipl ing ehem geb inkl jh mio mrd sog u.s.w zzgl"""
+_FRENCH = """m mm mme mmes mlle p.ex cf env bd éd janv févr avr juil déc"""
+ABBREVIATIONS = frozenset(f"{_ENGLISH} {_GERMAN} {_FRENCH}".split())
+BEFORE_NUMBERS = frozenset(
+    ["no", "nr", "fig", "abb", "abs", "art", "kap", "vol", "bd", "tel", "pp", "max", "min"]
+)  # words of their own elsewhere
+# Letters with full stops between them: an abbreviation where a capital follows, as in "the U.S. Army".
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
+_END = re.compile(r"[.!?…]+[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_a-zß-öø-ÿ])")
+# Where nothing has a capital, sentences begin without; three dots end none there.
+_END_SMALL = re.compile(r"(?:(?<!\.)\.|[!?]+)[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_])")
+# Where a long sentence may be cut, the strongest places first; each match ends where the second part begins.
+_CLAUSES = (
+    re.compile(r"[;:]['\"”“»)\]]*\s+"),
+    re.compile(r"\s+(?=[–—-]\s)"),
+    re.compile(r",['\"”“»)\]]*\s+(?=(?:and|but|or|while|which|und|aber|oder|während|et|mais|ou|tandis)\b)"),
+    re.compile(r",['\"”“»)\]]*\s+"),
+)
+_MIDDLE = (0.2, 0.8)  # share of a sentence in which a cut is looked for first
+
+
+def split_sentences(line: str) -> list[str]:
+    """The sentences of a normalised line.
+
+    A full stop after an abbreviation, an initial, a letter of a list or a number ends none; closing quotation marks and
+    brackets stay with their sentence.
+    """
+    sentences, start = [], 0
+    for match in (_END_SMALL if line == line.lower() else _END).finditer(line):
+        words = line[start : match.start()].rsplit(" ", 1)
+        last = words[-1].strip("\"'([«„“").lower()
+        short = last in ABBREVIATIONS or len(last) == 1 or last.isdigit() or _INITIALS.fullmatch(last)
+        numbered = last in BEFORE_NUMBERS and line[match.end()].isdigit()
+        if match.group().strip() == "." and (short or numbered):
+            continue
+        sentences.append(line[start : match.end()].strip())
+        start = match.end()
+    rest = line[start:].strip()
+    return sentences + ([rest] if rest else [])
+
+
+def split_clauses(sentence: str, fits: Callable[[str], bool]) -> list[str]:
+    """A sentence whole where it fits, else in parts that end at clause marks; nothing of it is lost.
+
+    Each cut is at the strongest mark near the middle: semicolon or colon, dash, comma before a conjunction, comma.
+
+    sentence: normalised.
+    fits: whether a model reads a text as it should. A part without any clause mark is returned even if it does not fit.
+    """
+    if fits(sentence):
+        return [sentence]
+    for low, high in (_MIDDLE, (0.0, 1.0)):
+        for mark in _CLAUSES:
+            ends = [match.end() for match in mark.finditer(sentence)]
+            ends = [end for end in ends if low * len(sentence) <= end <= high * len(sentence) and end < len(sentence)]
+            if ends:
+                cut = min(ends, key=lambda end: abs(end - len(sentence) / 2))
+                parts = sentence[:cut].strip(), sentence[cut:].strip()
+                return [clause for part in parts for clause in split_clauses(part, fits)]
+    return [sentence]
