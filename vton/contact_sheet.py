@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import textwrap
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any
 
 import cv2
 import numpy as np
@@ -22,9 +22,10 @@ from PIL import Image, ImageDraw, ImageFont
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from training.command import one_sentence
-from vton import photo  # noqa: E402  (the line above has to come before MediaPipe's libraries)
+from vton.inputs import photo  # noqa: E402  (the line above has to come before MediaPipe's libraries)
+from vton.inputs.photo import InputError  # noqa: E402
 from vton.maps import MAPS  # noqa: E402
-from vton.photo import InputError  # noqa: E402
+from vton.options import add_arguments, from_arguments  # noqa: E402
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".bmp")
 SHOWN = ("agnostic", "segmentation", "warped_cloth", "misalignment", "synthesis")
@@ -34,7 +35,9 @@ PAPER, INK, QUIET = (251, 248, 243), (31, 27, 24), (125, 114, 100)
 
 @dataclass(frozen=True)
 class Row:
-    """One pair on the sheet: name, small pictures in the order of the columns (photo and garment alone after an error), a line about it."""
+    """One pair on the sheet: name, small pictures in the order of the columns (photo and garment alone after an error),
+    a line about it.
+    """
 
     name: str
     cells: tuple[np.ndarray, ...]
@@ -53,8 +56,9 @@ def files(folder: Path) -> list[Path]:
     return found
 
 
-def pairs(people: list[Path], garments: list[Path], every: bool = False, count: int = 0, seed: int | None = None
-          ) -> list[tuple[Path, Path]]:
+def pairs(
+    people: list[Path], garments: list[Path], every: bool = False, count: int = 0, seed: int | None = None
+) -> list[tuple[Path, Path]]:
     """Which person wears what: the n-th person with the n-th garment, or `every` person with every garment.
 
     count: at most so many pairs (0: all, at most MAX_PAIRS); seed: shuffles both lists first.
@@ -67,9 +71,9 @@ def pairs(people: list[Path], garments: list[Path], every: bool = False, count: 
     if every:
         made = [(person, garment) for person in people for garment in garments]
     else:
-        longest = max(len(people), len(garments)) if not count else count
+        longest = count if count else max(len(people), len(garments))
         made = [(people[i % len(people)], garments[i % len(garments)]) for i in range(longest)]
-    return made[:count or MAX_PAIRS][:MAX_PAIRS]
+    return made[: count or MAX_PAIRS][:MAX_PAIRS]
 
 
 def fitted(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -84,16 +88,25 @@ def fitted(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     small = cv2.resize(picture, (w, h), interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST)
     cell = np.full((*size, 3), PAPER, np.uint8)
     y, x = (size[0] - h) // 2, (size[1] - w) // 2
-    cell[y:y + h, x:x + w] = small
+    cell[y : y + h, x : x + w] = small
     return cell
 
 
-def rows(tryon: Any, chosen: Iterable[tuple[Path, Path]], maps: tuple[str, ...] = SHOWN, cell: tuple[int, int] = (256, 192),
-         framed: bool = True, after: Callable[[int, Row], None] | None = None, **options: Any) -> list[Row]:
+def rows(
+    tryon: Any,
+    chosen: Iterable[tuple[Path, Path]],
+    maps: tuple[str, ...] = SHOWN,
+    cell: tuple[int, int] = (256, 192),
+    framed: bool = True,
+    after: Callable[[int, Row], None] | None = None,
+    **options: Any,
+) -> list[Row]:
     """Run every pair and keep its small cells: photo, garment, the maps, result.
 
-    tryon: a TryOn; chosen: pairs of paths; cell: (H, W) of a picture on the sheet; framed: show photo and result inside the
-    3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options: those of TryOn.run.
+    tryon: a TryOn; chosen: pairs of paths; cell: (H, W) of a picture on the sheet; framed: show photo and result inside
+        the
+    3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options: those of
+    TryOn.run.
     """
     unknown = [name for name in maps if name not in MAPS]
     if unknown:
@@ -104,7 +117,9 @@ def rows(tryon: Any, chosen: Iterable[tuple[Path, Path]], maps: tuple[str, ...] 
         try:
             result = tryon.run(person, garment, **options)
             pictures = result.pictures()
-            around = [photo.crop(p, result.frame, result.options.size) if framed else p for p in (result.photo, result.result)]
+            around = [
+                photo.crop(p, result.frame, result.options.size) if framed else p for p in (result.photo, result.result)
+            ]
             shown = [around[0], result.garment_photo, *(pictures[name] for name in maps), around[1]]
             line = f"{sum(result.seconds.values()):.1f} s, {100 * result.misaligned_share:.1f} % open"
             row = Row(name, tuple(fitted(picture, cell) for picture in shown), " · ".join([line, *result.notes]))
@@ -124,12 +139,18 @@ def given(path: Path, cell: tuple[int, int]) -> np.ndarray:
         return np.full((*cell, 3), PAPER, np.uint8)
 
 
-def draw(table: list[Row], maps: tuple[str, ...] = SHOWN, cell: tuple[int, int] = (256, 192), title: str = "") -> np.ndarray:
-    """The sheet, (H, W, 3) uint8: a heading with the columns' names, then one row a pair. A row with an error shows it as text."""
+def draw(
+    table: list[Row], maps: tuple[str, ...] = SHOWN, cell: tuple[int, int] = (256, 192), title: str = ""
+) -> np.ndarray:
+    """The sheet, (H, W, 3) uint8: a heading with the columns' names, then one row a pair. A row with an error shows it
+    as text.
+    """
     names = ["Photo", "Garment", *(_heading(name) for name in maps), "Result"]
     gap, caption, top = 6, 20, 34 + (24 if title else 0)
     height, width = cell
-    sheet = Image.new("RGB", (len(names) * (width + gap) + gap, top + len(table) * (height + caption + gap) + gap), PAPER)
+    sheet = Image.new(
+        "RGB", (len(names) * (width + gap) + gap, top + len(table) * (height + caption + gap) + gap), PAPER
+    )
     pen, font, small = ImageDraw.Draw(sheet), ImageFont.load_default(14), ImageFont.load_default(12)
     if title:
         pen.text((gap, 8), title, INK, font)
@@ -143,8 +164,12 @@ def draw(table: list[Row], maps: tuple[str, ...] = SHOWN, cell: tuple[int, int] 
             x = gap + 2 * (width + gap)
             pen.rectangle((x, y, sheet.width - gap, y + height), outline=QUIET)
             text = "\n".join(textwrap.wrap(row.error, max(16, (sheet.width - x) // 9)))
-            pen.multiline_text((x + 2 * gap, y + 2 * gap), text.encode("latin-1", "replace").decode("latin-1"), INK, font)
-        pen.text((gap, y + height + 2), _cut(f"{j + 1}  {row.name}   {row.line}", small, sheet.width - 2 * gap), QUIET, small)
+            pen.multiline_text(
+                (x + 2 * gap, y + 2 * gap), text.encode("latin-1", "replace").decode("latin-1"), INK, font
+            )
+        pen.text(
+            (gap, y + height + 2), _cut(f"{j + 1}  {row.name}   {row.line}", small, sheet.width - 2 * gap), QUIET, small
+        )
     return np.asarray(sheet)
 
 
@@ -163,54 +188,77 @@ def _cut(text: str, font: Any, width: float) -> str:
     return text + "..."
 
 
-@one_sentence
-def main(argv: list[str] | None = None) -> int:
+def _parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m vton.contact_sheet", description="Many try-ons on one picture.")
-    parser.add_argument("--people", type=Path, required=True, metavar="DIR", help="photographs of people, a folder or one file")
-    parser.add_argument("--garments", type=Path, required=True, metavar="DIR", help="photographs of garments, a folder or one file")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE",
-                        help="PNG or JPEG; more rows than --rows go to FILE-2, FILE-3 ...")
+    parser.add_argument(
+        "--people", type=Path, required=True, metavar="DIR", help="photographs of people, a folder or one file"
+    )
+    parser.add_argument(
+        "--garments", type=Path, required=True, metavar="DIR", help="photographs of garments, a folder or one file"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="PNG or JPEG; more rows than --rows go to FILE-2, FILE-3 ...",
+    )
     parser.add_argument("--count", type=int, default=0, help="at most so many pairs")
-    parser.add_argument("--every", action="store_true", help="every person with every garment, not the n-th with the n-th")
+    parser.add_argument(
+        "--every", action="store_true", help="every person with every garment, not the n-th with the n-th"
+    )
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="shuffle people and garments first")
     parser.add_argument("--maps", default=",".join(SHOWN), help=f"between garment and result, out of {','.join(MAPS)}")
-    parser.add_argument("--size", default="512x384", help="of the maps: 256x192, 512x384 or 1024x768")
     parser.add_argument("--cell", type=int, default=256, help="height of a picture on the sheet, in pixels")
     parser.add_argument("--rows", type=int, default=20, help="rows of one sheet")
     parser.add_argument("--whole", action="store_true", help="show whole photographs instead of the 3:4 frame")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-fit", action="store_true")
-    parser.add_argument("--norm", default="alias", choices=("alias", "instance"))
+    add_arguments(parser)
     parser.add_argument("--model", default="tryon-lite", help="name of a shipped model, or a folder")
     parser.add_argument("--device", default="auto")
-    options = parser.parse_args(argv)
-    from vton.pipeline import Options, TryOn
-    if not re.fullmatch(r"\d+x\d+", options.size.lower()):
-        raise ValueError(f"--size must look like 512x384, not '{options.size}'.")
-    size = tuple(int(side) for side in options.size.lower().split("x"))
-    Options(size).check()
-    maps = tuple(name.strip() for name in options.maps.split(",") if name.strip())
+    return parser
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    given = _parser().parse_args(argv)
+    from vton.pipeline import TryOn
+
+    options = from_arguments(given)
+    maps = tuple(name.strip() for name in given.maps.split(",") if name.strip())
     unknown = [name for name in maps if name not in MAPS]
     if unknown:
         raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
-    if options.out.suffix.lower() not in (".png", ".jpg", ".jpeg"):
+    if given.out.suffix.lower() not in (".png", ".jpg", ".jpeg"):
         raise ValueError("--out names a PNG or JPEG file.")
-    if not 64 <= options.cell <= 1024 or not 1 <= options.rows <= 100 or options.count < 0:
+    if not 64 <= given.cell <= 1024 or not 1 <= given.rows <= 100 or given.count < 0:
         raise ValueError("--cell goes from 64 to 1024, --rows from 1 to 100, --count from 0.")
-    chosen = pairs(files(options.people), files(options.garments), options.every, options.count, options.shuffle)
-    tryon = TryOn.from_pretrained(options.model, options.device)
-    cell = (options.cell, options.cell * 3 // 4)
+    chosen = pairs(files(given.people), files(given.garments), given.every, given.count, given.shuffle)
+    tryon = TryOn.from_pretrained(given.model, given.device)
+    cell = (given.cell, given.cell * 3 // 4)
     failed = 0
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    for sheet, start in enumerate(range(0, len(chosen), options.rows)):
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    for sheet, start in enumerate(range(0, len(chosen), given.rows)):
+
         def report(number: int, row: Row, start: int = start) -> None:
             print(f"{start + number + 1}/{len(chosen)}  {row.name}: {row.error or row.line}", flush=True)
 
-        table = rows(tryon, chosen[start:start + options.rows], maps, cell, not options.whole, report, size=size,
-                     seed=options.seed, fit=not options.no_fit, norm=options.norm)
+        table = rows(
+            tryon,
+            chosen[start : start + given.rows],
+            maps,
+            cell,
+            not given.whole,
+            report,
+            options=options,
+        )
         failed += sum(bool(row.error) for row in table)
-        target = options.out if not sheet else options.out.with_stem(f"{options.out.stem}-{sheet + 1}")
-        title = f"{options.model}, {size[0]} x {size[1]}, seed {options.seed}, pairs {start + 1} to {start + len(table)} of {len(chosen)}"
+        target = given.out if not sheet else given.out.with_stem(f"{given.out.stem}-{sheet + 1}")
+        title = (
+            f"{given.model}, {options.size[0]} x {options.size[1]}, seed {options.seed}, pairs {start + 1} to "
+            f"{start + len(table)} of {len(chosen)}"
+        )
         Image.fromarray(draw(table, maps, cell, title)).save(target, quality=92)
         print(target)
     print(f"{len(chosen) - failed} results, {failed} refused with a sentence.")

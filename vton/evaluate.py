@@ -1,170 +1,397 @@
-"""`python -m vton.evaluate parser|networks ...`: figures of the shipped or any other try-on weights.
+"""`python -m vton.evaluate parser|garments|networks|table ...`: figures of the shipped or any other try-on weights.
 
-    parser    --data DIR    overlap of the parse on a folder of labelled photographs, whole photo and try-on crop
-    networks  --pack FILE   predicted region, warp and synthesis on made pairs of people and garments never trained on
-    table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by misaligned area as in Fig. 9
+parser    --data DIR    overlap of the parse on a folder of labelled photographs, whole photo and try-on crop
+networks  --pack FILE   predicted region, warp and synthesis on made pairs of people and garments never trained on
+warps     --pack FILE   splines of 5x5, 10x10 and 20x20 control points and the flow warper, as in Table 2 and Fig. 13
+table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by misaligned area as in Fig. 9
 """
+
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
 import torch
 
+from training.assets import model_dir
 from training.command import one_sentence
-from vton import labels, pose
-from vton.agnostic import agnostic_image, agnostic_parse
-from vton.alias import misalignment
-from vton.data import Pack, affine, move_points, read_label_png, warp_picture
-from vton.fit import fit_control_points
-from vton.metrics import (PARSER_GROUPS, colour_difference, confusion, coverage, frechet_distance, grouped_iou, iou,
-                          mask_iou, perceptual_distance, ssim, structural_similarity)
-from vton.pipeline import SIZES, TryOn
-from vton.recipes.common import collate, to_picture
-from vton.recipes.samples import Sampler
-from vton.rules import corrected
-from vton.segmentation import segment
-from vton.synthetic import draw_pair
-from vton.warping import jacobian, match, sampling_grid, warp
+from vton import inference, labels
+from vton.data.garments import names_of, read_folder
+from vton.data.pack import Pack, affine, move_points, read_label_png, warp_picture
+from vton.data.pairs import WHITE
+from vton.data.samples import Sampler
+from vton.data.synthetic import draw_pair
+from vton.inference import Conditions
+from vton.inputs import pose
+from vton.inputs.agnostic import GRAY, agnostic_image, agnostic_parse
+from vton.inputs.garment import outline
+from vton.inputs.parsing import parse
+from vton.inputs.reading import LONGEST as LONGEST_READ
+from vton.inputs.reading import Attribute, read
+from vton.metrics import (
+    PARSER_GROUPS,
+    bootstrap,
+    colour_difference,
+    confusion,
+    coverage,
+    deepest_features,
+    frechet_distance,
+    garment_confusion,
+    garment_figures,
+    grouped_iou,
+    iou,
+    kernel_distance,
+    mask_iou,
+    perceptual_distance,
+    sharpness,
+    ssim,
+    structural_similarity,
+)
+from vton.networks.flow import match_flow
+from vton.networks.warping import jacobian, sampling_grid, warp
+from vton.options import SIZES, read_size, to_text
+from vton.pipeline import TryOn, choose_device, load_network
+from vton.recipes.common import collate
+from vton.rules.segmentation import apply_rules
+from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
 
 
-def evaluate_parser(parser: torch.nn.Module, data: Path, split: str = "val.txt", height: int = 320, limit: int = 0) -> dict:
-    """Overlap on a folder with image/, image-parse/, openpose-json/ and, where there are any, person-mask/ and carried/.
+def _labelled_photograph(data: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """One photograph (H,W,3), its parse (H,W), keypoints (25,3), person mask (H,W) in [0, 1], and which pixels count.
+
+    Raises ValueError that names the file which is wrong.
+    """
+    image = cv2.imread(str(data / "image" / f"{name}.jpg"))
+    if image is None:
+        raise ValueError(f"image/{name}.jpg cannot be read.")
+    image, truth = np.ascontiguousarray(image[..., ::-1]), read_label_png(data / "image-parse" / f"{name}.png")
+    if truth.shape != image.shape[:2] or truth.max() >= len(labels.LIP):
+        raise ValueError(f"image-parse/{name}.png must have the picture's size {image.shape[:2]} and labels 0 to 19.")
+    keypoints = pose.load_openpose_json(data / "openpose-json" / f"{name}_keypoints.json")
+    mask_file, carried_file = data / "person-mask" / f"{name}.png", data / "carried" / f"{name}.png"
+    mask = read_label_png(mask_file).astype(np.float32) / 255 if mask_file.exists() else pose.detect(image).person_mask
+    valid = read_label_png(carried_file) == 0 if carried_file.exists() else np.ones(truth.shape, bool)
+    return image, truth, keypoints, mask, valid
+
+
+def evaluate_parser(
+    parser: torch.nn.Module, data: Path, split: str = "val.txt", height: int = 320, limit: int = 0
+) -> dict:
+    """Overlap on a folder with image/, image-parse/, openpose-json/ and, where there are any, person-mask/ and
+    carried/.
 
     One confusion matrix over all pixels. Truth outside PARSER_GROUPS and carried pixels are ignored. `split` lists the
-    ids; without it every image counts. Returns the grouped IoU, the IoU of each label, and the upper-body groups again in
-    the try-on frame of viton_crop.tsv.
+    ids; without it every image counts. Returns the grouped IoU, the IoU of each label, and the upper-body groups again
+    in the try-on frame of viton_crop.tsv.
     """
-    from vton.parsing import parse
     list_file = data / split
-    names = list_file.read_text().split() if list_file.exists() else sorted(f.stem for f in (data / "image").glob("*.jpg"))
+    names = (
+        list_file.read_text().split() if list_file.exists() else sorted(f.stem for f in (data / "image").glob("*.jpg"))
+    )
     if not names:
-        raise ValueError(f"No photographs were found in '{data.name}'; expected image/NAME.jpg and image-parse/NAME.png.")
+        raise ValueError(
+            f"No photographs were found in '{data.name}'; expected image/NAME.jpg and image-parse/NAME.png."
+        )
     frames = {}
     if (data / "viton_crop.tsv").exists():
-        frames = {r.split("\t")[0]: np.array(r.split("\t")[1:5], float) for r in (data / "viton_crop.tsv").read_text().splitlines()[1:]}
-    whole, framed = np.zeros((20, 20), np.int64), np.zeros((20, 20), np.int64)
-    for name in names[:limit or None]:
-        image = cv2.imread(str(data / "image" / f"{name}.jpg"))
-        if image is None:
-            raise ValueError(f"image/{name}.jpg cannot be read.")
-        image, truth = image[..., ::-1], read_label_png(data / "image-parse" / f"{name}.png")
-        if truth.shape != image.shape[:2] or truth.max() > 19:
-            raise ValueError(f"image-parse/{name}.png must have the picture's size {image.shape[:2]} and labels 0 to 19.")
-        keypoints = pose.load_openpose_json(data / "openpose-json" / f"{name}_keypoints.json")
-        mask_file, carried_file = data / "person-mask" / f"{name}.png", data / "carried" / f"{name}.png"
-        mask = read_label_png(mask_file).astype(np.float32) / 255 if mask_file.exists() else pose.detect(image).person_mask
-        valid = read_label_png(carried_file) == 0 if carried_file.exists() else np.ones(truth.shape, bool)
-        whole += confusion(truth, parse(parser, np.ascontiguousarray(image), keypoints, mask, height=height), valid, 20)
+        frames = {
+            r.split("\t")[0]: np.array(r.split("\t")[1:5], float)
+            for r in (data / "viton_crop.tsv").read_text().splitlines()[1:]
+        }
+    n = len(labels.LIP)
+    whole, framed = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64)
+    for name in names[: limit or None]:
+        image, truth, keypoints, mask, valid = _labelled_photograph(data, name)
+        whole += confusion(truth, parse(parser, image, keypoints, mask, height=height), valid, n)
         if name in frames:
             size = (512, 384)
             matrix = affine(frames[name], size)
-            answer = parse(parser, warp_picture(np.ascontiguousarray(image), matrix, size), move_points(keypoints, matrix),
-                           warp_picture(mask, matrix, size))
+            answer = parse(
+                parser,
+                warp_picture(image, matrix, size),
+                move_points(keypoints, matrix),
+                warp_picture(mask, matrix, size),
+            )
             inside = warp_picture(valid.astype(np.uint8), matrix, size, nearest=True) > 0
-            framed += confusion(warp_picture(truth, matrix, size, nearest=True), answer, inside, 20)
+            framed += confusion(warp_picture(truth, matrix, size, nearest=True), answer, inside, n)
     groups, crop = grouped_iou(whole, PARSER_GROUPS), grouped_iou(framed, PARSER_GROUPS)
-    return {"photographs": len(names[:limit or None]), "mean_iou": float(np.nanmean(list(groups.values()))),
-            "iou": {k: float(v) for k, v in groups.items()},
-            "iou_by_label": {n: float(v) for n, v in zip(labels.LIP, iou(whole)) if np.isfinite(v)},
-            "iou_in_frame": {k: float(crop[k]) for k in ("background", "hair", "face", "upper", "lower", "arms") if np.isfinite(crop[k])}}
+    return {
+        "photographs": len(names[: limit or None]),
+        "mean_iou": float(np.nanmean(list(groups.values()))),
+        "iou": {k: float(v) for k, v in groups.items()},
+        "iou_by_label": {n: float(v) for n, v in zip(labels.LIP, iou(whole)) if np.isfinite(v)},
+        "iou_in_frame": {
+            k: float(crop[k]) for k in ("background", "hair", "face", "upper", "lower", "arms") if np.isfinite(crop[k])
+        },
+    }
 
 
-def region_figures(predicted: np.ndarray, sample: dict[str, np.ndarray], source: str) -> dict[str, float]:
+def evaluate_garments(reader: torch.nn.Module, folders: list[Path], held_out: bool = False) -> dict:
+    """How well the garments of folders with photo/, photo-mask/ and attributes.tsv are read; kinds.tsv names other
+    things.
+
+    held_out: only the pictures that the reader's recipe keeps for validation. Returns `garment_figures`, and how often
+        each
+    true group of sleeves and neckline was taken for which.
+    """
+    pictures = [
+        p for folder in folders for p in read_folder(folder, names_of(folder, held_out or None), longest=LONGEST_READ)
+    ]
+    readings = []
+    for picture in pictures:  # the mask is the one that a try-on would cut out
+        found = read(reader, picture.image)
+        readings.append(dataclasses.replace(found, mask=outline(picture.image, found)[0].astype(np.float32)))
+    figures = garment_figures(readings, [p.attributes for p in pictures], [p.mask for p in pictures])
+    taken = {
+        name: garment_confusion(name, readings, [p.attributes for p in pictures]) for name in ("sleeves", "neckline")
+    }
+    return {k: round(v, 4) for k, v in figures.items()} | {"taken_for": taken}
+
+
+def region_figures(
+    predicted: np.ndarray, sample: dict[str, np.ndarray], source: str, attributes: Mapping[str, Attribute] = {}
+) -> dict[str, float]:
     """Overlap of a predicted segmentation (H, W) with a sample's rule-made truth, as IoU in [0, 1].
 
-    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves, neckline and hem; arms_iou: both arms.
-    A photographed garment's pixels behind a bag are left out, because their truth is hidden.
+    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves, neckline and hem; arms_iou:
+        both arms.
+    attributes: what was read of the garment. A photographed garment's pixels behind a bag are left out, because their
+        truth is hidden.
     """
-    truth, (ruled, _) = sample["segmentation"], corrected(predicted, sample["keypoints"], sample["cloth_mask"][0])
+    truth, (ruled, _) = sample["segmentation"], apply_rules(predicted, sample["keypoints"], attributes)
     known = ~sample["carried"][0] if source == "worn" else np.ones(truth.shape, bool)
-    return {name: mask_iou(np.isin(answer, classes) & known, np.isin(truth, classes) & known)
-            for name, answer, classes in (("region_iou", predicted, labels.UPPER), ("region_iou_rules", ruled, labels.UPPER),
-                                          ("arms_iou", predicted, labels.ARMS))}
+    return {
+        name: mask_iou(np.isin(answer, classes) & known, np.isin(truth, classes) & known)
+        for name, answer, classes in (
+            ("region_iou", predicted, labels.UPPER),
+            ("region_iou_rules", ruled, labels.UPPER),
+            ("arms_iou", predicted, labels.ARMS),
+        )
+    }
 
 
-def predicted_segmentation(tryon: TryOn, sample: dict[str, np.ndarray], batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """S-hat (1,H,W) of one sample and of its collated `batch`, as the pipeline predicts it: with the mirror image."""
-    mirrored = pose.draw_pose(pose.mirrored(sample["keypoints"], sample["pose"].shape[1]), sample["pose"].shape[:2])
-    return segment(tryon.segmentation, batch["cloth"], batch["cloth_mask"], batch["parse_agnostic"], batch["pose"],
-                   mirrored_pose=collate([{"pose": mirrored}])["pose"].to(batch["pose"].device))
+def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu") -> Conditions:
+    """What the generators are given for one sample of `Sampler`."""
+    batch = collate([{f.name: sample[f.name] for f in dataclasses.fields(Conditions)}])
+    return Conditions(**{name: value.to(device) for name, value in batch.items()})
 
 
-def evaluate_networks(tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9,
-                      size: tuple[int, int] = (256, 192)) -> dict:
-    """Made pairs of validation people and garments, by source (worn, product, drawn), at `size` (H, W), true parse and pose.
+def predicted_segmentation(tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions) -> torch.Tensor:
+    """S-hat (1,H,W) of one sample, as the pipeline predicts it: with the mirror image."""
+    mirrored = pose.draw_pose(pose.mirrored(sample["keypoints"], given.size[1]), given.size)
+    return inference.predict_segmentation(
+        tryon.segmentation, given, mirrored_pose=picture_to_tensor(mirrored, given.pose.device)
+    )
 
-    pairs: how many; every person that a source can use counts once, `count` of them at most.
-    region_iou, region_iou_rules and arms_iou: see `region_figures`. warped_iou and covered: W(M_c, theta) against the predicted
-    region, before and after the fit; folds: share of pictures with a negative Jacobian inside the warped mask.
-    synthesis (sources with a true picture): SSIM of the whole picture and inside the gray region, I-hat against W(c, theta) in
-    the aligned region as CIEDE2000, and the baseline of pasting W(c, theta) onto I_a.
+
+def warp_figures(theta: torch.Tensor, given: Conditions, inside: np.ndarray, suffix: str = "") -> dict[str, float]:
+    """W(M_c, theta) against the predicted region `inside` (H,W) bool: overlap, share covered, 1.0 where it folds."""
+    grid = sampling_grid(theta, given.size)
+    mask = warp(given.cloth_mask, grid, "zeros")[0, 0].numpy() > 0.5
+    folded = (jacobian(grid)[0].numpy() <= 0) & mask[:-1, :-1]
+    return {
+        f"warped_iou{suffix}": mask_iou(mask, inside),
+        f"covered{suffix}": coverage(mask, inside),
+        f"folded{suffix}": float(folded.any()),
+    }
+
+
+def synthesis_figures(
+    tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, distance: Callable[[np.ndarray, np.ndarray], float]
+) -> tuple[dict[str, float], float]:
+    """I-hat of a person in the own garment, true segmentation, against the photograph; and the misaligned share.
+
+    ssim: the whole picture, or with the photograph outside the gray region (`_final`); distance: `perceptual_distance`;
+    sharpness: see metrics, in the aligned region. As mean CIEDE2000: colour_aligned, against W(c, theta);
+        colour_misaligned;
+    halo, on background inside the gray region, where nothing has to change; skin, on bare arms inside the gray region.
+    `_instance`: the same weights with instance normalisation; `_pasted`: W(c, theta) laid on I_a.
     """
-    sampler, report = Sampler(Pack(pack) if pack else None, size, "val"), {}
+    seven = labels_to_tensor(labels.thirteen_to_7(sample["segmentation"]), len(labels.ALIAS))
+    region = mask_to_tensor(sample["worn_mask"][0])
+    made = inference.dress(tryon, given, seven, region, norms=tuple(SYSTEMS.values()))
+    person, cloth = sample["person"], tensor_to_picture(made.warp.cloth)
+    upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
+    aligned = ((upper - made.misalign) > 0)[0, 0].numpy()
+    open_region = made.misalign[0, 0].numpy() > 0
+    gray = (sample["agnostic"] == GRAY).all(2)
+    background = gray & sample["background"][0]
+    arms = gray & np.isin(sample["segmentation"], labels.ARMS)
+    pictures = {"" if norm == "alias" else "_instance": tensor_to_picture(t) for norm, t in made.pictures.items()}
+    pictures["_pasted"] = np.where(made.warp.mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
+    found: dict[str, float] = {}
+    for tail, picture in pictures.items():
+        # Outside the region the photograph itself stays, as in the final picture.
+        final = np.where(gray[..., None], picture, person)
+        found |= {
+            f"ssim{tail}": ssim(picture, person),
+            f"ssim_final{tail}": ssim(final, person),
+            f"distance{tail}": distance(picture, person),
+            f"sharpness{tail}": sharpness(picture, person, aligned),
+            f"colour_aligned{tail}": colour_difference(picture, cloth, aligned),
+            f"colour_misaligned{tail}": colour_difference(picture, person, open_region),
+            f"halo{tail}": colour_difference(picture, person, background),
+            f"skin{tail}": colour_difference(picture, person, arms),
+        }
+    return found, float(made.misalign.sum() / upper.sum().clamp(min=1))
+
+
+def evaluate_networks(
+    tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9, size: tuple[int, int] = (256, 192)
+) -> dict:
+    """Made pairs of validation people and garments, by source (worn, product, drawn), at `size` (H, W), true parse and
+    pose.
+
+    pairs: how many; every person that a source can use counts once, `count` of them at most. The other figures are
+        those of
+    `region_figures`, of `warp_figures` before and after the fit and, for sources with a true picture, of
+    `synthesis_figures` and `margin`.
+    """
+    sampler = Sampler(Pack(pack) if pack else None, size, "val")
+    report: dict[str, dict[str, Any]] = {}
+    distance_name, distance = perceptual_distance(tryon.parser)
     for source in ("worn", "product", "drawn") if pack else ("drawn",):
         rows: dict[str, list[float]] = {}
+        misaligned = []
         for sample in itertools.islice(sampler.each(source, seed), count):
-            b = collate([sample])
-            with torch.inference_mode():
-                seg = predicted_segmentation(tryon, sample, b)
-                region = (seg == labels.UPPER).float()[:, None]
-                theta = match(tryon.matching, region, b["pose"], b["agnostic"], b["cloth"])
-            fitted = fit_control_points(theta, b["cloth_mask"], region)
-            found = region_figures(seg[0].numpy().astype(np.uint8), sample, source)
+            given = conditions(sample)
+            classes = predicted_segmentation(tryon, sample, given)
+            region = (classes == labels.UPPER).float()[:, None]
+            theta, fitted = inference.predict_warp(tryon.matching, given, region)
             inside = region[0, 0].numpy() > 0
-            for name, t in (("", theta), ("_fitted", fitted)):
-                grid = sampling_grid(t, size)
-                mask = warp(b["cloth_mask"], grid, "zeros")[0, 0].numpy() > 0.5
-                folded = (jacobian(grid)[0].numpy() <= 0) & mask[:-1, :-1]
-                found |= {f"warped_iou{name}": mask_iou(mask, inside), f"covered{name}": coverage(mask, inside),
-                          f"folded{name}": float(folded.any())}
+            found = region_figures(
+                classes[0].numpy().astype(np.uint8),
+                sample,
+                source,
+                read(tryon.garment, sample["cloth"], sample["cloth_mask"][0] > 0).attributes,
+            )
+            found |= warp_figures(theta, given, inside) | warp_figures(fitted, given, inside, "_fitted")
             if source != "product":  # the person's own garment: there is a true picture
-                true = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(sample["segmentation"]), 7))[None]
-                with torch.inference_mode():
-                    own = match(tryon.matching, b["worn_mask"], b["pose"], b["agnostic"], b["cloth"])
-                own = fit_control_points(own, b["cloth_mask"], b["worn_mask"])
-                grid = sampling_grid(own, size)
-                warped, warped_mask = warp(b["cloth"], grid), (warp(b["cloth_mask"], grid, "zeros") > 0.5).float()
-                misalign, divided = misalignment(true, warped_mask)
-                x = torch.cat((b["agnostic"], b["pose"], warped), 1)
-                person, cloth = sample["person"], to_picture(warped[0])
-                aligned = ((true[:, 2:3] - misalign) > 0)[0, 0].numpy()
-                open_region = misalign[0, 0].numpy() > 0
-                gray = (sample["agnostic"] == 128).all(2)
-                for norm in ("alias", "instance"):
-                    with torch.inference_mode():
-                        picture = to_picture(tryon.alias(x, true, divided, misalign, norm=norm)[0])
-                    tail = "" if norm == "alias" else "_instance"
-                    # Outside the region the photograph itself stays, as in the final picture.
-                    final = np.where(gray[..., None], picture, person)
-                    found |= {f"ssim{tail}": ssim(picture, person), f"ssim_final{tail}": ssim(final, person),
-                              f"colour_aligned{tail}": colour_difference(picture, cloth, aligned),
-                              f"colour_misaligned{tail}": colour_difference(picture, person, open_region)}
-                pasted = np.where(warped_mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
-                found |= {"ssim_pasted": ssim(pasted, person), "colour_misaligned_pasted": colour_difference(pasted, person, open_region)}
+                figures, share = synthesis_figures(tryon, sample, given, distance)
+                misaligned.append((share, figures["colour_misaligned"], figures["colour_misaligned_instance"]))
+                found |= figures
             for key, value in found.items():
                 rows.setdefault(key, []).append(value)
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
-        report[source] = {"pairs": len(next(iter(rows.values())))} | {k: round(float(np.nanmean(v)), 4) for k, v in rows.items()}
+        report[source] = {"pairs": len(next(iter(rows.values())))} | {k: known_mean(v) for k, v in rows.items()}
+        if misaligned:
+            report[source] |= {"distance_is": distance_name, "margin": margin(misaligned)}
     return report
+
+
+def known_mean(values: list[float]) -> float | None:
+    """Mean of the finite values to four places; None where there is none."""
+    known = [v for v in values if np.isfinite(v)]
+    return round(float(np.mean(known)), 4) if known else None
+
+
+def margin(misaligned: list[tuple[float, float, float]]) -> dict[str, dict]:
+    """By how much ALIAS lies nearer to the photograph than instance normalisation where the cloth is misaligned.
+
+    misaligned: (share of the cloth region, CIEDE2000 of ALIAS, of instance normalisation) of each picture. The margin
+        is
+    the paired difference, positive where ALIAS is nearer, with its 95 % bootstrap interval (200 resamples), over all
+    pictures and for the thirds with the smallest, medium and largest share (Fig. 9).
+    """
+    ranked = np.array(sorted(row for row in misaligned if np.isfinite(row).all()))
+    thirds = zip(AREAS, np.array_split(ranked, 3)) if len(ranked) >= 3 else ()
+    out = {}
+    for name, rows in (("all", ranked), *thirds):
+        if len(rows):
+            middle, low, high = bootstrap(rows[:, 2] - rows[:, 1])
+            share, alias, instance = rows.mean(0)
+            numbers = {"share": share, "alias": alias, "instance": instance, "margin": middle, "low": low, "high": high}
+            out[name] = {"pictures": len(rows)} | {k: round(float(v), 4) for k, v in numbers.items()}
+    return out
+
+
+# -- Table 2 and Fig. 13 ---------------------------------------------------------------------------------------------
+
+WARPS = {
+    "spline 5x5": (5, False),
+    "spline 5x5, fitted": (5, True),
+    "spline 10x10": (10, True),
+    "spline 20x20": (20, True),
+}
+
+
+def warp_grids(
+    tryon: TryOn, flow: torch.nn.Module | None, given: Conditions, region: torch.Tensor
+) -> Iterator[tuple[str, torch.Tensor, float]]:
+    """(name, sampling grid (1,H,W,2), seconds) of each spline of WARPS and, where it is given, of the flow warper."""
+    for name, (points, fit) in WARPS.items():
+        began = time.perf_counter()
+        _, theta = inference.predict_warp(tryon.matching, given, region, fit, points)
+        yield name, sampling_grid(theta, given.size), time.perf_counter() - began
+    if flow is not None:
+        began = time.perf_counter()
+        grid = match_flow(flow, region, given.pose, given.agnostic, given.cloth, given.cloth_mask)
+        yield "flow", grid, time.perf_counter() - began
+
+
+def evaluate_warps(
+    tryon: TryOn,
+    flow: torch.nn.Module | None,
+    pack: Path | None,
+    count: int = 40,
+    size: tuple[int, int] = (256, 192),
+) -> dict:
+    """The warps of the paper's Table 2 and Fig. 13 beside each other: the warped cloth against the cloth as it is worn.
+
+    By source (worn, product, drawn) and warp, means over validation people: ssim and distance (`perceptual_distance`)
+    of W(c) on white inside its mask against the worn cloth on white; mask_iou of the two masks; folded, the share of
+    the warped cloth's pixels where it is folded; seconds. The region is the true one, so that the warp alone is judged.
+    """
+    sampler, report = Sampler(Pack(pack) if pack else None, size, "val"), {}
+    distance_name, distance = perceptual_distance(tryon.parser)
+    for source in ("worn", "product", "drawn") if pack else ("drawn",):
+        rows: dict[str, dict[str, list[float]]] = {}
+        for sample in itertools.islice(sampler.each(source, 9), count):
+            given, truth = conditions(sample), sample["worn_mask"][0]
+            for name, grid, seconds in warp_grids(tryon, flow, given, mask_to_tensor(truth)):
+                mask = warp(given.cloth_mask, grid, "zeros")[0, 0].numpy() > 0.5
+                cloth = np.where(mask[..., None], tensor_to_picture(warp(given.cloth, grid)), np.uint8(WHITE))
+                folded = (jacobian(grid)[0].numpy() <= 0)[mask[:-1, :-1]]
+                found = {
+                    "ssim": ssim(cloth, sample["worn"]),
+                    "distance": distance(cloth, sample["worn"]),
+                    "mask_iou": mask_iou(mask, truth),
+                    "folded": float(folded.mean()) if folded.size else float("nan"),
+                    "seconds": seconds,
+                }
+                for key, value in found.items():
+                    rows.setdefault(name, {}).setdefault(key, []).append(value)
+        if not rows:
+            raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
+        report[source] = {"pairs": len(rows["spline 5x5"]["ssim"])} | {
+            name: {k: known_mean(v) for k, v in measured.items()} for name, measured in rows.items()
+        }
+    return {"distance_is": distance_name} | report
 
 
 # -- Table 1 and Fig. 9 ----------------------------------------------------------------------------------------------
 
 SYSTEMS = {"VITON-HD": "alias", "VITON-HD*": "instance"}  # * = instance normalisation, on the same weights
+AREAS = ("small", "medium", "large")  # thirds by the misaligned share of the cloth region
 BASELINES = ("cloth pasted on I_a", "copy of the photograph")
 SHARE_OF_COUNT = {(256, 192): 1, (512, 384): 4, (1024, 768): 16}  # larger pictures take longer, so they are fewer
+KERNEL = ("kernel distance", "its error")
 FEWEST = 8  # pictures of which a Frechet distance is given
 
 
-def drawn_case(seed: int, size: tuple[int, int],
-               garment_seed: int | None = None) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def drawn_case(
+    seed: int, size: tuple[int, int], garment_seed: int | None = None
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """A drawn person who is to wear the garment of `garment_seed` (None: the one worn), and the true picture of that.
 
     Returns a sample as Sampler gives it, with the garment to be tried on, and the truth (H,W,3) uint8.
@@ -172,11 +399,16 @@ def drawn_case(seed: int, size: tuple[int, int],
     person = draw_pair(seed, size=size)
     dressed = person if garment_seed is None else draw_pair(seed, size=size, garment_seed=garment_seed)
     parse = labels.one_hot(labels.lip_to_13(agnostic_parse(person.parse, person.keypoints)), 13)
-    sample = {"person": person.person, "keypoints": person.keypoints, "pose": pose.draw_pose(person.keypoints, size),
-              "parse_agnostic": parse,
-              "agnostic": agnostic_image(person.person, person.parse, person.keypoints, thorough=True),
-              "cloth": dressed.cloth, "cloth_mask": dressed.cloth_mask[None] > 127,
-              "segmentation": labels.lip_to_13(dressed.parse)}
+    sample = {
+        "person": person.person,
+        "keypoints": person.keypoints,
+        "pose": pose.draw_pose(person.keypoints, size),
+        "parse_agnostic": parse,
+        "agnostic": agnostic_image(person.person, person.parse, person.keypoints, thorough=True),
+        "cloth": dressed.cloth,
+        "cloth_mask": dressed.cloth_mask[None] > 127,
+        "segmentation": labels.lip_to_13(dressed.parse),
+    }
     return sample, dressed.person
 
 
@@ -190,89 +422,105 @@ def cases(pack: Pack | None, size: tuple[int, int], count: int):
         seed = 10**6 + i  # training draws below 2**31 at random: these are as good as never seen
         for setting, garment_seed in (("paired", None), ("unpaired", seed + 10**6)):
             yield "drawn", setting, *drawn_case(seed, size, garment_seed)
-    sampler = Sampler(pack, size, "val") if pack else None
-    for setting, source in (("paired", "worn"), ("unpaired", "product")) if sampler else ():
+    if pack is None:
+        return
+    sampler = Sampler(pack, size, "val")
+    for setting, source in (("paired", "worn"), ("unpaired", "product")):
         for sample in itertools.islice(sampler.each(source, 9), count):
             yield "photographs", setting, sample, sample["person"] if setting == "paired" else None
 
 
-@torch.inference_mode()
-def try_on(tryon: TryOn, sample: dict[str, np.ndarray], true_segmentation: bool,
-           fit: bool) -> tuple[dict[str, np.ndarray], float]:
+def try_on(
+    tryon: TryOn, sample: dict[str, np.ndarray], true_segmentation: bool, fit: bool
+) -> tuple[dict[str, np.ndarray], float]:
     """Every system's picture (H,W,3) uint8 of one sample, and the misaligned share of the cloth region.
 
     true_segmentation: S instead of S-hat, as the paper does in the paired setting.
     """
-    size = sample["person"].shape[:2]
-    b = {k: v.to(tryon.device) for k, v in collate([{k: v for k, v in sample.items() if k != "source"}]).items()}
-    classes = b["segmentation"] if true_segmentation else predicted_segmentation(tryon, sample, b)
-    seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(classes[0].cpu().numpy().astype(np.uint8)), 7))[None]
-    seven = seven.to(tryon.device)
-    region = seven[:, 2:3]
-    theta = match(tryon.matching, region, b["pose"], b["agnostic"], b["cloth"])
-    theta = fit_control_points(theta, b["cloth_mask"], region) if fit else theta
-    grid = sampling_grid(theta, size)
-    warped, warped_mask = warp(b["cloth"], grid), (warp(b["cloth_mask"], grid, "zeros") > 0.5).float()
-    misalign, divided = misalignment(seven, warped_mask)
-    x = torch.cat((b["agnostic"], b["pose"], warped), 1)
-    pictures = {name: to_picture(tryon.alias(x, seven, divided, misalign, norm=norm)[0])
-                for name, norm in SYSTEMS.items()}
-    inside = (region * warped_mask)[0, 0].cpu().numpy() > 0
-    pictures[BASELINES[0]] = np.where(inside[..., None], to_picture(warped[0]), sample["agnostic"])
+    given = conditions(sample, tryon.device)
+    if true_segmentation:
+        classes = sample["segmentation"]
+    else:
+        classes = predicted_segmentation(tryon, sample, given)[0].cpu().numpy().astype(np.uint8)
+    seven = labels_to_tensor(labels.thirteen_to_7(classes), len(labels.ALIAS), tryon.device)
+    made = inference.dress(tryon, given, seven, fit=fit, norms=tuple(SYSTEMS.values()))
+    pictures = {name: tensor_to_picture(made.pictures[norm]) for name, norm in SYSTEMS.items()}
+    region = made.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
+    inside = (region * made.warp.mask)[0, 0].cpu().numpy() > 0
+    pictures[BASELINES[0]] = np.where(inside[..., None], tensor_to_picture(made.warp.cloth), sample["agnostic"])
     if not true_segmentation:  # of a paired picture the photograph is the truth itself
         pictures[BASELINES[1]] = sample["person"]
-    return pictures, float(misalign.sum() / region.sum().clamp(min=1))
+    return pictures, float(made.misalign.sum() / region.sum().clamp(min=1))
 
 
-def evaluate_table(tryon: TryOn, pack: Path | None, count: int = 16, sizes: tuple[tuple[int, int], ...] = SIZES,
-                   fit: bool = True) -> dict:
+def evaluate_table(
+    tryon: TryOn, pack: Path | None, count: int = 16, sizes: tuple[tuple[int, int], ...] = SIZES, fit: bool = True
+) -> dict:
     """Table 1 and Fig. 9 on drawn people and, with a pack, on photographed ones.
 
     Paired: the person's own garment, true segmentation, against the photograph. Unpaired: another garment, predicted
     segmentation; the Frechet distance is to the people's photographs, and drawn people have a true picture. Parse and
-    joints are true in both. The pictures are I-hat as generated. Without noise, so the figures repeat.
+    joints are true in both. The pictures are I-hat as generated. Without noise, so the figures repeat. Beside the
+    Frechet distance, which grows as the pictures become fewer, stands a kernel distance with its standard error
+    (`metrics.kernel_distance`, of the parser's features, in thousandths).
 
     Returns {"measures", "rows": one dict per source, size, setting and system, "by_misaligned_area": rows, "protocol"}.
     """
     distance_name, distance = perceptual_distance(tryon.parser)
     frechet_name, frechet = frechet_distance(tryon.parser)
-    pack, rows, areas = Pack(pack) if pack else None, [], []
-    for size in sizes:
+    people, rows, areas = Pack(pack) if pack else None, [], []
+    for height, width in sizes:
+        size = (height, width)
         found: dict[tuple[str, str], dict[str, list]] = {}
-        number = max(1, count // SHARE_OF_COUNT[tuple(size)])
-        for source, setting, sample, truth in cases(pack, tuple(size), number):
+        photographs: dict[tuple[str, str], list[np.ndarray]] = {}
+        number = max(1, count // SHARE_OF_COUNT[size])
+        for source, setting, sample, truth in cases(people, size, number):
             pictures, misaligned = try_on(tryon, sample, setting == "paired", fit)
-            group = found.setdefault((source, setting), {"photographs": []})
-            group["photographs"].append(sample["person"])
+            group = found.setdefault((source, setting), {})
+            photographs.setdefault((source, setting), []).append(sample["person"])
             for system, picture in pictures.items():
                 measured = {"misaligned": misaligned, "picture": picture}
                 if truth is not None:
                     measured |= {"SSIM": structural_similarity(picture, truth), distance_name: distance(picture, truth)}
                 group.setdefault(system, []).append(measured)
         for (source, setting), group in found.items():
-            photographs = group.pop("photographs")
-            for system, measured in group.items():
-                row = {"source": source, "size": f"{size[0]}x{size[1]}", "setting": setting, "system": system,
-                       "pictures": len(measured)}
+            for system, cells in group.items():
+                kind = {"source": source, "size": to_text(size), "setting": setting, "system": system}
+                row: dict[str, Any] = kind | {"pictures": len(cells)}
                 for name in ("SSIM", distance_name):
-                    row[name] = round(float(np.mean([m[name] for m in measured])), 4) if name in measured[0] else None
-                enough = setting == "unpaired" and len(measured) >= FEWEST
-                row[frechet_name] = round(frechet(photographs, [m["picture"] for m in measured]), 4) if enough else None
+                    row[name] = round(float(np.mean([m[name] for m in cells])), 4) if name in cells[0] else None
+                enough = setting == "unpaired" and len(cells) >= FEWEST
+                made = [cell["picture"] for cell in cells]
+                row[frechet_name] = round(frechet(photographs[source, setting], made), 4) if enough else None
+                known: tuple[float, float] | tuple[None, None] = (None, None)
+                if enough:
+                    sets = (photographs[source, setting], made)
+                    known = kernel_distance(*(deepest_features(tryon.parser, pictures) for pictures in sets))
+                row |= {name: v if v is None else round(1000 * v, 4) for name, v in zip(KERNEL, known)}
                 rows.append(row)
-                if setting == "paired" and len(measured) >= 3:
-                    areas.append({"source": source, "size": row["size"], "system": system,
-                                  **by_misaligned_area(measured, distance_name)})
-    return {"measures": {"similarity": "SSIM", "distance": distance_name, "frechet": frechet_name}, "rows": rows,
-            "by_misaligned_area": areas, "protocol": {
-                "weights": tryon.name, "fit of the control points": fit, "noise": False, "parse and joints": "true",
-                "paired": "own garment, true segmentation", "unpaired": "other garment, predicted segmentation",
-                "photographs": "validation people; worn garments laid flat (paired), product photos (unpaired)"}}
+                if setting == "paired" and len(cells) >= 3:
+                    thirds = by_misaligned_area(cells, distance_name)
+                    areas.append({"source": source, "size": row["size"], "system": system, **thirds})
+    return {
+        "measures": {"similarity": "SSIM", "distance": distance_name, "frechet": frechet_name},
+        "rows": rows,
+        "by_misaligned_area": areas,
+        "protocol": {
+            "weights": tryon.name,
+            "fit of the control points": fit,
+            "noise": False,
+            "parse and joints": "true",
+            "paired": "own garment, true segmentation",
+            "unpaired": "other garment, predicted segmentation",
+            "photographs": "validation people; worn garments laid flat (paired), product photos (unpaired)",
+        },
+    }
 
 
 def by_misaligned_area(measured: list[dict], name: str) -> dict:
     """Mean distance of the thirds with the smallest, medium and largest misaligned share (Fig. 9), and these shares."""
     out, thirds = {}, np.array_split(sorted(measured, key=lambda m: m["misaligned"]), 3)
-    for area, third in zip(("small", "medium", "large"), thirds):
+    for area, third in zip(AREAS, thirds):
         out[area] = round(float(np.mean([m[name] for m in third])), 4)
         out[f"{area}_share"] = round(float(np.mean([m["misaligned"] for m in third])), 4)
     return out
@@ -283,25 +531,31 @@ def as_text(report: dict) -> str:
     distance, frechet = report["measures"]["distance"], report["measures"]["frechet"]
     lines = []
     if distance != "LPIPS" or frechet != "FID":
-        lines += ["The networks behind LPIPS and FID could not be downloaded. The same computation on the encoder of the",
-                  f"project's human parser stands in: '{distance}', '{frechet}'.",
-                  "Its figures are not comparable with published LPIPS and FID.", ""]
+        lines += [
+            "The networks behind LPIPS and FID could not be downloaded. The same computation on the encoder of the",
+            f"project's human parser stands in: '{distance}', '{frechet}'.",
+            "Its figures are not comparable with published LPIPS and FID.",
+            "",
+        ]
 
     def cell(value, width):
         return f"{'-' if value is None else value if isinstance(value, str) else f'{value:.4f}':>{width}}"
+
     for source in dict.fromkeys(row["source"] for row in report["rows"]):
         for setting in ("paired", "unpaired"):
             chosen = [r for r in report["rows"] if (r["source"], r["setting"]) == (source, setting)]
             sizes = list(dict.fromkeys(r["size"] for r in chosen))
-            names = ["SSIM", distance] + ([frechet] if setting == "unpaired" else [])
+            names = ["SSIM", distance] + ([frechet, *KERNEL] if setting == "unpaired" else [])
             names = [n for n in names if any(r[n] is not None for r in chosen)]
             if not names:
                 continue
             number = ", ".join(f"{next(r['pictures'] for r in chosen if r['size'] == s)} at {s}" for s in sizes)
             lines += [f"{source}, {setting} ({number})"]
             widths = [max(len(n), 7) for n in names]
-            lines += [f"{'':24}" + "".join(f" | {s:^{sum(widths) + len(widths) - 1}}" for s in sizes),
-                      f"{'':24}" + "".join(" | " + " ".join(f"{n:>{w}}" for n, w in zip(names, widths)) for _ in sizes)]
+            lines += [
+                f"{'':24}" + "".join(f" | {s:^{sum(widths) + len(widths) - 1}}" for s in sizes),
+                f"{'':24}" + "".join(" | " + " ".join(f"{n:>{w}}" for n, w in zip(names, widths)) for _ in sizes),
+            ]
             for system in dict.fromkeys(r["system"] for r in chosen):
                 line = f"{system:24}"
                 for s in sizes:
@@ -310,50 +564,77 @@ def as_text(report: dict) -> str:
                 lines.append(line)
             lines.append("")
     if report["by_misaligned_area"]:
-        lines.append(f"{distance} by misaligned area, paired: thirds of the pictures (misaligned share of the cloth region)")
+        lines.append(
+            f"{distance} by misaligned area, paired: thirds of the pictures (misaligned share of the cloth region)"
+        )
     for row in report["by_misaligned_area"]:
-        values = "  ".join(f"{a} {row[a]:.4f} ({row[f'{a}_share']:.4f})" for a in ("small", "medium", "large"))
+        values = "  ".join(f"{a} {row[a]:.4f} ({row[f'{a}_share']:.4f})" for a in AREAS)
         lines.append(f"{row['source']:12} {row['size']:9} {row['system']:24} {values}")
     return "\n".join(lines)
 
 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m vton.evaluate", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     kinds = parser.add_subparsers(dest="kind", required=True)
     one = kinds.add_parser("parser")
     one.add_argument("--data", type=Path, required=True, metavar="DIR")
     one.add_argument("--limit", type=int, default=0, help="only the first so many photographs")
     one.add_argument("--height", type=int, default=320, help="height at which the network sees the whole photograph")
+    garments = kinds.add_parser("garments")
+    garments.add_argument("--data", type=Path, required=True, nargs="+", metavar="DIR")
+    garments.add_argument("--held-out", action="store_true", help="only what the recipe keeps for validation")
     two = kinds.add_parser("networks")
     two.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
     two.add_argument("--count", type=int, default=80, help="pairs of each source at most")
-    known = [f"{h}x{w}" for h, w in SIZES]
+    known = [to_text(size) for size in SIZES]
     two.add_argument("--size", default=known[0], choices=known)
+    warps = kinds.add_parser("warps")
+    warps.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
+    warps.add_argument("--flow", type=Path, metavar="DIR", help="weights of a flow warper (python -m vton.train flow)")
+    warps.add_argument("--count", type=int, default=40, help="pairs of each source at most")
+    warps.add_argument("--size", default=known[0], choices=known)
     three = kinds.add_parser("table")
     three.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
-    three.add_argument("--count", type=int, default=16,
-                       help="people of each source at 256x192; a quarter of it at 512x384, a sixteenth at 1024x768")
+    three.add_argument(
+        "--count",
+        type=int,
+        default=16,
+        help="people of each source at 256x192; a quarter of it at 512x384, a sixteenth at 1024x768",
+    )
     three.add_argument("--sizes", nargs="+", default=known, choices=known)
-    three.add_argument("--no-fit", action="store_true", help="control points as the network predicts them, as published")
+    three.add_argument(
+        "--no-fit", action="store_true", help="control points as the network predicts them, as published"
+    )
     three.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    for p in (one, two, three):
+    for p in (one, garments, two, warps, three):
         p.add_argument("--model", default="tryon-lite")
         p.add_argument("--device", default="cpu")
     options = parser.parse_args(argv)
 
-    def sides(size: str) -> tuple[int, int]:
-        height, width = size.split("x")
-        return int(height), int(width)
-
+    if options.kind == "garments":
+        folder = Path(options.model)
+        reader = load_network(
+            "garment", folder if (folder / "config.json").is_file() else model_dir(options.model) / "garment"
+        )
+        report = evaluate_garments(reader.to(choose_device(options.device)), options.data, options.held_out)
+        print(json.dumps(report, indent=1))
+        return 0
     tryon = TryOn.from_pretrained(options.model, options.device)
     if options.kind == "parser":
         report = evaluate_parser(tryon.parser, options.data, height=options.height, limit=options.limit)
     elif options.kind == "networks":
-        report = evaluate_networks(tryon, options.pack, options.count, size=sides(options.size))
+        report = evaluate_networks(tryon, options.pack, options.count, size=read_size(options.size))
+    elif options.kind == "warps":
+        flow = load_network("flow", options.flow) if options.flow else None
+        report = evaluate_warps(tryon, flow, options.pack, options.count, read_size(options.size))
     else:
-        report = evaluate_table(tryon, options.pack, options.count, tuple(map(sides, options.sizes)), not options.no_fit)
+        report = evaluate_table(
+            tryon, options.pack, options.count, tuple(map(read_size, options.sizes)), not options.no_fit
+        )
         if options.json:
             options.json.parent.mkdir(parents=True, exist_ok=True)
             options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

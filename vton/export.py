@@ -1,16 +1,17 @@
 """`python -m vton.export RUN OUT`: the averaged weights of a run's newest (or best) checkpoint as a model folder."""
+
 from __future__ import annotations
 
 import argparse
 import sys
 from dataclasses import asdict, fields
-from importlib import import_module
 from pathlib import Path
 
 from training.checkpoint import find_checkpoint, module_state, step_of
 from training.command import one_sentence
 from training.run import Run
 from training.weights import save_model
+from vton.recipes.registry import NETWORKS, network_of_task
 
 
 def export(run: Path, out: Path, step: int | None = None) -> int:
@@ -18,16 +19,14 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
 
     step: which checkpoint; None = the newest. Raises ValueError with one sentence when there is none.
     """
-    from vton.train import RECIPES
     saved = Run(run).recipe()
-    found = [(m, t, r) for m, t, r in RECIPES.values() if t == saved["task"]]
-    if not found:
+    key = network_of_task(saved["task"])
+    if key is None:
         raise ValueError(f"'{run.name}' holds a run of {saved['task']}, which is not a try-on network.")
-    module, _, recipe_name = found[0]
-    module = import_module(module)
-    recipe_class = getattr(module, recipe_name)
-    names = {f.name for f in fields(recipe_class)}
-    config = module.network_config(recipe_class(**{k: v for k, v in saved.items() if k in names}))
+    network = NETWORKS[key]
+    names = {f.name for f in fields(network.recipe)}
+    recipe = network.recipe(**{k: v for k, v in saved.items() if k in names})
+    config = network.recipes.network_config(recipe)
     chosen = find_checkpoint(run / "checkpoints", step)
     save_model(out, asdict(config), module_state(chosen, "ema"))
     return step_of(chosen)
@@ -35,6 +34,7 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m vton.export", description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("out", type=Path)

@@ -5,40 +5,52 @@
 Everything is computed at 1024x768. Pictures are written lossless as <person number>_<cloth stem>.png. All pairs are
 looked through before the first is dressed: what is wrong with one is said at once, and then nothing is written.
 """
+
 from __future__ import annotations
 
 import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import torch
-from torch import Tensor, nn
 from PIL import Image
-from torch.nn import functional as F
+from torch import nn
 
 from training.command import one_sentence
-from training.files import write_whole
-from vton import labels, pose
-from vton.agnostic import agnostic_image, agnostic_parse
-from vton.alias import gaussian_noise, misalignment
-from vton.checkpoints import load_released
-from vton.config import NETWORK_SIZE
-from vton.data import read_label_png
+from training.files import write_atomic
+from vton import inference, labels
+from vton.data.pack import read_label_png
+from vton.inference import Conditions
+from vton.inputs import pose
+from vton.inputs.agnostic import agnostic_image, agnostic_parse
+from vton.joints import HIPS, SHOULDERS, present
+from vton.networks.alias import gaussian_noise
+from vton.networks.checkpoints import load_released
+from vton.networks.config import NETWORK_SIZE
+from vton.networks.segmentation import binary_noise
 from vton.pipeline import choose_device
-from vton.segmentation import binary_noise, segment
-from vton.warping import match, sampling_grid, warp
+from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
 
 SIZE = (1024, 768)
-FOLDERS = {"image": ("image",), "parse": ("image-parse", "image-parse-v3"), "keypoints": ("openpose-json", "openpose_json"),
-           "pose": ("openpose-img", "openpose_img"), "cloth": ("cloth",), "cloth_mask": ("cloth-mask",)}
+FOLDERS = {
+    "image": ("image",),
+    "parse": ("image-parse", "image-parse-v3"),
+    "keypoints": ("openpose-json", "openpose_json"),
+    "pose": ("openpose-img", "openpose_img"),
+    "cloth": ("cloth",),
+    "cloth_mask": ("cloth-mask",),
+}
 
 
 @dataclass
 class Sample:
-    """One pair at 1024x768: person, cloth, pose (H,W,3) uint8; parse (H,W) LIP; cloth_mask (H,W) bool; keypoints (25,3)."""
+    """One pair at 1024x768: person, cloth, pose (H,W,3) uint8; parse (H,W) LIP; cloth_mask (H,W) bool; keypoints
+    (25,3).
+    """
 
     person: np.ndarray
     parse: np.ndarray
@@ -49,7 +61,9 @@ class Sample:
 
 
 def read_pairs(file: Path) -> list[tuple[str, str]]:
-    """(person file, cloth file) per line. ValueError names the line that holds something else; an empty list is an error."""
+    """(person file, cloth file) per line. ValueError names the line that holds something else; an empty list is an
+    error.
+    """
     if not file.is_file():
         raise FileNotFoundError(f"There is no pair list {file.name}.")
     pairs = []
@@ -79,17 +93,25 @@ def find_folders(root: Path) -> dict[str, Path]:
 def sample_files(folders: dict[str, Path], person: str, cloth: str) -> dict[str, Path]:
     """The six files of a pair. FileNotFoundError names the missing one."""
     stem = Path(person).stem
-    files = {"image": folders["image"] / person, "parse": folders["parse"] / f"{stem}.png",
-             "keypoints": folders["keypoints"] / f"{stem}_keypoints.json", "pose": folders["pose"] / f"{stem}_rendered.png",
-             "cloth": folders["cloth"] / cloth, "cloth_mask": folders["cloth_mask"] / cloth}
+    files = {
+        "image": folders["image"] / person,
+        "parse": folders["parse"] / f"{stem}.png",
+        "keypoints": folders["keypoints"] / f"{stem}_keypoints.json",
+        "pose": folders["pose"] / f"{stem}_rendered.png",
+        "cloth": folders["cloth"] / cloth,
+        "cloth_mask": folders["cloth_mask"] / cloth,
+    }
     for file in files.values():
         if not file.is_file():
-            raise FileNotFoundError(f"{file.parent.name}/{file.name} is missing, which the pair '{person} {cloth}' needs.")
+            raise FileNotFoundError(
+                f"{file.parent.name}/{file.name} is missing, which the pair '{person} {cloth}' needs."
+            )
     return files
 
 
 def check_sample(files: dict[str, Path]) -> None:
     """Looks at a pair's files without decoding the photographs. ValueError names the file and says what is wrong."""
+
     def size(kind):
         try:
             with Image.open(files[kind]) as picture:
@@ -101,16 +123,19 @@ def check_sample(files: dict[str, Path]) -> None:
         (h, w), (h2, w2) = size(kind), size(other)
         if (h, w) != (h2, w2):
             raise ValueError(f"{files[kind].parent.name}/{files[kind].name} has size {h}x{w}, its {what} {h2}x{w2}.")
+
     same_size("parse", "image", "photograph")
     same_size("cloth_mask", "cloth", "picture")
     size("pose")
     parse = read_label_png(files["parse"])
-    if parse.max() > 19:
-        raise ValueError(f"{files['parse'].parent.name}/{files['parse'].name} holds label {parse.max()}; a parse holds the "
-                         "labels 0 to 19.")
+    if parse.max() >= len(labels.LIP):
+        raise ValueError(
+            f"{files['parse'].parent.name}/{files['parse'].name} holds label {parse.max()}; a parse holds the "
+            "labels 0 to 19."
+        )
     keypoints, name = pose.load_openpose_json(files["keypoints"]), files["keypoints"].name
-    for what, pair in (("shoulders", (2, 5)), ("hips", (9, 12))):
-        if not pose.present(keypoints)[list(pair)].all():
+    for what, pair in (("shoulders", SHOULDERS), ("hips", HIPS)):
+        if not present(keypoints)[list(pair)].all():
             raise ValueError(f"{name} does not hold both {what}; the person cannot be dressed.")
         if np.abs(keypoints[pair[0], :2] - keypoints[pair[1], :2]).max() < 1:
             raise ValueError(f"{name} has both {what} in one place; the person cannot be dressed.")
@@ -126,42 +151,48 @@ def read_sample(files: dict[str, Path]) -> Sample:
             raise ValueError(f"{files[kind].parent.name}/{files[kind].name} cannot be read as a picture.")
         return image[..., ::-1]
 
-    person, parse, keypoints = picture("image"), read_label_png(files["parse"]), pose.load_openpose_json(files["keypoints"])
+    person, parse, keypoints = (
+        picture("image"),
+        read_label_png(files["parse"]),
+        pose.load_openpose_json(files["keypoints"]),
+    )
     keypoints[:, :2] *= (SIZE[1] / person.shape[1], SIZE[0] / person.shape[0])
 
     def fit(image, nearest=False):
         if image.shape[:2] == SIZE:
             return np.ascontiguousarray(image)
         return cv2.resize(image, SIZE[::-1], interpolation=cv2.INTER_NEAREST if nearest else cv2.INTER_AREA)
+
     mask = cv2.imread(str(files["cloth_mask"]), cv2.IMREAD_GRAYSCALE)
     if mask is None:
         raise ValueError(f"cloth-mask/{files['cloth_mask'].name} cannot be read as a picture.")
-    return Sample(fit(person), fit(parse, True), keypoints, fit(picture("pose")), fit(picture("cloth")), fit(mask) >= 128)
+    return Sample(
+        fit(person), fit(parse, True), keypoints, fit(picture("pose")), fit(picture("cloth")), fit(mask) >= 128
+    )
 
 
-def synthesise(networks: dict[str, nn.Module], sample: Sample, seed: int | None = 0, device: torch.device | str = "cpu") -> np.ndarray:
+def synthesise(
+    networks: dict[str, nn.Module], sample: Sample, seed: int | None = 0, device: torch.device | str = "cpu"
+) -> np.ndarray:
     """The released recipe on one pair -> (1024, 768, 3) uint8. seed: of both noises; None sets them to zero."""
-    def tensor(image):
-        return torch.from_numpy(np.ascontiguousarray(image).astype(np.float32).transpose(2, 0, 1) / 127.5 - 1)[None].to(device)
-
-    agnostic = tensor(agnostic_image(sample.person, sample.parse, sample.keypoints))
-    parse_agnostic = labels.one_hot(labels.lip_to_13(agnostic_parse(sample.parse, sample.keypoints)), 13)
-    pose_map, cloth = tensor(sample.pose), tensor(sample.cloth)
-    cloth_mask = torch.from_numpy(sample.cloth_mask.astype(np.float32))[None, None].to(device)
+    agnostic = agnostic_image(sample.person, sample.parse, sample.keypoints)
+    parse_agnostic = labels.lip_to_13(agnostic_parse(sample.parse, sample.keypoints))
+    given = Conditions(
+        picture_to_tensor(agnostic, device),
+        picture_to_tensor(sample.pose, device),
+        picture_to_tensor(sample.cloth, device),
+        mask_to_tensor(sample.cloth_mask, device),
+        labels_to_tensor(parse_agnostic, len(labels.SEGMENTATION), device),
+    )
     noise = planes = None
     if seed is not None:
         noise = binary_noise((1, 1, *NETWORK_SIZE), torch.Generator().manual_seed(seed), device)
         planes = gaussian_noise(seed, device)
-    with torch.inference_mode():
-        classes = segment(networks["segmentation"], cloth, cloth_mask, torch.from_numpy(parse_agnostic)[None].to(device), pose_map, noise)
-        table = torch.from_numpy(labels.ALIAS_FROM_SEGMENTATION.astype(np.int64)).to(device)
-        seven: Tensor = F.one_hot(table[classes], 7).permute(0, 3, 1, 2).float()
-        theta = match(networks["matching"], seven[:, 2:3], pose_map, agnostic, cloth)
-        grid = sampling_grid(theta, SIZE)
-        warped, warped_mask = warp(cloth, grid), warp(cloth_mask, grid)
-        misalign, divided = misalignment(seven, warped_mask)
-        picture = networks["alias"](torch.cat((agnostic, pose_map, warped), 1), seven, divided, misalign, noise=planes)
-    return ((picture[0].clamp(-1, 1) + 1) * 127.5).round().to(torch.uint8).permute(1, 2, 0).cpu().numpy()
+    classes = inference.predict_segmentation(networks["segmentation"], given, noise)
+    made = inference.dress(
+        SimpleNamespace(**networks), given, inference.seven_classes(classes), fit=False, soft_mask=True, noise=planes
+    )
+    return tensor_to_picture(made.pictures["alias"])
 
 
 def result_name(person: str, cloth: str) -> str:
@@ -174,17 +205,22 @@ def write_png(file: Path, picture: np.ndarray) -> None:
     ok, blob = cv2.imencode(".png", picture[..., ::-1])
     if not ok:
         raise ValueError(f"{file.name} could not be encoded.")
-    write_whole(file, blob.tobytes())
+    write_atomic(file, blob.tobytes())
 
 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")
     parser.add_argument("--pairs", type=Path, required=True, metavar="FILE")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--noise", type=int, default=1, choices=(0, 1), help="0 sets the noise channel and the noise planes to zero")
+    parser.add_argument(
+        "--noise", type=int, default=1, choices=(0, 1), help="0 sets the noise channel and the noise planes to zero"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--skip", action="store_true", help="leave out pairs that cannot be dressed, and name them")
     parser.add_argument("--device", default="auto")

@@ -7,23 +7,54 @@ generator with 7 (section 3.4). Left and right are the person's own: in a fronta
 import numpy as np
 
 LIP = (
-    "background", "hat", "hair", "glove", "sunglasses", "upper-clothes", "dress", "coat", "socks", "pants",
-    "neck", "scarf", "skirt", "face", "left arm", "right arm", "left leg", "right leg", "left shoe", "right shoe",
+    "background",
+    "hat",
+    "hair",
+    "glove",
+    "sunglasses",
+    "upper-clothes",
+    "dress",
+    "coat",
+    "socks",
+    "pants",
+    "neck",
+    "scarf",
+    "skirt",
+    "face",
+    "left arm",
+    "right arm",
+    "left leg",
+    "right leg",
+    "left shoe",
+    "right shoe",
 )
 
 # Parse label -> label of the mirrored picture.
 FLIP_LIP = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14, 17, 16, 19, 18], np.uint8)
 
 SEGMENTATION = (
-    "background", "hair", "face", "upper", "bottom", "left arm", "right arm", "left leg", "right leg",
-    "left shoe", "right shoe", "socks", "noise",
+    "background",
+    "hair",
+    "face",
+    "upper",
+    "bottom",
+    "left arm",
+    "right arm",
+    "left leg",
+    "right leg",
+    "left shoe",
+    "right shoe",
+    "socks",
+    "noise",
 )
 
 # LIP label -> class of the segmentation generator. The neck is background: its extent depends on the garment.
 SEGMENTATION_FROM_LIP = np.array([0, 1, 1, 12, 2, 3, 3, 3, 11, 4, 0, 12, 4, 2, 5, 6, 7, 8, 9, 10], np.uint8)
 
 UPPER = SEGMENTATION.index("upper")
-ARMS = (SEGMENTATION.index("left arm"), SEGMENTATION.index("right arm"))
+BACKGROUND = 0  # in all maps
+HAIR, FACE, BOTTOM = (SEGMENTATION.index(name) for name in ("hair", "face", "bottom"))
+ARMS = LEFT_ARM, RIGHT_ARM = SEGMENTATION.index("left arm"), SEGMENTATION.index("right arm")
 
 FLIP_SEGMENTATION = np.array([0, 1, 2, 3, 4, 6, 5, 8, 7, 10, 9, 11, 12], np.uint8)
 
@@ -35,14 +66,36 @@ ALIAS_FROM_SEGMENTATION = np.array([0, 3, 1, 2, 1, 4, 5, 1, 1, 1, 1, 1, 6], np.u
 # The divided segmentation S_div: the misaligned part of the upper garment is a class of its own (equation 4).
 DIVIDED = (*ALIAS, "misaligned")
 
+ALIAS_UPPER, MISALIGNED = DIVIDED.index("upper"), DIVIDED.index("misaligned")
+
 FLIP_ALIAS = np.array([0, 1, 2, 3, 5, 4, 6], np.uint8)
 
 # The palette of the published image-parse files.
-LIP_COLOURS = np.array([
-    (0, 0, 0), (128, 0, 0), (254, 0, 0), (0, 85, 0), (169, 0, 51), (254, 85, 0), (0, 0, 85), (0, 119, 220),
-    (85, 85, 0), (0, 85, 85), (85, 51, 0), (52, 86, 128), (0, 128, 0), (0, 0, 254), (51, 169, 220), (0, 254, 254),
-    (85, 254, 169), (169, 254, 85), (254, 254, 0), (254, 169, 0),
-], np.uint8)
+LIP_COLOURS = np.array(
+    [
+        (0, 0, 0),
+        (128, 0, 0),
+        (254, 0, 0),
+        (0, 85, 0),
+        (169, 0, 51),
+        (254, 85, 0),
+        (0, 0, 85),
+        (0, 119, 220),
+        (85, 85, 0),
+        (0, 85, 85),
+        (85, 51, 0),
+        (52, 86, 128),
+        (0, 128, 0),
+        (0, 0, 254),
+        (51, 169, 220),
+        (0, 254, 254),
+        (85, 254, 169),
+        (169, 254, 85),
+        (254, 254, 0),
+        (254, 169, 0),
+    ],
+    np.uint8,
+)
 
 # Every class takes the colour of its most typical LIP label, so that the maps can be compared at sight.
 SEGMENTATION_COLOURS = LIP_COLOURS[[0, 2, 13, 5, 9, 14, 15, 16, 17, 18, 19, 8, 3]]
@@ -52,11 +105,16 @@ MISALIGNED_COLOUR = (255, 140, 0)  # orange, as in the paper's figures
 DIVIDED_COLOURS = np.concatenate([ALIAS_COLOURS, np.array([MISALIGNED_COLOUR], np.uint8)])
 DIVIDED_COLOURS[2] = (70, 110, 170)
 
-UPPER_LIP = (5, 6, 7)
-ARMS_LIP = (14, 15)
-NECK_LIP = 10
-HEAD_LIP = (4, 13)
-LOWER_LIP = (9, 12, 16, 17, 18, 19)
+# Labels of a parse by what they stand for.
+HAT_LIP, HAIR_LIP, NECK_LIP, FACE_LIP = (LIP.index(name) for name in ("hat", "hair", "neck", "face"))
+DRESS_LIP = LIP.index("dress")
+UPPER_LIP = tuple(LIP.index(name) for name in ("upper-clothes", "dress", "coat"))
+ARMS_LIP = LEFT_ARM_LIP, RIGHT_ARM_LIP = LIP.index("left arm"), LIP.index("right arm")
+HEAD_LIP = tuple(LIP.index(name) for name in ("sunglasses", "face"))
+TROUSERS_LIP = PANTS_LIP, SKIRT_LIP = LIP.index("pants"), LIP.index("skirt")
+LEGS_LIP = LEFT_LEG_LIP, RIGHT_LEG_LIP = LIP.index("left leg"), LIP.index("right leg")
+SHOES_LIP = tuple(LIP.index(name) for name in ("left shoe", "right shoe"))
+LOWER_LIP = (*TROUSERS_LIP, *LEGS_LIP, *SHOES_LIP)
 
 
 def _look_up(label_map: np.ndarray, table: np.ndarray, what: str) -> np.ndarray:

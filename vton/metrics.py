@@ -1,18 +1,31 @@
 """Figures of merit: overlap of label maps, picture similarity, colour difference."""
+
 from __future__ import annotations
 
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager, redirect_stdout
 from functools import lru_cache
-from typing import Callable
 
 import cv2
 import numpy as np
 
+from vton import labels
+from vton.inputs.reading import Reading
+from vton.networks.garment_reader import GROUPS, UPPER_KINDS
+
 # Groups over which the parser's mean intersection over union is taken; labels outside them are ignored in the truth.
-PARSER_GROUPS = {"background": (0,), "hair": (1, 2), "face": (4, 13), "upper": (5, 6, 7), "lower": (9, 12),
-                 "arms": (14, 15), "legs": (16, 17), "shoes": (18, 19)}
+PARSER_GROUPS = {
+    "background": (labels.BACKGROUND,),
+    "hair": (labels.HAT_LIP, labels.HAIR_LIP),
+    "face": labels.HEAD_LIP,
+    "upper": labels.UPPER_LIP,
+    "lower": labels.TROUSERS_LIP,
+    "arms": labels.ARMS_LIP,
+    "legs": labels.LEGS_LIP,
+    "shoes": labels.SHOES_LIP,
+}
 
 
 def confusion(truth: np.ndarray, answer: np.ndarray, valid: np.ndarray | None, n: int) -> np.ndarray:
@@ -70,6 +83,7 @@ def ssim_map(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     def mean(z):
         return cv2.GaussianBlur(z, (11, 11), 1.5, borderType=cv2.BORDER_REFLECT)
+
     mx, my = mean(x), mean(y)
     vx, vy, cov = mean(x * x) - mx * mx, mean(y * y) - my * my, mean(x * y) - mx * my
     c1, c2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
@@ -77,18 +91,79 @@ def ssim_map(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def ssim(a: np.ndarray, b: np.ndarray) -> float:
-    """Mean structural similarity of two pictures; the five pixels at the border are left out, where the window sticks out."""
+    """Mean structural similarity of two pictures; the five pixels at the border are left out, where the window sticks
+    out.
+    """
     return float(ssim_map(a, b)[5:-5, 5:-5].mean())
 
 
 def colour_difference(a: np.ndarray, b: np.ndarray, mask: np.ndarray | None = None) -> float:
-    """Mean CIEDE2000 difference (Sharma et al. 2005) of two (H, W, 3) uint8 sRGB pictures, over the mask's True pixels."""
+    """Mean CIEDE2000 difference (Sharma et al. 2005) of two (H, W, 3) uint8 sRGB pictures,
+    over the mask's True pixels.
+    """
     lab = [cv2.cvtColor(p.astype(np.float32) / 255, cv2.COLOR_RGB2LAB).astype(np.float64) for p in (a, b)]
     if mask is not None:
         lab = [p[np.asarray(mask, bool)] for p in lab]
     if lab[0].size == 0:
         return float("nan")
     return float(ciede2000(lab[0], lab[1]).mean())
+
+
+def sharpness(picture: np.ndarray, photograph: np.ndarray, mask: np.ndarray) -> float:
+    """Mean gradient magnitude of the picture over that of the photograph inside the mask: 1 = equally sharp, 0 = flat.
+
+    picture, photograph (H, W, 3) uint8; mask (H, W) bool. The gradient is that of the mean of the three channels, by
+    central differences; pixels whose neighbours lie outside the mask do not count. NaN where nothing is left or nothing
+    varies.
+    """
+    inside = cv2.erode(np.asarray(mask, np.uint8), np.ones((3, 3), np.uint8), borderValue=0) > 0
+    if not inside.any():
+        return float("nan")
+    own, true = (np.hypot(*np.gradient(p.astype(np.float64).mean(2)))[inside].mean() for p in (picture, photograph))
+    return float(own / true) if true > 0 else float("nan")
+
+
+def bootstrap(
+    values: list[float], resamples: int = 200, level: float = 0.95, seed: int = 0
+) -> tuple[float, float, float]:
+    """Mean and percentile interval of the mean (Efron 1979): (mean, low, high). NaN is left out; NaN where nothing is
+    left.
+    """
+    known = np.asarray(values, np.float64)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return (float("nan"),) * 3
+    drawn = known[np.random.default_rng(seed).integers(0, len(known), (resamples, len(known)))].mean(1)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return float(known.mean()), float(low), float(high)
+
+
+def kernel_distance(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """Kernel inception distance (Binkowski et al. 2018) of two sets of features, and its standard error.
+
+    The unbiased estimate of the squared maximum mean discrepancy under the kernel (x.y / d + 1)^3; unlike the Frechet
+    distance its expectation does not depend on the number of pictures. The standard error is the jackknife's: the sets
+    are divided into as many groups as the smaller one has pictures, and one group at a time is left out of both.
+
+    one (n, d), other (m, d); n, m > 2. Raises ValueError for fewer.
+    """
+    if min(len(one), len(other)) < 3:
+        raise ValueError(
+            f"A kernel distance needs three pictures of each kind at least, there are {len(one)} and {len(other)}."
+        )
+    x, y = (np.asarray(a, np.float64) for a in (one, other))
+    kxx, kyy, kxy = ((a @ b.T / x.shape[1] + 1) ** 3 for a, b in ((x, x), (y, y), (x, y)))
+
+    def estimate(i, j):
+        xx, yy = kxx[np.ix_(i, i)], kyy[np.ix_(j, j)]
+        n, m = len(i), len(j)
+        within = (xx.sum() - np.trace(xx)) / (n * (n - 1)) + (yy.sum() - np.trace(yy)) / (m * (m - 1))
+        return within - 2 * kxy[np.ix_(i, j)].mean()
+
+    i, j, groups = np.arange(len(x)), np.arange(len(y)), min(len(x), len(y))
+    left = np.array([estimate(i[i % groups != g], j[j % groups != g]) for g in range(groups)])
+    error = np.sqrt((groups - 1) / groups * np.square(left - left.mean()).sum())
+    return float(estimate(i, j)), float(error)
 
 
 def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
@@ -105,13 +180,18 @@ def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
     turn = np.where(turn > 180, turn - 360, np.where(turn < -180, turn + 360, turn))
     turn = np.where(grey, 0, turn)
     dl, dc, dh = l2 - l1, c2 - c1, 2 * np.sqrt(c1 * c2) * np.sin(np.radians(turn) / 2)
-    l, c = (l1 + l2) / 2, (c1 + c2) / 2
+    lightness, c = (l1 + l2) / 2, (c1 + c2) / 2
     total = h1 + h2
     h = np.where(np.abs(h1 - h2) <= 180, total / 2, np.where(total < 360, (total + 360) / 2, (total - 360) / 2))
     h = np.where(grey, total, h)
-    t = (1 - 0.17 * np.cos(np.radians(h - 30)) + 0.24 * np.cos(np.radians(2 * h)) + 0.32 * np.cos(np.radians(3 * h + 6))
-         - 0.20 * np.cos(np.radians(4 * h - 63)))
-    sl = 1 + 0.015 * (l - 50) ** 2 / np.sqrt(20 + (l - 50) ** 2)
+    t = (
+        1
+        - 0.17 * np.cos(np.radians(h - 30))
+        + 0.24 * np.cos(np.radians(2 * h))
+        + 0.32 * np.cos(np.radians(3 * h + 6))
+        - 0.20 * np.cos(np.radians(4 * h - 63))
+    )
+    sl = 1 + 0.015 * (lightness - 50) ** 2 / np.sqrt(20 + (lightness - 50) ** 2)
     sc, sh = 1 + 0.045 * c, 1 + 0.015 * c * t
     rotation = -2 * np.sqrt(c**7 / (c**7 + 25.0**7)) * np.sin(np.radians(60 * np.exp(-(((h - 275) / 25) ** 2))))
     dl, dc, dh = dl / sl, dc / sc, dh / sh
@@ -120,33 +200,45 @@ def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
 
 # -- the measures of Table 1 ---------------------------------------------------------------------------------------
 #
-# SSIM, LPIPS and FID come from torchmetrics. LPIPS and FID need networks that were trained on ImageNet. Where these cannot
-# be had, the same computation on the encoder of the project's human parser takes their place, under names of its own: the
-# figures of the two are not comparable.
+# SSIM, LPIPS and FID come from torchmetrics. LPIPS and FID need networks that were trained on ImageNet. Where these
+# cannot be had, the same computation on the encoder of the project's human parser takes their place, under names of its
+# own: the figures of the two are not comparable.
 
 DOWNLOAD_SECONDS = 10  # a connection that is slower to answer counts as none
 
 
 def structural_similarity(a: np.ndarray, b: np.ndarray) -> float:
-    """SSIM (Wang et al. 2004) of two (H, W, 3) uint8 pictures as torchmetrics computes it, border included; 1 = equal."""
+    """SSIM (Wang et al. 2004) of two (H, W, 3) uint8 pictures as torchmetrics computes it, border included;
+    1 = equal.
+    """
     from torchmetrics.functional.image import structural_similarity_index_measure
+
     return float(structural_similarity_index_measure(_unit(a), _unit(b), data_range=1.0))
 
 
 def perceptual_distance(parser) -> tuple[str, Callable[[np.ndarray, np.ndarray], float]]:
     """("LPIPS", function) or ("parser distance", function); the function takes two (H, W, 3) uint8 pictures, 0 = equal.
 
-    Zhang et al. 2018: squared difference of unit-length features, mean over the places, sum over the layers. LPIPS weighs
-    the channels of AlexNet as people judged them; the parser's channels all count alike, and it looks at 512x384 at most.
+    Zhang et al. 2018: squared difference of unit-length features, mean over the places, sum over the layers. LPIPS
+    weighs the channels of AlexNet as people judged them; the parser's channels all count alike, and it looks at 512x384
+    at most.
     """
-    import torch
     try:
         with _impatient():
             from torchmetrics.image.lpip import LearnedPerceptualImagePatchSimilarity
+
             lpips = LearnedPerceptualImagePatchSimilarity("alex", normalize=True)
         return "LPIPS", lambda a, b: float(lpips(_unit(a), _unit(b)).detach())
     except (OSError, ImportError, RuntimeError, ValueError):
         pass
+    return "parser distance", parser_distance(parser)
+
+
+def parser_distance(parser) -> Callable[[np.ndarray, np.ndarray], float]:
+    """The perceptual distance of two (H, W, 3) uint8 pictures by the parser's features, see `perceptual_distance`; 0 =
+    equal.
+    """
+    import torch
 
     @torch.inference_mode()
     def units(picture):
@@ -160,28 +252,33 @@ def perceptual_distance(parser) -> tuple[str, Callable[[np.ndarray, np.ndarray],
     def distance(a, b):
         pairs = zip(units(a), units_of_bytes(b.tobytes(), b.shape))
         return sum(float((one - other).square().sum(1).mean()) for one, other in pairs)
-    return "parser distance", distance
+
+    return distance
 
 
 def frechet_distance(parser) -> tuple[str, Callable[[list[np.ndarray], list[np.ndarray]], float]]:
     """("FID", function) or ("parser Frechet distance", function) of two lists of (H, W, 3) uint8 pictures.
 
-    Heusel et al. 2017: the distance of two Gaussians fitted to features; of Inception, or the mean over the places of the
-    parser's deepest features at 256x192. Few pictures give too large a value: only lists of one length can be compared.
+    Heusel et al. 2017: the distance of two Gaussians fitted to features; of Inception, or the mean over the places of
+    the parser's deepest features at 256x192. Few pictures give too large a value: only lists of one length can be
+    compared.
     """
     import torch
     from torchmetrics.image.fid import FrechetInceptionDistance
+
     try:
         with _impatient():
             metric = FrechetInceptionDistance(2048)
         name, shape = "FID", None
     except (OSError, ImportError, RuntimeError, ValueError):
+
         class Deepest(torch.nn.Module):
             num_features = parser.config.widths[-1]
 
             @torch.inference_mode()
             def forward(self, pictures):
                 return torch.cat([_features(parser, p.permute(1, 2, 0).numpy())[-1].mean((2, 3)) for p in pictures])
+
         metric, name, shape = FrechetInceptionDistance(Deepest()), "parser Frechet distance", (192, 256)
 
     def distance(real, fake):
@@ -191,12 +288,25 @@ def frechet_distance(parser) -> tuple[str, Callable[[list[np.ndarray], list[np.n
                 small = picture if shape is None else cv2.resize(picture, shape, interpolation=cv2.INTER_AREA)
                 metric.update(torch.from_numpy(np.ascontiguousarray(small)).permute(2, 0, 1)[None], real=is_real)
         return max(0.0, float(metric.compute()))
+
     return name, distance
+
+
+def deepest_features(parser, pictures: list[np.ndarray]) -> np.ndarray:
+    """(n, d) float64 of (H, W, 3) uint8 pictures:
+    the mean over the places of the parser's deepest features at 256x192.
+    """
+    import torch
+
+    with torch.inference_mode():
+        small = [cv2.resize(p, (192, 256), interpolation=cv2.INTER_AREA) for p in pictures]
+        return torch.cat([_features(parser, p)[-1].mean((2, 3)) for p in small]).double().numpy()
 
 
 def _unit(picture: np.ndarray):
     """(H, W, 3) uint8 -> (1, 3, H, W) float32 in [0, 1]."""
     import torch
+
     return torch.from_numpy(np.ascontiguousarray(picture)).permute(2, 0, 1)[None].float() / 255
 
 
@@ -217,3 +327,43 @@ def _impatient():
             yield
     finally:
         socket.setdefaulttimeout(before)
+
+
+def garment_figures(
+    readings: list[Reading], attributes: list[dict[str, str]], masks: list[np.ndarray | None]
+) -> dict[str, float]:
+    """How well garments were read: accuracy of sleeves, neckline and "upper garment or not" by GROUPS, and the masks'
+    mean IoU.
+
+    attributes: the true values, what is not known left out (kind may be "upper"); masks: (H, W) uint8 of the pictures'
+        size.
+    Each figure comes with the number of pictures that it was taken on; one without a picture is left out.
+    """
+    rows: dict[str, list[float]] = {"sleeves": [], "neckline": [], "upper": [], "mask_iou": []}
+    for reading, true, mask in zip(readings, attributes, masks, strict=True):
+        for name in ("sleeves", "neckline"):
+            group = [g for g, values in GROUPS[name].items() if true.get(name) in values]
+            if group:
+                rows[name].append(reading.best(name)[0] == group[0])
+        is_upper = true.get("kind") in (*UPPER_KINDS, "upper")
+        if "kind" in true:
+            rows["upper"].append((reading.upper > 0.5) == is_upper)
+        if is_upper and mask is not None:
+            rows["mask_iou"].append(mask_iou(reading.mask > 0.5, mask > 127))
+    found = {name: float(np.mean(values)) for name, values in rows.items() if values}
+    return found | {f"{name}_pictures": len(values) for name, values in rows.items() if values}
+
+
+def garment_confusion(
+    name: str, readings: list[Reading], attributes: list[dict[str, str]]
+) -> dict[str, dict[str, int]]:
+    """How often each true group of an attribute was read as which: {true: {read: number}}, what never happened left
+    out.
+    """
+    taken: dict[str, dict[str, int]] = {}
+    for reading, true in zip(readings, attributes, strict=True):
+        for group, values in GROUPS[name].items():
+            if true.get(name) in values:
+                row = taken.setdefault(group, {})
+                row[reading.best(name)[0]] = row.get(reading.best(name)[0], 0) + 1
+    return taken

@@ -1,10 +1,11 @@
 """`python -m vton.prepare PHOTOS --out DIR`: from photos to a set that `vton.train --pack DIR/pack.npz` reads.
 
 PHOTOS is a folder of photos of people, with product photos in PHOTOS/cloth where there are some, or a data set in the
-layout of VITON-HD (image/, image-parse*/, openpose*json/, cloth/, cloth-mask/). What a set does not bring is made: pose,
-parse and masks by this project's own stages. A second start goes on where the first one ended; files that cannot be used
-are skipped, listed at the end and in DIR/skipped.txt.
+layout of VITON-HD (image/, image-parse*/, openpose*json/, cloth/, cloth-mask/). What a set does not bring is made:
+pose, parse and masks by this project's own stages. A second start goes on where the first one ended; files that cannot
+be used are skipped, listed at the end and in DIR/skipped.txt.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -13,18 +14,24 @@ import re
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Any
 
 import cv2
 import numpy as np
 from PIL import Image
 
+from training.assets import model_dir
 from training.command import one_sentence
-from training.files import write_whole
-from vton import garment, labels, parsing, photo, pose
-from vton.data import pack, read_label_png
+from training.files import write_atomic
+from vton import labels
+from vton.data.pack import pack, read_label_png
+from vton.inputs import garment, parsing, photo, pose
+from vton.joints import present
+from vton.networks.parser import Parser
+from vton.pipeline import load_network
 
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 FOLDERS = ("image", "image-parse", "openpose-json", "person-mask", "carried", "cloth", "cloth-mask")
@@ -57,16 +64,27 @@ def find_set(folder: Path, garments: bool = False) -> Source:
         people = _pictures(root) if root else {}
     else:
         people = _pictures(root / "image")
-    if not people:
-        raise FileNotFoundError(f"{folder.name!r} holds no photos: expected a folder image/, or pictures ({', '.join(PICTURES)}).")
-    cloth = _pictures(root / "cloth")
+    if root is None or not people:
+        raise FileNotFoundError(
+            f"{folder.name!r} holds no photos: expected a folder image/, or pictures ({', '.join(PICTURES)})."
+        )
+    found: Path = root
+    cloth = _pictures(found / "cloth")
     if garments and len(cloth) < 2:
-        raise FileNotFoundError(f"{folder.name!r} holds {len(cloth)} product photos in cloth/; this network needs at least two.")
+        raise FileNotFoundError(
+            f"{folder.name!r} holds {len(cloth)} product photos in cloth/; this network needs at least two."
+        )
 
     def first(*patterns: str) -> Path | None:
-        return next((found for pattern in patterns for found in sorted(root.glob(pattern)) if found.is_dir()), None)
+        return next((place for pattern in patterns for place in sorted(found.glob(pattern)) if place.is_dir()), None)
 
-    return Source(people, cloth, first("image-parse", "image-parse-v3", "image-parse*"), first("openpose*json"), first("cloth-mask"))
+    return Source(
+        people,
+        cloth,
+        first("image-parse", "image-parse-v3", "image-parse*"),
+        first("openpose*json"),
+        first("cloth-mask"),
+    )
 
 
 def _pictures(folder: Path) -> dict[str, Path]:
@@ -81,8 +99,14 @@ def _pictures(folder: Path) -> dict[str, Path]:
     return found
 
 
-def prepare(folder: Path, out: Path, parser: Callable[[], parsing.Parser], height: int = 512, val: float = 0.1,
-            report: Callable[[str], None] = print) -> dict[str, object]:
+def prepare(
+    folder: Path,
+    out: Path,
+    parser: Callable[[], Parser],
+    height: int = 512,
+    val: float = 0.1,
+    report: Callable[[str], None] = print,
+) -> dict[str, Any]:
     """Writes the set and its pack; returns the numbers of people and garments, and `skipped`, a list of sentences.
 
     parser: makes the human parser, asked for only when a parse is missing. height: of the prepared pictures in pixels.
@@ -97,75 +121,107 @@ def prepare(folder: Path, out: Path, parser: Callable[[], parsing.Parser], heigh
     source = find_set(folder)
     for name in FOLDERS:
         (out / name).mkdir(parents=True, exist_ok=True)
-    network: list[parsing.Parser] = []
+    network: list[Parser] = []
 
-    def parser_once() -> parsing.Parser:
+    def parser_once() -> Parser:
         if not network:
             network.append(parser())
         return network[0]
 
-    people, cloth, skipped = [], [], []
+    people, cloth, skipped = _prepare_files(source, out, parser_once, height, report)
+    (out / "skipped.txt").write_text("".join(f"{line}\n" for line in skipped), encoding="utf-8")
+    if len(people) < 2:
+        raise ValueError(
+            f"{len(people)} of {len(source.people)} photos could be prepared, at least two are needed; the first "
+            f"problem: {skipped[0] if skipped else 'there is one photo only'}"
+        )
+    _write_lists(out, people, height, val)
+    packed = pack(out, out if cloth else None, out / "pack.npz", height=min(432, height))
+    return {"people": packed["people"], "garments": packed["garments"], "skipped": skipped + packed["skipped"]}
+
+
+def _prepare_files(
+    source: Source, out: Path, parser: Callable[[], Parser], height: int, report: Callable[[str], None]
+) -> tuple[list[str], list[str], list[str]]:
+    """Writes what is not there yet: names of people, names of garments, and a sentence for each that was skipped."""
+    made: dict[str, list[str]] = {"people": [], "garments": []}
     work = [("people", name, file) for name, file in source.people.items()]
     work += [("garments", name, file) for name, file in source.garments.items()]
-    began, spoken, made = time.perf_counter(), 0.0, 0
+    skipped: list[str] = []
+    began, spoken, new = time.perf_counter(), 0.0, 0
     for number, (kind, name, file) in enumerate(work, 1):
         last = out / (f"openpose-json/{name}_keypoints.json" if kind == "people" else f"cloth-mask/{name}.png")
         try:
             if not last.exists():  # it is written last, so a file that was begun is made again
-                made += 1
+                new += 1
                 if kind == "people":
-                    _person(source, name, file, out, parser_once, height)
+                    _person(source, name, file, out, parser, height)
                 else:
                     _garment(source, name, file, out, height)
-            (people if kind == "people" else cloth).append(name)
+            made[kind].append(name)
         except (ValueError, OSError) as error:
             skipped.append(f"{file.parent.name}/{file.name}: {error}")
         now = time.perf_counter()
         if now - spoken > 2 or number == len(work):
-            spoken, left = now, (len(work) - number) * (now - began) / max(1, made)
+            spoken, left = now, (len(work) - number) * (now - began) / max(1, new)
             report(f"{number}/{len(work)}  {len(skipped)} skipped  about {left:.0f} s left")
-    (out / "skipped.txt").write_text("".join(f"{line}\n" for line in skipped), encoding="utf-8")
-    if len(people) < 2:
-        raise ValueError(f"{len(people)} of {len(source.people)} photos could be prepared, at least two are needed; the first "
-                         f"problem: {skipped[0] if skipped else 'there is one photo only'}")
+    return made["people"], made["garments"], skipped
+
+
+def _write_lists(out: Path, people: list[str], height: int, val: float) -> None:
+    """Writes train.txt, val.txt and viton_crop.tsv. val: share held out, chosen by the names."""
     held_out = [name for name in people if zlib.crc32(name.encode()) % 1000 < 1000 * val] or people[-1:]
     held_out = held_out[: len(people) // 2]
     for split, names in (("val", held_out), ("train", [name for name in people if name not in set(held_out)])):
         (out / f"{split}.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
     boxes = [f"{name}\t0\t0\t{height * 3 // 4}\t{height}" for name in people]
     (out / "viton_crop.tsv").write_text("\n".join(["name\tx0\ty0\tx1\ty1", *boxes]) + "\n", encoding="utf-8")
-    packed = pack(out, out if cloth else None, out / "pack.npz", height=min(432, height))
-    return {"people": packed["people"], "garments": packed["garments"], "skipped": skipped + packed["skipped"]}
 
 
-def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[], parsing.Parser], height: int) -> None:
+def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[], Parser], height: int) -> None:
     """Writes the 3:4 frame of one photo, and its maps in the same frame."""
     size = (height, height * 3 // 4)
     image = photo.load_image(str(file), longest=4096)
-    given = source.joints and next((f for f in (source.joints / f"{file.stem}_keypoints.json", source.joints / f"{file.stem}.json")
-                                    if f.is_file()), None)
-    labelled = source.parse and next((f for f in (source.parse / f"{file.stem}.png", source.parse / f"{name}.png") if f.is_file()), None)
+    given = source.joints and next(
+        (
+            f
+            for f in (source.joints / f"{file.stem}_keypoints.json", source.joints / f"{file.stem}.json")
+            if f.is_file()
+        ),
+        None,
+    )
+    labelled = source.parse and next(
+        (f for f in (source.parse / f"{file.stem}.png", source.parse / f"{name}.png") if f.is_file()), None
+    )
     parse = _labels(labelled, image.shape[:2]) if labelled else None
     if given and parse is not None:
         keypoints, mask = pose.load_openpose_json(given), cv2.GaussianBlur((parse > 0).astype(np.float32), (0, 0), 1.5)
     else:
         found = pose.detect(image)
         keypoints, mask = (pose.load_openpose_json(given) if given else found.keypoints), found.person_mask
-    if not pose.present(keypoints).any():
+    if not present(keypoints).any():
         raise ValueError("nobody was found in it")
     # A picture of the set's own shape is its own frame.
     whole = abs(image.shape[1] / image.shape[0] - 0.75) < 0.02 and given is not None
-    frame = photo.Frame(0, 0, image.shape[1], image.shape[0]) if whole else photo.frame_person(keypoints, image.shape[:2])
+    frame = (
+        photo.Frame(0, 0, image.shape[1], image.shape[0]) if whole else photo.frame_person(keypoints, image.shape[:2])
+    )
     keypoints = photo.keypoints_to_frame(keypoints, frame, size)
     picture = photo.crop(image, frame, size)
     mask = photo.crop(mask.astype(np.float32), frame, size, "linear", 0)
-    parse = photo.crop(parse, frame, size, "nearest", 0) if parse is not None else parsing.parse(parser(), picture, keypoints, mask)
+    parse = (
+        photo.crop(parse, frame, size, "nearest", 0)
+        if parse is not None
+        else parsing.parse(parser(), picture, keypoints, mask)
+    )
     Image.fromarray(picture).save(out / "image" / f"{name}.jpg", quality=92)
     Image.fromarray(parse.astype(np.uint8)).save(out / "image-parse" / f"{name}.png")
     Image.fromarray((np.clip(mask, 0, 1) * 255).astype(np.uint8)).save(out / "person-mask" / f"{name}.png")
     Image.fromarray(np.zeros(size, np.uint8)).save(out / "carried" / f"{name}.png")
     person = {"pose_keypoints_2d": [round(float(v), 3) for v in keypoints.reshape(-1)]}
-    write_whole(out / "openpose-json" / f"{name}_keypoints.json", json.dumps({"version": 1.3, "people": [person]}).encode())
+    write_atomic(
+        out / "openpose-json" / f"{name}_keypoints.json", json.dumps({"version": 1.3, "people": [person]}).encode()
+    )
 
 
 def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
@@ -175,7 +231,9 @@ def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
         known = len(labels.LIP_COLOURS) - 1
         raise ValueError(f"{file.parent.name}/{file.name} holds the label {parse.max()}, the largest known is {known}")
     if parse.shape != hw:
-        raise ValueError(f"{file.parent.name}/{file.name} is {parse.shape[1]}x{parse.shape[0]}, the photo {hw[1]}x{hw[0]}")
+        raise ValueError(
+            f"{file.parent.name}/{file.name} is {parse.shape[1]}x{parse.shape[0]}, the photo {hw[1]}x{hw[0]}"
+        )
     return parse
 
 
@@ -195,7 +253,7 @@ def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> N
     placed = garment.place(cut, (height, height * 3 // 4))
     Image.fromarray(placed.cloth).save(out / "cloth" / f"{name}.jpg", quality=92)
     ok, blob = cv2.imencode(".png", placed.mask)
-    write_whole(out / "cloth-mask" / f"{name}.png", blob.tobytes())
+    write_atomic(out / "cloth-mask" / f"{name}.png", blob.tobytes())
 
 
 def _escape(stem: str) -> str:
@@ -205,18 +263,21 @@ def _escape(stem: str) -> str:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    options = argparse.ArgumentParser(prog="python -m vton.prepare", description="Make a training set of photos.",
-                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    options = argparse.ArgumentParser(
+        prog="python -m vton.prepare",
+        description="Make a training set of photos.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
     options.add_argument("photos", type=Path, help="folder of photos, or of a set in the layout of VITON-HD")
-    options.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write; a second start goes on there")
+    options.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="folder to write; a second start goes on there"
+    )
     options.add_argument("--height", type=int, default=512, help="of the prepared pictures in pixels")
     options.add_argument("--val", type=float, default=0.1, help="share of people held out for validation")
     options.add_argument("--model", default="tryon-lite", help="shipped model or folder whose parser labels the photos")
     given = options.parse_args(argv)
 
     def parser():
-        from training.assets import model_dir
-        from vton.pipeline import load_network
         folder = Path(given.model)
         return load_network("parser", (folder if (folder / "parser").is_dir() else model_dir(given.model)) / "parser")
 

@@ -1,8 +1,8 @@
 """A try-on's record as one zip: every map as PNG, every array as npz, the settings as JSON; and back again.
 
 A zip holds NAME.png (names as in vton.maps, and photo.png, garment_photo.png), arrays.npz and settings.json. The two
-photos and the result are in it as PNG alone: they are large, and PNG is exact. Nothing is ever unpickled, and what comes
-back is bounded before it is read.
+photos and the result are in it as PNG alone: they are large, and PNG is exact. Nothing is ever unpickled, and what
+comes back is bounded before it is read.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ import numpy as np
 from PIL import Image
 
 from vton import labels
-from vton.garment import Garment
-from vton.photo import LONGEST, Frame, InputError, load_image
-from vton.pipeline import READ_BY, STAGES, Options, TryOnResult
+from vton.inputs.garment import Garment
+from vton.inputs.photo import LONGEST, Frame, InputError, load_image
+from vton.inputs.reading import Attribute
+from vton.networks.garment_reader import GROUPS
+from vton.options import DEFAULTS, Options
+from vton.result import TryOnResult
+from vton.stages import READ_BY, STAGES, TABLE
 
 FOREIGN = "This is not a file that a try-on has saved; choose its zip or its settings.json."
 MAX_ARRAYS = 200_000_000  # bytes of arrays.npz and of any array in it, unpacked
@@ -44,7 +48,9 @@ def png(picture: np.ndarray) -> bytes:
 
 
 def label_png(label_map: np.ndarray, palette: np.ndarray) -> bytes:
-    """PNG file with a palette: pixels are the labels themselves, (H, W) uint8; palette (n, 3) uint8 shows their colours."""
+    """PNG file with a palette: pixels are the labels themselves, (H, W) uint8; palette (n, 3) uint8 shows their
+    colours.
+    """
     picture = Image.fromarray(np.ascontiguousarray(label_map, np.uint8), "P")
     picture.putpalette(np.asarray(palette, np.uint8).ravel().tolist())
     buffer = io.BytesIO()
@@ -53,25 +59,33 @@ def label_png(label_map: np.ndarray, palette: np.ndarray) -> bytes:
 
 
 def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """The labels of a PNG as `label_png` writes it, of one with grey levels as labels, or of one in the palette's colours.
+    """The labels of a PNG as `label_png` writes it, of one with grey levels as labels, or of one in the palette's
+    colours.
 
     source: path or bytes; shape: (H, W) that it must have. Returns (H, W) uint8. Raises InputError with a sentence for
-    another size, for unknown labels and for colours between two labels' colours (a picture that was scaled or saved as JPEG).
+    another size, for unknown labels and for colours between two labels' colours (a picture that was scaled or saved as
+    JPEG).
     """
     try:
         with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=("PNG",)) as picture:
             size = picture.height, picture.width
             if size == tuple(shape):
                 indexed = picture.mode in ("P", "L", "1")
-                values = np.array(picture.convert("L") if picture.mode == "1" else picture if indexed else picture.convert("RGB"))
+                values = np.array(
+                    picture.convert("L") if picture.mode == "1" else picture if indexed else picture.convert("RGB")
+                )
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError("A label map is a PNG file; save it as PNG from your editor.") from None
     if size != tuple(shape):
-        raise InputError(f"The map must be {shape[1]} x {shape[0]} pixels like the one on the page, but is {size[1]} x {size[0]}.")
+        raise InputError(
+            f"The map must be {shape[1]} x {shape[0]} pixels like the one on the page, but is {size[1]} x {size[0]}."
+        )
     palette = np.asarray(palette, np.int64)
     if indexed:
         if values.max() >= len(palette):
-            raise InputError(f"This map holds the label {values.max()}, but the labels go from 0 to {len(palette) - 1}.")
+            raise InputError(
+                f"This map holds the label {values.max()}, but the labels go from 0 to {len(palette) - 1}."
+            )
         return values.astype(np.uint8)
     codes = palette @ (65536, 256, 1)
     code = values.astype(np.int64) @ (65536, 256, 1)
@@ -79,14 +93,17 @@ def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> 
     at = np.searchsorted(codes, code, sorter=order).clip(max=len(codes) - 1)
     found = order[at]
     if (codes[found] != code).any():
-        raise InputError("Some colours of this map are none of the labels' colours; save it as PNG, without smoothing or scaling.")
+        raise InputError(
+            "Some colours of this map are none of the labels' colours; save it as PNG, without smoothing or scaling."
+        )
     return found.astype(np.uint8)
 
 
 def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
     """A corrected map out of a file, in the form in which `TryOn.correct` takes it.
 
-    name: one of pipeline.READ_BY; source: path or bytes. Label maps: see `read_label_png`. Masks: any PNG, white = inside.
+    name: one of stages.READ_BY; source: path or bytes. Label maps: see `read_label_png`. Masks: any PNG, white =
+        inside.
     Control points: JSON, a list of n^2 pairs x, y in [-1, 1] of the cloth, or an object with it under "control_points".
     Raises InputError or ValueError with one sentence.
     """
@@ -104,7 +121,9 @@ def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
         raise InputError(f"'{name}' cannot be corrected; what can be: {', '.join(READ_BY)}.")
     mask = load_image(data)
     if name == "misalignment" and mask.shape[:2] != tuple(result.options.size):
-        raise InputError(f"The map must be {result.options.size[1]} x {result.options.size[0]} pixels like the one on the page.")
+        raise InputError(
+            f"The map must be {result.options.size[1]} x {result.options.size[0]} pixels like the one on the page."
+        )
     return np.where(mask.mean(2) > 127, np.uint8(255), np.uint8(0))
 
 
@@ -130,6 +149,9 @@ def settings(result: TryOnResult) -> dict[str, Any]:
         "quality": result.quality if result.keypoints is not None else {},
         "frame": list(dataclasses.astuple(result.frame)) if result.frame else None,
         "cut_out_by": result.garment_cut.method if result.garment_cut else "",
+        "garment": {name: list(told) for name, told in result.garment_cut.attributes.items()}
+        if result.garment_cut
+        else {},
     }
 
 
@@ -140,7 +162,9 @@ def pictures(result: TryOnResult) -> dict[str, np.ndarray]:
 
 
 def save(result: TryOnResult, target: Any, files: dict[str, str] | None = None, **more: Any) -> None:
-    """Write the zip. target: path or binary file; files: PNG files by name that exist already; more: goes into the settings."""
+    """Write the zip. target: path or binary file; files: PNG files by name that exist already; more: goes into the
+    settings.
+    """
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **{name: value for name, value in arrays(result).items() if name not in AS_PNG})
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # PNG and npz are compressed already
@@ -155,7 +179,8 @@ def save(result: TryOnResult, target: Any, files: dict[str, str] | None = None, 
 
 
 def read_settings(source: Any) -> dict[str, Any]:
-    """The checked settings out of a zip or a settings.json (path or bytes): `options` (Options), `weights`, and the rest.
+    """The checked settings out of a zip or a settings.json (path or bytes): `options` (Options), `weights`, and the
+    rest.
 
     Raises InputError with one sentence for a file that is neither.
     """
@@ -167,12 +192,9 @@ def read_settings(source: Any) -> dict[str, Any]:
         if len(data) > MAX_SETTINGS:
             raise InputError(FOREIGN)
         values = json.loads(data)
-        names = {field.name for field in dataclasses.fields(Options)}
-        size = tuple(int(side) for side in values["size"])
-        kept = {name: values[name] for name in names & set(values)}
-        types = {"seed": int, "fit": bool, "norm": str, "noise": bool, "detail": bool, "grid": int, "sleeves": str,
-                 "neckline": str, "hem": str, "mirror": bool}
-        if any(not isinstance(kept[name], kind) for name, kind in types.items() if name in kept) or len(size) != 2:
+        kept = {name: values[name] for name in DEFAULTS.keys() & set(values)} | {"size": tuple(values["size"])}
+        size = tuple(int(side) for side in kept["size"])
+        if any(not isinstance(value, type(DEFAULTS[name])) for name, value in kept.items()) or len(size) != 2:
             raise InputError(FOREIGN)
         options = Options(**{**kept, "size": size})
         weights = str(values.get("weights", ""))
@@ -194,14 +216,19 @@ def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
 def load(source: Any) -> TryOnResult:
     """The record out of a zip that `save` wrote (path or bytes). It can be looked at, corrected and continued at once.
 
-    Raises InputError with one sentence for a zip that is foreign, damaged, too large, or whose maps do not fit together.
+    Raises InputError with one sentence for a zip that is foreign, damaged, too large, or whose maps do not fit
+        together.
     """
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     values = read_settings(data)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             packed = _member(archive, "arrays.npz", MAX_ARRAYS)
-            kept = {name: _member(archive, f"{name}.png", MAX_ARRAYS) for name in AS_PNG if f"{name}.png" in archive.namelist()}
+            kept = {
+                name: _member(archive, f"{name}.png", MAX_ARRAYS)
+                for name in AS_PNG
+                if f"{name}.png" in archive.namelist()
+            }
         with zipfile.ZipFile(io.BytesIO(packed)) as inner:
             if sum(info.file_size for info in inner.infolist()) > MAX_ARRAYS:
                 raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
@@ -210,21 +237,24 @@ def load(source: Any) -> TryOnResult:
         return _assembled(held, values)
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+        NotImplementedError,
+    ):
         raise InputError(FOREIGN) from None
 
 
-# What each stage leaves behind, with the shape and kind of each array; H, W are of the maps.
-_SHAPES = {
-    "photo": ("photo", "any3"), "garment_photo": ("photo", "any34"),
-    "person": ("pose", "HW3"), "person_mask": ("pose", "HWf"), "pose": ("pose", "HW3"), "keypoints": ("pose", "joints"),
-    "parse": ("parse", "lip"), "cloth": ("garment", "HW3"), "cloth_mask": ("garment", "HW"),
-    "cut_cloth": ("garment", "any3"), "cut_mask": ("garment", "any"),
-    "agnostic": ("agnostic", "HW3"), "parse_agnostic": ("agnostic", "lip"), "segmentation": ("segmentation", "thirteen"),
-    "theta": ("warp", "theta"), "control_points": ("warp", "points"), "warped_cloth": ("warp", "HW3"), "warped_mask": ("warp", "HW"),
-    "misalignment": ("misalignment", "HW"), "synthesis": ("synthesis", "HW3"), "region": ("composite", "photo"),
-    "result": ("composite", "photo3"),
-}
+# The stage and the kind of each array that a zip holds (see `_fits`); of the garment's cut-out, picture and mask.
+_CUT_OUT = {"cut_cloth": ("garment", "any3"), "cut_mask": ("garment", "any")}
+_ARRAYS = {name: (stage.name, kind) for stage in TABLE for name, kind in stage.makes.items() if kind} | _CUT_OUT
+
+_NEWER = ("rendered", "alpha")  # what the zips of earlier versions lack
 
 
 def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo: np.ndarray) -> bool:
@@ -238,19 +268,31 @@ def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo:
         return value.shape == size and value.max() < (20 if kind == "lip" else 13)
     if kind.startswith("any"):
         channels = {"any": (), "any3": (3,), "any34": (3, 4)}[kind]
-        return max(value.shape[:2]) <= LONGEST and (value.ndim == 2 if not channels else value.ndim == 3 and value.shape[2] in channels)
+        return max(value.shape[:2]) <= LONGEST and (
+            value.ndim == 2 if not channels else value.ndim == 3 and value.shape[2] in channels
+        )
     expected = {"HW": size, "HW3": (*size, 3), "photo": photo.shape[:2], "photo3": photo.shape}[kind]
     return value.shape == expected
+
+
+def _attributes(told: Any) -> dict[str, Attribute]:
+    """What a saved record says of the garment, as far as it says something that is known."""
+    found = {}
+    for name, groups in GROUPS.items():
+        value, certainty, exact = (told or {}).get(name, ("", 0.0, ""))
+        if exact in groups.get(value, ()):
+            found[name] = Attribute(value, min(1.0, max(0.0, float(certainty))), exact)
+    return found
 
 
 def _assembled(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResult:
     size = values["options"].size
     ran = {stage: float(values["seconds"][stage]) for stage in STAGES if stage in values["seconds"]}
-    if list(ran) != list(STAGES[:len(ran)]) or "photo" not in ran:
+    if list(ran) != list(STAGES[: len(ran)]) or "photo" not in ran:
         raise InputError(FOREIGN)
     fields = {}
-    for name, (stage, kind) in _SHAPES.items():
-        if stage in ran:
+    for name, (stage, kind) in _ARRAYS.items():
+        if stage in ran and (name in held or name not in _NEWER):
             if not _fits(name, kind, held[name], size, held["photo"]):
                 raise InputError(FOREIGN)
             fields[name] = held[name]
@@ -258,7 +300,7 @@ def _assembled(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResu
         cloth, mask = fields.pop("cut_cloth"), fields.pop("cut_mask")
         if cloth.shape[:2] != mask.shape:
             raise InputError(FOREIGN)
-        fields["garment_cut"] = Garment(cloth, mask, str(values["cut_out_by"])[:20])
+        fields["garment_cut"] = Garment(cloth, mask, str(values["cut_out_by"])[:20], _attributes(values.get("garment")))
     if "painted_mask" in held:
         if not _fits("painted_mask", "any", held["painted_mask"], size, held["photo"]):
             raise InputError(FOREIGN)
@@ -267,9 +309,17 @@ def _assembled(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResu
         x0, y0, x1, y1 = (int(value) for value in values["frame"])
         h, w = held["photo"].shape[:2]
         # A frame is a 3:4 box that meets the photograph and is at most a few times its size.
-        if not (x0 < w and y0 < h and x1 > 0 and y1 > 0 and 0 < x1 - x0 <= 8 * max(h, w) and 4 * (x1 - x0) == 3 * (y1 - y0)):
+        if not (
+            x0 < w and y0 < h and x1 > 0 and y1 > 0 and 0 < x1 - x0 <= 8 * max(h, w) and 4 * (x1 - x0) == 3 * (y1 - y0)
+        ):
             raise InputError(FOREIGN)
         fields["frame"] = Frame(x0, y0, x1, y1)
     return TryOnResult(
-        values["options"], seconds=ran, weights=values["weights"], notes=tuple(str(note)[:500] for note in values["notes"][:20]),
-        corrected=tuple(str(name)[:40] for name in values["corrected"][:20]), resumed_from=str(values["resumed_from"])[:40], **fields)
+        values["options"],
+        seconds=ran,
+        weights=values["weights"],
+        notes=tuple(str(note)[:500] for note in values["notes"][:20]),
+        corrected=tuple(str(name)[:40] for name in values["corrected"][:20]),
+        resumed_from=str(values["resumed_from"])[:40],
+        **fields,
+    )

@@ -1,4 +1,4 @@
-"""`python -m vton.train all --budget MINUTES --pack FILE --run DIR --preset NAME`: the four networks in a given time.
+"""`python -m vton.train all --budget MINUTES --pack FILE --run DIR --preset NAME`: the five networks in a given time.
 
 Each network gets its share of the budget. A few updates and an evaluation are timed first, so that the learning rate's
 schedule ends with the share. The same command goes on where it was stopped; a larger budget goes on where the smaller
@@ -6,32 +6,34 @@ one ended. DIR/weights is a model folder for `TryOn.from_pretrained` when all ar
 
 Nothing is needed but torch, numpy, opencv, pillow, safetensors and accelerate, and the packed file.
 """
+
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
-from importlib import import_module
+from collections import deque
 from pathlib import Path
 
 from training.command import launch, timing
 from training.run import Run
-from vton.train import RECIPES
+from vton.recipes.registry import NETWORKS
 
-SHARES = {"parser": 0.25, "segmentation": 0.2, "matching": 0.15, "alias": 0.4}  # of the budget, in this order
+SHARES = {
+    "parser": 0.25,
+    "segmentation": 0.2,
+    "matching": 0.15,
+    "alias": 0.3,
+    "garment": 0.1,
+}  # of the budget, in this order
 TRAINING = 0.9  # share of the time that is spent on updates and evaluations; the rest goes to samples and checkpoints
 TIMED = 5  # updates
-
-
-def parts(network: str):
-    """Task class, recipe class and presets of a network's recipe."""
-    module, task, recipe = RECIPES[network]
-    module = import_module(module)
-    return getattr(module, task), getattr(module, recipe), module.PRESETS
 
 
 def perceptual_features(parser: Path) -> str:
     """What ALIAS's perceptual loss looks through: "vgg19" where its weights can be had, else the trained parser."""
     from vton.recipes.alias import feature_network
+
     try:
         feature_network("vgg19")
         return "vgg19"
@@ -54,22 +56,24 @@ def steps_for(run: Run, build, recipe, minutes: float) -> int:
 
 def last_event(run: Run) -> dict:
     """The newest line of a run's log; empty if there is none."""
-    event: dict = {}
-    for event in run.events():
-        pass
-    return event
+    return next(iter(deque(run.events(), maxlen=1)), {})
 
 
 def train_one(network: str, folder: Path, minutes: float, preset: str, fields: list[str]) -> str:
     """Trains one network for its minutes and exports it; returns 'done', 'stopped' (by a person) or 'failed'."""
-    task, recipe_class, presets = parts(network)
+    known = NETWORKS[network]
+    task, recipe_class, presets = known.task, known.recipe, known.presets
     preset = preset if preset in presets else "lite-gpu"  # the parser is not the paper's
     run, weights, fields = Run(folder / network), folder / "weights" / network, list(fields)
-    names = set(recipe_class.__dataclass_fields__)
+    names = {field.name for field in dataclasses.fields(recipe_class)}
     saved = run.recipe() if (run.folder / "recipe.json").exists() else {}
     ended = last_event(run)
-    if saved and saved["max_minutes"] == minutes and weights.exists() and (
-            ended.get("event") == "finished" or "reason" in ended):
+    if (
+        saved
+        and saved["max_minutes"] == minutes
+        and weights.exists()
+        and (ended.get("event") == "finished" or "reason" in ended)
+    ):
         print(f"{network}: done", flush=True)
         return "done"
     if network == "alias" and "--features" not in fields and presets[preset].get("perceptual", 1):
@@ -79,8 +83,18 @@ def train_one(network: str, folder: Path, minutes: float, preset: str, fields: l
         start = {k: v for k, v in saved.items() if k in names} or {**presets[preset], **convert(recipe_class, given)}
         fields += ["--steps", str(steps_for(run, task, recipe_class(**start), minutes))]
     print(f"{network}: {minutes:.1f} minutes, {' '.join(fields)}", flush=True)
-    arguments = ["--preset", preset, "--run", str(run.folder), "--resume", "--export", str(weights),
-                 "--max-minutes", str(minutes), *fields]
+    arguments = [
+        "--preset",
+        preset,
+        "--run",
+        str(run.folder),
+        "--resume",
+        "--export",
+        str(weights),
+        "--max-minutes",
+        str(minutes),
+        *fields,
+    ]
     if launch(task, recipe_class, presets, arguments, description=f"Trains the {network} network."):
         return "failed"
     ended = last_event(run)
@@ -94,21 +108,30 @@ def convert(recipe_class: type, given: dict[str, str]) -> dict:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m vton.train all", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m vton.train all", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--budget", type=float, required=True, metavar="MINUTES", help="for all networks and resumes")
-    parser.add_argument("--run", type=Path, required=True, metavar="DIR", help="each network's run folder goes below it")
+    parser.add_argument(
+        "--run", type=Path, required=True, metavar="DIR", help="each network's run folder goes below it"
+    )
     parser.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people")
     parser.add_argument("--preset", default="lite-gpu", choices=("lite-cpu", "lite-gpu", "paper", "drawn"))
-    parser.add_argument("--features", metavar="NAME", help="for ALIAS's perceptual loss: vgg19, or the folder of a trained "
-                        "parser; default: vgg19 where it can be had, else the parser trained here")
+    parser.add_argument(
+        "--features",
+        metavar="NAME",
+        help="for ALIAS's perceptual loss: vgg19, or the folder of a trained "
+        "parser; default: vgg19 where it can be had, else the parser trained here",
+    )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(argv)
     if not 0 < options.budget < float("inf"):
         parser.error("--budget must be more than 0 minutes.")
     if options.pack and not options.pack.is_file():
-        print(f"error: There is no packed file '{options.pack.name}'; make one with python -m vton.data.",
-              file=sys.stderr)
+        print(
+            f"error: There is no packed file '{options.pack.name}'; make one with python -m vton.data.", file=sys.stderr
+        )
         return 2
     for network, share in SHARES.items():
         fields = ["--seed", str(options.seed)] + (["--pack", str(options.pack)] if options.pack else [])

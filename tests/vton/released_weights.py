@@ -1,8 +1,9 @@
 """Stand-ins for the released VITON-HD checkpoints: every key and shape of the real ones, values from a formula.
 
-The real files may not be redistributed. `released/shapes.json` lists their keys and shapes; `released/expected.npz` holds
-what the released networks answer to `example_inputs()` with these values.
+The real files may not be redistributed. `released/shapes.json` lists their keys and shapes; `released/expected.npz`
+holds what the released networks answer to `example_inputs()` with these values.
 """
+
 import json
 import zlib
 from pathlib import Path
@@ -55,9 +56,15 @@ def example_inputs():
     misalign = seven[:, 2:3] * (wave("misalign", (1, 1, 512, 384), 1.0) > 0.3)
     divided = torch.cat((seven, misalign), 1)
     divided[:, 2:3] -= misalign
-    return {"seg": wave("seg.input", (1, 21, 256, 192), 1.0), "person": wave("gmm.person", (1, 7, 256, 192), 1.0),
-            "cloth": wave("gmm.cloth", (1, 3, 256, 192), 1.0), "alias": wave("alias.input", (1, 9, 512, 384), 1.0),
-            "seven": seven, "divided": divided, "misalign": misalign}
+    return {
+        "seg": wave("seg.input", (1, 21, 256, 192), 1.0),
+        "person": wave("gmm.person", (1, 7, 256, 192), 1.0),
+        "cloth": wave("gmm.cloth", (1, 3, 256, 192), 1.0),
+        "alias": wave("alias.input", (1, 9, 512, 384), 1.0),
+        "seven": seven,
+        "divided": divided,
+        "misalign": misalign,
+    }
 
 
 def expected():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from vton import agnostic
-from vton.synthetic import draw_pair
+from vton.data.synthetic import draw_pair
+from vton.inputs import agnostic
 
 
 def scene(size=(1024, 768)):
@@ -16,8 +16,19 @@ def scene(size=(1024, 768)):
         Image.fromarray(rng.integers(0, 20, (32, 24)).astype(np.uint8)).resize((W, H), Image.Resampling.NEAREST)
     )
     k = np.zeros((25, 3), np.float32)
-    for joint, x, y in ((0, 390, 150), (1, 384, 330), (2, 262, 336), (3, 210, 560), (4, 300, 742), (5, 508, 326),
-                        (6, 590, 540), (7, 575, 790), (8, 388, 712), (9, 310, 716), (12, 466, 708)):
+    for joint, x, y in (
+        (0, 390, 150),
+        (1, 384, 330),
+        (2, 262, 336),
+        (3, 210, 560),
+        (4, 300, 742),
+        (5, 508, 326),
+        (6, 590, 540),
+        (7, 575, 790),
+        (8, 388, 712),
+        (9, 310, 716),
+        (12, 466, 708),
+    ):
         k[joint] = x * W / 768, y * H / 1024, 1
     return rng.integers(0, 256, (H, W, 3), np.uint8), parse, k
 
@@ -124,6 +135,16 @@ def test_thorough_paints_what_the_shapes_do_not_reach():
     assert not (plain[parse == 7] == 128).all() and (thorough[parse == 7] == 128).all()
     kept = np.isin(parse, (13, 9, 12, 16, 17))
     assert (thorough[kept] == pair.person[kept]).all()
+
+
+@pytest.mark.parametrize("size, reach", [((1024, 768), 8), ((512, 384), 4)])
+def test_thorough_grows_the_garment_by_eight_of_768_pixels(size, reach):
+    parse, person = np.zeros(size, np.uint8), np.full((*size, 3), 255, np.uint8)
+    parse[100:160, 100:140] = 5
+    gray = (agnostic.agnostic_image(person, parse, np.zeros((25, 3)), thorough=True) == 128).all(2)
+    rows, columns = (np.flatnonzero(gray.any(axis)) for axis in (1, 0))
+    assert (rows[0], rows[-1]) == (100 - reach, 159 + reach)
+    assert (columns[0], columns[-1]) == (100 - reach, 139 + reach)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,22 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
-from vton import alias
-from vton.alias import (EPS, AliasGenerator, AliasNorm, SpectralConv2d, gamma_and_beta, gaussian_noise, misalignment,
-                        neighbourhoods, standardise)
-from vton.config import LITE, PAPER, AliasConfig
+from vton.networks import alias_inference
+from vton.networks.alias import (
+    EPS,
+    AliasGenerator,
+    AliasNorm,
+    SpectralConv2d,
+    gaussian_noise,
+    misalignment,
+    standardise,
+)
+from vton.networks.alias_inference import forward, gamma_and_beta, neighbourhoods
+from vton.networks.config import LITE, PAPER, AliasConfig
+from vton.networks.discriminator import MultiScaleDiscriminator, gradient_penalty
+from vton.networks.losses import gradient_difference
 
 SMALL = AliasConfig(width=8, widest=4, hidden=6, injected=3, levels=5, masked=3)
 
@@ -38,7 +50,9 @@ def test_standardise_equals_the_equations(kind):
 def test_without_a_mask_it_is_instance_normalisation():
     h = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     torch.testing.assert_close(standardise(h, None), torch.nn.InstanceNorm2d(3)(h))
-    torch.testing.assert_close(standardise(h, torch.zeros(2, 1, 8, 8)), torch.nn.InstanceNorm2d(3)(h), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        standardise(h, torch.zeros(2, 1, 8, 8)), torch.nn.InstanceNorm2d(3)(h), atol=1e-4, rtol=1e-4
+    )
 
 
 def test_the_misaligned_region_does_not_touch_the_other():
@@ -79,7 +93,9 @@ def test_misalignment_by_hand():
 
 def inputs(config, size):
     generator = torch.Generator().manual_seed(3)
-    seven = torch.nn.functional.one_hot(torch.randint(0, 7, (1, *size), generator=generator), 7).permute(0, 3, 1, 2).float()
+    seven = (
+        torch.nn.functional.one_hot(torch.randint(0, 7, (1, *size), generator=generator), 7).permute(0, 3, 1, 2).float()
+    )
     misalign, divided = misalignment(seven, (torch.rand(1, 1, *size, generator=generator) > 0.5).float())
     return torch.rand(1, config.inputs, *size, generator=generator) * 2 - 1, seven, divided, misalign
 
@@ -96,8 +112,12 @@ def test_generator_range_gradients_and_instance_variant():
         alias, instance = (network(x, seven, divided, misalign, norm=norm) for norm in ("alias", "instance"))
         assert (alias - instance).abs().max() > 1e-3
         nothing = torch.zeros_like(misalign)
-        torch.testing.assert_close(network(x, seven, divided, nothing), network(x, seven, divided, nothing, norm="instance"),
-                                   atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            network(x, seven, divided, nothing),
+            network(x, seven, divided, nothing, norm="instance"),
+            atol=1e-4,
+            rtol=1e-4,
+        )
 
 
 def test_noise_follows_its_seed():
@@ -130,9 +150,13 @@ def test_spectral_convolution_has_unit_norm():
     for _ in range(300):
         layer(torch.rand(1, 6, 5, 5))
     layer.eval()
-    assert float(torch.linalg.matrix_norm(layer.normalised_weight().detach().flatten(1), 2)) == pytest.approx(1, abs=1e-3)
+    assert float(torch.linalg.matrix_norm(layer.normalised_weight().detach().flatten(1), 2)) == pytest.approx(
+        1, abs=1e-3
+    )
     x = torch.rand(1, 6, 5, 5)
-    torch.testing.assert_close(layer(x), torch.nn.functional.conv2d(x, layer.normalised_weight(), layer.bias, padding=1))
+    torch.testing.assert_close(
+        layer(x), torch.nn.functional.conv2d(x, layer.normalised_weight(), layer.bias, padding=1)
+    )
 
 
 # -- inference, where every distinct neighbourhood is computed once --------------------------------------------------
@@ -146,8 +170,14 @@ def label_maps(size):
     """Label maps (H, W) of several kinds: what networks predict, and what they never would."""
     generator, (height, width) = torch.Generator().manual_seed(4), size
     y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
-    regions = ((y - height / 2) ** 2 + (x - width / 3) ** 2 < (height / 3) ** 2).long() * 2 + (x > 0.8 * width).long() * 3
-    return {"regions": regions, "noise": torch.randint(0, 7, size, generator=generator), "one label": torch.full(size, 2)}
+    regions = ((y - height / 2) ** 2 + (x - width / 3) ** 2 < (height / 3) ** 2).long() * 2 + (
+        x > 0.8 * width
+    ).long() * 3
+    return {
+        "regions": regions,
+        "noise": torch.randint(0, 7, size, generator=generator),
+        "one label": torch.full(size, 2),
+    }
 
 
 def lively(network):
@@ -161,10 +191,8 @@ def lively(network):
 
 
 def both_ways(network, *arguments, **options):
-    """The answers of the modules as they train, and of the way taken without gradients."""
-    with torch.no_grad():
-        quick = network(*arguments, **options)
-    return network(*arguments, **options).detach(), quick
+    """The answers of the modules as they train, and of the quick way without gradients."""
+    return network(*arguments, **options).detach(), forward(network, *arguments, **options)
 
 
 @pytest.mark.parametrize("size", [(9, 7), (3, 2), (6, 11)])
@@ -178,7 +206,9 @@ def test_gamma_and_beta_of_the_distinct_neighbourhoods_equal_the_full_maps(size)
         gamma, beta = gamma_and_beta(norm, around, chunk=3)
         shared = norm.conv_shared(maps[None])
         for table, convolution in ((gamma, norm.conv_gamma), (beta, norm.conv_beta)):
-            torch.testing.assert_close(table[around.index].movedim(-1, 0)[None], convolution(shared), atol=1e-6, rtol=1e-5)
+            torch.testing.assert_close(
+                table[around.index].movedim(-1, 0)[None], convolution(shared), atol=1e-6, rtol=1e-5
+            )
 
 
 def test_few_neighbourhoods_are_distinct_in_a_picture_of_regions():
@@ -194,13 +224,17 @@ def test_few_neighbourhoods_are_distinct_in_a_picture_of_regions():
 @pytest.mark.parametrize("mask", ["some", "empty", "full", "soft"])
 @pytest.mark.parametrize("kind", ["regions", "noise", "one label"])
 def test_without_gradients_the_answer_is_the_same(kind, mask, monkeypatch):
-    monkeypatch.setattr(alias, "BAND", 4096)  # several bands in every level
+    monkeypatch.setattr(alias_inference, "BAND", 4096)  # several bands in every level
     torch.manual_seed(6)
     network, (height, width) = lively(AliasGenerator(SMALL)), (80, 48)
     x, *_ = inputs(SMALL, (height, width))
     seven = one_hot(label_maps((height, width))[kind])[None]
-    warped = {"some": (torch.rand(1, 1, height, width) > 0.5).float(), "empty": torch.ones(1, 1, height, width),
-              "full": torch.zeros(1, 1, height, width), "soft": torch.rand(1, 1, height, width)}[mask]
+    warped = {
+        "some": (torch.rand(1, 1, height, width) > 0.5).float(),
+        "empty": torch.ones(1, 1, height, width),
+        "full": torch.zeros(1, 1, height, width),
+        "soft": torch.rand(1, 1, height, width),
+    }[mask]
     misalign, divided = misalignment(seven, warped)
     for norm in ("alias", "instance"):
         slow, quick = both_ways(network, x, seven, divided, misalign, norm=norm)
@@ -216,22 +250,75 @@ def test_the_same_with_noise_in_a_batch_at_odd_levels():
     pairs[1] = (pairs[1][0].flip(3), *(t.flip(2) for t in pairs[1][1:]))
     arguments = [torch.cat(parts) for parts in zip(*pairs)]
     slow = network(*arguments, noise=gaussian_noise(3)).detach()
-    with torch.inference_mode():
-        quick = network(*arguments, noise=gaussian_noise(3))
-        other = network(*arguments, noise=gaussian_noise(4))
+    quick, other = (forward(network, *arguments, noise=gaussian_noise(seed)) for seed in (3, 4))
     torch.testing.assert_close(quick, slow, atol=1e-5, rtol=0)
     assert not torch.allclose(quick, other, atol=1e-3) and not torch.allclose(quick[0], quick[1], atol=1e-3)
 
 
-def test_inputs_stay_as_they_are_and_training_does_not_take_that_way(monkeypatch):
+def test_inputs_stay_as_they_are_and_bad_ones_are_refused():
     network = lively(AliasGenerator(SMALL))
     arguments = inputs(SMALL, (32, 32))
     copies = [a.clone() for a in arguments]
-    with torch.no_grad():
-        network(*arguments)
-        assert all(torch.equal(a, c) for a, c in zip(arguments, copies))
-        monkeypatch.setattr(alias, "generate", None)
-        with pytest.raises(TypeError):
-            network(*arguments)
-        network.train()(*arguments)
-    network.eval()(*arguments)
+    assert not forward(network, *arguments).requires_grad
+    assert all(torch.equal(a, c) for a, c in zip(arguments, copies))
+    with pytest.raises(ValueError, match="multiples of 16, but the picture is 40x48"):
+        forward(network, *inputs(SMALL, (40, 48)))
+    with pytest.raises(ValueError, match="norm must be one of"):
+        forward(network, *arguments, norm="batch")
+
+
+def test_composition_lays_the_share_alpha_of_the_cloth_over_the_rendered_picture():
+    torch.manual_seed(0)
+    network = AliasGenerator(replace(SMALL, composition=True)).eval()
+    assert network.conv_img.out_channels == 4 and AliasGenerator(SMALL).conv_img.out_channels == 3
+    x, segmentation = torch.rand(2, 9, 32, 16) * 2 - 1, torch.zeros(2, 7, 32, 16)
+    segmentation[:, 2, 8:24], segmentation[:, 0, :8], segmentation[:, 0, 24:] = 1, 1, 1
+    warped_mask = torch.zeros(2, 1, 32, 16)
+    warped_mask[:, :, 4:20] = 1
+    misalign, divided = misalignment(segmentation, warped_mask)
+    quick = forward(network, x, segmentation, divided, misalign, parts=True)
+    plain = network(x, segmentation, divided, misalign, parts=True)
+    for one, other in zip(quick, plain):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+    picture, rendered, alpha = plain
+    torch.testing.assert_close(picture, alpha * x[:, 6:] + (1 - alpha) * rendered)
+    assert alpha.shape == (2, 1, 32, 16) and float(alpha[:, :, 8:20].min()) > 0 and float(alpha.max()) < 1
+    assert not alpha[:, :, :8].any() and not alpha[:, :, 20:].any()  # outside the region, and where there is no cloth
+    torch.testing.assert_close(network(x, segmentation, divided, misalign), picture)
+
+
+def test_without_composition_the_picture_is_what_is_rendered():
+    network = AliasGenerator(SMALL).eval()
+    x, segmentation = torch.rand(1, 9, 16, 16), torch.zeros(1, 7, 16, 16)
+    misalign, divided = misalignment(segmentation, torch.zeros(1, 1, 16, 16))
+    picture, rendered, alpha = network(x, segmentation, divided, misalign, parts=True)
+    assert picture is rendered and not alpha.any()
+
+
+def test_gradient_difference_by_hand():
+    real, fake = torch.zeros(1, 1, 2, 3), torch.tensor([[[[0.0, 1.0, 1.0], [0.0, 1.0, 3.0]]]])
+    ones = torch.ones(1, 1, 2, 3)
+    assert float(gradient_difference(real, fake, ones)) == pytest.approx((1 + 0 + 1 + 2) / 4 + (0 + 0 + 2) / 3)
+    assert float(gradient_difference(fake, fake + 5, ones)) == 0
+    assert float(gradient_difference(real, fake, 0 * ones)) == 0
+
+
+def test_the_gradient_penalty_is_the_squared_slope_of_the_critic():
+    torch.manual_seed(0)
+    critic = MultiScaleDiscriminator(4, 4, layers=2).double().eval()
+    x, step = torch.rand(1, 4, 32, 32, dtype=torch.float64), 1e-5
+    critic.float()
+    penalty = gradient_penalty(critic, x)
+    penalty.backward()
+    assert all(p.grad is not None for n, p in critic.named_parameters() if n.endswith("0.weight_orig"))
+    critic.double()
+    direction = torch.randn_like(x)
+
+    def answer(y):
+        return float(sum(scale[-1].mean() for scale in critic(y)))
+
+    directional = (answer(x + step * direction) - answer(x - step * direction)) / (2 * step)
+    y = x.clone().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(sum(scale[-1].mean() for scale in critic(y)), y)
+    assert directional == pytest.approx(float((gradient * direction).sum()), rel=1e-4)
+    assert float(penalty) == pytest.approx(float(gradient.square().sum()), rel=1e-3)

@@ -1,4 +1,5 @@
 """The released files: narrow stand-ins in the same format, what is wrong with wrong files, and the inference recipe."""
+
 import json
 import os
 import pickle
@@ -11,23 +12,26 @@ import pytest
 import torch
 from PIL import Image
 
-from vton import infer, labels, pose
-from vton.alias import AliasGenerator
-from vton.checkpoints import FILES, load_alias, load_released, load_segmentation, read_state
-from vton.config import PAPER
+from vton import infer, labels
+from vton.data.synthetic import draw_pair
 from vton.infer import main, result_name, write_png
-from vton.segmentation import SegmentationGenerator
-from vton.synthetic import draw_pair
-from vton.warping import MatchingModule
+from vton.inputs import pose
+from vton.networks.alias import AliasGenerator
+from vton.networks.checkpoints import FILES, load_alias, load_released, load_segmentation, read_state
+from vton.networks.config import PAPER
+from vton.networks.segmentation import SegmentationGenerator
+from vton.networks.warping import MatchingModule
 
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     folder = tmp_path_factory.mktemp("released")
     torch.manual_seed(0)
-    networks = {"segmentation": SegmentationGenerator(replace(PAPER.segmentation, width=4)),
-                "matching": MatchingModule(replace(PAPER.matching, width=4)),
-                "alias": AliasGenerator(replace(PAPER.alias, width=4, hidden=8, injected=4))}
+    networks = {
+        "segmentation": SegmentationGenerator(replace(PAPER.segmentation, width=4)),
+        "matching": MatchingModule(replace(PAPER.matching, width=4)),
+        "alias": AliasGenerator(replace(PAPER.alias, width=4, hidden=8, injected=4)),
+    }
     for kind, network in networks.items():
         torch.save(network.state_dict(), folder / FILES[kind])
     return folder, networks
@@ -85,8 +89,16 @@ def test_half_download_wrong_file_and_code_are_refused(released, tmp_path):
 def data_set(root, new_names=False):
     """A drawn pair in the released layout."""
     drawn = draw_pair(4, size=(1024, 768))
-    for name in ("image", "cloth", "cloth-mask", *(("image-parse-v3", "openpose_json", "openpose_img") if new_names
-                                                   else ("image-parse", "openpose-json", "openpose-img"))):
+    for name in (
+        "image",
+        "cloth",
+        "cloth-mask",
+        *(
+            ("image-parse-v3", "openpose_json", "openpose_img")
+            if new_names
+            else ("image-parse", "openpose-json", "openpose-img")
+        ),
+    ):
         (root / "test" / name).mkdir(parents=True)
     get = lambda old, new: root / "test" / (new if new_names else old)  # noqa: E731
     cv2.imwrite(str(root / "test/image/00001_00.jpg"), drawn.person[..., ::-1])
@@ -111,8 +123,20 @@ def edit_joints(root, joints):
 
 
 def arguments(root, folder, out):
-    return ["--checkpoints", str(folder), "--data", str(root / "test"), "--pairs", str(root / "test_pairs.txt"), "--out", str(out),
-            "--noise", "0", "--device", "cpu"]
+    return [
+        "--checkpoints",
+        str(folder),
+        "--data",
+        str(root / "test"),
+        "--pairs",
+        str(root / "test_pairs.txt"),
+        "--out",
+        str(out),
+        "--noise",
+        "0",
+        "--device",
+        "cpu",
+    ]
 
 
 def test_inference_in_both_naming_styles(released, tmp_path):
@@ -126,22 +150,46 @@ def test_inference_in_both_naming_styles(released, tmp_path):
     assert np.array_equal(old, new)
 
 
-@pytest.mark.parametrize("break_it, sentence", [
-    (lambda r: (r / "test/openpose-json/00001_00_keypoints.json").unlink(), "00001_00_keypoints.json is missing"),
-    (lambda r: (r / "test_pairs.txt").write_text("\n"), "test_pairs.txt holds no pair"),
-    (lambda r: (r / "test_pairs.txt").unlink(), "There is no pair list test_pairs.txt"),
-    (lambda r: (r / "test_pairs.txt").write_text("../x.jpg a.jpg\n"), "line 1"),
-    (lambda r: (r / "test/cloth").rename(r / "test/clothes"), "has no folder cloth"),
-    (lambda r: (r / "test/cloth-mask/00002_00.jpg").unlink(), "cloth-mask/00002_00.jpg is missing"),
-    (lambda r: (r / "test/image/00001_00.jpg").write_bytes(b"half"), "image/00001_00.jpg cannot be read as a picture"),
-    (lambda r: (r / "test/openpose-json/00001_00_keypoints.json").write_text("{"), "00001_00_keypoints.json is not an OpenPose"),
-    (lambda r: edit_joints(r, {9: (0, 0, 0)}), "00001_00_keypoints.json does not hold both hips"),
-    (lambda r: edit_joints(r, {9: (300, 700, 1), 12: (300, 700, 1)}), "00001_00_keypoints.json has both hips in one place"),
-    (lambda r: edit_joints(r, {2: (0, 0, 0), 5: (0, 0, 0)}), "00001_00_keypoints.json does not hold both shoulders"),
-    (lambda r: cv2.imwrite(str(r / "test/cloth-mask/00002_00.jpg"), np.zeros((20, 10), np.uint8)), "has size 20x10, its picture"),
-    (lambda r: cv2.imwrite(str(r / "test/image-parse/00001_00.png"), np.full((1024, 768), 33, np.uint8)), "label 33"),
-    (lambda r: cv2.imwrite(str(r / "test/image-parse/00001_00.png"), np.zeros((10, 10), np.uint8)), "has size 10x10"),
-])
+@pytest.mark.parametrize(
+    "break_it, sentence",
+    [
+        (lambda r: (r / "test/openpose-json/00001_00_keypoints.json").unlink(), "00001_00_keypoints.json is missing"),
+        (lambda r: (r / "test_pairs.txt").write_text("\n"), "test_pairs.txt holds no pair"),
+        (lambda r: (r / "test_pairs.txt").unlink(), "There is no pair list test_pairs.txt"),
+        (lambda r: (r / "test_pairs.txt").write_text("../x.jpg a.jpg\n"), "line 1"),
+        (lambda r: (r / "test/cloth").rename(r / "test/clothes"), "has no folder cloth"),
+        (lambda r: (r / "test/cloth-mask/00002_00.jpg").unlink(), "cloth-mask/00002_00.jpg is missing"),
+        (
+            lambda r: (r / "test/image/00001_00.jpg").write_bytes(b"half"),
+            "image/00001_00.jpg cannot be read as a picture",
+        ),
+        (
+            lambda r: (r / "test/openpose-json/00001_00_keypoints.json").write_text("{"),
+            "00001_00_keypoints.json is not an OpenPose",
+        ),
+        (lambda r: edit_joints(r, {9: (0, 0, 0)}), "00001_00_keypoints.json does not hold both hips"),
+        (
+            lambda r: edit_joints(r, {9: (300, 700, 1), 12: (300, 700, 1)}),
+            "00001_00_keypoints.json has both hips in one place",
+        ),
+        (
+            lambda r: edit_joints(r, {2: (0, 0, 0), 5: (0, 0, 0)}),
+            "00001_00_keypoints.json does not hold both shoulders",
+        ),
+        (
+            lambda r: cv2.imwrite(str(r / "test/cloth-mask/00002_00.jpg"), np.zeros((20, 10), np.uint8)),
+            "has size 20x10, its picture",
+        ),
+        (
+            lambda r: cv2.imwrite(str(r / "test/image-parse/00001_00.png"), np.full((1024, 768), 33, np.uint8)),
+            "label 33",
+        ),
+        (
+            lambda r: cv2.imwrite(str(r / "test/image-parse/00001_00.png"), np.zeros((10, 10), np.uint8)),
+            "has size 10x10",
+        ),
+    ],
+)
 def test_bad_data_is_named_and_nothing_is_written(released, tmp_path, capsys, break_it, sentence):
     data_set(tmp_path)
     break_it(tmp_path)
@@ -153,8 +201,12 @@ def test_bad_data_is_named_and_nothing_is_written(released, tmp_path, capsys, br
 
 def second_pair(root):
     """A good pair, and after it one whose parse is broken."""
-    for folder, name in (("image", "{}.jpg"), ("image-parse", "{}.png"), ("openpose-json", "{}_keypoints.json"),
-                         ("openpose-img", "{}_rendered.png")):
+    for folder, name in (
+        ("image", "{}.jpg"),
+        ("image-parse", "{}.png"),
+        ("openpose-json", "{}_keypoints.json"),
+        ("openpose-img", "{}_rendered.png"),
+    ):
         shutil.copy(root / "test" / folder / name.format("00001_00"), root / "test" / folder / name.format("00003_00"))
     cv2.imwrite(str(root / "test/image-parse/00003_00.png"), np.full((1024, 768), 20, np.uint8))
     (root / "test_pairs.txt").write_text("00001_00.jpg 00002_00.jpg\n00003_00.jpg 00002_00.jpg\n")
@@ -186,6 +238,7 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     def full(*_):
         raise OSError(28, "No space left on device")
+
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError):
         write_png(tmp_path / "b.png", picture)

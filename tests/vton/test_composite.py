@@ -1,9 +1,11 @@
 """What the last stage takes from the photograph: background, skin tone, the garment's colours."""
+
 import cv2
 import numpy as np
 import pytest
 
-from vton import composite, metrics
+from vton import metrics
+from vton.rules import composite
 
 
 def difference(first, second):
@@ -78,7 +80,9 @@ def test_the_garments_colours_are_carried_where_it_lies_and_go_on_beside_it():
     inside = difference(out[40:60, 20:40], wanted)
     assert inside < 0.5 * difference(synthesis[40:60, 20:40].astype(np.uint8), wanted)
     beside = out[45:55, 53:58].reshape(-1, 3).mean(0)
-    assert beside[0] > beside[1] + 40 and beside[0] > beside[2] + 40  # red like the cloth, though the generator painted grey
+    assert (
+        beside[0] > beside[1] + 40 and beside[0] > beside[2] + 40
+    )  # red like the cloth, though the generator painted grey
     assert np.array_equal(out[~region], synthesis[~region].astype(np.uint8))
 
 
@@ -94,7 +98,10 @@ def test_a_wide_blur_on_a_smaller_copy_is_the_same_to_the_eye():
     picture = cv2.GaussianBlur(random.normal(50, 30, (600, 450, 3)).astype(np.float32), (0, 0), 3)
     known = box((600, 450), 100, 500, 90, 340)
     weight = known.astype(np.float32)
-    exact = cv2.GaussianBlur(picture * weight[..., None], (0, 0), 24) / np.maximum(cv2.GaussianBlur(weight, (0, 0), 24), 1e-6)[..., None]
+    exact = (
+        cv2.GaussianBlur(picture * weight[..., None], (0, 0), 24)
+        / np.maximum(cv2.GaussianBlur(weight, (0, 0), 24), 1e-6)[..., None]
+    )
     assert np.abs(composite._blur(picture, known, 24) - exact)[known].max() < 0.5
 
 
@@ -145,7 +152,10 @@ def test_smoothing_takes_lines_off_painted_skin_and_nothing_else():
     picture[:, 24] = (255, 90, 90)
     smooth = composite.smooth(picture, painted, 4)
     np.testing.assert_array_equal(smooth[~painted], picture[~painted])
-    assert np.ptp(smooth[20:44, 14:34].astype(int), axis=1).max() < 0.5 * np.ptp(picture[20:44, 14:34].astype(int), axis=1).max()
+    assert (
+        np.ptp(smooth[20:44, 14:34].astype(int), axis=1).max()
+        < 0.5 * np.ptp(picture[20:44, 14:34].astype(int), axis=1).max()
+    )
 
 
 def test_a_limb_darkens_towards_its_outline_and_keeps_its_brightness():
@@ -183,4 +193,7 @@ def test_beyond_the_warped_garment_its_cloth_goes_on_and_not_the_ground_of_its_p
     region[12:, 8:40], aligned[24:, 8:40] = True, True
     synthesis = np.full((64, 48, 3), 240, np.float32)  # a generator that has painted the ground instead of cloth
     made = composite.carry_colours(synthesis, warped, region, aligned, 3).astype(int)
-    assert made[16:22, 14:34].mean((0, 1))[0] < 110 and made[16:22, 14:34].mean((0, 1))[2] > made[16:22, 14:34].mean((0, 1))[0] + 40
+    assert (
+        made[16:22, 14:34].mean((0, 1))[0] < 110
+        and made[16:22, 14:34].mean((0, 1))[2] > made[16:22, 14:34].mean((0, 1))[0] + 40
+    )

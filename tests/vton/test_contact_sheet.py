@@ -26,7 +26,18 @@ def folders(tmp_path):
 def test_a_sheet_from_two_folders_with_one_bad_pair(folders, tmp_path, capsys):
     people, garments = folders
     target = tmp_path / "made" / "sheet.png"
-    arguments = ["--people", str(people), "--garments", str(garments), "--out", str(target), "--size", "256x192", "--cell", "128"]
+    arguments = [
+        "--people",
+        str(people),
+        "--garments",
+        str(garments),
+        "--out",
+        str(target),
+        "--size",
+        "256x192",
+        "--cell",
+        "128",
+    ]
     assert contact_sheet.main([*arguments, "--maps", "segmentation,pasted", "--device", "cpu"]) == 0
     said = capsys.readouterr().out
     assert "person-1 + a-broken: This file is not a picture" in said and "1 results, 1 refused" in said
@@ -35,7 +46,7 @@ def test_a_sheet_from_two_folders_with_one_bad_pair(folders, tmp_path, capsys):
     # The good pair's cells hold pictures, the bad pair's have no map.
     lower, upper = sheet[-150:-30], sheet[60:180]
     left, right = 6 + 2 * 102, 6 + 3 * 102
-    assert lower[:, left:right].std() > 30 and lower[:, right:right + 96].std() > 30
+    assert lower[:, left:right].std() > 30 and lower[:, right : right + 96].std() > 30
     assert upper[:, 6:102].std() > 30
 
 
@@ -56,11 +67,22 @@ def test_pairs_walk_both_lists_or_take_every_one():
 
 @pytest.mark.parametrize(
     "change, words",
-    [(["--maps", "soul"], "no map 'soul'"), (["--people", "nowhere"], "no pictures in 'nowhere'"), (["--out", "x.gif"], "PNG or JPEG"),
-     (["--cell", "5"], "from 64"), (["--size", "3x4"], "size must be one of"), (["--model", "no-such"], "no-such")],
+    [
+        (["--maps", "soul"], "no map 'soul'"),
+        (["--people", "nowhere"], "no pictures in 'nowhere'"),
+        (["--out", "x.gif"], "PNG or JPEG"),
+        (["--cell", "5"], "from 64"),
+        (["--size", "3x4"], "size must be one of"),
+        (["--model", "no-such"], "no-such"),
+    ],
 )
 def test_what_cannot_be_is_said_in_one_line(folders, tmp_path, capsys, change, words):
-    given = {"--people": str(folders[0]), "--garments": str(folders[1]), "--out": str(tmp_path / "s.png"), **dict([change])}
+    given = {
+        "--people": str(folders[0]),
+        "--garments": str(folders[1]),
+        "--out": str(tmp_path / "s.png"),
+        **dict([change]),
+    }
     assert contact_sheet.main([part for pair in given.items() for part in pair]) == 2
     message = capsys.readouterr().err
     assert words in message and message.startswith("error: ") and message.count("\n") == 1

@@ -1,4 +1,7 @@
-"""Packed photographs: what goes in comes out, bad files are named and skipped, and the figures can be computed from a folder."""
+"""Packed photographs: what goes in comes out, bad files are named and skipped, and the figures can be computed from a
+folder.
+"""
+
 import itertools
 import json
 
@@ -7,12 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vton import labels, pose
-from vton.data import Pack, Product, affine, change_colours, main, move_points, pack, warp_picture
+from vton import labels
+from vton.data.pack import Pack, Product, affine, change_colours, main, move_points, pack, warp_picture
+from vton.data.samples import Sampler
+from vton.data.synthetic import draw_pair
 from vton.evaluate import evaluate_networks, evaluate_parser, region_figures
+from vton.joints import present
 from vton.pipeline import TryOn
-from vton.recipes.samples import Sampler
-from vton.synthetic import draw_pair
 
 
 def palette_png(file, parse):
@@ -65,13 +69,16 @@ def test_what_goes_in_comes_out(folders, packed):
     assert person.image.shape == (256, 192, 3) and person.parse.max() <= 19
     assert np.array_equal(person.parse, cv2.resize(drawn.parse, (192, 256), interpolation=cv2.INTER_NEAREST))
     np.testing.assert_allclose(person.keypoints[:, :2], drawn.keypoints[:, :2] / 2, atol=1e-3)
-    assert np.abs(person.image.astype(int) - cv2.resize(drawn.person, (192, 256), interpolation=cv2.INTER_AREA)).mean() < 4
+    assert (
+        np.abs(person.image.astype(int) - cv2.resize(drawn.person, (192, 256), interpolation=cv2.INTER_AREA)).mean() < 4
+    )
     assert person.carried.any() and person.person_mask.max() == 1
     assert packed.product(0).category in ("longsleeve", "tshirt")
 
 
 def test_a_broken_picture_is_skipped_and_named(folders, tmp_path):
     import shutil
+
     people = tmp_path / "people"
     shutil.copytree(folders[0], people)
     (people / "image" / "0002.jpg").write_bytes(b"broken")
@@ -85,11 +92,14 @@ def test_a_broken_picture_is_skipped_and_named(folders, tmp_path):
 
 def test_nothing_is_written_when_nothing_can_be_packed(folders, tmp_path):
     import shutil
+
     people = tmp_path / "people"
     shutil.copytree(folders[0], people)
     (people / "viton_crop.tsv").write_text("id\tx0\ty0\tx1\ty1\n0000\t0\t0\t384\t512\n")
     (people / "openpose-json" / "0000_keypoints.json").unlink()
-    with pytest.raises(ValueError, match="No photograph of 'people' can be packed; the first reason: 0000: There is no keypoint"):
+    with pytest.raises(
+        ValueError, match="No photograph of 'people' can be packed; the first reason: 0000: There is no keypoint"
+    ):
         pack(people, None, tmp_path / "pack.npz", height=128)
     (people / "train.txt").write_text("0001\n")
     with pytest.raises(ValueError, match="the first reason: 0001: viton_crop.tsv holds no frame for it"):
@@ -147,7 +157,8 @@ def test_each_usable_person_comes_once(packed, monkeypatch):
 
 def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
     """The rule-made truth: a long sleeve covers the arms that a T-shirt bares."""
-    from vton.pairs import dress, dressed_segmentation
+    from vton.data.pairs import dress, dressed_segmentation
+
     person = packed.person(1)
     shape = person.parse.shape
     bare = {}
@@ -173,11 +184,14 @@ def test_a_vest_bares_the_arms_though_outerwear_has_long_sleeves(packed, monkeyp
 
 def test_a_dressed_long_sleeve_follows_the_arm_and_the_throat_stays_bare():
     """The rule-made truth on a drawn person, whose joints are known."""
-    from vton import neckline
-    from vton.pairs import _distance_to_segment, dress, dressed_segmentation, person_skeleton
-    from vton.photo import present
+    from vton.data.pairs import _distance_to_segment, dress, dressed_segmentation, person_skeleton
+    from vton.rules import neckline
+
     shape = (256, 192)
-    wearer, product = draw_pair(3, size=shape, sleeves="short", pose="hips"), draw_pair(8, size=shape, sleeves="long", pose="down")
+    wearer, product = (
+        draw_pair(3, size=shape, sleeves="short", pose="hips"),
+        draw_pair(8, size=shape, sleeves="long", pose="down"),
+    )
     body = person_skeleton(wearer.keypoints)
     pair = dress(product.cloth, product.cloth_mask > 127, wearer.keypoints, shape, True)
     truth = dressed_segmentation(labels.lip_to_13(wearer.parse), wearer.parse, wearer.keypoints, pair)
@@ -201,7 +215,7 @@ def test_what_a_bag_hides_counts_for_a_dressed_garment_only(packed):
     sample = Sampler(packed, (256, 192), "val").sample(np.random.default_rng(1), "product")
     truth, bag = sample["segmentation"], np.zeros((256, 192), bool)
     ys, xs = np.nonzero(truth == 3)
-    bag[int(np.median(ys)):, int(np.median(xs)):] = True
+    bag[int(np.median(ys)) :, int(np.median(xs)) :] = True
     sample["carried"] = bag[None]
     other = np.where(bag, np.uint8(0), truth)
     for source, expected in (("worn", 1.0), ("product", float((truth[~bag] == 3).sum() / (truth == 3).sum()))):
@@ -220,7 +234,7 @@ def test_affine_box_mirror_and_points():
     keypoints[4] = (10, 20, 1)  # right wrist
     moved = move_points(keypoints, mirrored, mirror=True)
     assert moved[7].tolist() == [60, 0, 1] and not moved[4].any()
-    assert not pose.present(move_points(keypoints, matrix))[[0, 1, 7]].any()
+    assert not present(move_points(keypoints, matrix))[[0, 1, 7]].any()
     picture = np.zeros((80, 60), np.uint8)
     picture[30:40, 20:30] = 7
     assert warp_picture(picture, matrix, (80, 60), nearest=True)[30, 30] == 7

@@ -1,4 +1,5 @@
 """The presets for a class: shortened, they still visibly learn from drawn people, by their loss and by their metric."""
+
 import pytest
 import torch
 
@@ -6,10 +7,19 @@ from training import Run, fit
 from training.command import timing
 from vton.recipes import alias, matching, parser, segmentation
 
-# network: module, task, recipe, updates of the short version, loss term, metric, what it must gain over the untrained net
+# network: module, task, recipe, updates of the short version, loss term, metric, what it must gain over the untrained
+# net
 SHORT = {
     "parser": (parser, parser.ParserTask, parser.ParserRecipe, 30, "cross_entropy", "mean_iou", 0.15),
-    "segmentation": (segmentation, segmentation.SegmentationTask, segmentation.SegmentationRecipe, 20, "cross_entropy", "mean_iou", 0.2),
+    "segmentation": (
+        segmentation,
+        segmentation.SegmentationTask,
+        segmentation.SegmentationRecipe,
+        20,
+        "cross_entropy",
+        "mean_iou",
+        0.2,
+    ),
     "matching": (matching, matching.MatchingTask, matching.MatchingRecipe, 24, "mask", "warped_iou", 0.1),
     "alias": (alias, alias.AliasTask, alias.AliasRecipe, 16, "l1", "ssim_region", 0.2),
 }
@@ -18,8 +28,17 @@ SHORT = {
 @pytest.mark.parametrize("network", SHORT)
 def test_a_shortened_preset_learns(network, tmp_path):
     module, task, recipe_class, steps, term, metric, gain = SHORT[network]
-    fields = {**module.PRESETS["drawn"], "steps": steps, "log_every": 5, "save_every": steps, "evaluate_every": steps,
-              "precision": "no", "batch": 2, "ema": 0.7, "validation": 3}
+    fields = {
+        **module.PRESETS["drawn"],
+        "steps": steps,
+        "log_every": 5,
+        "save_every": steps,
+        "evaluate_every": steps,
+        "precision": "no",
+        "batch": 2,
+        "ema": 0.7,
+        "validation": 3,
+    }
     recipe = recipe_class(**fields)
     torch.manual_seed(recipe.seed)
     fit(task(recipe), recipe, tmp_path / "run", quiet=True)

@@ -1,10 +1,11 @@
 """The fit of the control points: it arrives at the region, and neither starts nor ends in folds."""
+
 import pytest
 import torch
 
-from vton.fit import fit_control_points
 from vton.metrics import coverage, mask_iou
-from vton.warping import jacobian, sampling_grid, warp
+from vton.networks.warping import jacobian, sampling_grid, warp
+from vton.rules.fit import fit_control_points
 
 SIZE = (256, 192)
 
@@ -23,7 +24,8 @@ def warped(theta):
     return warp(CLOTH, grid, "zeros")[0, 0].numpy() > 0.5, jacobian(grid)[0]
 
 
-# The offsets of a corner, far from the cloth, with which the grid turns over there: nothing, a little, more than the fit can mend.
+# The offsets of a corner, far from the cloth, with which the grid turns over there: nothing, a little, more than the
+# fit can mend.
 @pytest.mark.parametrize("corner", [0.0, 0.8, 2.5])
 def test_a_fold_in_a_corner_does_not_keep_the_cloth_from_the_region(corner):
     theta = torch.zeros(1, 50)

@@ -7,12 +7,25 @@ from vton import labels
 
 # name in LIP -> name among the 13 classes, name among the 7 classes
 BY_HAND = {
-    "background": ("background", "background"), "hat": ("hair", "hair"), "hair": ("hair", "hair"),
-    "glove": ("noise", "noise"), "sunglasses": ("face", "paste"), "upper-clothes": ("upper", "upper"),
-    "dress": ("upper", "upper"), "coat": ("upper", "upper"), "socks": ("socks", "paste"), "pants": ("bottom", "paste"),
-    "neck": ("background", "background"), "scarf": ("noise", "noise"), "skirt": ("bottom", "paste"),
-    "face": ("face", "paste"), "left arm": ("left arm", "left arm"), "right arm": ("right arm", "right arm"),
-    "left leg": ("left leg", "paste"), "right leg": ("right leg", "paste"), "left shoe": ("left shoe", "paste"),
+    "background": ("background", "background"),
+    "hat": ("hair", "hair"),
+    "hair": ("hair", "hair"),
+    "glove": ("noise", "noise"),
+    "sunglasses": ("face", "paste"),
+    "upper-clothes": ("upper", "upper"),
+    "dress": ("upper", "upper"),
+    "coat": ("upper", "upper"),
+    "socks": ("socks", "paste"),
+    "pants": ("bottom", "paste"),
+    "neck": ("background", "background"),
+    "scarf": ("noise", "noise"),
+    "skirt": ("bottom", "paste"),
+    "face": ("face", "paste"),
+    "left arm": ("left arm", "left arm"),
+    "right arm": ("right arm", "right arm"),
+    "left leg": ("left leg", "paste"),
+    "right leg": ("right leg", "paste"),
+    "left shoe": ("left shoe", "paste"),
     "right shoe": ("right shoe", "paste"),
 }
 
@@ -28,8 +41,10 @@ def test_tables_follow_the_names():
     assert len(labels.ALIAS) == len(labels.ALIAS_COLOURS) == 7
 
 
-@pytest.mark.parametrize("names, flip", [
-    (labels.LIP, labels.FLIP_LIP), (labels.SEGMENTATION, labels.FLIP_SEGMENTATION), (labels.ALIAS, labels.FLIP_ALIAS)])
+@pytest.mark.parametrize(
+    "names, flip",
+    [(labels.LIP, labels.FLIP_LIP), (labels.SEGMENTATION, labels.FLIP_SEGMENTATION), (labels.ALIAS, labels.FLIP_ALIAS)],
+)
 def test_mirroring_swaps_left_and_right_and_nothing_else(names, flip):
     for i, name in enumerate(names):
         other = name.replace("left", "?").replace("right", "left").replace("?", "right")
@@ -64,11 +79,16 @@ def test_colours_of_a_map_are_told_apart():
         assert len({tuple(c) for c in palette}) == len(palette)
 
 
-@pytest.mark.parametrize("call", [
-    lambda: labels.lip_to_13(np.array([[20]])), lambda: labels.thirteen_to_7(np.array([[13]])),
-    lambda: labels.one_hot(np.array([[7]]), 7), lambda: labels.colour(np.array([[-1]])),
-    lambda: labels.lip_to_13(np.array([[0.5]])),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: labels.lip_to_13(np.array([[20]])),
+        lambda: labels.thirteen_to_7(np.array([[13]])),
+        lambda: labels.one_hot(np.array([[7]]), 7),
+        lambda: labels.colour(np.array([[-1]])),
+        lambda: labels.lip_to_13(np.array([[0.5]])),
+    ],
+)
 def test_foreign_labels_are_refused(call):
     with pytest.raises(ValueError, match="label"):
         call()

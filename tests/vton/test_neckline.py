@@ -1,9 +1,9 @@
 """The rule that keeps the throat bare."""
-import cv2
+
 import numpy as np
 import pytest
 
-from vton import neckline
+from vton.rules import neckline
 
 SIZE = (256, 192)
 
@@ -50,16 +50,16 @@ def test_only_cloth_before_the_throat_changes():
     assert (changed <= neckline.opening(joints(), SIZE)).all()
 
 
-def outline(collar_height, collar_width=34):
-    """A garment with a trunk 100 pixels wide and a collar on top of it."""
-    mask = np.zeros((256, 192), np.uint8)
-    cv2.fillPoly(mask, [np.array([(96 - collar_width // 2, 70), (96 + collar_width // 2, 70), (146, 90), (146, 240), (46, 240), (46, 90)])], 255)
-    mask[70 - collar_height:71, 96 - collar_width // 2:96 + collar_width // 2] = 255
-    return mask
+def test_the_opening_is_as_wide_as_a_throat_and_ends_in_the_pit_of_the_neck():
+    """In widths between the shoulder joints: a throat with a round neckline, neither a slit nor a boat neck."""
+    y, x = np.nonzero(neckline.opening(joints(), SIZE))
+    assert 0.38 < (x.max() - x.min() + 1) / 60 < 0.46
+    assert abs(y.max() - 90) <= 3  # the pit of the neck lies between the shoulder joints
 
 
-def test_turtlenecks_and_hoods_have_a_high_collar_and_t_shirts_have_none():
-    assert not neckline.has_high_collar(outline(0))
-    assert not neckline.has_high_collar(outline(8))  # a shirt's
-    assert neckline.has_high_collar(outline(30))
-    assert not neckline.has_high_collar(np.zeros((64, 48), np.uint8))
+def test_a_bare_throat_leaves_the_shoulders_covered():
+    """Of cloth over the whole picture, what a round neckline leaves bare at the height of the shoulders is narrow."""
+    bare = neckline.bare_throat(np.full(SIZE, neckline.UPPER, np.uint8), joints())
+    rows = np.arange(90 - 20, 90)
+    for side in (slice(0, 96 - 14), slice(96 + 14, None)):
+        assert (bare[rows, side] == neckline.UPPER).all()

@@ -1,10 +1,11 @@
 """The preset `paper` is the table of supplementary A.3, and the adversarial terms of the ALIAS recipe stay sane."""
+
 import math
 
 import torch
 
 from training import Run, fit
-from vton.config import PAPER
+from vton.networks.config import PAPER
 from vton.recipes import alias, matching, segmentation
 
 
@@ -38,7 +39,7 @@ def test_optimizers_are_the_recipes():
     for name in ("model", "discriminator"):
         group = task.optimizers[name].param_groups[0]
         assert (group["lr"], group["betas"]) == (4e-4, (0.5, 0.999))
-    small = dict(width=4, widest=2, hidden=4, injected=2, discriminator=4, perceptual=0.0)
+    small = {"width": 4, "widest": 2, "hidden": 4, "injected": 2, "discriminator": 4, "perceptual": 0.0}
     task = alias.AliasTask(alias.AliasRecipe(**{**alias.PRESETS["paper"], **small}))
     assert [task.optimizers[n].param_groups[0]["lr"] for n in ("model", "discriminator")] == [1e-4, 4e-4]
     assert all(o.param_groups[0]["betas"] == (0.0, 0.9) for o in task.optimizers.values())
@@ -47,15 +48,29 @@ def test_optimizers_are_the_recipes():
 
 def test_adversarial_terms_are_logged_apart_and_do_not_explode(tmp_path):
     """The published objective, weights and optimizer on small pictures of drawn people."""
-    fields = dict(steps=12, batch=1, height=64, pictures_wide=48, levels=5, masked=3, width=8, hidden=8, discriminator=8,
-                  perceptual=0.0, log_every=4, save_every=12, evaluate_every=0)
+    fields = {
+        "steps": 12,
+        "batch": 1,
+        "height": 64,
+        "pictures_wide": 48,
+        "levels": 5,
+        "masked": 3,
+        "width": 8,
+        "hidden": 8,
+        "discriminator": 8,
+        "perceptual": 0.0,
+        "log_every": 4,
+        "save_every": 12,
+        "evaluate_every": 0,
+    }
     recipe = alias.AliasRecipe(**{**alias.PRESETS["paper"], **fields})
     torch.manual_seed(recipe.seed)
     fit(alias.AliasTask(recipe), recipe, tmp_path / "run", quiet=True)
     logs = [e for e in Run(tmp_path / "run").events() if e["event"] == "log"]
     assert len(logs) == 3
     for log in logs:
-        assert set(log["losses"]) == {"l1", "adversarial", "feature_matching", "discriminator"}
+        assert set(log["losses"]) == {"l1", "adversarial", "feature_matching", "discriminator", "told_apart"}
+        assert 0 <= log["losses"]["told_apart"] <= 1
         assert all(math.isfinite(v) and abs(v) < 20 for v in log["losses"].values())
         assert all(math.isfinite(v) and v > 0 for v in log["gradient_norms"].values())
     assert logs[-1]["losses"]["discriminator"] < logs[0]["losses"]["discriminator"]  # hinge: 2 where it knows nothing

@@ -1,10 +1,13 @@
 """Islands that no body has leave the parse, and so do collars that were taken for hair."""
+
 import numpy as np
 
 from vton import labels
-from vton.parsing import cloth_called_hair, tidy
+from vton.inputs.parsing import cloth_called_hair, tidy
 
-HAT, HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (labels.LIP.index(n) for n in ("hat", "hair", "face", "coat", "dress", "left arm", "right arm"))
+HAT, HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (
+    labels.LIP.index(n) for n in ("hat", "hair", "face", "coat", "dress", "left arm", "right arm")
+)
 
 
 def person():
@@ -65,13 +68,15 @@ def test_specks_go_and_a_parse_of_nothing_else_survives():
 
 
 def collar(width, colour):
-    """The person with "hair" on the right half of the coat's breast, `width` pixels of which pass the neck; and a photo."""
+    """The person with "hair" on the right half of the coat's breast, `width` pixels of which pass the neck; and a
+    photo.
+    """
     parse, points = person()
     points[0], points[1] = (96, 45, 1), (96, 75, 1)  # nose and neck: the chin is at 57
     photo = np.full((*parse.shape, 3), 230, np.uint8)
     photo[parse == COAT] = (150, 60, 40)
     photo[parse == HAIR] = (40, 30, 25)
-    parse[30:68, 116 - width:116] = HAIR
+    parse[30:68, 116 - width : 116] = HAIR
     parse[66:110, 100:120] = HAIR
     photo[66:110, 100:120] = colour
     return parse, photo, points

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from vton import photo
-from vton.photo import Frame, InputError
+from vton.inputs import photo
+from vton.inputs.photo import Frame, InputError
 
 
 def picture(h=96, w=80, seed=0) -> np.ndarray:
@@ -58,8 +58,14 @@ def test_exif_orientation(orientation, form):
     upright = picture()
     # What the camera stores, so that the viewer, who applies the tag, sees `upright`.
     stored = {
-        1: upright, 2: upright[:, ::-1], 3: upright[::-1, ::-1], 4: upright[::-1], 5: upright.transpose(1, 0, 2),
-        6: np.rot90(upright), 7: upright[::-1, ::-1].transpose(1, 0, 2), 8: np.rot90(upright, -1),
+        1: upright,
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: upright.transpose(1, 0, 2),
+        6: np.rot90(upright),
+        7: upright[::-1, ::-1].transpose(1, 0, 2),
+        8: np.rot90(upright, -1),
     }[orientation]
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -185,7 +191,7 @@ def test_crop_and_uncrop_at_the_frames_size_are_inverse(frame):
     assert cut.shape == (frame.height, frame.width, 3)
     back = photo.uncrop(cut, frame, original.shape[:2], fill=7)
     inside = np.zeros(original.shape[:2], bool)
-    inside[max(0, frame.y0):frame.y1, max(0, frame.x0):frame.x1] = True
+    inside[max(0, frame.y0) : frame.y1, max(0, frame.x0) : frame.x1] = True
     assert (back[inside] == original[inside]).all() and (back[~inside] == 7).all()
     assert (original == before).all()
 
@@ -245,7 +251,10 @@ def test_keypoints_travel_with_the_picture():
 
 def test_a_wide_blur_on_a_smaller_copy_is_the_wide_blur():
     rng = np.random.default_rng(0)
-    for picture in (rng.integers(0, 256, (300, 210, 3)).astype(np.uint8), rng.random((200, 310)).astype(np.float32) * 255):
+    for picture in (
+        rng.integers(0, 256, (300, 210, 3)).astype(np.uint8),
+        rng.random((200, 310)).astype(np.float32) * 255,
+    ):
         exact = cv2.GaussianBlur(picture, (0, 0), 24).astype(float)
         quick = photo.wide_blur(picture, 24, 8)
         assert quick.dtype == picture.dtype and quick.shape == picture.shape

@@ -6,10 +6,11 @@ import threading
 import numpy as np
 import pytest
 
-from vton import pose
-from vton.photo import InputError
-from vton.pose import Pose
-from vton.synthetic import EXAMPLE_PEOPLE, draw_pair
+from vton.data.synthetic import EXAMPLE_PEOPLE, draw_pair
+from vton.inputs import pose
+from vton.inputs.photo import InputError
+from vton.inputs.pose import Pose
+from vton.joints import FLIP, JOINTS, present
 
 
 def two_joints(a, b, place_a, place_b) -> np.ndarray:
@@ -26,9 +27,10 @@ def test_a_limb_is_openposes_ellipse():
     half = np.linalg.norm(b - a) / 2
     for y in range(390, 575, 3):
         for x in range(285, 375):
-            u, v = (x - centre[0]) * axis[0] + (y - centre[1]) * axis[1], (y - centre[1]) * axis[0] - (
-                x - centre[0]
-            ) * axis[1]
+            u, v = (
+                (x - centre[0]) * axis[0] + (y - centre[1]) * axis[1],
+                (y - centre[1]) * axis[0] - (x - centre[0]) * axis[1],
+            )
             value = (u / half) ** 2 + (v / 6.4) ** 2
             colour = np.zeros(3)
             if value <= 1:
@@ -46,13 +48,33 @@ def test_a_limb_is_openposes_ellipse():
 def test_colours_are_those_of_the_published_renderings():
     """Colours at the middle of a limb, read off the published pictures."""
     k = np.zeros((25, 3), np.float32)
-    for joint, x, y in ((0, 384, 160), (1, 384, 330), (2, 260, 330), (3, 200, 560), (4, 180, 780), (5, 508, 330),
-                        (6, 570, 560), (7, 590, 780), (8, 384, 700), (9, 300, 700), (12, 470, 700)):
+    for joint, x, y in (
+        (0, 384, 160),
+        (1, 384, 330),
+        (2, 260, 330),
+        (3, 200, 560),
+        (4, 180, 780),
+        (5, 508, 330),
+        (6, 570, 560),
+        (7, 590, 780),
+        (8, 384, 700),
+        (9, 300, 700),
+        (12, 470, 700),
+    ):
         k[joint] = x, y, 1
     picture = pose.draw_pose(k, (1024, 768))
-    for (a, b), colour in {(1, 8): (153, 0, 0), (1, 2): (153, 51, 0), (1, 5): (102, 153, 0), (2, 3): (153, 102, 0),
-                           (3, 4): (153, 153, 0), (5, 6): (51, 153, 0), (6, 7): (0, 153, 0), (8, 9): (0, 153, 51),
-                           (8, 12): (0, 102, 153), (1, 0): (153, 0, 51)}.items():
+    for (a, b), colour in {
+        (1, 8): (153, 0, 0),
+        (1, 2): (153, 51, 0),
+        (1, 5): (102, 153, 0),
+        (2, 3): (153, 102, 0),
+        (3, 4): (153, 153, 0),
+        (5, 6): (51, 153, 0),
+        (6, 7): (0, 153, 0),
+        (8, 9): (0, 153, 51),
+        (8, 12): (0, 102, 153),
+        (1, 0): (153, 0, 51),
+    }.items():
         x, y = ((k[a, :2] + k[b, :2]) / 2).astype(int)
         assert np.abs(picture[y, x].astype(int) - colour).max() <= 1, (a, b)
 
@@ -79,9 +101,9 @@ def test_joints_beyond_the_picture_are_clipped():
 
 
 def test_mirroring_swaps_sides():
-    for joint, name in enumerate(pose.JOINTS):
+    for joint, name in enumerate(JOINTS):
         other = name.replace("left", "?").replace("right", "left").replace("?", "right")
-        assert pose.JOINTS[pose.FLIP[joint]] == other
+        assert JOINTS[FLIP[joint]] == other
 
 
 def test_keypoint_files(tmp_path):
@@ -91,8 +113,14 @@ def test_keypoint_files(tmp_path):
     assert (pose.load_openpose_json(file) == values.reshape(25, 3)).all()
     file.write_text(json.dumps({"people": []}))
     assert (pose.load_openpose_json(file) == 0).all()
-    for text in ("{", "[]", '{"people": [{}]}', '{"people": [{"pose_keypoints_2d": [1, 2, 3]}]}', '{"people": 3}',
-                 '{"people": [{"pose_keypoints_2d": ["a"]}]}'):
+    for text in (
+        "{",
+        "[]",
+        '{"people": [{}]}',
+        '{"people": [{"pose_keypoints_2d": [1, 2, 3]}]}',
+        '{"people": 3}',
+        '{"people": [{"pose_keypoints_2d": ["a"]}]}',
+    ):
         file.write_text(text)
         with pytest.raises(ValueError, match="^a_keypoints"):
             pose.load_openpose_json(file)
@@ -105,7 +133,7 @@ def test_drawn_people_are_found(name, capfd):
     pair = draw_pair(size=(512, 384), **EXAMPLE_PEOPLE[name])
     before = pair.person.copy()
     found = pose.detect(pair.person)
-    there = pose.present(found.keypoints)
+    there = present(found.keypoints)
     assert there[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12]].all()
     error = np.linalg.norm(found.keypoints - pair.keypoints, axis=1)
     arms = [0, 1, 2, 3, 4, 5, 6, 7]
@@ -124,7 +152,7 @@ def test_keypoints_are_in_pixels_of_the_photo_whatever_its_size():
     large = np.repeat(np.repeat(small, 3, 0), 3, 1)
     a, b = pose.detect(small), pose.detect(large)
     assert b.person_mask.shape == large.shape[:2]
-    both = pose.present(a.keypoints) & pose.present(b.keypoints)
+    both = present(a.keypoints) & present(b.keypoints)
     assert both.sum() > 10
     assert np.linalg.norm(a.keypoints[both, :2] * 3 - b.keypoints[both, :2], axis=1).max() < 0.04 * large.shape[1]
 
@@ -246,15 +274,22 @@ def test_the_side_that_is_seen():
 
 
 def test_wrong_arrays_are_refused():
-    for call in (lambda: pose.detect(np.zeros((9, 9), np.uint8)), lambda: pose.present(np.zeros((18, 3))),
-                 lambda: pose.draw_pose(np.zeros((25, 2)), (64, 48))):
+    for call in (
+        lambda: pose.detect(np.zeros((9, 9), np.uint8)),
+        lambda: present(np.zeros((18, 3))),
+        lambda: pose.draw_pose(np.zeros((25, 2)), (64, 48)),
+    ):
         with pytest.raises(ValueError):
             call()
 
 
 def test_the_mirror_image_has_left_joints_for_right_ones_and_absent_ones_stay_absent():
     keypoints = np.zeros((25, 3), np.float32)
-    keypoints[2], keypoints[5], keypoints[1] = (10, 20, 0.9), (40, 22, 0.8), (25, 21, 1)  # right and left shoulder, neck
+    keypoints[2], keypoints[5], keypoints[1] = (
+        (10, 20, 0.9),
+        (40, 22, 0.8),
+        (25, 21, 1),
+    )  # right and left shoulder, neck
     found = pose.mirrored(keypoints, 64)
     np.testing.assert_allclose(found[5], (53, 20, 0.9))
     np.testing.assert_allclose(found[2], (23, 22, 0.8))

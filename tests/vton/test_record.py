@@ -14,8 +14,8 @@ from vton.maps import MAPS
 
 
 @pytest.fixture(scope="module")
-def tryon():
-    return TryOn.from_pretrained("tryon-lite", device="cpu")
+def tryon(device):
+    return TryOn.from_pretrained("tryon-lite", device)
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +63,16 @@ def test_a_restored_record_goes_on_like_the_first_one(tryon, result, saved):
 def test_settings_and_the_two_photos_make_the_same_picture_again(tryon, result, saved):
     known = record.read_settings(saved)
     with zipfile.ZipFile(io.BytesIO(saved)) as archive:
-        assert set(archive.namelist()) == {"photo.png", "garment_photo.png", *(f"{n}.png" for n in MAPS), "arrays.npz", "settings.json"}
+        assert set(archive.namelist()) == {
+            "photo.png",
+            "garment_photo.png",
+            *(f"{n}.png" for n in MAPS),
+            "arrays.npz",
+            "settings.json",
+        }
         person, garment = archive.read("photo.png"), archive.read("garment_photo.png")
         assert record.read_settings(archive.read("settings.json")) == known
-    options = known["options"]
-    again = tryon.run(person, garment, size=options.size, seed=options.seed, fit=options.fit, norm=options.norm,
-                      noise=options.noise, detail=options.detail, grid=options.grid)
+    again = tryon.run(person, garment, known["options"])
     np.testing.assert_array_equal(again.result, result.result)
     assert known["model"] == "tryon-lite" and known["seed"] == 4 and known["noise"] is False
 

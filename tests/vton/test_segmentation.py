@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from vton.config import LITE
-from vton.segmentation import SegmentationGenerator, binary_noise, generator_input, likeliest, segment, upscale
+from vton.networks.config import LITE
+from vton.networks.segmentation import SegmentationGenerator, binary_noise, generator_input, likeliest, segment, upscale
 
 
 def test_input_channels_are_in_the_released_order():
@@ -27,7 +27,7 @@ def test_upscale_is_the_released_blur_at_full_size():
     scores = torch.rand(1, 2, 8, 6, generator=torch.Generator().manual_seed(0))
     big = torch.nn.functional.interpolate(scores, (1024, 768), mode="bilinear", align_corners=False)
     t = torch.arange(-7, 8, dtype=torch.float32)
-    kernel = torch.exp(-t**2 / 18)
+    kernel = torch.exp(-(t**2) / 18)
     kernel = (kernel / kernel.sum()).outer(kernel / kernel.sum())
     wanted = torch.nn.functional.conv2d(big.transpose(0, 1), kernel[None, None], padding=7).transpose(0, 1)
     torch.testing.assert_close(upscale(scores, (1024, 768)), wanted, atol=1e-5, rtol=0)
@@ -64,5 +64,9 @@ def test_with_the_mirrored_pose_the_mirror_image_of_the_input_gives_the_mirror_i
     assert (sides[other.flip(-1)] == one).float().mean() > 0.999
     alone = segment(network, cloth, mask, parse, pose, noise)
     assert (alone != one).any()
-    assert (sides[segment(network, cloth.flip(-1), mask.flip(-1), parse.flip(-1)[:, sides], mirrored, noise.flip(-1)).flip(-1)]
-            != alone).float().mean() > 0.01
+    assert (
+        sides[
+            segment(network, cloth.flip(-1), mask.flip(-1), parse.flip(-1)[:, sides], mirrored, noise.flip(-1)).flip(-1)
+        ]
+        != alone
+    ).float().mean() > 0.01

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from vton.data.synthetic import draw_pair
 from vton.labels import SEGMENTATION, lip_to_13
-from vton.sleeves import half_covered, set_length
-from vton.synthetic import draw_pair
+from vton.rules.sleeves import contradicting, set_length
 
 UPPER, LEFT, RIGHT = (SEGMENTATION.index(name) for name in ("upper", "left arm", "right arm"))
 
@@ -13,12 +13,22 @@ UPPER, LEFT, RIGHT = (SEGMENTATION.index(name) for name in ("upper", "left arm",
 def figure(sleeve_end):
     """A figure with its arms out to the sides: trunk in columns 70 to 130, sleeves up to `sleeve_end` of 60 pixels."""
     keypoints = np.zeros((25, 3), np.float32)
-    for joint, place in {1: (100, 40), 2: (75, 45), 3: (45, 45), 4: (15, 45), 5: (125, 45), 6: (155, 45), 7: (185, 45), 8: (100, 120),
-                         9: (88, 120), 12: (112, 120)}.items():
+    for joint, place in {
+        1: (100, 40),
+        2: (75, 45),
+        3: (45, 45),
+        4: (15, 45),
+        5: (125, 45),
+        6: (155, 45),
+        7: (185, 45),
+        8: (100, 120),
+        9: (88, 120),
+        12: (112, 120),
+    }.items():
         keypoints[joint] = *place, 1
     map_ = np.zeros((160, 200), np.uint8)
     map_[38:53, 4:75], map_[38:53, 125:197] = RIGHT, LEFT
-    map_[38:53, 75 - sleeve_end:75], map_[38:53, 125:125 + sleeve_end] = UPPER, UPPER
+    map_[38:53, 75 - sleeve_end : 75], map_[38:53, 125 : 125 + sleeve_end] = UPPER, UPPER
     map_[38:120, 70:131] = UPPER
     return map_, keypoints
 
@@ -55,22 +65,54 @@ def test_on_drawn_people_more_sleeve_is_more_cloth():
         assert (set_length(map_, pair.keypoints, "short") == map_).mean() > 0.97
 
 
-def test_a_long_sleeve_that_is_left_bare_is_noticed_and_drawn_on_that_arm_alone():
+def test_arms_that_contradict_what_was_read_are_named_and_changed_alone():
+    long, keypoints = figure(60)
+    assert contradicting(long, keypoints, "long") == ()
+    assert set(contradicting(long, keypoints, "short")) == set(contradicting(long, keypoints, "none")) == {LEFT, RIGHT}
+    half = long.copy()
+    half[38:53, 150:185] = LEFT  # bare from the elbow on
+    assert contradicting(half, keypoints, "long") == (LEFT,) and contradicting(half, keypoints, "short") == (RIGHT,)
+    bare, _ = figure(3)
+    assert contradicting(bare, keypoints, "none") == ()
+    assert set(contradicting(bare, keypoints, "short")) == {LEFT, RIGHT}
+    made = set_length(half, keypoints, "long", (LEFT,))
+    assert (made[45, 150:183] == UPPER).all() and contradicting(made, keypoints, "long") == ()
+    for kind in ("none", "short", "long"):
+        for start in (long, half, bare):
+            arms = contradicting(start, keypoints, kind)
+            changed = set_length(start, keypoints, kind, arms) if arms else start
+            assert contradicting(changed, keypoints, kind) == (), kind
+
+
+def test_an_arm_that_nothing_is_seen_of_contradicts_nobody():
     map_, keypoints = figure(60)
-    assert half_covered(map_, keypoints, "long") == ()
-    map_[38:53, 150:185] = LEFT  # bare from the elbow on
-    assert half_covered(map_, keypoints, "long") == (LEFT,) and half_covered(map_, keypoints, "none") == ()
-    strip, _ = figure(60)
-    strip[48:53, 135:185] = LEFT  # no short sleeve covers the arm down to the wrist
-    assert half_covered(strip, keypoints, "none") == (LEFT,)
-    bare = strip.copy()
-    bare[38:53, 15:60] = RIGHT
-    assert half_covered(bare, keypoints, "none") == ()  # the other arm speaks for a short sleeve
-    assert half_covered(strip, keypoints, "short") == ()  # the outline shows a short one
-    strip[38:53, 15:35] = RIGHT
-    assert set(half_covered(strip, keypoints, "none")) == {LEFT, RIGHT}  # two sleeves are of one length
-    made = set_length(map_, keypoints, "long", (LEFT,))
-    assert (made[45, 150:183] == UPPER).all() and half_covered(made, keypoints, "long") == ()
-    shorter = set_length(map_, keypoints, "none", (RIGHT,))
-    np.testing.assert_array_equal(shorter[:, 100:], map_[:, 100:])
-    assert (shorter[:, :70] != map_[:, :70]).any()
+    map_[:, :70], map_[:, 131:] = 0, 0  # both arms behind the back
+    keypoints[7] = 0
+    assert all(contradicting(map_, keypoints, kind) == () for kind in ("none", "short"))
+
+
+def test_drawn_people_show_the_sleeves_that_they_wear():
+    for kind in ("none", "short", "long"):
+        drawn = [draw_pair(seed, size=(256, 192), sleeves=kind, pose="down") for seed in range(6)]
+        assert sum(bool(contradicting(lip_to_13(d.parse), d.keypoints, kind)) for d in drawn) <= 1, kind
+
+
+def wide_sleeves(half):
+    """The figure of `figure`, with arms along row 45 of bones 30 pixels long and cloth `half` pixels on either side of
+    them.
+    """
+    map_, keypoints = figure(60)
+    map_[:38], map_[53:, :70], map_[53:, 131:] = 0, 0, 0
+    map_[45 - half : 45 + half + 1, 4:75] = UPPER
+    map_[45 - half : 45 + half + 1, 125:197] = UPPER
+    return map_, keypoints
+
+
+def test_what_lies_further_from_the_bones_than_a_sleeve_is_not_cut():
+    """An upper arm is 30 pixels here: a sleeve reaches 10 pixels from its bone, a cape 14."""
+    map_, keypoints = wide_sleeves(18)
+    made = set_length(map_, keypoints, "none")
+    column = slice(150, 180)
+    assert (made[45 - 9 : 45 + 10, column] == LEFT).all()  # the sleeve has gone
+    for rows in (slice(45 - 18, 45 - 13), slice(45 + 14, 45 + 19)):
+        assert (made[rows, column] == UPPER).all()  # what hangs from the shoulders stays

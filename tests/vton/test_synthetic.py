@@ -7,8 +7,9 @@ import pytest
 import torch
 from PIL import Image
 
-from vton import synthetic
-from vton.synthetic import EXAMPLE_GARMENTS, EXAMPLE_PEOPLE, EXAMPLE_SIZE, draw_pair
+from vton.data import synthetic
+from vton.data.drawing.geometry import folded
+from vton.data.synthetic import EXAMPLE_GARMENTS, EXAMPLE_PEOPLE, EXAMPLE_SIZE, draw_pair
 
 SIZE = (256, 192)
 
@@ -95,7 +96,7 @@ def test_warps_do_not_turn_over(pose, sleeves):
     shares = []
     for seed in range(5):
         pair = draw_pair(seed, SIZE, pose=pose, sleeves=sleeves)
-        shares.append(synthetic.folded(pair.grid, pair.worn_mask))
+        shares.append(folded(pair.grid, pair.worn_mask))
     assert max(shares) < (0.04 if sleeves == "long" and pose != "down" else 0.004)
 
 
@@ -103,11 +104,11 @@ def test_folded_counts_turned_pixels():
     y, x = np.mgrid[0:20, 0:20].astype(np.float32)
     plain = np.stack([x, y], -1)
     everywhere = np.ones((20, 20))
-    assert synthetic.folded(plain, everywhere) == 0
-    assert synthetic.folded(plain[:, ::-1], everywhere) == 1
+    assert folded(plain, everywhere) == 0
+    assert folded(plain[:, ::-1], everywhere) == 1
     half = plain.copy()
     half[:, 10:, 0] = 20 - x[:, 10:]
-    assert 0.4 < synthetic.folded(half, everywhere) < 0.6
+    assert 0.4 < folded(half, everywhere) < 0.6
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -156,10 +157,16 @@ def test_another_garment_leaves_the_person_alone(seeds):
     assert not np.array_equal(own.person, swapped.person)
 
 
-@pytest.mark.parametrize("call", [
-    lambda: draw_pair(0, (100, 75)), lambda: draw_pair(0, (512, 512)), lambda: draw_pair(0, SIZE, print_="zebra"),
-    lambda: draw_pair(0, SIZE, sleeves="puffed"), lambda: draw_pair(0, SIZE, pose="handstand"),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: draw_pair(0, (100, 75)),
+        lambda: draw_pair(0, (512, 512)),
+        lambda: draw_pair(0, SIZE, print_="zebra"),
+        lambda: draw_pair(0, SIZE, sleeves="puffed"),
+        lambda: draw_pair(0, SIZE, pose="handstand"),
+    ],
+)
 def test_unknown_wishes_are_refused(call):
     with pytest.raises(ValueError):
         call()

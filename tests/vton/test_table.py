@@ -1,4 +1,5 @@
 """The measures of Table 1 with their stand-ins, and the table itself on drawn people."""
+
 import json
 
 import cv2
@@ -7,21 +8,25 @@ import pytest
 import torch
 from torchmetrics.image import fid, lpip
 
-from vton.config import ParserConfig
 from vton.evaluate import as_text, by_misaligned_area, drawn_case, evaluate_table, main
 from vton.metrics import _features, frechet_distance, perceptual_distance, ssim_map, structural_similarity
-from vton.parsing import Parser
+from vton.networks.config import ParserConfig
+from vton.networks.parser import Parser
 from vton.pipeline import TryOn
 
 
 @pytest.fixture
 def offline(monkeypatch):
     """No pretrained network can be had."""
+
     def refuse(*_, **__):
         raise OSError("no connection")
+
     monkeypatch.setattr(lpip, "LearnedPerceptualImagePatchSimilarity", refuse)
     original = fid.FrechetInceptionDistance
-    monkeypatch.setattr(fid, "FrechetInceptionDistance", lambda feature: refuse() if feature == 2048 else original(feature))
+    monkeypatch.setattr(
+        fid, "FrechetInceptionDistance", lambda feature: refuse() if feature == 2048 else original(feature)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +57,9 @@ def test_parser_distance_by_plain_loops_and_its_order(parser, offline):
             for y in range(one.shape[2]):
                 for x in range(one.shape[3]):
                     u, v = one[0, :, y, x].numpy(), other[0, :, y, x].numpy()
-                    places.append(float(((u / max(np.linalg.norm(u), 1e-12) - v / max(np.linalg.norm(v), 1e-12)) ** 2).sum()))
+                    places.append(
+                        float(((u / max(np.linalg.norm(u), 1e-12) - v / max(np.linalg.norm(v), 1e-12)) ** 2).sum())
+                    )
             wanted += np.mean(places)
     assert distance(a, b) == pytest.approx(wanted, rel=1e-4)
     assert distance(a, a) == 0
@@ -97,6 +104,7 @@ def test_published_names_belong_to_the_published_networks(parser, monkeypatch):
 
         def compute(self):
             return torch.tensor(float(sum(self.seen)))
+
     monkeypatch.setattr(lpip, "LearnedPerceptualImagePatchSimilarity", Downloaded)
     monkeypatch.setattr(fid, "FrechetInceptionDistance", Inception)
     (name, distance), (other, frechet) = perceptual_distance(parser), frechet_distance(parser)
@@ -106,9 +114,18 @@ def test_published_names_belong_to_the_published_networks(parser, monkeypatch):
 
 
 def test_thirds_by_misaligned_area_by_hand():
-    measured = [{"misaligned": m, "LPIPS": v} for m, v in ((0.3, 6.0), (0.1, 2.0), (0.0, 1.0), (0.2, 3.0), (0.5, 9.0), (0.2, 5.0))]
+    measured = [
+        {"misaligned": m, "LPIPS": v}
+        for m, v in ((0.3, 6.0), (0.1, 2.0), (0.0, 1.0), (0.2, 3.0), (0.5, 9.0), (0.2, 5.0))
+    ]
     assert by_misaligned_area(measured, "LPIPS") == {
-        "small": 1.5, "small_share": 0.05, "medium": 4.0, "medium_share": 0.2, "large": 7.5, "large_share": 0.4}
+        "small": 1.5,
+        "small_share": 0.05,
+        "medium": 4.0,
+        "medium_share": 0.2,
+        "large": 7.5,
+        "large_share": 0.4,
+    }
 
 
 def test_a_drawn_person_in_the_other_garment_is_the_same_person():
@@ -127,8 +144,13 @@ def test_table_of_drawn_people(offline, tmp_path, capsys, monkeypatch):
     report = evaluate_table(tryon, None, count=3, sizes=((256, 192),))
     rows = {(r["setting"], r["system"]): r for r in report["rows"]}
     assert set(rows) == {("paired", s) for s in ("VITON-HD", "VITON-HD*", "cloth pasted on I_a")} | {
-        ("unpaired", s) for s in ("VITON-HD", "VITON-HD*", "cloth pasted on I_a", "copy of the photograph")}
-    assert report["measures"] == {"similarity": "SSIM", "distance": "parser distance", "frechet": "parser Frechet distance"}
+        ("unpaired", s) for s in ("VITON-HD", "VITON-HD*", "cloth pasted on I_a", "copy of the photograph")
+    }
+    assert report["measures"] == {
+        "similarity": "SSIM",
+        "distance": "parser distance",
+        "frechet": "parser Frechet distance",
+    }
     for row in rows.values():
         assert row["pictures"] == 3 and 0.2 < row["SSIM"] < 1 and row["parser distance"] > 0
         assert row["parser Frechet distance"] is None  # of three pictures none is given

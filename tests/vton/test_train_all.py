@@ -1,4 +1,5 @@
 """The four networks in turn: shares, resuming, and what must not be needed."""
+
 import subprocess
 import sys
 
@@ -8,10 +9,18 @@ from training.run import Run
 from vton import train_all
 from vton.pipeline import TryOn
 from vton.recipes import alias
-from vton.train import RECIPES, main
+from vton.recipes.registry import NETWORKS
+from vton.train import main
 
-BLOCKED = ("mediapipe", "gradio", "tyro", "torchmetrics", "torchvision", "transformers", "plotly", "scipy",
-           "sentencepiece")
+BLOCKED = (
+    "mediapipe",
+    "gradio",
+    "torchmetrics",
+    "torchvision",
+    "transformers",
+    "scipy",
+    "sentencepiece",
+)
 
 
 def test_training_needs_few_packages():
@@ -24,8 +33,10 @@ class Refuse(importlib.abc.MetaPathFinder):
             raise ImportError(name)
 sys.meta_path.insert(0, Refuse())
 import vton.train_all
+from vton.recipes.registry import NETWORKS
 for network in vton.train_all.SHARES:
-    task, recipe, presets = vton.train_all.parts(network)
+    known = NETWORKS[network]
+    task, recipe, presets = known.task, known.recipe, known.presets
     print(network, *task(recipe(**presets["drawn"])).batch(1, 0, 0, 1))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -36,33 +47,41 @@ for network in vton.train_all.SHARES:
 @pytest.fixture
 def quick(monkeypatch):
     """Recipes of one or two tiny updates; the clock is the test's."""
-    monkeypatch.setattr(train_all, "timing", lambda *_, **__: {"seconds_per_step": 0.9 * 60 * 2, "evaluation_seconds": 0.0})
-    for network in RECIPES:
-        module = __import__(RECIPES[network][0], fromlist=["PRESETS"])
-        small = dict(batch=1, save_every=1, log_every=1, evaluate_every=100, validation=1, precision="no")
+    monkeypatch.setattr(
+        train_all, "timing", lambda *_, **__: {"seconds_per_step": 0.9 * 60 * 2, "evaluation_seconds": 0.0}
+    )
+    for network in NETWORKS:
+        module = NETWORKS[network].recipes
+        small = {"batch": 1, "save_every": 1, "log_every": 1, "evaluate_every": 100, "validation": 1, "precision": "no"}
         monkeypatch.setitem(module.PRESETS, "drawn", {**module.PRESETS["drawn"], **small})
 
 
 def updates(folder):
-    return {network: [e["step"] for e in Run(folder / network).events() if e["event"] == "log"] for network in RECIPES}
+    return {network: [e["step"] for e in Run(folder / network).events() if e["event"] == "log"] for network in NETWORKS}
 
 
 def test_stopped_in_the_middle_the_same_command_goes_on(tmp_path, quick, capsys, monkeypatch):
     command = ["all", "--budget", "20", "--run", str(tmp_path), "--preset", "drawn"]
-    task = train_all.parts("segmentation")[0]
+    task = NETWORKS["segmentation"].task
     with monkeypatch.context() as patch:  # somebody stops the second network after its first update
         patch.setattr(task, "count", lambda self, batch: (tmp_path / "segmentation" / "STOP").touch() or 1)
         assert main(command) == 0
     assert "stopped in segmentation; the same command goes on" in capsys.readouterr().out
-    assert updates(tmp_path) == {"parser": [1, 2], "segmentation": [1], "matching": [], "alias": []}
+    assert updates(tmp_path) == {"parser": [1, 2], "segmentation": [1], "matching": [], "alias": [], "garment": []}
     assert main(command) == 0
     assert "parser: done" in capsys.readouterr().out
-    assert updates(tmp_path) == {"parser": [1, 2], "segmentation": [1, 2], "matching": [1], "alias": [1, 2, 3, 4]}
+    assert updates(tmp_path) == {
+        "parser": [1, 2],
+        "segmentation": [1, 2],
+        "matching": [1],
+        "alias": [1, 2, 3],
+        "garment": [1],
+    }
 
 
 def test_the_plan_leaves_time_for_evaluations(tmp_path, monkeypatch):
     """100 updates of one second and six evaluations of ten, of which the plan knows, fill the share."""
-    task, recipe, _ = train_all.parts("segmentation")
+    task, recipe = NETWORKS["segmentation"].task, NETWORKS["segmentation"].recipe
     monkeypatch.setattr(train_all, "timing", lambda *_, **__: {"seconds_per_step": 1.0, "evaluation_seconds": 10.0})
     minutes = (100 + 6 * 10) / 60 / train_all.TRAINING
     assert train_all.steps_for(Run(tmp_path), task, recipe(evaluate_every=25), minutes) == 100
@@ -72,22 +91,29 @@ def test_the_plan_leaves_time_for_evaluations(tmp_path, monkeypatch):
 def test_all_networks_are_trained_and_exported(tmp_path, quick, monkeypatch, capsys):
     command = ["all", "--budget", "10", "--run", str(tmp_path), "--preset", "drawn", "--seed", "3"]
     assert main(command) == 0
-    assert updates(tmp_path) == {"parser": [1], "segmentation": [1], "matching": [1], "alias": [1, 2]}
+    assert updates(tmp_path) == {"parser": [1], "segmentation": [1], "matching": [1], "alias": [1], "garment": [1]}
     recipe = Run(tmp_path / "alias").recipe()
-    assert (recipe["max_minutes"], recipe["steps"], recipe["seed"]) == (4.0, 2, 3)
+    assert (recipe["max_minutes"], recipe["steps"], recipe["seed"]) == (3.0, 1, 3)
     tryon = TryOn.from_pretrained(tmp_path / "weights", device="cpu")
     assert tryon.alias.config.width == alias.PRESETS["drawn"]["width"]
     capsys.readouterr()
     assert main(command) == 0  # nothing is left to do
-    assert capsys.readouterr().out.count(": done") == 4
+    assert capsys.readouterr().out.count(": done") == 5
     command[2] = "20"  # twice the time: twice the updates
     assert main(command) == 0
-    assert updates(tmp_path) == {"parser": [1, 2], "segmentation": [1, 2], "matching": [1, 2], "alias": [1, 2, 3, 4]}
+    assert updates(tmp_path) == {
+        "parser": [1, 2],
+        "segmentation": [1, 2],
+        "matching": [1, 2],
+        "alias": [1, 2],
+        "garment": [1, 2],
+    }
 
 
 def test_without_vgg_the_parser_serves(monkeypatch, tmp_path):
     def refuse(name):
         raise ValueError("no connection")
+
     monkeypatch.setattr(alias, "feature_network", refuse)
     assert train_all.perceptual_features(tmp_path) == str(tmp_path)
     monkeypatch.setattr(alias, "feature_network", lambda name: None)

@@ -1,11 +1,24 @@
+import math
+
 import numpy as np
 import pytest
 import torch
 from scipy.interpolate import RBFInterpolator
 
-from vton.losses import second_order
-from vton.warping import (EXTENT, MatchingModule, control_grid, correlation, jacobian, sampling_grid, spline_matrix, warp)
-from vton.config import LITE
+from vton.networks.config import LITE
+from vton.networks.losses import second_order
+from vton.networks.warping import (
+    EXTENT,
+    MatchingModule,
+    control_grid,
+    correlation,
+    jacobian,
+    match,
+    refine,
+    sampling_grid,
+    spline_matrix,
+    warp,
+)
 
 
 def places(height, width):
@@ -62,9 +75,19 @@ def test_positive_x_offsets_look_further_right_in_the_cloth():
 
 
 def test_jacobian_of_identity_is_one_and_of_a_fold_negative():
-    torch.testing.assert_close(jacobian(sampling_grid(torch.zeros(1, 50), (20, 15))), torch.ones(1, 19, 14), atol=1e-3, rtol=0)
+    torch.testing.assert_close(
+        jacobian(sampling_grid(torch.zeros(1, 50), (20, 15))), torch.ones(1, 19, 14), atol=1e-3, rtol=0
+    )
     mirrored = (-2 * control_grid(5) * torch.tensor([1.0, 0.0])).T.reshape(1, -1)
     assert jacobian(sampling_grid(mirrored, (20, 15))).max() < 0
+
+
+def test_a_turned_cloth_is_neither_folded_nor_larger_and_a_mirrored_one_is_turned_over():
+    grid = sampling_grid(torch.zeros(1, 50), (40, 40))
+    angle = math.radians(35)
+    turn = torch.tensor([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    torch.testing.assert_close(jacobian(grid @ turn), torch.ones(1, 39, 39), atol=1e-3, rtol=0)
+    torch.testing.assert_close(jacobian((grid @ turn).flip(-1)), -torch.ones(1, 39, 39), atol=1e-3, rtol=0)
 
 
 def test_correlation_in_plain_loops():
@@ -87,7 +110,8 @@ def test_second_order_is_zero_for_affine_grids_and_counts_by_hand():
     assert second_order(affine) == pytest.approx(0, abs=1e-4)
     assert second_order(torch.zeros(1, 50)) == pytest.approx(0, abs=1e-4)
     # Move the middle point by d to the right: its own left and right distances differ by 2 d, its vertical neighbours
-    # bend by 2 d / sqrt(1 + d^2) ... to first order; its four neighbours see one of their distances or directions change.
+    # bend by 2 d / sqrt(1 + d^2) ... to first order; its four neighbours see one of their distances or directions
+    # change.
     d, h = 1e-3, 0.45
     theta = torch.zeros(1, 50)
     theta[0, 12] = d
@@ -106,3 +130,36 @@ def test_every_parameter_of_the_module_gets_a_gradient():
 
 def test_matrix_is_shared_between_calls():
     assert spline_matrix(5, 8, 6) is spline_matrix(5, 8, 6)
+
+
+def test_a_finer_spline_looks_where_the_coarse_one_does_at_its_own_points():
+    torch.manual_seed(4)
+    theta = torch.randn(2, 2 * 5**2) * 0.1
+    assert refine(theta, 5) is theta
+    fine = refine(theta, 10)
+    assert fine.shape == (2, 2 * 10**2)
+    # Columns and rows of a 10 x 10 grid are the new control points; a spline passes through its points.
+    torch.testing.assert_close(sampling_grid(fine, (10, 10)), sampling_grid(theta, (10, 10)), atol=1e-5, rtol=0)
+    moved = (sampling_grid(fine, (64, 48)) - sampling_grid(theta, (64, 48))).abs().max()
+    assert moved < 0.05  # and is near between them
+
+
+def test_beyond_its_border_a_picture_goes_on_and_a_mask_ends():
+    picture = torch.rand(1, 3, 6, 4)
+    aside = torch.tensor([[[[-3.0, -3.0], [3.0, 3.0]]]])
+    torch.testing.assert_close(warp(picture, aside)[0, :, 0], picture[0, :, [0, 5], [0, 3]])
+    assert warp(picture, aside, "zeros").abs().max() == 0
+
+
+def test_the_network_reads_region_pose_and_agnostic_in_this_order():
+    taken = []
+
+    def network(person, cloth):
+        taken.extend((person, cloth))
+        return torch.zeros(1, 50)
+
+    region, pose, agnostic, cloth = (torch.full((1, n, 512, 384), float(i)) for i, n in enumerate((1, 3, 3, 3)))
+    match(network, region, pose, agnostic, cloth)
+    person, seen = taken
+    assert person.shape == (1, 7, 256, 192) and seen.shape == (1, 3, 256, 192)
+    assert person[0, :, 0, 0].tolist() == [0, 1, 1, 1, 2, 2, 2] and (seen == 3).all()

@@ -1,202 +1,361 @@
-"""Recipe of the ALIAS generator: equations 13 to 16, hinge objective."""
+"""Recipe of the ALIAS generator: L_I of VITON-HD (A.3, eq. 13 to 16), hinge objective."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from gan.losses import objective, over_scales
-from training.weights import fill, load_model
-from vton import labels
-from vton.alias import AliasGenerator, misalignment
-from vton.config import LITE, PAPER, AliasConfig, ParserConfig, from_dict
-from vton.data import Pack
-from vton.discriminator import MultiScaleDiscriminator, logits, split
-from vton.losses import feature_matching, perceptual
-from vton.metrics import ssim_map
-from vton.pairs import wobble
-from vton.parsing import Parser
-from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid, to_picture
-from vton.recipes.samples import Sampler
+from training.weights import fill, from_json, load_model
+from vton.data.pack import Pack
+from vton.data.scenes import UPPER, Look, Scenes, cropped, dress, halved
+from vton.labels import ALIAS_UPPER
+from vton.metrics import colour_difference, sharpness, ssim_map
+from vton.networks import alias_inference
+from vton.networks.alias import AliasGenerator, misalignment
+from vton.networks.config import LITE, PAPER, AliasConfig, ParserConfig
+from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
+from vton.networks.losses import feature_matching, gradient_difference, perceptual
+from vton.networks.parser import Parser
+from vton.recipes.adversarial import update_discriminator
+from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.tensors import tensor_to_picture
 
 
 @dataclass
 class AliasRecipe(PictureRecipe):
-    height: int = 256
-    pictures_wide: int = 192
-    width: int = LITE.alias.width
-    widest: int = LITE.alias.widest
-    hidden: int = LITE.alias.hidden
-    injected: int = LITE.alias.injected
-    levels: int = LITE.alias.levels
-    masked: int = LITE.alias.masked
+    """Fields of the recipe of ALIAS: sizes of its networks, weights of its losses, and how samples are drawn."""
+
+    height: int = 256  # of the pictures
+    pictures_wide: int = 192  # their width
+    width: int = LITE.alias.width  # base filters; the last block has half as many
+    widest: int = LITE.alias.widest  # the widest block has `widest * width` channels
+    hidden: int = LITE.alias.hidden  # channels of the convolution on the label map inside each normalisation
+    injected: int = LITE.alias.injected  # channels of the resized input that each block is given
+    levels: int = LITE.alias.levels  # residual blocks; the first works at height / 2**(levels - 1)
+    masked: int = LITE.alias.masked  # the first so many blocks standardise the misaligned region apart (A.2)
     lr: float = 1e-4
-    lr_d: float = 4e-4
-    beta1: float = 0.0
-    beta2: float = 0.9
-    adversarial: str = "hinge"
-    gan: float = 1.0
+    lr_d: float = 4e-4  # learning rate of the discriminators
+    beta1: float = 0.0  # of Adam
+    beta2: float = 0.9  # of Adam
+    adversarial: str = "hinge"  # form of the adversarial loss, see gan.losses
+    gan: float = 1.0  # weight of the adversarial term; 0 = no discriminator
     feature_matching: float = 10.0  # lambda_FM
     perceptual: float = 10.0  # lambda_percept
     features: str = "vgg19"  # "vgg19", or the folder of a trained parser whose encoder then serves
     l1: float = 0.0  # weight of a plain L1 term (not in the paper)
-    discriminator: int = 64
-    noise: bool = True
-    half: float = 0.0  # share of the updates on pictures of half the height and width, twice as many of them
-    deformation: float = 0.02  # of the worn garment, in picture widths, standing in for the matching module's errors
-    validation: int = 24
+    gradient: float = 0.0  # weight of the L1 between the pictures' gradients (not in the paper)
+    composition: bool = False  # a fourth output channel: the share of the warped cloth itself (not in the paper)
+    opaque: float = 0.5  # weight of 1 - alpha in the aligned region, where there is a composition
+    skin: float = 2.0  # how much more than the rest of the gray region bare skin counts
+    rim: float = 0.5  # the same of the background inside it
+    r1: float = 0.0  # weight of the gradient penalty on real pictures (Mescheder et al. 2018)
+    r1_every: int = 16  # updates between two penalties, each then that much heavier
+    discriminator: int = 64  # width of the discriminators
+    fine: bool = False  # the discriminators are also shown the pictures' fine detail alone (not in the paper)
+    noise: bool = True  # noise before each normalisation, scaled by weights that are learned
+    half: float = 0.0  # share of the updates on pictures of half the height and width
+    crops: float = 0.0  # share of the updates on windows of half the height and width
+    smaller: int = 2  # how many times as many of the smaller pictures make an update
+    variants: int = 4  # frames in which each person is seen
+    cache: str = ""  # folder for the people in their frames, a file of 8 bytes a pixel; "" = made anew each time
+    studio: float = 0.5  # shares of the samples that are changed, see vton.data.scenes.Look
+    recoloured: float = 0.4  # another hue of the garment
+    flattened: float = 0.6  # the warped cloth without the photograph's light
+    cut: float = 0.7  # parts of the garment are missing in the warped cloth
+    bent: float = 0.35  # the warped cloth is a little deformed
+    deformation: float = 0.01  # of the worn garment, in picture widths, standing in for the matching module's errors
+    validation: int = 24  # validation pictures per evaluation
 
 
 PRESETS = {
-    "lite-cpu": dict(steps=1500, batch=4, lr=1e-3, height=256, pictures_wide=192, lr_d=4e-4, beta1=0.5, beta2=0.99, schedule="cosine", warmup=50, l1=20.0,
-                     gan=0.2, feature_matching=2.0, perceptual=4.0, discriminator=16, precision="bf16", threads=1, save_every=100,
-                     evaluate_every=300, ema=0.995),
-    "lite-gpu": dict(steps=60000, batch=16, lr=2e-4, l1=5.0, discriminator=48, precision="bf16"),
-    "paper": dict(steps=200000, batch=4, height=1024, pictures_wide=768, width=PAPER.alias.width, widest=16, hidden=PAPER.alias.hidden,
-                  injected=PAPER.alias.injected, levels=PAPER.alias.levels, masked=PAPER.alias.masked),
-    "drawn": dict(steps=240, batch=2, height=128, pictures_wide=96, lr=2e-3, beta1=0.5, beta2=0.99, width=12, hidden=12, levels=6, l1=20.0,
-                  gan=0.1, feature_matching=1.0, perceptual=0.0, discriminator=8, precision="bf16", save_every=40, evaluate_every=40,
-                  validation=4, ema=0.9),
+    # The weights leave every term's gradient at the picture in one order of magnitude; the perceptual one has the
+    # largest.
+    "lite-cpu": {
+        "steps": 3000,
+        "batch": 1,
+        "lr": 3e-4,
+        "height": 512,
+        "pictures_wide": 384,
+        "half": 0.7,
+        "crops": 0.2,
+        "smaller": 1,
+        "lr_d": 6e-4,
+        "beta1": 0.5,
+        "beta2": 0.99,
+        "schedule": "cosine",
+        "warmup": 50,
+        "l1": 6.0,
+        "gradient": 4.0,
+        "gan": 2.0,
+        "feature_matching": 3.0,
+        "perceptual": 1.5,
+        "r1": 1.0,
+        "discriminator": 16,
+        "fine": True,
+        "opaque": 0.02,
+        "flattened": 0.85,
+        "rim": 1.5,
+        "precision": "bf16",
+        "threads": 1,
+        "save_every": 75,
+        "evaluate_every": 150,
+        "ema": 0.995,
+        "validation": 4,
+    },
+    "lite-gpu": {"steps": 60000, "batch": 16, "lr": 2e-4, "l1": 5.0, "discriminator": 48, "precision": "bf16"},
+    "paper": {
+        "steps": 200000,
+        "batch": 4,
+        "height": 1024,
+        "pictures_wide": 768,
+        "width": PAPER.alias.width,
+        "widest": 16,
+        "hidden": PAPER.alias.hidden,
+        "injected": PAPER.alias.injected,
+        "levels": PAPER.alias.levels,
+        "masked": PAPER.alias.masked,
+    },
+    "drawn": {
+        "steps": 240,
+        "batch": 2,
+        "height": 128,
+        "pictures_wide": 96,
+        "lr": 2e-3,
+        "beta1": 0.5,
+        "beta2": 0.99,
+        "width": 12,
+        "hidden": 12,
+        "levels": 6,
+        "l1": 20.0,
+        "gan": 0.1,
+        "feature_matching": 1.0,
+        "perceptual": 0.0,
+        "discriminator": 8,
+        "precision": "bf16",
+        "save_every": 40,
+        "evaluate_every": 40,
+        "validation": 4,
+        "ema": 0.9,
+    },
 }
 
 
 def network_config(recipe: AliasRecipe) -> AliasConfig:
     """The network that a recipe trains."""
-    return replace(LITE.alias, width=recipe.width, widest=recipe.widest, hidden=recipe.hidden, injected=recipe.injected,
-                   levels=recipe.levels, masked=recipe.masked)
+    return replace(
+        LITE.alias,
+        width=recipe.width,
+        widest=recipe.widest,
+        hidden=recipe.hidden,
+        injected=recipe.injected,
+        levels=recipe.levels,
+        masked=recipe.masked,
+        composition=recipe.composition,
+    )
 
 
 class AliasTask(PictureTask):
+    """Trains ALIAS by L_I = L_cGAN + lambda_FM L_FM + lambda_percept L_percept (eq. 13), and what the recipe adds to
+    it.
+    """
+
+    recipe: AliasRecipe
     best = ("ssim_region", "max")
 
     def __init__(self, recipe: AliasRecipe):
         self.recipe = recipe
         self.size = (recipe.height, recipe.pictures_wide)
         pack = Pack(recipe.pack) if recipe.pack else None
-        if not 0 <= recipe.half <= 1:
-            raise ValueError(f"half is a share and has to be in [0, 1], got {recipe.half}.")
-        self.sampler, self.held_out = Sampler(pack, self.size), Sampler(pack, self.size, "val")
-        self.half = Sampler(pack, (self.size[0] // 2, self.size[1] // 2))
+        for name in ("half", "crops"):
+            if not 0 <= getattr(recipe, name) <= 1:
+                raise ValueError(f"{name} is a share and has to be in [0, 1], got {getattr(recipe, name)}.")
+        if recipe.half + recipe.crops > 1:
+            raise ValueError(
+                f"half and crops are shares of all updates; together they are {recipe.half + recipe.crops:g}."
+            )
+        cache = Path(recipe.cache) if recipe.cache else None
+        self.look = Look(**{name: getattr(recipe, name) for name in Look.__dataclass_fields__})
+        self.scenes = Scenes(pack, self.size, variants=recipe.variants, cache=cache)
+        self.held_out = Scenes(pack, self.size, "val", variants=1, cache=cache)
         config = network_config(recipe)
         model = self.set_model(AliasGenerator(config))
         betas = (recipe.beta1, recipe.beta2)
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=betas)}
         if recipe.gan or recipe.feature_matching:
-            critic = MultiScaleDiscriminator(config.classes + 1 + 3, recipe.discriminator)
+            critic = MultiScaleDiscriminator(config.classes + 1 + (6 if recipe.fine else 3), recipe.discriminator)
             self.modules["discriminator"] = critic.to(memory_format=torch.channels_last)
             self.optimizers["discriminator"] = torch.optim.Adam(critic.parameters(), lr=recipe.lr_d, betas=betas)
         self.features = feature_network(recipe.features) if recipe.perceptual else None
-        self.weights = {"l1": recipe.l1, "adversarial": recipe.gan, "feature_matching": recipe.feature_matching,
-                        "perceptual": recipe.perceptual}
-        self._validation = None
+        self.weights = {
+            "l1": recipe.l1,
+            "gradient": recipe.gradient,
+            "rendered": recipe.l1,
+            "opaque": recipe.opaque,
+            "adversarial": recipe.gan,
+            "feature_matching": recipe.feature_matching,
+            "perceptual": recipe.perceptual,
+        }
+        self._validation: dict[str, torch.Tensor] | None = None
+
+    def initial_state(self):
+        """Weights without a composition may begin one: alpha is a half everywhere then."""
+        state = super().initial_state()
+        if self.recipe.composition and len(state["conv_img.weight"]) == 3:
+            for name in ("conv_img.weight", "conv_img.bias"):
+                state[name] = torch.cat((state[name], torch.zeros_like(state[name][:1])))
+        return state
 
     # -- samples -------------------------------------------------------------------------------------------------
 
     def batch(self, step, micro, rank, world):
+        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
         # Every process draws the same size, whatever its share of the samples.
-        half = self.recipe.half > 0 and np.random.default_rng([self.recipe.seed, step, micro]).random() < self.recipe.half
-        sampler, count = (self.half, 2 * self.recipe.batch) if half else (self.sampler, self.recipe.batch)
-        rngs = generators(self.recipe.seed, step, micro, rank, world, count)
-        # Only where the person wears the garment itself is there a true picture.
-        sources = ["worn" if sampler.pack and rng.random() < 0.85 else "drawn" for rng in rngs]
-        return collate([self.prepare(sampler.sample(rng, source), rng) for rng, source in zip(rngs, sources)])
+        drawn = np.random.default_rng([self.recipe.seed, step, micro]).random()
+        half, crop = drawn < self.recipe.half, self.recipe.half <= drawn < self.recipe.half + self.recipe.crops
+        count = (self.recipe.smaller if half or crop else 1) * self.recipe.batch
+        samples = []
+        for rng in generators(self.recipe.seed, step, micro, rank, world, count):
+            scene = self.scenes.draw(rng)
+            samples.append(dress(halved(scene) if half else cropped(scene, rng) if crop else scene, rng, self.look))
+        return collate(samples)
 
-    def prepare(self, sample, rng):
-        """The true segmentation, and the worn garment a little deformed in the place of W(c, theta)."""
-        mask = sample["worn_mask"][0]
-        amount = self.recipe.deformation * rng.uniform(0.2, 1.6)
-        # The hidden parts of a garment are there after the warp: it is the cloth that a product photo shows.
-        warped, warped_mask = wobble(sample["worn"], mask, rng, amount)
-        gray = (sample["agnostic"] == 128).all(2)
-        return {"person": sample["person"], "agnostic": sample["agnostic"], "pose": sample["pose"], "warped": warped,
-                "warped_mask": warped_mask[None], "segmentation": labels.one_hot(labels.thirteen_to_7(sample["segmentation"]), 7),
-                "region": gray[None], "carried": sample["carried"]}
+    def generate(self, model, batch, norm="alias", noise=None, quick=False):
+        """(I-hat, rendered, alpha) and S_div of a batch; without a composition the first two are the same.
 
-    def generate(self, model, batch, norm="alias", noise=None):
+        quick: without gradients, in less time on a CPU.
+        """
         segmentation = batch["segmentation"]
         misalign, divided = misalignment(segmentation, batch["warped_mask"])
-        x = torch.cat((batch["agnostic"], batch["pose"], batch["warped"]), 1).contiguous(memory_format=torch.channels_last)
-        return model(x, segmentation, divided, misalign, norm=norm, noise=noise), divided
+        x = torch.cat((batch["agnostic"], batch["pose"], batch["warped"]), 1).contiguous(
+            memory_format=torch.channels_last
+        )
+        answer = partial(alias_inference.forward, model) if quick and x.device.type == "cpu" else model
+        return answer(x, segmentation, divided, misalign, norm=norm, noise=noise, parts=True), divided
 
     # -- losses --------------------------------------------------------------------------------------------------
 
     def update(self, batches, trainer):
-        recipe, n = self.recipe, sum(self.count(b) for b in batches)
-        loss, critic = objective(recipe.adversarial), self.networks.get("discriminator")
-        sums, kept = {}, []
-        noise = (lambda shape: torch.randn(shape, device=trainer.device)) if recipe.noise else None
+        """One update of the network and, where there is one, of its discriminator; the mean of each loss."""
+        n, critic = sum(self.count(b) for b in batches), self.networks.get("discriminator")
+        sums: dict[str, float] = {}
+        kept = []
         for batch in batches:
             share = self.count(batch) / n
-            real = batch["person"]
             with trainer.autocast():
-                fake, divided = self.generate(self.networks["model"], batch, noise=noise)
-                # What is pasted back from the photograph anyway counts less than what has to be made up.
-                weight = (0.2 + 0.8 * batch["region"]) * (1 - batch["carried"])
-                terms = {"l1": ((real - fake).abs() * weight).mean()}
-                if self.features is not None:
-                    terms["perceptual"] = perceptual(*[self.features(picture) for picture in (real, fake)])
-                if critic is not None:
-                    critic.requires_grad_(False)  # this pass trains the generator alone
-                    seen = critic(torch.cat((divided, fake), 1))
-                    terms["adversarial"] = over_scales(loss.g, logits(seen))
-                    if recipe.feature_matching:
-                        with torch.no_grad():
-                            wanted = critic(torch.cat((divided, real), 1))
-                        terms["feature_matching"] = feature_matching(wanted, seen)
-            total = sum(self.weights.get(k, 1.0) * v for k, v in terms.items())
-            trainer.backward(total * share)
-            kept.append((fake.detach(), divided.detach(), real, share))
+                terms, fake, divided = self.generator_terms(batch, critic, trainer.device)
+            trainer.backward(sum(self.weights.get(k, 1.0) * v for k, v in terms.items()) * share)
+            kept.append((fake.detach(), divided.detach(), batch["person"], share))
             for name, value in terms.items():
                 sums[name] = sums.get(name, 0.0) + float(value.detach()) * share
         trainer.step("model")
         if critic is not None:
-            critic.requires_grad_(True)
-            for fake, divided, real, share in kept:
-                with trainer.autocast():
-                    both = critic(torch.cat((torch.cat((divided, real), 1), torch.cat((divided, fake), 1))))
-                    real_out, fake_out = split(both, len(real))
-                    value = over_scales(loss.d, logits(real_out), logits(fake_out))
-                trainer.backward(value * share)
-                sums["discriminator"] = sums.get("discriminator", 0.0) + float(value.detach()) * share
-            trainer.step("discriminator")
-        self.follow()
+            sums |= self.update_critic(critic, kept, trainer)
+        self.update_average()
         return sums
+
+    def generator_terms(self, batch, critic, device):
+        """The generator's named losses on one batch, I-hat and S_div."""
+        recipe, real = self.recipe, batch["person"]
+        noise = (lambda shape: torch.randn(shape, device=device)) if recipe.noise else None
+        (fake, rendered, alpha), divided = self.generate(self.networks["model"], batch, noise=noise)
+        # What is pasted back from the photograph anyway counts less than what has to be made up, and skin and the
+        # background that comes to light more.
+        weight = (0.3 + 0.7 * batch["region"] + recipe.skin * batch["skin"] + recipe.rim * batch["rim"]) * (
+            1 - batch["carried"]
+        )
+        terms = {"l1": ((real - fake).abs() * weight).mean()}
+        if recipe.gradient:
+            terms["gradient"] = gradient_difference(real, fake, weight)
+        if recipe.composition:
+            aligned = divided[:, ALIAS_UPPER : ALIAS_UPPER + 1]
+            terms["rendered"] = ((real - rendered).abs() * weight).mean()
+            terms["opaque"] = (aligned - alpha).sum() / aligned.sum().clamp(min=1)
+        if self.features is not None:
+            terms["perceptual"] = perceptual(*[self.features(picture) for picture in (real, fake)])
+        if critic is not None:
+            critic.requires_grad_(False)  # this pass trains the generator alone
+            seen = critic(self.shown(divided, fake))
+            terms["adversarial"] = over_scales(objective(recipe.adversarial).g, logits(seen))  # eq. 14
+            if recipe.feature_matching:
+                with torch.no_grad():
+                    wanted = critic(self.shown(divided, real))
+                terms["feature_matching"] = feature_matching(wanted, seen)
+        return terms, fake, divided
+
+    def shown(self, divided, picture):
+        """What the discriminators see: S_div and the picture."""
+        return torch.cat((divided, with_detail(picture) if self.recipe.fine else picture), 1)
+
+    def update_critic(self, critic, kept, trainer):
+        """One step of the discriminators on (fake, S_div, real, share of the update) of each micro-batch (eq. 14)."""
+        recipe = self.recipe
+        critic.requires_grad_(True)
+        updates = next(iter(self.optimizers["model"].state.values()))["step"]
+        penalised = recipe.r1 and int(updates) % recipe.r1_every == 0
+        pairs = ((self.shown(divided, real), self.shown(divided, fake), share) for fake, divided, real, share in kept)
+        weight = recipe.r1 / 2 * recipe.r1_every if penalised else 0.0
+        return update_discriminator(trainer, critic, objective(recipe.adversarial), pairs, weight)
 
     # -- looking at it -------------------------------------------------------------------------------------------
 
     def validation(self):
+        """People whom no update sees: W(c, theta) a little deformed and cut as in the training, all else as
+        photographed.
+        """
         if self._validation is None:
-            rows = []
-            for i in range(self.recipe.validation):
-                rng = np.random.default_rng([9, i])
-                sample = self.held_out.sample(rng, "worn" if self.held_out.pack else "drawn", augment=False,
-                                              index=i if self.held_out.pack else None)
-                rows.append(self.prepare(sample, rng))
+            look = Look(studio=0, recoloured=0, flattened=0, cut=1, bent=1, deformation=0.005)
+            rows: list[dict] = []
+            numbers = self.held_out.drawn if not self.held_out.people else range(self.held_out.drawn.start)
+            for number in numbers:
+                scene = self.held_out[number]
+                if (scene.classes == UPPER).mean() > 0.03 and len(rows) < self.recipe.validation:
+                    rows.append(dress(scene, np.random.default_rng([9, number]), look))
             self._validation = collate(rows)
         return self._validation
 
     def evaluate(self):
-        figures = {}
+        """Figures of the averaged weights on the validation samples."""
+        figures: dict[str, float] = {}
         batch = self.validation()
         for norm in ("alias", "instance"):
-            fake = torch.cat([self.generate(self.modules["ema"], {k: v[i:i + 4] for k, v in batch.items()}, norm)[0]
-                              for i in range(0, len(batch["person"]), 4)])
-            whole, inside = [], []
-            for f, r, region in zip(fake, batch["person"], batch["region"]):
-                similarity = ssim_map(to_picture(f), to_picture(r))
-                whole.append(similarity.mean())
-                inside.append(similarity[region[0].numpy() > 0].mean())
-            suffix = "" if norm == "alias" else "_instance"
-            figures[f"ssim{suffix}"], figures[f"ssim_region{suffix}"] = float(np.mean(whole)), float(np.mean(inside))
+            found: dict[str, list[float]] = {}
+            for i in range(len(batch["person"])):
+                (fake, *_), divided = self.generate(
+                    self.modules["ema"], {k: v[i : i + 1] for k, v in batch.items()}, norm, quick=True
+                )
+                fake, real = tensor_to_picture(fake[0]), tensor_to_picture(batch["person"][i])
+                region, rim, aligned = (
+                    a[0].numpy() > 0
+                    for a in (batch["region"][i], batch["rim"][i], divided[0, ALIAS_UPPER : ALIAS_UPPER + 1])
+                )
+                similarity = ssim_map(fake, real)
+                for name, value in {
+                    "ssim": similarity.mean(),
+                    "ssim_region": similarity[region].mean(),
+                    "sharpness": sharpness(fake, real, aligned),
+                    "halo": colour_difference(fake, real, rim),
+                }.items():
+                    found.setdefault(name, []).append(value)
+            figures |= {
+                name + ("" if norm == "alias" else "_instance"): float(np.nanmean(v)) for name, v in found.items()
+            }
         return figures
 
     def sample(self, folder, step):
+        """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         batch = {k: v[:6] for k, v in self.validation().items()}
-        fake, _ = self.generate(self.modules["ema"], batch)
-        save_grid(folder / "synthesis.png",
-                  [[to_picture(batch[k][i]) for k in ("person", "agnostic", "warped")] + [to_picture(fake[i])] for i in range(len(fake))])
+        (fake, rendered, alpha), _ = self.generate(self.modules["ema"], batch, quick=True)
+        shown = [*(batch[k] for k in ("person", "agnostic", "warped")), fake]
+        if self.recipe.composition:
+            shown += [rendered, (2 * alpha - 1).expand_as(fake)]
+        save_grid(
+            folder / "synthesis.png", [[tensor_to_picture(pictures[i]) for pictures in shown] for i in range(len(fake))]
+        )
 
 
 def feature_network(name: str):
@@ -207,12 +366,18 @@ def feature_network(name: str):
     """
     if name == "vgg19":
         from torchvision.models import VGG19_Weights, vgg19
+
         try:
             layers = vgg19(weights=VGG19_Weights.IMAGENET1K_V1).features.eval().requires_grad_(False)
         except OSError as error:
-            raise ValueError("The VGG-19 weights could not be downloaded; without a connection give --features the folder of a "
-                             f"trained parser ({error}).") from None
-        mean, std = torch.tensor([0.485, 0.456, 0.406])[:, None, None], torch.tensor([0.229, 0.224, 0.225])[:, None, None]
+            raise ValueError(
+                "The VGG-19 weights could not be downloaded; without a connection give --features the folder of a "
+                f"trained parser ({error})."
+            ) from None
+        mean, std = (
+            torch.tensor([0.485, 0.456, 0.406])[:, None, None],
+            torch.tensor([0.229, 0.224, 0.225])[:, None, None],
+        )
         ends = (1, 6, 11, 20, 29)
 
         def vgg(picture):
@@ -222,9 +387,10 @@ def feature_network(name: str):
                 if i in ends:
                     out.append(x)
             return [w * a for w, a in zip((1 / 32, 1 / 16, 1 / 8, 1 / 4, 1.0), out)]
+
         return vgg
     config, state = load_model(Path(name))
-    parser = Parser(from_dict(ParserConfig, config))
+    parser = Parser(from_json(ParserConfig, config))
     fill(parser, state, "the human parser")
     parser.eval().requires_grad_(False).to(memory_format=torch.channels_last)
 
@@ -232,5 +398,6 @@ def feature_network(name: str):
         parser.to(picture.device)
         b, _, h, w = picture.shape
         joints, person = picture.new_zeros(b, parser.config.joints, h, w), picture.new_ones(b, 1, h, w)
-        return parser.features(picture.contiguous(memory_format=torch.channels_last), joints, person)[:3]
+        return parser.features(picture.contiguous(memory_format=torch.channels_last), joints, person)[:4]
+
     return encoder

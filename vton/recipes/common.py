@@ -1,4 +1,5 @@
-"""What the four try-on recipes share: learning-rate shapes, averaged weights, random numbers per sample, pictures."""
+"""What the try-on recipes share: learning-rate shapes, averaged weights, random numbers per sample, pictures."""
+
 from __future__ import annotations
 
 import copy
@@ -12,6 +13,7 @@ import cv2
 import numpy as np
 import torch
 from torch import nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from training import Recipe, Task
 from training.weights import fill, load_model, save_model
@@ -23,7 +25,7 @@ class PictureRecipe(Recipe):
 
     pack: str = ""  # packed file of photos and garments (python -m vton.data); empty = drawn people
     batch: int = 8  # pictures per micro-batch
-    lr: float = 1e-3
+    lr: float = 1e-3  # learning rate
     schedule: str = "constant"  # "constant", or "cosine" down to a hundredth
     warmup: int = 0  # updates over which the rate rises linearly
     ema: float = 0.999  # decay of the averaged weights that are exported
@@ -31,45 +33,51 @@ class PictureRecipe(Recipe):
 
 
 class PictureTask(Task):
-    """Base of the four tasks. `modules["model"]` is trained, `modules["ema"]` follows it and is exported."""
+    """Base of their tasks. `modules["model"]` is trained, `modules["ema"]` follows it and is exported."""
 
     recipe: PictureRecipe
 
     def set_model(self, model: nn.Module) -> nn.Module:
         """Registers the network to be trained, in the memory layout that convolutions like best."""
         if self.recipe.initial:
-            fill(model, load_model(self.recipe.initial)[1], f"the {type(model).__name__}")
+            fill(model, self.initial_state(), f"the {type(model).__name__}")
         model.to(memory_format=torch.channels_last)
         ema = copy.deepcopy(model).requires_grad_(False)
         self.modules = {"model": model, "ema": ema}
         return model
 
+    def initial_state(self) -> dict[str, torch.Tensor]:
+        """The weights that the recipe starts from."""
+        return load_model(self.recipe.initial)[1]
+
     def learning_rates(self, step: int) -> dict[str, float]:
         """`lr` by the recipe's schedule; a discriminator follows it with its own `lr_d`."""
         factor = rate_factor(step, self.recipe)
-        return {name: factor * (self.recipe.lr_d if name == "discriminator" else self.recipe.lr) for name in self.optimizers}
+        rates = {"discriminator": getattr(self.recipe, "lr_d", self.recipe.lr)}
+        return {name: factor * rates.get(name, self.recipe.lr) for name in self.optimizers}
 
     def count(self, batch: dict[str, Any]) -> int:
+        """Pictures of a batch."""
         return len(next(iter(batch.values())))
 
     def update(self, batches, trainer):
+        """As `Task.update`; the averaged weights follow."""
         terms = super().update(batches, trainer)
-        self.follow()
+        self.update_average()
         return terms
 
-    @torch.no_grad()
-    def follow(self) -> None:
+    def update_average(self) -> None:
         """Moves the averaged weights; early on the average is short, so that the first weights are soon forgotten."""
         state = next(iter(self.optimizers["model"].state.values()))["step"]
         decay = min(self.recipe.ema, (1 + float(state)) / (10 + float(state)))
-        own = self.modules["model"].state_dict()
-        for name, value in self.modules["ema"].state_dict().items():
-            if value.is_floating_point():
-                value.lerp_(own[name], 1 - decay)
-            else:
-                value.copy_(own[name])
+        own, average = (self.modules[name].state_dict() for name in ("model", "ema"))
+        floats = [name for name, value in average.items() if value.is_floating_point()]
+        get_ema_multi_avg_fn(decay)([average[name] for name in floats], [own[name] for name in floats], None)
+        for name in average.keys() - set(floats):  # batch norm's counts
+            average[name].copy_(own[name])
 
     def export(self, folder: Path) -> None:
+        """config.json, and the averaged weights as model.safetensors."""
         save_model(folder, dataclasses.asdict(self.modules["ema"].config), self.modules["ema"].state_dict())
 
 
@@ -106,11 +114,6 @@ def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
             rows.append(torch.as_tensor(np.array(value)))
         out[key] = torch.stack(rows)
     return out
-
-
-def to_picture(tensor: torch.Tensor) -> np.ndarray:
-    """(3,H,W) in [-1, 1] -> (H,W,3) uint8."""
-    return ((tensor.detach().float().clamp(-1, 1) + 1) * 127.5).round().byte().permute(1, 2, 0).cpu().numpy()
 
 
 def save_grid(file: Path, rows: list[list[np.ndarray]]) -> None:

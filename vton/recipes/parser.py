@@ -1,4 +1,5 @@
 """Recipe of the human parser: cross-entropy and soft Dice on photographs under strong augmentation."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -8,32 +9,60 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from vton import labels, pose
-from vton.config import ParserConfig
-from vton.data import Pack, affine, change_colours, degrade, move_points, warp_picture
+from vton import labels
+from vton.data.pack import Pack, affine, change_colours, degrade, move_points, warp_picture
+from vton.inputs.parsing import joint_maps, parse
+from vton.joints import present
 from vton.metrics import PARSER_GROUPS, confusion, grouped_iou
-from vton.parsing import Parser, joint_maps, parse
+from vton.networks.config import ParserConfig
+from vton.networks.parser import Parser
 from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
 
 IGNORE = 255
+# Rare labels count more: neck, glasses, scarf, gloves, socks, shoes and hair decide the mean over classes.
+CLASS_WEIGHTS = {
+    **dict.fromkeys(("hat", "glove", "sunglasses", "socks", "neck", "scarf"), 2.0),
+    **dict.fromkeys(("left arm", "right arm", "left shoe", "right shoe"), 2.0),
+    **dict.fromkeys(("hair", "face", "left leg", "right leg"), 1.5),
+}
 
 
 @dataclass
 class ParserRecipe(PictureRecipe):
-    height: int = 256
-    width: int = 192
+    """Fields of the recipe of the human parser."""
+
+    height: int = 256  # of the pictures that it is trained on
+    width: int = 192  # of the same pictures
     lr: float = 2e-3
     schedule: str = "cosine"
     warmup: int = 100
-    weight_decay: float = 0.02
+    weight_decay: float = 0.02  # of AdamW
     dice: float = 0.5  # weight of the soft Dice term
+    teacher: str = ""  # packed people whose labels another parser guessed (vton.recipes.pseudo_labels); empty = none
+    teacher_share: float = 0.3  # of the samples
     validation: int = 24  # validation photographs per evaluation during training
 
 
 PRESETS = {
-    "lite-cpu": dict(steps=2600, batch=8, precision="bf16", threads=1, save_every=200, evaluate_every=400),
-    "lite-gpu": dict(steps=20000, batch=32, precision="bf16", save_every=1000, evaluate_every=1000),
-    "drawn": dict(steps=240, batch=4, height=128, width=96, precision="bf16", save_every=40, evaluate_every=40, warmup=10),
+    "lite-cpu": {
+        "steps": 2600,
+        "batch": 8,
+        "precision": "bf16",
+        "threads": 1,
+        "save_every": 200,
+        "evaluate_every": 400,
+    },
+    "lite-gpu": {"steps": 20000, "batch": 32, "precision": "bf16", "save_every": 1000, "evaluate_every": 1000},
+    "drawn": {
+        "steps": 240,
+        "batch": 4,
+        "height": 128,
+        "width": 96,
+        "precision": "bf16",
+        "save_every": 40,
+        "evaluate_every": 40,
+        "warmup": 10,
+    },
 }
 
 
@@ -43,6 +72,9 @@ def network_config(recipe: ParserRecipe) -> ParserConfig:
 
 
 class ParserTask(PictureTask):
+    """The human parser as a task, on labelled people, on people that another parser labelled, or on drawn ones."""
+
+    recipe: ParserRecipe
     best = ("mean_iou", "max")
 
     def __init__(self, recipe: ParserRecipe):
@@ -50,24 +82,30 @@ class ParserTask(PictureTask):
         self.pack = Pack(recipe.pack) if recipe.pack else None
         model = self.set_model(Parser(network_config(recipe)))
         self.weights = {"dice": recipe.dice}
-        self.optimizers = {"model": torch.optim.AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)}
-        self.train_ids = self.pack.people("train") if self.pack else None
+        self.optimizers = {
+            "model": torch.optim.AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)
+        }
+        self.train_ids = self.pack.people("train") if self.pack else []
+        self.guessed = Pack(recipe.teacher) if recipe.teacher else None
         self.class_weights = torch.ones(20)
-        # Rare labels count more: neck, glasses, scarf, gloves, socks, shoes and hair decide the mean over classes.
-        for label, weight in {1: 2, 2: 1.5, 3: 2, 4: 2, 8: 2, 10: 2, 11: 2, 13: 1.5, 14: 2, 15: 2, 16: 1.5, 17: 1.5, 18: 2, 19: 2}.items():
-            self.class_weights[label] = weight
+        for name, weight in CLASS_WEIGHTS.items():
+            self.class_weights[labels.LIP.index(name)] = weight
 
     # -- samples -------------------------------------------------------------------------------------------------
 
     def batch(self, step, micro, rank, world):
+        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
         rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
         return collate([self.sample_one(rng) for rng in rngs])
 
     def draw(self, rng: np.random.Generator):
         """One person: image, parse, person mask, carried mask, keypoints, suggested frame."""
+        if self.guessed and rng.random() < self.recipe.teacher_share:
+            return self.guessed.person(int(rng.integers(len(self.guessed.names))))
         if self.pack:
             return self.pack.person(self.train_ids[rng.integers(len(self.train_ids))])
-        from vton.recipes.drawn import drawn_person
+        from vton.data.drawn import drawn_person
+
         return drawn_person(int(rng.integers(2**31)))
 
     def sample_one(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -88,10 +126,15 @@ class ParserTask(PictureTask):
         target = np.where((carried > 0) | (inside == 0), IGNORE, target).astype(np.uint8)
         mask = warp_picture(person.person_mask, matrix, size) if rng.random() > 0.05 else np.zeros(size, np.float32)
         points = move_points(person.keypoints, matrix, mirror)
-        present = pose.present(points)
-        points[present, :2] += rng.normal(0, size[0] / 200, (int(present.sum()), 2))
+        found = present(points)
+        points[found, :2] += rng.normal(0, size[0] / 200, (int(found.sum()), 2))
         points[rng.random(25) < 0.05] = 0
-        return {"image": image, "joints": joint_maps(points, size), "person": mask[None].astype(np.float32), "target": target}
+        return {
+            "image": image,
+            "joints": joint_maps(points, size),
+            "person": mask[None].astype(np.float32),
+            "target": target,
+        }
 
     def _background(self, rng):
         return self.draw(rng).image
@@ -99,11 +142,14 @@ class ParserTask(PictureTask):
     # -- loss ----------------------------------------------------------------------------------------------------
 
     def terms(self, batch):
+        """The named losses of a batch, summed over its pictures."""
         image = batch["image"].contiguous(memory_format=torch.channels_last)
         logits = self.networks["model"](image, batch["joints"], batch["person"]).float()
         target = batch["target"]
         n = len(target)
-        losses = F.cross_entropy(logits, target, self.class_weights.to(logits.device), ignore_index=IGNORE, reduction="mean")
+        losses = F.cross_entropy(
+            logits, target, self.class_weights.to(logits.device), ignore_index=IGNORE, reduction="mean"
+        )
         # Dice at half the resolution: an area measure does not need the last pixel, and this quarters its cost.
         small = target[:, ::2, ::2]
         known = (small != IGNORE)[:, None]
@@ -118,27 +164,43 @@ class ParserTask(PictureTask):
     # -- looking at it -------------------------------------------------------------------------------------------
 
     def validation(self, count):
+        """The validation samples, always the same ones."""
         if self.pack:
             ids = self.pack.people("val")
             return [self.pack.person(i) for i in ids[:: max(1, len(ids) // count)][:count]]
-        from vton.recipes.drawn import drawn_person
+        from vton.data.drawn import drawn_person
+
         return [drawn_person(10**9 + i) for i in range(min(count, 6))]
 
     def evaluate(self):
+        """Figures of the averaged weights on the validation samples."""
         model = self.modules["ema"]
         matrix = np.zeros((20, 20), np.int64)
         for person in self.validation(self.recipe.validation):
-            answer = parse(model, person.image, person.keypoints, person.person_mask,
-                           height=min(320, person.image.shape[0]), mirror=False)
+            answer = parse(
+                model,
+                person.image,
+                person.keypoints,
+                person.person_mask,
+                height=min(320, person.image.shape[0]),
+                mirror=False,
+            )
             matrix += confusion(person.parse, answer, ~person.carried, 20)
         ious = grouped_iou(matrix, PARSER_GROUPS)
         return {"mean_iou": float(np.nanmean(list(ious.values()))), **{f"iou_{k}": float(v) for k, v in ious.items()}}
 
     def sample(self, folder, step):
+        """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         rows = []
         for person in self.validation(4):
-            answer = parse(self.modules["ema"], person.image, person.keypoints, person.person_mask,
-                           height=min(320, person.image.shape[0]), mirror=False)
+            answer = parse(
+                self.modules["ema"],
+                person.image,
+                person.keypoints,
+                person.person_mask,
+                height=min(320, person.image.shape[0]),
+                mirror=False,
+            )
             strip = [person.image, labels.colour(person.parse), labels.colour(answer)]
             rows.append([cv2.resize(p, (192, 288), interpolation=cv2.INTER_NEAREST) for p in strip])
         save_grid(folder / "parse.png", rows)

@@ -1,0 +1,226 @@
+"""The garment reader: where it looks, what it learns from, and the figures that judge it."""
+
+import json
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from training.weights import save_model
+from vton.data import garments
+from vton.data.garments import GarmentPicture, Garments, attributes_of, drawn_garment, names_of, read_folder
+from vton.evaluate import main
+from vton.inputs.reading import Reading, read
+from vton.metrics import garment_confusion, garment_figures, mask_iou
+from vton.networks.garment_reader import (
+    GROUPS,
+    VALUES,
+    GarmentReader,
+    GarmentReaderConfig,
+    group_matrix,
+    partial_cross_entropy,
+)
+from vton.recipes.garment import GarmentRecipe, GarmentTask
+
+TINY = GarmentReaderConfig(widths=(4, 4, 8, 8, 8), blocks=(0, 0, 0, 0, 0), pyramid=(4, 4, 4, 4, 4), placed=2)
+
+
+class Bright(nn.Module):
+    """A reader that takes what is brighter than middle grey for the garment and notes what it was shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.config, self.priors = SimpleNamespace(size=(160, 128)), []
+
+    def forward(self, image, prior):
+        self.priors.append(prior)
+        logits = {name: torch.zeros(len(image), len(values)) for name, values in VALUES.items()}
+        logits["sleeves"][:, VALUES["sleeves"].index("cap")] = 4 * float(prior.any())
+        return 40 * image.mean(1, keepdim=True), logits
+
+
+@pytest.mark.parametrize("size", [(300, 200), (90, 140), (700, 480)])
+def test_the_mask_comes_back_in_the_pictures_own_frame_and_the_second_look_is_given_it(size):
+    picture = np.full((*size, 3), 20, np.uint8)
+    ellipse = cv2.ellipse(
+        np.zeros(size, np.uint8), (size[1] // 3, size[0] // 2), (size[1] // 5, size[0] // 4), 20, 0, 360, 1, -1
+    )
+    picture[ellipse > 0] = 235
+    reader = Bright()
+    found = read(reader, picture)
+    assert found.mask.shape == size and mask_iou(found.mask > 0.5, ellipse > 0) > 0.96
+    first, second = reader.priors
+    assert not first.any() and 0.2 < second.mean() < 0.9
+    assert found.best("sleeves")[0] == "none" and found.upper == pytest.approx(10 / 18)
+    assert sum(found.groups["neckline"].values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_nothing_found_is_looked_at_once():
+    reader = Bright()
+    assert not (read(reader, np.full((60, 40, 3), 20, np.uint8)).mask > 0.5).any()
+    assert len(reader.priors) == 1
+
+
+def test_network_shapes_and_groups():
+    network = GarmentReader(TINY).eval()
+    mask, logits = network(torch.zeros(2, 3, 160, 128), torch.zeros(2, 1, 160, 128))
+    assert mask.shape == (2, 1, 160, 128)
+    assert {name: tuple(v.shape) for name, v in logits.items()} == {n: (2, len(v)) for n, v in VALUES.items()}
+    for name, groups in GROUPS.items():
+        matrix = group_matrix(name)
+        assert matrix.shape == (len(groups), len(VALUES[name])) and (matrix.sum(0) == 1).all()
+
+
+def test_what_is_open_costs_nothing_and_a_set_counts_as_one():
+    logits = torch.tensor([[1.0, 2.0, 0.5]], requires_grad=True)
+    nothing = partial_cross_entropy(logits, torch.ones(1, 3))
+    assert float(nothing) == pytest.approx(0, abs=1e-6)
+    both = partial_cross_entropy(logits, torch.tensor([[1.0, 1.0, 0.0]]))
+    assert float(both) == pytest.approx(-float((logits.softmax(1)[0, :2].sum()).log()))
+    both.sum().backward()
+    assert torch.isfinite(logits.grad).all() and logits.grad[0, 2] > 0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Ten drawn garments and two pairs of trousers in the layout of the data."""
+    root = tmp_path_factory.mktemp("data")
+    more, other = root / "garments_more", root / "not_upper"
+    for place in (more / "photo", more / "photo-mask", other / "image"):
+        place.mkdir(parents=True)
+    rows, sleeves = ["id\tsleeves\tneckline\tview\tkind\tsure"], ("none", "short", "long-rolled")
+    for i in range(10):
+        drawn = drawn_garment(4 * i + i % 3)
+        cv2.imwrite(str(more / "photo" / f"g{i}.jpg"), drawn.image[..., ::-1])
+        cv2.imwrite(str(more / "photo-mask" / f"g{i}.png"), drawn.mask)
+        rows.append(f"g{i}\t{sleeves[i % 3]}\tround\t{'hanger' if i % 2 else 'front'}\tdress\t{i % 2}")
+    (more / "attributes.tsv").write_text("\n".join(rows) + "\n")
+    for i in range(2):
+        cv2.imwrite(str(other / "image" / f"p{i}.jpg"), drawn_garment(4 * i + 3).image[..., ::-1])
+    (other / "kinds.tsv").write_text("id\tkind\tsource\np0\tpants\tx\np1\tskirt\ty\n")
+    return root
+
+
+def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):
+    held, kept = (names_of(folder / "garments_more", held_out=h) for h in (True, False))
+    assert sorted(held + kept) == sorted(names_of(folder / "garments_more")) and not set(held) & set(kept)
+    pictures = read_folder(folder / "garments_more", ["g2", "g1"])
+    assert pictures[0].attributes == {"sleeves": "long", "neckline": "round", "view": "flat", "kind": "upper"}
+    assert [p.sure for p in pictures] == [0.5, 1.0] and not pictures[0].cut
+    assert max(pictures[0].image.shape) == garments.LONGEST and pictures[0].mask.shape == pictures[0].image.shape[:2]
+    assert [p.attributes for p in read_folder(folder / "not_upper", ["p0", "p1"])] == [
+        {"kind": "pants"},
+        {"kind": "skirt"},
+    ]
+    drawn = Garments(folder, drawn=2)
+    assert {p.name for p in drawn.sources["photo"]} == set(kept) and {p.name for p in drawn.sources["other"]} == {"p1"}
+    with pytest.raises(ValueError, match="no readable picture of 'g99'"):
+        read_folder(folder / "garments_more", ["g99"])
+
+
+def test_a_sample_knows_what_may_be_true_and_nothing_more(folder):
+    task = GarmentTask(GarmentRecipe(data=str(folder), height=96, width=64, batch=1, drawn=2))
+    seen = set()
+    for i in range(40):
+        sample = task.sample_one(np.random.default_rng(i))
+        assert sample["image"].shape == (96, 64, 3) and sample["prior"].shape == sample["mask"].shape == (1, 96, 64)
+        kind, second = sample["allowed_kind"], bool(sample["prior"].any())
+        uppers = len(GROUPS["kind"]["upper"])
+        seen.add((kind.sum(), second))
+        assert kind.sum() in (1, uppers, len(kind)) and (kind.sum() == len(kind)) == second
+        if kind.sum() == 1:  # trousers: no mask is learned
+            assert kind[uppers:].any() and (sample["mask"] == -1).all() and sample["allowed_sleeves"].all()
+        else:
+            assert sample["mask"].min() >= 0 and sample["mask"].max() <= 1 and 0.05 < sample["mask"].mean() < 0.95
+    assert len(seen) == 3
+
+
+def test_a_garment_is_set_on_another_background_inside_its_mask_unchanged():
+    rng = np.random.default_rng(0)
+    mask = np.zeros((96, 64), np.float32)
+    mask[30:70, 20:45] = 1
+    cloth = rng.integers(0, 255, (96, 64, 3), np.uint8)
+    for i in range(12):
+        rng = np.random.default_rng(i)
+        street = rng.integers(0, 255, (50, 70, 3), np.uint8)
+        shown = garments.set_on(cloth, mask, garments.background((96, 64), np.full(3, 128.0), rng, street), rng)
+        np.testing.assert_array_equal(shown[31:69, 21:44], cloth[31:69, 21:44])
+        assert shown.std((0, 1))[0] > 0 and (shown[:25] != cloth[:25]).any()
+
+
+def test_a_tiny_reader_learns_one_batch_by_heart():
+    torch.manual_seed(0)
+    task = GarmentTask(GarmentRecipe(height=96, width=64, batch=8, drawn=8, second=0.0, smoothing=0.0))
+    batch, model = task.batch(1, 0, 0, 1), GarmentReader(TINY)
+    task.wrapped = {"model": model}
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    first = {k: float(v) for k, v in task.terms(batch).items()}
+    for _ in range(60):
+        terms = task.terms(batch)
+        optimizer.zero_grad()
+        sum(terms.values()).backward()
+        optimizer.step()
+    assert all(float(terms[name]) < 0.5 * first[name] for name in ("mask", "kind", "sleeves")), (first, terms)
+    assert float(terms["neckline"]) == 0  # drawings do not tell
+
+
+def reading(kind, sleeves, neckline, mask):
+    values = {name: dict.fromkeys(v, 0.0) for name, v in VALUES.items()}
+    for name, value in (("kind", kind), ("sleeves", sleeves), ("neckline", neckline)):
+        values[name][value] = 1.0
+    groups = {n: {g: sum(values[n][v] for v in members) for g, members in GROUPS[n].items()} for n in GROUPS}
+    return Reading(mask, groups, values)
+
+
+def test_figures_by_hand():
+    full, half = np.ones((8, 8), np.float32), np.repeat([[1.0], [0.0]], 4, 0) * np.ones((8, 8))
+    readings = [
+        reading("tee", "cap", "scoop", half),
+        reading("pants", "long", "v", full),
+        reading("pants", "short", "hood", full),
+    ]
+    truth = [
+        {"kind": "top", "sleeves": "none", "neckline": "v"},
+        {"kind": "upper", "sleeves": "three-quarter"},
+        {"kind": "shoes"},
+    ]
+    found = garment_figures(readings, truth, [full.astype(np.uint8) * 255, None, None])
+    assert found == {
+        "sleeves": 1.0,
+        "neckline": 0.0,
+        "upper": pytest.approx(2 / 3),
+        "mask_iou": 0.5,
+        "sleeves_pictures": 2,
+        "neckline_pictures": 1,
+        "upper_pictures": 3,
+        "mask_iou_pictures": 1,
+    }
+    assert garment_confusion("neckline", readings, truth) == {"v": {"round": 1}}
+
+
+def test_evaluate_garments_on_folders(folder, tmp_path, capsys):
+    torch.manual_seed(0)
+    save_model(tmp_path / "garment", asdict(TINY), GarmentReader(TINY).state_dict())
+    where = ["--data", str(folder / "garments_more"), str(folder / "not_upper"), "--model", str(tmp_path / "garment")]
+    assert main(["garments", *where]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["sleeves_pictures"] == figures["mask_iou_pictures"] == 10 and figures["upper_pictures"] == 12
+    assert sum(n for row in figures["taken_for"]["sleeves"].values() for n in row.values()) == 10
+    assert main(["garments", *where, "--held-out"]) == 0
+    assert json.loads(capsys.readouterr().out)["upper_pictures"] == 3
+    assert main(["garments", "--data", str(tmp_path), *where[3:]]) == 2
+    assert "neither attributes.tsv nor kinds.tsv" in capsys.readouterr().err
+
+
+def test_unknown_words_of_a_table_stay_open():
+    assert attributes_of({"sleeves": "folded", "neckline": "other", "view": "back", "kind": "poncho"}) == {
+        "view": "flat",
+        "kind": "upper",
+    }
+    picture = GarmentPicture("x", np.zeros((4, 4, 3), np.uint8), None, {"kind": "hat"})
+    assert garments.rarity([picture, picture]).tolist() == [0.5, 0.5]

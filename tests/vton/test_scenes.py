@@ -1,0 +1,92 @@
+"""People in their frames, and the training samples that are drawn from them."""
+
+import numpy as np
+import pytest
+
+from vton.data.pairs import WHITE
+from vton.data.scenes import PLAIN, UPPER, Look, Scenes, cropped, cut, dress, flattened, halved
+
+SIZE = (128, 96)
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return Scenes(None, SIZE)[3]
+
+
+def test_a_scene_is_made_once_and_read_from_the_file(tmp_path, monkeypatch):
+    first = Scenes(None, SIZE, cache=tmp_path)
+    made = first[3]
+    monkeypatch.setattr(Scenes, "_made", None)  # nobody makes it again
+    read = Scenes(None, SIZE, cache=tmp_path)[3]
+    for name in ("picture", "pose", "classes", "gray", "silhouette"):
+        assert np.array_equal(getattr(made, name), getattr(read, name)), name
+    with pytest.raises(TypeError):
+        Scenes(None, SIZE, cache=tmp_path)[4]
+
+
+def test_windows_and_halves_keep_the_maps_together(scene):
+    window = cropped(scene, np.random.default_rng(0))
+    small = halved(scene)
+    for part in (window, small):
+        assert part.picture.shape == (64, 48, 3) and part.classes.shape == part.gray.shape == (64, 48)
+    assert window.gray.any()
+    corner = np.lib.stride_tricks.sliding_window_view(scene.classes, (64, 48))
+    assert (corner == window.classes).all((2, 3)).any()  # a window is a window of the whole
+    assert np.array_equal(small.classes == UPPER, (scene.classes == UPPER)[::2, ::2])
+
+
+def test_a_plain_sample_is_the_photograph_and_its_garment(scene):
+    sample = dress(scene, np.random.default_rng(0), PLAIN)
+    upper = scene.classes == UPPER
+    assert np.array_equal(sample["person"], scene.picture)
+    assert np.array_equal(sample["warped_mask"][0], upper)
+    assert np.array_equal(sample["warped"][upper], scene.picture[upper]) and (sample["warped"][~upper] == WHITE).all()
+    assert (sample["agnostic"][scene.gray] == 128).all()
+    assert np.array_equal(sample["agnostic"][~scene.gray], scene.picture[~scene.gray])
+    assert not (sample["rim"] & ~sample["region"]).any() and not (sample["rim"][0] & upper).any()
+
+
+def test_a_sample_is_a_function_of_its_generator(scene):
+    look = Look(studio=1, recoloured=1, flattened=1, cut=1, bent=1)
+    one, same, other = (dress(scene, np.random.default_rng(s), look) for s in (1, 1, 2))
+    assert all(np.array_equal(one[k], same[k]) for k in one)
+    assert not np.array_equal(one["person"], other["person"]) and not np.array_equal(one["warped"], other["warped"])
+
+
+def test_a_wall_stands_behind_the_person_alone(scene):
+    sample = dress(scene, np.random.default_rng(0), Look(studio=1, recoloured=0, flattened=0, cut=0, bent=0))
+    far = scene.silhouette == 0
+    assert sample["person"][far].astype(float).std() < scene.picture[far].astype(float).std() + 25
+    again = dress(scene, np.random.default_rng(5), Look(studio=1, recoloured=0, flattened=0, cut=0, bent=0))
+    assert np.abs(sample["person"][far].mean(0) - again["person"][far].mean(0)).max() > 5
+
+
+def test_a_flat_garment_has_lost_the_broad_light_and_kept_its_pattern():
+    columns = np.arange(96)[None].repeat(128, 0)
+    light = 90 + 110 * columns / 96
+    stripes = np.where(columns % 4 < 2, 12, -12)
+    picture = np.clip(light + stripes, 0, 255).astype(np.uint8)[..., None].repeat(3, 2)
+    upper = np.zeros((128, 96), bool)
+    upper[20:110, 10:86] = True
+    seed = next(s for s in range(50) if np.random.default_rng(s).uniform(8, 20) > 8)
+    flat = flattened(picture, upper, np.random.default_rng(seed)).astype(float).mean(2)
+
+    def slope(a):
+        return abs(a[40:90, 60:80].mean() - a[40:90, 16:36].mean())
+
+    def pattern(a):
+        return np.abs(np.diff(a[40:90, 16:80], axis=1)).mean()
+
+    assert slope(flat) < 0.75 * slope(picture.astype(float).mean(2))
+    assert pattern(flat) > 0.7 * pattern(picture.astype(float).mean(2))
+    assert np.array_equal(flat[~upper], picture.astype(float).mean(2)[~upper])
+
+
+def test_what_is_cut_is_a_part_of_the_garment(scene):
+    upper, shares = scene.classes == UPPER, []
+    for seed in range(12):
+        rest = cut(upper, np.random.default_rng(seed))
+        assert not (rest & ~upper).any()
+        shares.append(rest.sum() / upper.sum())
+    assert min(shares) >= 0.5 and min(shares) < 0.9 < max(shares)

@@ -1,0 +1,342 @@
+"""Pictures that the garment reader learns from: garments as photographed or set on other backgrounds, and what is none.
+
+Folders: garments/ (cloth/, cloth-mask/), garments_more/ (photo/, photo-mask/), both with attributes.tsv, and not_upper/
+(image/, kinds.tsv). With a pack, clothes cut out of its people and the people themselves are used as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from vton import labels
+from vton.data.pack import Pack, degrade, read_attributes
+from vton.networks.garment_reader import UPPER_KINDS, VALUES
+
+# Folders of pictures and of their masks: as photographed, or cut out on white.
+PLACES = (("photo", "photo-mask"), ("cloth", "cloth-mask"), ("image", "mask"))
+LONGEST = 224  # longer side of a picture in memory
+HELD_OUT = {"garments": 10, "garments_more": 8, "not_upper": 7}  # every so many pictures of a folder are for validation
+SAME_AS = {
+    "sleeves": {"long-rolled": "long"},
+    "view": {"front": "flat", "back": "flat", "crumpled": "flat", "folded": "flat"},
+}
+PIECES = (
+    ("pants", labels.LIP.index("pants")),
+    ("skirt", labels.LIP.index("skirt")),
+    ("dress", labels.LIP.index("dress")),
+)
+
+
+@dataclass(frozen=True)
+class GarmentPicture:
+    """image (H,W,3) uint8 RGB; mask (H,W) uint8 0/255 or None; attributes by name as in VALUES, only what is known;
+    cut: its background is no photograph, so the cut-out has to be set on one; sure: how far the labels are trusted.
+    """
+
+    name: str
+    image: np.ndarray
+    mask: np.ndarray | None
+    attributes: dict[str, str]
+    cut: bool = False
+    sure: float = 1.0
+
+
+def attributes_of(row: dict[str, str]) -> dict[str, str]:
+    """The attributes of a row of attributes.tsv that are among VALUES; another kind is an upper garment of unknown
+    kind.
+    """
+    found = {name: SAME_AS.get(name, {}).get(row.get(name, ""), row.get(name, "")) for name in VALUES}
+    found["kind"] = found["kind"] if found["kind"] in UPPER_KINDS else "upper"
+    return {name: value for name, value in found.items() if value in VALUES[name] or value == "upper"}
+
+
+def names_of(folder: Path, held_out: bool | None = None) -> list[str]:
+    """Ids of a folder of garments or of other things: all, those held out for validation, or the others."""
+    names = list(read_attributes(folder) | read_attributes(folder, "kinds.tsv"))
+    if not names:
+        raise FileNotFoundError(f"'{folder.name}' has neither attributes.tsv nor kinds.tsv.")
+    every = HELD_OUT.get(folder.name, 10)
+    return [name for i, name in enumerate(names) if held_out is None or (i % every == 0) == held_out]
+
+
+def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> list[GarmentPicture]:
+    """The pictures of those ids, their longer side `longest` pixels at most.
+
+    What attributes.tsv describes is an upper garment; kinds.tsv tells what the others are. Raises ValueError with one
+    sentence for a picture that is missing or cannot be read.
+    """
+    rows, kinds = read_attributes(folder), read_attributes(folder, "kinds.tsv")
+    found = []
+    for name in names:
+        places = [(p, m) for p, m in PLACES if (folder / p / f"{name}.jpg").is_file()]
+        image, mask = read_picture(folder, *places[0], name, longest) if places else (None, None)
+        if image is None:
+            raise ValueError(f"'{folder.name}' has no readable picture of '{name}' in photo/, cloth/ or image/.")
+        cut = places[0][0] != "photo" and name in rows
+        if name in rows:
+            mask = None if rows[name].get("mask") == "bad" and cut else mask
+            sure = 0.5 if rows[name].get("sure") == "0" else 1.0
+            found.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure))
+        else:
+            kind = kinds[name].get("kind", "").lower()
+            found.append(GarmentPicture(name, image, mask, {"kind": "upper" if kind in UPPER_KINDS else kind}))
+    return found
+
+
+def read_picture(
+    folder: Path, pictures: str, masks: str, name: str, longest: int
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """One picture (H,W,3) uint8 RGB and its mask (H,W) uint8, each None where it is missing;
+    `longest` side in pixels.
+    """
+    image = cv2.imread(str(folder / pictures / f"{name}.jpg"))
+    if image is None:
+        return None, None
+    scale = min(1.0, longest / max(image.shape[:2]))
+    size = (round(image.shape[1] * scale), round(image.shape[0] * scale))
+    file = folder / masks / f"{name}.png"
+    mask = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE) if file.is_file() else None
+    if mask is not None:
+        mask = cv2.resize(mask, size, interpolation=cv2.INTER_AREA)
+    return np.ascontiguousarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA)[..., ::-1]), mask
+
+
+def with_outline(picture: GarmentPicture) -> GarmentPicture:
+    """A picture without a mask with one by GrabCut, good enough to set the thing on another background."""
+    from vton.inputs.garment import by_background
+
+    mask, _ = by_background(picture.image)
+    if not 0.05 < mask.mean() < 0.9:
+        return picture
+    return GarmentPicture(picture.name, picture.image, mask.astype(np.uint8) * 255, picture.attributes)
+
+
+def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
+    """What one packed person wears, cut out along the parse, and the person: none is a picture of an upper garment
+    alone.
+    """
+    person, found = pack.person(index), []
+    upper = np.isin(person.parse, (labels.LIP.index("upper-clothes"), labels.LIP.index("coat")))
+    for kind, mask in (("upper", upper), *((name, person.parse == label) for name, label in PIECES)):
+        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+        if mask.sum() < 0.02 * mask.size or min(len(rows), len(columns)) < 40:
+            continue
+        part = (slice(max(0, rows[0] - 4), rows[-1] + 5), slice(max(0, columns[0] - 4), columns[-1] + 5))
+        image, mask = _small(person.image[part]), _small(mask[part].astype(np.uint8) * 255)
+        found.append(GarmentPicture(f"{person.name}-{kind}", image, mask, {"kind": kind}, cut=True))
+    x0, y0, x1, y1 = np.round(person.frame).astype(int)
+    frame = person.image[max(0, y0) : y1, max(0, x0) : x1]
+    found += [
+        GarmentPicture(person.name, _small(picture), None, {"kind": "person", "view": "worn"})
+        for picture in (person.image, frame)
+    ]
+    silhouette = np.flatnonzero(((person.person_mask > 0.2) | (person.parse > 0)).any(0))
+    if len(silhouette):  # the street on one side of the person
+        left, right = person.image[:, : silhouette[0]], person.image[:, silhouette[-1] + 1 :]
+        street = left if left.shape[1] > right.shape[1] else right
+        if street.shape[1] > 80:
+            height = min(street.shape[0], 2 * street.shape[1])
+            found.append(GarmentPicture(f"{person.name}-street", _small(street[:height]), None, {"kind": "nothing"}))
+    return found
+
+
+def _small(picture: np.ndarray) -> np.ndarray:
+    scale = min(1.0, LONGEST / max(picture.shape[:2]))
+    size = tuple(max(1, round(side * scale)) for side in picture.shape[1::-1])
+    return np.ascontiguousarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
+
+
+# -- backgrounds -----------------------------------------------------------------------------------------------------
+
+
+def background(
+    size: tuple[int, int], cloth: np.ndarray, rng: np.random.Generator, street: np.ndarray | None
+) -> np.ndarray:
+    """Something to lay a garment on, (H, W, 3) float32 in [0, 255].
+
+    size: (H, W); cloth: (3,) its mean colour, for white on white and dark on dark; street: a photograph (H,W,3) or
+        None.
+    One colour or a gradient; boards; tiles; a weave; a blurred photograph.
+    """
+    height, width = size
+    kind = rng.random()
+    like = rng.random()
+    colour = (
+        cloth + rng.normal(0, 14, 3)
+        if like < 0.25
+        else np.full(3, rng.uniform(200, 255)) + rng.normal(0, 4, 3)
+        if like < 0.6
+        else rng.uniform(20, 240, 3)
+    )
+    y, x = np.mgrid[0:height, 0:width].astype(np.float32)
+    angle = rng.uniform(0, np.pi)
+    along = (x * np.cos(angle) + y * np.sin(angle)) / height
+    out = np.broadcast_to(colour.astype(np.float32), (height, width, 3)).copy()
+    if kind < 0.2 and street is not None:
+        scale = max(height / street.shape[0], width / street.shape[1])
+        large = cv2.resize(street, None, fx=scale * 1.02, fy=scale * 1.02)[:height, :width]
+        out = cv2.GaussianBlur(large, (0, 0), rng.uniform(0.3, 5)).astype(np.float32)
+    elif kind < 0.4:  # boards: streaks along one direction, with joints between them
+        streaks = rng.normal(0, 1, (height, width)).astype(np.float32)
+        streaks = cv2.GaussianBlur(streaks, (0, 0), sigmaX=rng.uniform(6, 25), sigmaY=0.7)
+        streaks *= rng.uniform(4, 16) / max(streaks.std(), 1e-6)
+        board = rng.integers(12, 60)
+        shade = rng.normal(0, 8, height // board + 2)[(np.arange(height) // board)].astype(np.float32)
+        grain = streaks + shade[:, None] - 25 * (np.arange(height) % board < 1).astype(np.float32)[:, None]
+        grain = grain.T[:height, :width] if rng.random() < 0.3 and height == width else grain
+        if like >= 0.6:
+            out = np.broadcast_to(np.float32((150, 110, 75)) * np.float32(rng.uniform(0.4, 1.5)), out.shape).copy()
+        out += grain[..., None]
+    elif kind < 0.5:  # tiles, or a checked cloth
+        period = rng.integers(10, 60)
+        lines = ((x + rng.integers(0, 60)) % period < 2) | ((y + rng.integers(0, 60)) % period < 2)
+        out += (rng.normal(0, 25) * cv2.GaussianBlur(lines.astype(np.float32), (0, 0), 0.7))[..., None]
+    elif kind < 0.75:  # folds of a sheet, or a rough wall
+        folds = cv2.resize(
+            rng.normal(0, 1, (rng.integers(3, 30), rng.integers(3, 30))).astype(np.float32), (width, height)
+        )
+        out += rng.uniform(2, 14) * folds[..., None]
+    out += (along - along.mean())[..., None] * np.float32(rng.normal(0, 25))
+    return out + rng.normal(0, rng.uniform(0, 4), (height, width, 1)).astype(np.float32)
+
+
+def set_on(image: np.ndarray, mask: np.ndarray, ground: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The cut-out on another background, with a soft shadow and at times a hanger; uint8.
+
+    image (H,W,3), mask (H,W) float32 in [0, 1], ground (H,W,3) float32.
+    """
+    height, width = mask.shape
+    out = ground
+    rows = np.flatnonzero((mask > 0.5).any(1))
+    if len(rows) and rng.random() < 0.3:
+        columns = np.flatnonzero(mask[rows[0] : rows[0] + max(2, len(rows) // 6)].max(0) > 0.5)
+        if len(columns):
+            draw_hanger(out, float(columns.mean()), float(rows[0]), float(np.ptp(columns) + 8), rng)
+    if rng.random() < 0.7:
+        shift = rng.normal(0, 0.02, 2) * (width, height)
+        shadow = cv2.warpAffine(mask, np.float32([[1, 0, shift[0]], [0, 1, shift[1]]]), (width, height))
+        shadow = cv2.GaussianBlur(shadow, (0, 0), rng.uniform(0.006, 0.05) * width)
+        out = out * (1 - rng.uniform(0.05, 0.5) * shadow[..., None])
+    return np.clip(image * mask[..., None] + out * (1 - mask[..., None]), 0, 255).astype(np.uint8)
+
+
+def draw_hanger(picture: np.ndarray, x: float, y: float, wide: float, rng: np.random.Generator) -> None:
+    """Draws a hanger's hook and bar into `picture` (H,W,3), below which a garment whose top is at (x, y) is laid."""
+    colour = tuple(float(v) for v in rng.uniform(10, 240, 3))
+    thick = int(rng.integers(1, 4))
+    hook = wide * rng.uniform(0.06, 0.14)
+    top = (round(x), round(y - hook * rng.uniform(0.2, 1.5)))
+    cv2.ellipse(picture, (top[0], top[1]), (round(hook) + 1, round(hook) + 1), 0, 120, 400, colour, thick)
+    for side in (-1, 1):
+        cv2.line(
+            picture,
+            (top[0], top[1] + round(hook)),
+            (round(x + side * wide * 0.4), round(y + 0.2 * wide)),
+            colour,
+            thick,
+        )
+
+
+def change_garment_colours(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Hue, saturation, exposure and contrast at random, (H,W,3) uint8:
+    what a garment is does not depend on its colour.
+    """
+    x = image.astype(np.float32)
+    if rng.random() < 0.5:  # a turn about the grey axis
+        angle = rng.uniform(-np.pi, np.pi)
+        c, s, third = np.cos(angle), np.sin(angle) / np.sqrt(3), (1 - np.cos(angle)) / 3
+        turn = np.array([[c, -s, s], [s, c, -s], [-s, s, c]]) + third
+        x = x @ turn.T.astype(np.float32)
+    grey = x.mean(2, keepdims=True)
+    x = grey + (x - grey) * np.float32(np.exp(rng.normal(0, 0.5)) if rng.random() < 0.85 else 0)
+    x = (x - 128) * np.float32(np.exp(rng.normal(0, 0.2))) + np.float32(128 + rng.normal(0, 18))
+    x = x * np.exp(rng.normal(0, 0.06, 3)).astype(np.float32)
+    return degrade(np.clip(x, 0, 255).astype(np.uint8), rng)
+
+
+# Shares of what is drawn. Of each: how it is found is told in `Garments`.
+MIXTURE = {"photo": 0.4, "cut": 0.2, "other": 0.2, "piece": 0.07, "person": 0.05, "nothing": 0.03, "drawn": 0.05}
+
+
+class Garments:
+    """All pictures of the training folders in memory, and which of them are drawn how often.
+
+    data: folder with garments_more/ and perhaps garments/ and not_upper/; None: the garments of the pack, which knows
+        no more
+    than their sleeves. pack: people, of whom clothes are cut out. drawn: how many drawn garments.
+    """
+
+    def __init__(self, data: Path | str | None, pack: Pack | None = None, drawn: int = 60):
+        self.sources: dict[str, list[GarmentPicture]] = {name: [] for name in MIXTURE}
+        self.sources["drawn"] = [drawn_garment(seed) for seed in range(drawn)]
+        if data:
+            self._read(Path(data))
+        elif pack:
+            self.sources["cut"] = [packed_garment(pack, index) for index in pack.garments("train")]
+        for index in pack.people("train") if pack else []:
+            for picture in pieces_of(pack, index):
+                kind = picture.attributes["kind"]
+                self.sources[kind if kind in ("person", "nothing") else "piece"].append(picture)
+        self.streets = [p.image for p in self.sources["nothing"]]
+        present = [name for name in MIXTURE if self.sources[name]]
+        shares = np.array([MIXTURE[name] for name in present])
+        self.names, self.shares = present, shares / shares.sum()
+        self.weights = {name: rarity(self.sources[name]) for name in present}
+
+    def _read(self, data: Path) -> None:
+        if not (data / "garments_more").is_dir():
+            raise FileNotFoundError(f"'{data.name}' has no folder garments_more.")
+        photographed = read_folder(data / "garments_more", names_of(data / "garments_more", held_out=False))
+        self.sources["photo"] = photographed
+        self.sources["cut"] = [p for p in photographed if p.mask is not None]
+        if (data / "garments").is_dir():
+            own = read_folder(data / "garments", names_of(data / "garments", held_out=False))
+            self.sources["cut"] = self.sources["cut"] + own + own
+        if (data / "not_upper").is_dir():
+            others = read_folder(data / "not_upper", names_of(data / "not_upper", held_out=False))
+            self.sources["other"] = [with_outline(p) for p in others]
+
+    def draw(self, rng: np.random.Generator) -> tuple[str, GarmentPicture, np.ndarray | None]:
+        """A source's name, a picture of it, and a street photograph to set it on, or None."""
+        source = str(rng.choice(self.names, p=self.shares))
+        pictures = self.sources[source]
+        street = self.streets[int(rng.integers(len(self.streets)))] if self.streets else None
+        return source, pictures[int(rng.choice(len(pictures), p=self.weights[source]))], street
+
+
+def rarity(pictures: list[GarmentPicture]) -> np.ndarray:
+    """Probability of each picture: those with rare sleeves, necklines or kinds more often,
+    by the root of their number.
+    """
+    weights = np.ones(len(pictures))
+    for name in ("sleeves", "neckline", "kind"):
+        values = [p.attributes.get(name, "") for p in pictures]
+        number = {value: values.count(value) for value in set(values)}
+        weights *= np.array([number[value] ** -0.25 for value in values])
+    return weights / weights.sum()
+
+
+def packed_garment(pack: Pack, index: int) -> GarmentPicture:
+    """A garment of a pack, with its sleeves where they are known."""
+    product = pack.product(index)
+    known = attributes_of({"sleeves": product.sleeves})
+    return GarmentPicture(product.name, np.ascontiguousarray(product.cloth), product.mask, known, cut=True)
+
+
+def drawn_garment(seed: int) -> GarmentPicture:
+    """A drawn garment with its exact mask and sleeves; every fourth is a pair of trousers, that is,
+    no upper garment.
+    """
+    from vton.data.synthetic import draw_pair
+
+    sleeves = ("none", "short", "long")[seed % 3]
+    pair = draw_pair(seed, size=(256, 192), sleeves=sleeves, pose="down")
+    if seed % 4 == 3:
+        mask = np.isin(pair.parse, (labels.LIP.index("pants"), labels.LIP.index("skirt"))).astype(np.uint8) * 255
+        return GarmentPicture(f"drawn-{seed}", pair.person, mask, {"kind": "pants"}, cut=True)
+    return GarmentPicture(f"drawn-{seed}", pair.cloth, pair.cloth_mask, {"sleeves": sleeves, "kind": "upper"}, cut=True)

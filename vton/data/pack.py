@@ -1,0 +1,368 @@
+"""Training photos in one packed file, and what is drawn from it.
+
+    people:    photographs with parse, joints, person mask, carried mask and a suggested 3:4 frame
+    garments:  product photos with masks
+
+A pack holds the encoded pictures, so it is small and quick to read: `python -m vton.data --people DIR --garments DIR
+--out FILE`. The layout of DIR is the one of the VITON-HD data set, with `person-mask/` and `carried/` beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from training.command import one_sentence
+from vton import labels
+from vton.inputs import pose
+from vton.joints import FLIP, present
+
+
+@dataclass
+class Person:
+    """One photograph: image (H,W,3) uint8 RGB, parse (H,W) uint8 LIP, person_mask (H,W) float32 in [0, 1], carried
+    (H,W) bool (True = bag or the like, out of every loss), keypoints (25,3) and frame (x0,y0,x1,y1) in its pixels.
+    """
+
+    name: str
+    image: np.ndarray
+    parse: np.ndarray
+    person_mask: np.ndarray
+    carried: np.ndarray
+    keypoints: np.ndarray
+    frame: np.ndarray
+
+
+@dataclass
+class Product:
+    """One garment: cloth (H,W,3) uint8 RGB on white, mask (H,W) uint8 0/255, category as in its file name, sleeves and
+    neckline as in attributes.tsv ("" = not known).
+    """
+
+    name: str
+    cloth: np.ndarray
+    mask: np.ndarray
+    category: str
+    sleeves: str = ""
+    neckline: str = ""
+
+
+class Pack:
+    """Reads a packed file. Everything is decoded on demand; `people(split)` and `garments(split)` give indices."""
+
+    def __init__(self, file: Path | str):
+        file = Path(file)
+        if not file.is_file():
+            raise FileNotFoundError(f"There is no packed file '{file.name}'; make one with python -m vton.data.")
+        try:
+            with np.load(file, allow_pickle=False) as data:
+                self._data = {key: data[key] for key in data.files}
+            self.names = [str(n) for n in self._data["names"]]
+            self.products = [str(n) for n in self._data["products"]]
+        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+            raise ValueError(f"'{file.name}' is not a packed training file ({error}).") from None
+
+    def people(self, split: str) -> list[int]:
+        """Indices of the people of 'train' or 'val'."""
+        return [i for i, s in enumerate(self._data["split"]) if str(s) == split]
+
+    def garments(self, split: str) -> list[int]:
+        """Indices of the garments of 'train' or 'val'; every tenth garment is for validation."""
+        return [i for i in range(len(self.products)) if (i % 10 == 0) == (split == "val")]
+
+    def _bytes(self, kind: str, index: int) -> np.ndarray:
+        ends = self._data[f"{kind}_ends"]
+        return self._data[kind][int(ends[index - 1]) if index else 0 : int(ends[index])]
+
+    def person(self, index: int) -> Person:
+        """A person's picture, maps and joints, decoded."""
+
+        def decode(kind, flag):
+            return cv2.imdecode(self._bytes(kind, index), flag)
+
+        return Person(
+            self.names[index],
+            decode("image", cv2.IMREAD_COLOR)[..., ::-1],
+            decode("parse", cv2.IMREAD_UNCHANGED),
+            decode("person_mask", cv2.IMREAD_UNCHANGED).astype(np.float32) / 255,
+            decode("carried", cv2.IMREAD_UNCHANGED) > 127,
+            self._data["keypoints"][index].copy(),
+            self._data["frame"][index].copy(),
+        )
+
+    def product(self, index: int) -> Product:
+        """A garment's picture and mask, decoded."""
+        name = self.products[index]
+        return Product(
+            name,
+            cv2.imdecode(self._bytes("cloth", index), cv2.IMREAD_COLOR)[..., ::-1],
+            cv2.imdecode(self._bytes("cloth_mask", index), cv2.IMREAD_UNCHANGED),
+            name.split("_")[0],
+            *(str(self._data[name][index]) if name in self._data else "" for name in ("sleeves", "neckline")),
+        )
+
+
+def read_label_png(file: Path) -> np.ndarray:
+    """A palette or grey PNG's indices, (H, W) uint8, without colour conversion."""
+    from PIL import Image
+
+    with Image.open(file) as picture:
+        return np.asarray(picture if picture.mode in ("P", "L", "1") else picture.convert("L")).astype(np.uint8)
+
+
+PACKED = ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")  # kinds of pictures
+GARMENT_FOLDERS = (
+    ("cloth", "cloth-mask"),
+    ("image", "mask"),
+)  # of pictures and masks: VITON-HD's names, and short ones
+
+
+def pack(
+    people: Path, garments: Path | Sequence[Path] | None, out: Path, height: int = 432, garment_height: int = 256
+) -> dict[str, Any]:
+    """Writes the packed file and returns how many people and garments it holds, and what was skipped.
+
+    Args:
+        people: folder with image/, image-parse/, openpose-json/, person-mask/, carried/, viton_crop.tsv, train.txt,
+            val.txt.
+        garments: folders with cloth/ and cloth-mask/ or image/ and mask/, and with attributes.tsv where sleeves are
+            known.
+        height: height of the packed photographs in pixels.
+
+    Raises FileNotFoundError or ValueError with one sentence for a missing folder or list and when nothing can be
+        packed;
+    then no file is written.
+    """
+    _check_layout(people)
+    folders = [garments] if isinstance(garments, Path) else garments or []
+    cloth_files = [file for folder in folders for file in _cloth_files(folder)]
+    known = {name: row for folder in folders for name, row in read_attributes(folder).items()}
+    arrays: dict[str, list[np.ndarray]] = {kind: [] for kind in PACKED}
+    names, splits, keypoints, frames, products, skipped = [], [], [], [], [], []
+    boxes = _boxes(people / "viton_crop.tsv")
+    for split in ("train", "val"):
+        for name in (people / f"{split}.txt").read_text().split():
+            try:
+                pictures, points, frame = _read_person(people, name, boxes.get(name), height)
+            except (ValueError, OSError) as error:
+                skipped.append(f"{name}: {error}")
+                continue
+            names.append(name)
+            splits.append(split)
+            keypoints.append(points)
+            frames.append(frame)
+            for kind, blob in pictures.items():
+                arrays[kind].append(blob)
+    for file, mask_file in cloth_files:
+        cloth = cv2.imread(str(file))
+        mask = None if mask_file is None else cv2.imread(str(mask_file), cv2.IMREAD_GRAYSCALE)
+        if cloth is None or mask is None or cloth.shape[:2] != mask.shape:
+            skipped.append(f"{file.name}: picture or mask cannot be read, or they differ in size")
+            continue
+        size = (garment_height * 3 // 4, garment_height)
+        products.append(file.stem)
+        arrays["cloth"].append(_encode(".jpg", cv2.resize(cloth, size, interpolation=cv2.INTER_AREA), 85))
+        arrays["cloth_mask"].append(_encode(".png", cv2.resize(mask, size, interpolation=cv2.INTER_AREA)))
+    if not names:
+        reason = f"; the first reason: {skipped[0]}" if skipped else ": train.txt and val.txt hold no names"
+        raise ValueError(f"No photograph of '{people.name}' can be packed{reason}.")
+    stored = {
+        "names": np.array(names),
+        "split": np.array(splits),
+        "products": np.array(products, dtype=str),
+        **{
+            column: np.array([known.get(name, {}).get(column, "") for name in products], dtype=str)
+            for column in ("sleeves", "neckline")
+        },
+        "keypoints": np.array(keypoints, np.float32),
+        "frame": np.array(frames, np.float32),
+    }
+    _write(out, stored, arrays)
+    return {"people": len(names), "garments": len(products), "skipped": skipped}
+
+
+def _check_layout(people: Path) -> None:
+    """Raises FileNotFoundError with one sentence for a folder or a list that is not there."""
+    for folder in ("image", "image-parse", "openpose-json", "person-mask", "carried"):
+        if not (people / folder).is_dir():
+            raise FileNotFoundError(f"'{people.name}' has no folder {folder}.")
+    for file in ("viton_crop.tsv", "train.txt", "val.txt"):
+        if not (people / file).is_file():
+            raise FileNotFoundError(f"'{people.name}' has no file {file}.")
+
+
+def _boxes(file: Path) -> dict[str, list[float]]:
+    """The frame x0, y0, x1, y1 of each photograph by its name, out of viton_crop.tsv."""
+    rows = (row.split("\t") for row in file.read_text().splitlines()[1:])
+    return {row[0]: [float(value) for value in row[1:5]] for row in rows}
+
+
+def _read_person(
+    people: Path, name: str, box: list[float] | None, height: int
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """One photograph at `height`: its encoded pictures by kind, keypoints (25, 3) and frame (4,).
+
+    Raises ValueError or OSError that says what is wrong with its files.
+    """
+    image = cv2.imread(str(people / "image" / f"{name}.jpg"))
+    if image is None:
+        raise ValueError("the picture cannot be read")
+    maps = {
+        "parse": read_label_png(people / "image-parse" / f"{name}.png"),
+        "person_mask": read_label_png(people / "person-mask" / f"{name}.png"),
+        "carried": read_label_png(people / "carried" / f"{name}.png"),
+    }
+    points = pose.load_openpose_json(people / "openpose-json" / f"{name}_keypoints.json")
+    parse = maps["parse"]
+    if parse.shape != image.shape[:2]:
+        raise ValueError(f"picture {image.shape[:2]} and parse {parse.shape} differ in size")
+    if parse.max() >= len(labels.LIP):
+        raise ValueError(f"the parse holds label {parse.max()}, the largest known is {len(labels.LIP) - 1}")
+    for kind, folder in (("person_mask", "person-mask"), ("carried", "carried")):
+        if maps[kind].shape != parse.shape:
+            raise ValueError(f"picture {parse.shape} and {folder} {maps[kind].shape} differ in size")
+    if box is None:
+        raise ValueError("viton_crop.tsv holds no frame for it")
+    scale = height / image.shape[0]
+    size = (round(image.shape[1] * scale), height)
+    points[:, :2] *= (size[0] / image.shape[1], scale)
+    maps["carried"] = (maps["carried"] > 0).astype(np.uint8) * 255
+    pictures = {"image": _encode(".jpg", cv2.resize(image, size, interpolation=cv2.INTER_AREA), 85)}
+    for kind, values in maps.items():
+        pictures[kind] = _encode(".png", cv2.resize(values, size, interpolation=cv2.INTER_NEAREST))
+    return pictures, points, np.array(box) * scale
+
+
+def _write(out: Path, stored: dict[str, np.ndarray], arrays: dict[str, list[np.ndarray]]) -> None:
+    """Writes the packed file, whole or not at all. arrays: the encoded pictures of each kind."""
+    for kind, blobs in arrays.items():
+        stored[kind] = np.concatenate(blobs) if blobs else np.zeros(0, np.uint8)
+        stored[f"{kind}_ends"] = np.cumsum([len(b) for b in blobs], dtype=np.int64)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_suffix(".part.npz")
+    try:
+        np.savez(part, **stored)
+        os.replace(part, out)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _cloth_files(folder: Path) -> list[tuple[Path, Path | None]]:
+    """Pictures of garments in a folder and their masks (None = missing), in the order of their names."""
+    for pictures, masks in GARMENT_FOLDERS:
+        if (folder / pictures).is_dir() and (folder / masks).is_dir():
+            return [
+                (file, next((folder / masks).glob(f"{file.stem}.*"), None))
+                for file in sorted((folder / pictures).glob("*.jpg"))
+            ]
+    missing = next(name for name in GARMENT_FOLDERS[0] if not (folder / name).is_dir())
+    raise FileNotFoundError(f"'{folder.name}' has no folder {missing}.")
+
+
+def read_attributes(folder: Path, table: str = "attributes.tsv") -> dict[str, dict[str, str]]:
+    """Rows of a folder's table (header line, tabs) by id; empty where there is none."""
+    file = folder / table
+    if not file.is_file():
+        return {}
+    header, *rows = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if line)
+    return {row["id"]: row for row in (dict(zip(header, values)) for values in rows) if "id" in row}
+
+
+def _encode(kind: str, picture: np.ndarray, quality: int | None = None) -> np.ndarray:
+    ok, blob = cv2.imencode(kind, picture, [cv2.IMWRITE_JPEG_QUALITY, quality] if quality else [])
+    if not ok:
+        raise ValueError(f"A picture of shape {picture.shape} could not be encoded as {kind}.")
+    return blob.reshape(-1)
+
+
+# -- geometry and appearance of a training picture -----------------------------------------------------------------
+
+
+def affine(box: np.ndarray, size: tuple[int, int], angle: float = 0.0, mirror: bool = False) -> np.ndarray:
+    """(2, 3) matrix from source pixels to a picture of `size` (H, W) that shows `box` (x0, y0, x1, y1).
+
+    angle: rotation about the box's centre in degrees; mirror: left and right exchanged.
+    """
+    height, width = size
+    x0, y0, x1, y1 = box
+    centre = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+    radians = np.deg2rad(angle)
+    rotation = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
+    linear = np.diag([(-1 if mirror else 1) * width / (x1 - x0), height / (y1 - y0)]) @ rotation
+    return np.concatenate([linear, (np.array([width / 2, height / 2]) - linear @ centre)[:, None]], 1)
+
+
+def move_points(keypoints: np.ndarray, matrix: np.ndarray, mirror: bool = False) -> np.ndarray:
+    """(25, 3) keypoints through an affine matrix; with `mirror` the left joints become the right ones."""
+    moved = keypoints.copy()
+    moved[:, :2] = keypoints[:, :2] @ matrix[:, :2].T + matrix[:, 2]
+    moved[~present(keypoints)] = 0
+    return moved[FLIP] if mirror else moved
+
+
+def warp_picture(
+    picture: np.ndarray, matrix: np.ndarray, size: tuple[int, int], nearest: bool = False, fill=0
+) -> np.ndarray:
+    """`picture` through an affine matrix onto `size` (H, W)."""
+    return cv2.warpAffine(
+        picture,
+        matrix.astype(np.float64),
+        size[::-1],
+        flags=cv2.INTER_NEAREST if nearest else cv2.INTER_AREA,
+        borderMode=cv2.BORDER_CONSTANT,
+        borderValue=fill,
+    )
+
+
+def change_colours(image: np.ndarray, rng: np.random.Generator, strength: float = 1.0) -> np.ndarray:
+    """Random exposure, contrast, saturation, tint and gamma; (H, W, 3) uint8 in and out."""
+    x = ((np.arange(256, dtype=np.float32) / 255) ** np.float32(np.exp(rng.normal(0, 0.18 * strength))))[image]
+    grey = x.mean(2, keepdims=True)
+    x = grey + (x - grey) * np.float32(np.exp(rng.normal(0, 0.25 * strength)))
+    x = (x - 0.5) * np.float32(np.exp(rng.normal(0, 0.15 * strength))) + np.float32(
+        0.5 + rng.normal(0, 0.05 * strength)
+    )
+    x = x * np.exp(rng.normal(0, 0.06 * strength, 3)).astype(np.float32)
+    return (np.clip(x, 0, 1) * 255).astype(np.uint8)
+
+
+def degrade(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Sometimes a blur, a coarser grid, noise or JPEG blocks, as phone pictures have them."""
+    if rng.random() < 0.25:
+        image = cv2.GaussianBlur(image, (0, 0), rng.uniform(0.3, 1.4))
+    if rng.random() < 0.15:
+        image = np.clip(image + rng.normal(0, rng.uniform(2, 10), image.shape), 0, 255).astype(np.uint8)
+    if rng.random() < 0.25:
+        blob = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 80))])[1]
+        image = cv2.imdecode(blob, cv2.IMREAD_COLOR)
+    return image
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--people", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--garments", type=Path, nargs="+", metavar="DIR")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--height", type=int, default=432, help="height of the packed photographs")
+    parser.add_argument("--garment-height", type=int, default=256)
+    options = parser.parse_args(argv)
+    report = pack(options.people, options.garments, options.out, options.height, options.garment_height)
+    for line in report["skipped"]:
+        print(f"skipped {line}", file=sys.stderr)
+    print(f"{report['people']} people, {report['garments']} garments, {options.out.stat().st_size / 2**20:.1f} MiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Training samples for the three try-on networks, out of made pairs of three sources: worn, product, drawn."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import cv2
+import numpy as np
+
+from vton import labels
+from vton.data.pack import Pack, affine, change_colours, move_points, warp_picture
+from vton.data.pairs import WHITE, Pair, dress, dressed_segmentation, lay_flat
+from vton.inputs import pose
+from vton.inputs.agnostic import agnostic_image, agnostic_parse
+
+MIXTURE = {"worn": 0.42, "product": 0.43, "drawn": 0.15}  # shares of the sources where photographs are given
+LONG_SLEEVES = ("long", "long-rolled", "folded")  # as attributes.tsv calls them; they are put on down to the wrist
+HIGH = ("high", "hood")  # necklines that close around the throat
+LONG = ("longsleeve", "outwear")  # categories of product photos that mostly have them, where no attributes are known
+# Their exceptions, found by eye in the product photos of clothing-dataset-small (numbers as in their packed names):
+# vests.
+VESTS = frozenset(
+    f"outwear_{number:04d}"
+    for number in (2, 6, 7, 9, 12, 15, 18, 24, 29, 32, 33, 34, 36, 41, 44, 45, 49, 50, 51, 57, 68, 80)
+)
+VARIANTS = 3  # ways in which each worn garment is laid flat
+
+
+class Sampler:
+    """Draws samples. A sample is a dict of pictures in the person's frame of `size` (H, W):
+
+    person (H,W,3) uint8; keypoints (25,3); pose P, agnostic I_a (H,W,3) uint8; parse_agnostic S_a one-hot (13,H,W);
+    cloth (H,W,3) uint8 on (246,246,246), cloth_mask (1,H,W); worn (H,W,3) and worn_mask (1,H,W): the truth of the warp;
+    segmentation (H,W) uint8 13 classes, its truth; carried (1,H,W): True = out of the loss; background (1,H,W):
+        neither person nor carried; source.
+    """
+
+    def __init__(self, pack: Pack | None, size: tuple[int, int], split: str = "train"):
+        self.pack, self.size, self.split = pack, size, split
+        self.people = pack.people(split) if pack else []
+        self.garments = pack.garments(split) if pack else []
+        self._flat: dict[tuple[int, int], tuple | None] = {}
+
+    def sample(
+        self, rng: np.random.Generator, source: str | None = None, augment: bool = True, index: int | None = None
+    ) -> dict[str, np.ndarray]:
+        """One sample. source: 'worn', 'product' or 'drawn'; None = a mixture. index: which person; None = any."""
+        for _ in range(50):
+            kind = source or ("drawn" if not self.pack else str(rng.choice(list(MIXTURE), p=list(MIXTURE.values()))))
+            found = self._drawn(rng) if kind == "drawn" else self._photo(rng, kind, augment, index)
+            if found is not None:
+                return found
+            if index is not None:
+                index = int(rng.integers(len(self.people)))
+        raise ValueError(
+            "No usable pair was found in 50 tries; the packed file has too few frontal people or garments."
+        )
+
+    def each(self, source: str, seed: int) -> Iterator[dict[str, np.ndarray]]:
+        """Samples without augmentation: every person of the split that `source` can use, each once; of drawn people no
+        end.
+        """
+        for i in itertools.count() if source == "drawn" else range(len(self.people)):
+            rng = np.random.default_rng([seed, i])
+            sample = self._drawn(rng) if source == "drawn" else self._photo(rng, source, False, i)
+            if sample is not None:
+                yield sample
+
+    # -- photographs ---------------------------------------------------------------------------------------------
+
+    def _photo(self, rng, kind, augment, index):
+        assert self.pack is not None  # without one all samples are drawn
+        number = self.people[int(rng.integers(len(self.people))) if index is None else index % len(self.people)]
+        person = self.pack.person(number)
+        frame, mirror, angle = person.frame.copy(), False, 0.0
+        if augment:
+            width = frame[2] - frame[0]
+            centre = np.array([frame[:2] + frame[2:]])[0] / 2 + rng.normal(0, 0.03, 2) * width
+            half = (frame[2:] - frame[:2]) / 2 * np.exp(rng.normal(0, 0.07))
+            frame, mirror, angle = (
+                np.concatenate([centre - half, centre + half]),
+                bool(rng.random() < 0.5),
+                rng.normal(0, 3),
+            )
+        matrix = affine(frame, self.size, angle, mirror)
+        image = warp_picture(person.image, matrix, self.size, fill=(200, 200, 200))
+        parse = warp_picture(person.parse, matrix, self.size, nearest=True)
+        parse = labels.FLIP_LIP[parse] if mirror else parse
+        carried = warp_picture(person.carried.astype(np.uint8), matrix, self.size, nearest=True) > 0
+        keypoints = move_points(person.keypoints, matrix, mirror)
+        if kind == "worn":
+            flat = self._flat_garment(number, person, int(rng.integers(VARIANTS)))
+            if flat is None:
+                return None
+            cloth, mask = (flat[0][:, ::-1], flat[1][:, ::-1]) if mirror else flat
+            upper = np.isin(parse, labels.UPPER_LIP)
+            worn = np.where(upper[..., None], image, WHITE).astype(np.uint8)
+            pair = Pair(cloth, mask, worn, upper)
+            segmentation = labels.lip_to_13(parse)
+            return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "worn", augment)
+        product = self.pack.product(self.garments[int(rng.integers(len(self.garments)))])
+        cloth, mask = _fit(product.cloth, product.mask, self.size)
+        if augment and rng.random() < 0.5:
+            cloth, mask = cloth[:, ::-1], mask[:, ::-1]
+        if augment:
+            cloth = np.where(mask[..., None], change_colours(cloth, rng, 1.5), WHITE).astype(np.uint8)
+        if product.sleeves:
+            is_long = product.sleeves in LONG_SLEEVES or (None if product.sleeves == "three-quarter" else False)
+        else:
+            is_long = (product.category in LONG and product.name not in VESTS) or None
+        pair = dress(np.ascontiguousarray(cloth), np.ascontiguousarray(mask), keypoints, self.size, is_long)
+        if pair is None or pair.worn_mask.mean() < 0.03:
+            return None
+        pair.high_collar = product.neckline in HIGH
+        segmentation = dressed_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)
+        # Hair, hands and arms in front of the garment hide it.
+        visible = pair.worn_mask & (segmentation == labels.UPPER)
+        pair.worn[~visible], pair.worn_mask = WHITE, visible
+        return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "product", augment)
+
+    def _flat_garment(self, number, person, variant):
+        """The worn garment laid flat at `size`; a pure function of the person and the variant, kept in memory."""
+        key = (number, variant)
+        if key not in self._flat:
+            matrix = affine(person.frame, self.size)
+            image = warp_picture(person.image, matrix, self.size, fill=(WHITE,) * 3)
+            parse = warp_picture(person.parse, matrix, self.size, nearest=True)
+            pair = lay_flat(
+                image, parse, move_points(person.keypoints, matrix), np.random.default_rng([number, variant])
+            )
+            self._flat[key] = pair and (pair.cloth, pair.cloth_mask)
+        return self._flat[key]
+
+    # -- drawn people --------------------------------------------------------------------------------------------
+
+    def _drawn(self, rng):
+        from vton.data.drawn import drawn_sample
+
+        image, parse, keypoints, pair = drawn_sample(int(rng.integers(2**31)), self.size)
+        return self._finish(
+            rng, image, parse, keypoints, pair, labels.lip_to_13(parse), np.zeros(parse.shape, bool), "drawn", False
+        )
+
+    # -- common end ----------------------------------------------------------------------------------------------
+
+    def _finish(self, rng, image, parse, keypoints, pair, segmentation, carried, source, augment):
+        if augment:
+            state = rng.bit_generator.state
+            image = change_colours(image, rng, 0.6)
+            if source == "worn":  # the same change of light for the garment that the photograph shows
+                rng.bit_generator.state = state
+                cloth = change_colours(pair.cloth, rng, 0.6)
+                worn = np.where(pair.worn_mask[..., None], image, WHITE).astype(np.uint8)
+                pair = Pair(
+                    np.where(pair.cloth_mask[..., None], cloth, WHITE).astype(np.uint8),
+                    pair.cloth_mask,
+                    worn,
+                    pair.worn_mask,
+                )
+        return {
+            "person": image,
+            "keypoints": keypoints.astype(np.float32),
+            "pose": pose.draw_pose(keypoints, self.size),
+            "agnostic": agnostic_image(image, parse, keypoints, thorough=True),
+            "parse_agnostic": labels.one_hot(labels.lip_to_13(agnostic_parse(parse, keypoints)), 13),
+            "cloth": np.ascontiguousarray(pair.cloth),
+            "cloth_mask": pair.cloth_mask[None],
+            "worn": pair.worn,
+            "worn_mask": pair.worn_mask[None],
+            "segmentation": segmentation.astype(np.uint8),
+            "carried": carried[None],
+            "background": ((parse == 0) & ~carried)[None],
+            "source": np.int64(("worn", "product", "drawn").index(source)),
+        }
+
+
+def _fit(cloth: np.ndarray, mask: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """A product photo at `size`, its background at (246,246,246)."""
+    cloth = cv2.resize(cloth, size[::-1], interpolation=cv2.INTER_AREA)
+    inside = cv2.resize(mask, size[::-1], interpolation=cv2.INTER_AREA) > 127
+    return np.where(inside[..., None], cloth, WHITE).astype(np.uint8), inside

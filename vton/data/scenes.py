@@ -1,0 +1,322 @@
+"""People in their frames as ALIAS trains on them: each with its maps, made once and then read from a file.
+
+A scene is what a photograph says about one person in one frame. `dress` makes a training sample of it: the wall behind
+the person, the garment's colours, the gray region and the garment given as W(c, theta) are drawn anew each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from vton import labels
+from vton.data.pack import Pack, affine, change_colours, move_points, warp_picture
+from vton.data.pairs import WHITE, wobble
+from vton.inputs import pose
+from vton.inputs.agnostic import agnostic_image
+
+PLANES = 8  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1
+GRAY, CARRIED, NECK = 8, 16, 32  # bits above the three of the class in a packed map
+UPPER, ARMS = labels.ALIAS.index("upper"), (labels.ALIAS.index("left arm"), labels.ALIAS.index("right arm"))
+DRAWN = 256  # drawn people beside the photographed ones
+
+
+@dataclass
+class Scene:
+    """One person: picture and pose (H,W,3) uint8, classes (H,W) uint8 of ALIAS, masks (H,W) bool gray (painted in I_a),
+    carried (out of every loss) and neck (bare), silhouette (H,W) float32 in [0, 1], 0 = background.
+    """
+
+    picture: np.ndarray
+    pose: np.ndarray
+    classes: np.ndarray
+    gray: np.ndarray
+    carried: np.ndarray
+    neck: np.ndarray
+    silhouette: np.ndarray
+
+    @classmethod
+    def unpacked(cls, planes: np.ndarray) -> Scene:
+        """Out of the (H, W, PLANES) uint8 of a file."""
+        maps = planes[..., 6]
+        return cls(
+            planes[..., :3],
+            planes[..., 3:6],
+            maps & 7,
+            maps & GRAY > 0,
+            maps & CARRIED > 0,
+            maps & NECK > 0,
+            planes[..., 7].astype(np.float32) / 255,
+        )
+
+    @property
+    def skin(self) -> np.ndarray:
+        """(H, W) bool: bare arms and neck."""
+        return self.neck | np.isin(self.classes, ARMS)
+
+
+class Scenes:
+    """The people of one split at one size (H, W), each in `variants` frames. A scene depends on its number alone.
+
+    cache: folder for the file of finished scenes; None = each is made anew whenever it is asked for. Without a pack
+        there
+    are drawn people alone.
+    """
+
+    def __init__(
+        self,
+        pack: Pack | None,
+        size: tuple[int, int],
+        split: str = "train",
+        variants: int = 4,
+        cache: Path | None = None,
+    ):
+        self.pack, self.size, self.variants = pack, size, variants
+        self.people = pack.people(split) if pack else []
+        self.drawn = range(len(self.people) * variants, len(self.people) * variants + DRAWN)
+        self._kept: np.memmap | None = None
+        self._done: np.memmap | None = None
+        if cache:
+            content = [pack.names[n] for n in self.people] + [pack.person(self.people[0]).image.shape] if pack else []
+            key = hashlib.sha256(f"{size} {variants} {content}".encode()).hexdigest()[:12]
+            cache.mkdir(parents=True, exist_ok=True)
+            self._kept = self._open(cache / f"scenes-{key}.bin", (self.drawn.stop, *size, PLANES))
+            self._done = self._open(cache / f"scenes-{key}.done", (self.drawn.stop,))
+
+    @staticmethod
+    def _open(file: Path, shape: tuple[int, ...]) -> np.memmap:
+        return np.memmap(file, np.uint8, "r+" if file.exists() else "w+", shape=shape)
+
+    def draw(self, rng: np.random.Generator, drawn_share: float = 0.15) -> Scene:
+        """A scene at random that shows enough of a garment."""
+        while True:
+            photographed = self.people and rng.random() >= drawn_share
+            number = int(rng.integers(self.drawn.start)) if photographed else int(rng.choice(self.drawn))
+            scene = self[number]
+            if (scene.classes == UPPER).mean() > 0.03:
+                return scene
+
+    def __getitem__(self, number: int) -> Scene:
+        if self._kept is None or self._done is None:
+            return Scene.unpacked(self._made(number))
+        if not self._done[number]:
+            self._kept[number] = self._made(number)
+            self._done[number] = 1  # written last: what was begun is made again
+        return Scene.unpacked(np.array(self._kept[number]))
+
+    def _made(self, number: int) -> np.ndarray:
+        if number in self.drawn:
+            from vton.data.drawn import drawn_sample
+
+            image, parse, keypoints, _ = drawn_sample(number - self.drawn.start, self.size)
+            return packed(image, parse, keypoints, np.zeros(parse.shape, bool))
+        assert self.pack is not None  # without one all scenes are drawn
+        person = self.pack.person(self.people[number // self.variants])
+        variant, frame = number % self.variants, person.frame.copy()
+        rng, angle = np.random.default_rng([number, 77]), 0.0
+        if variant:  # the first one is the frame as the pipeline takes it
+            width = frame[2] - frame[0]
+            centre = (frame[:2] + frame[2:]) / 2 + rng.normal(0, 0.05, 2) * width
+            half = (frame[2:] - frame[:2]) / 2 * np.exp(rng.normal(0, 0.1))
+            frame, angle = np.concatenate([centre - half, centre + half]), rng.normal(0, 3)
+        matrix, mirror = affine(frame, self.size, angle, variant % 2 == 1), variant % 2 == 1
+        image = cv2.warpAffine(
+            person.image,
+            matrix.astype(np.float64),
+            self.size[::-1],
+            flags=cv2.INTER_AREA,
+            borderMode=cv2.BORDER_REPLICATE,
+        )
+        parse = warp_picture(person.parse, matrix, self.size, nearest=True)
+        parse = labels.FLIP_LIP[parse] if mirror else parse
+        carried = warp_picture(person.carried.astype(np.uint8), matrix, self.size, nearest=True) > 0
+        return packed(image, parse, move_points(person.keypoints, matrix, mirror), carried)
+
+
+def packed(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, carried: np.ndarray) -> np.ndarray:
+    """A picture (H,W,3) uint8 with its LIP labels, joints and carried mask as (H, W, PLANES) uint8."""
+    classes = labels.thirteen_to_7(labels.lip_to_13(parse))
+    gray = (agnostic_image(image, parse, keypoints, thorough=True) == 128).all(2)
+    maps = (
+        classes
+        | GRAY * gray.astype(np.uint8)
+        | CARRIED * carried.astype(np.uint8)
+        | NECK * (parse == labels.NECK_LIP).astype(np.uint8)
+    )
+    body = cv2.GaussianBlur(((parse > 0) | carried).astype(np.float32), (0, 0), image.shape[1] / 256)
+    silhouette = np.clip(2 * body - 1, 0, 1)  # inside the outline alone, where nothing of the old background is left
+    return np.concatenate(
+        (
+            image,
+            pose.draw_pose(keypoints, parse.shape),
+            maps[..., None],
+            (255 * silhouette).astype(np.uint8)[..., None],
+        ),
+        2,
+    )
+
+
+# -- windows -------------------------------------------------------------------------------------------------------
+
+
+def halved(scene: Scene) -> Scene:
+    """The scene at half the height and width."""
+    height, width = scene.classes.shape
+
+    def small(a, flag=cv2.INTER_AREA):
+        return cv2.resize(np.ascontiguousarray(a), (width // 2, height // 2), interpolation=flag)
+
+    def mask(a):
+        return small(a.astype(np.uint8), cv2.INTER_NEAREST) > 0
+
+    return Scene(
+        small(scene.picture),
+        small(scene.pose),
+        small(scene.classes, cv2.INTER_NEAREST),
+        mask(scene.gray),
+        mask(scene.carried),
+        mask(scene.neck),
+        small(scene.silhouette),
+    )
+
+
+def cropped(scene: Scene, rng: np.random.Generator) -> Scene:
+    """A window of half the height and width at full resolution, around a random pixel of the gray region."""
+    height, width = scene.classes.shape
+    ys, xs = np.nonzero(scene.gray) if scene.gray.any() else ([height // 2], [width // 2])
+    chosen = int(rng.integers(len(ys)))
+    y = int(np.clip(ys[chosen] - height // 4, 0, height - height // 2))
+    x = int(np.clip(xs[chosen] - width // 4, 0, width - width // 2))
+    window = np.s_[y : y + height // 2, x : x + width // 2]
+    return Scene(*(getattr(scene, name)[window] for name in Scene.__dataclass_fields__))
+
+
+# -- a training sample ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Look:
+    """Shares of the samples that are changed, in [0, 1]. studio: a plain wall behind the person; recoloured: another
+    hue of the garment; flattened: W(c, theta) without the photograph's light; cut: parts of the garment are missing in
+    W(c, theta); bent: W(c, theta) is a little deformed, by `deformation` picture widths.
+    """
+
+    studio: float = 0.5
+    recoloured: float = 0.4
+    flattened: float = 0.6
+    cut: float = 0.7
+    bent: float = 0.35
+    deformation: float = 0.01
+
+
+PLAIN = Look(studio=0, recoloured=0, flattened=0, cut=0, bent=0)
+
+
+def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[str, np.ndarray]:
+    """One sample of a scene: person, agnostic, pose, warped (H,W,3) uint8; warped_mask, region, carried, skin, rim
+    (1,H,W) bool; segmentation (7,H,W) float32.
+
+    rim: background inside the gray region, which nobody has to repaint.
+    """
+    if rng.random() < look.studio:
+        scene = before_wall(scene, rng)
+    picture, upper = scene.picture, scene.classes == UPPER
+    if look != PLAIN:
+        picture = change_colours(picture, rng, 0.6)
+    if rng.random() < look.recoloured:
+        picture = recoloured(picture, upper, rng)
+    gray = scene.gray
+    if look != PLAIN and rng.random() < 0.5:  # how far the gray reaches beyond the outline is a matter of chance too
+        reach = 2 * int(rng.integers(1, max(2, gray.shape[1] // 48))) + 1
+        kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach))
+        gray = gray | (cv2.dilate(gray.astype(np.uint8), kernel) > 0) & (scene.classes == 0)
+    cloth, mask = picture, upper
+    if rng.random() < look.flattened:
+        cloth = flattened(cloth, upper, rng)
+    if rng.random() < look.cut:
+        mask = cut(mask, rng)
+    cloth = np.where(mask[..., None], cloth, WHITE).astype(np.uint8)
+    if rng.random() < look.bent:
+        cloth, mask = wobble(cloth, mask, rng, look.deformation * rng.uniform(0.3, 1.6))
+    return {
+        "person": picture,
+        "agnostic": np.where(gray[..., None], np.uint8(128), picture),
+        "pose": scene.pose,
+        "warped": cloth,
+        "warped_mask": mask[None],
+        "segmentation": labels.one_hot(scene.classes, 7),
+        "region": gray[None],
+        "carried": scene.carried[None],
+        "skin": (scene.skin & gray)[None],
+        "rim": (gray & (scene.classes == 0) & ~scene.neck)[None],
+    }
+
+
+def before_wall(scene: Scene, rng: np.random.Generator) -> Scene:
+    """The person cut out and set before a plain wall of any tone, lit a little from one side."""
+    height, width = scene.classes.shape
+    tone = np.clip(rng.uniform(25, 250) + rng.normal(0, 12, 3), 10, 252)
+    slope = rng.normal(0, 18, 2)
+    light = slope[0] * np.linspace(-1, 1, width)[None] + slope[1] * np.linspace(-1, 1, height)[:, None]
+    wall = np.clip(tone + light[..., None] + rng.normal(0, rng.uniform(0, 3), (height, width, 1)), 0, 255)
+    share = scene.silhouette[..., None]
+    picture = (scene.picture * share + wall * (1 - share)).astype(np.uint8)
+    return replace(scene, picture=picture)
+
+
+def recoloured(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The garment in another hue: CIELAB turned about its lightness. picture (H,W,3) uint8, upper (H,W) bool."""
+    lab = cv2.cvtColor(picture.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
+    angle, gain = rng.uniform(0, 2 * np.pi), rng.uniform(0.7, 1.6)
+    turn = gain * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], np.float32)
+    lab[..., 1:] = lab[..., 1:] @ turn.T + rng.normal(0, 6, 2).astype(np.float32)
+    new = np.clip(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB) * 255, 0, 255)
+    share = cv2.GaussianBlur(upper.astype(np.float32), (0, 0), 0.8)[..., None]
+    return (picture * (1 - share) + new * share).astype(np.uint8)
+
+
+def flattened(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The garment as in a product picture: broad light and shadow taken away, then another exposure and a slight cast.
+
+    Lightness (CIELAB) is divided by its Gaussian mean over the garment, which is held within a quarter of the garment's
+    own mean, so that a black sleeve on a white shirt stays black.
+    """
+    lab = cv2.cvtColor(picture.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
+    if not upper.any():
+        return picture
+    weight, sigma, scale = upper.astype(np.float32), picture.shape[1] / rng.uniform(8, 20), 4
+    small = (picture.shape[1] // scale, picture.shape[0] // scale)  # broad light needs no more pixels
+
+    def broad(a):
+        return cv2.resize(
+            cv2.GaussianBlur(cv2.resize(a, small, interpolation=cv2.INTER_AREA), (0, 0), sigma / scale),
+            picture.shape[1::-1],
+            interpolation=cv2.INTER_LINEAR,
+        )
+
+    mean = float(lab[..., 0][upper].mean())
+    light = broad(lab[..., 0] * weight) / (broad(weight) + 1e-4)
+    away = np.clip(light / max(mean, 1), 0.75, 1.33) ** np.float32(rng.uniform(0.6, 1.0))
+    lab[..., 0] = np.clip(lab[..., 0] / away * np.float32(np.exp(rng.normal(0.03, 0.1))), 0, 100)
+    lab[..., 1:] = lab[..., 1:] + rng.normal(0, 2, 2).astype(np.float32)
+    new = np.clip(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB) * 255, 0, 255).astype(np.uint8)
+    return np.where(upper[..., None], new, picture)
+
+
+def cut(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """What a warp leaves of the garment's region: borders worn away, and sometimes a sleeve's end or the hem missing.
+
+    mask (H, W) bool. Returns a part of it, at least half as large.
+    """
+    height, width = mask.shape
+    rest = mask & wobble(np.zeros((height, width, 3), np.uint8), mask, rng, rng.uniform(0.004, 0.03))[1]
+    if rng.random() < 0.4 and mask.any():
+        ys, xs = np.nonzero(mask)
+        angle = rng.uniform(0, 2 * np.pi)
+        along = np.cos(angle) * xs + np.sin(angle) * ys  # what lies furthest in one direction goes
+        rest[ys, xs] &= along < np.quantile(along, 1 - rng.uniform(0.02, 0.25))
+    return rest if rest.sum() > 0.5 * mask.sum() else mask

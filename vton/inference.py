@@ -1,0 +1,159 @@
+"""The chain of the three generators on tensors (Fig. 3): segmentation, warp, misalignment, synthesis.
+
+Try-on, the released recipe and the figures of evaluation all run these steps; they differ in what they put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vton import labels
+from vton.networks import alias, alias_inference, segmentation, warping
+from vton.rules.fit import fit_control_points
+
+
+class Networks(Protocol):
+    """The networks of one try-on system, in evaluation mode on one device."""
+
+    parser: nn.Module
+    segmentation: nn.Module
+    matching: nn.Module
+    alias: nn.Module
+    garment: nn.Module
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the generators are given: pictures (1,3,H,W) in [-1, 1], the cloth's mask (1,1,H,W), S_a
+    (1,13,H,W) one-hot.
+    """
+
+    agnostic: Tensor  # I_a
+    pose: Tensor  # P
+    cloth: Tensor  # c
+    cloth_mask: Tensor  # M_c
+    parse_agnostic: Tensor | None = None  # S_a; only the segmentation reads it
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(H, W) of the pictures."""
+        height, width = self.pose.shape[-2:]
+        return height, width
+
+
+@dataclass(frozen=True)
+class Warp:
+    """The warped cloth: its sampling grid (1,H,W,2), W(c, theta) (1,3,H,W), W(M_c, theta) (1,1,H,W)."""
+
+    grid: Tensor
+    cloth: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True)
+class Dressed:
+    """All that the chain makes of one pair. seven: S-hat in ALIAS's 7 classes (1,7,H,W) one-hot; misalign (1,1,H,W);
+    pictures: I-hat (1,3,H,W) for each normalisation that was asked for.
+    """
+
+    seven: Tensor
+    theta: Tensor
+    warp: Warp
+    misalign: Tensor
+    pictures: dict[str, Tensor]
+
+
+def predict_segmentation(
+    network: nn.Module, given: Conditions, noise: Tensor | None = None, mirrored_pose: Tensor | None = None
+) -> Tensor:
+    """S-hat (section 3.2), (1,H,W) int64 of 13 classes; see `vton.networks.segmentation.segment`."""
+    return segmentation.segment(
+        network, given.cloth, given.cloth_mask, given.parse_agnostic, given.pose, noise, mirrored_pose
+    )
+
+
+def seven_classes(classes: Tensor) -> Tensor:
+    """(1,H,W) of the 13 classes -> (1,7,H,W) one-hot of ALIAS's 7, float32."""
+    table = torch.from_numpy(labels.ALIAS_FROM_SEGMENTATION.astype(np.int64)).to(classes.device)
+    return nn.functional.one_hot(table[classes], len(labels.ALIAS)).permute(0, 3, 1, 2).float()
+
+
+def predict_warp(
+    network: nn.Module, given: Conditions, region: Tensor, fit: bool = True, grid: int = 0
+) -> tuple[Tensor, Tensor]:
+    """theta as the matching module gives it (section 3.3), and as it is used.
+
+    region: S-hat_c (1,1,H,W). fit: gradient steps on the control points. grid: control points along a side of the
+        spline
+    that is used; 0 = as many as the network predicts, a finer grid goes on from the fitted answer.
+    """
+    theta = warping.match(network, region, given.pose, given.agnostic, given.cloth)
+    used = fit_control_points(theta, given.cloth_mask, region) if fit else theta
+    if grid and theta.shape[1] != 2 * grid**2:
+        used = warping.refine(used, grid)
+        used = fit_control_points(used, given.cloth_mask, region) if fit else used
+    return theta, used
+
+
+def warp_cloth(theta: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
+    """W(c, theta) and W(M_c, theta). soft_mask: the mask as sampled at the border, as in the release, not 0 or 1."""
+    grid = warping.sampling_grid(theta, given.size)
+    cloth = warping.warp(given.cloth, grid)
+    if soft_mask:
+        return Warp(grid, cloth, warping.warp(given.cloth_mask, grid))
+    return Warp(grid, cloth, (warping.warp(given.cloth_mask, grid, "zeros") > 0.5).float())
+
+
+def synthesise(
+    network: nn.Module, given: Conditions, warped_cloth: Tensor, seven: Tensor, misalign: Tensor, norm: str, noise=None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """I-hat (section 3.4) and what is rendered, (1,3,H,W) in [-1, 1]; alpha (1,1,H,W) in [0, 1], the cloth's share.
+
+    norm: "alias" or "instance"; noise: see `alias.gaussian_noise`. Without a composition alpha is 0, and all is
+        rendered.
+    """
+    x = torch.cat((given.agnostic, given.pose, warped_cloth), 1)
+    quick = x.device.type == "cpu"
+    answer: Callable[..., tuple[Tensor, Tensor, Tensor]] = (
+        partial(alias_inference.forward, network) if quick else network
+    )
+    with torch.inference_mode():
+        divided = alias.divide(seven, misalign)
+        picture, rendered, alpha = answer(x, seven, divided, misalign, norm=norm, noise=noise, parts=True)
+    return picture, rendered, alpha.expand_as(misalign)
+
+
+@torch.inference_mode()
+def dress(
+    networks: Networks,
+    given: Conditions,
+    seven: Tensor,
+    region: Tensor | None = None,
+    fit: bool = True,
+    soft_mask: bool = False,
+    norms: Sequence[str] = ("alias",),
+    noise=None,
+) -> Dressed:
+    """From a segmentation to the picture: warp, misalignment and synthesis of one pair.
+
+    Args:
+        seven: S or S-hat in ALIAS's classes, see `seven_classes`.
+        region: where the cloth goes (1,1,H,W); None = the upper garment of `seven`.
+        fit, soft_mask: see `predict_warp` and `warp_cloth`. norms: normalisations, one picture each.
+    """
+    upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
+    _, theta = predict_warp(networks.matching, given, upper if region is None else region, fit)
+    warped = warp_cloth(theta, given, soft_mask)
+    misalign, _ = alias.misalignment(seven, warped.mask)
+    pictures = {
+        norm: synthesise(networks.alias, given, warped.cloth, seven, misalign, norm, noise)[0] for norm in norms
+    }
+    return Dressed(seven, theta, warped, misalign, pictures)

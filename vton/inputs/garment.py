@@ -1,0 +1,439 @@
+"""Cut a garment out of its picture, read what it is, and lay it on the data set's canvas.
+
+The published pairs show garments on (246, 246, 246), centred; every picture that leaves this file does the same.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import cv2
+import numpy as np
+from torch import nn
+
+from vton import labels
+from vton.inputs import parsing, pose
+from vton.inputs.photo import InputError
+from vton.inputs.reading import Attribute, Reading, read
+
+BACKGROUND = 246
+LONGEST = 2048
+WORKING_SIZE = 640  # longer side on which masks are computed
+GRABCUT_WIDTH = 192
+CANVAS_WIDTH, CANVAS_HEIGHT = 0.88, 0.92  # share of the 3:4 canvas that a garment fills at most
+
+LEAST_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
+AGREES = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
+WITHIN = (
+    0.97  # share of the network's mask that lies inside the background's outline where the network found too little
+)
+SURE_INSIDE, SURE_OUTSIDE = 0.95, 0.05  # probabilities beyond which GrabCut does not ask again
+TRIMAP_LONGEST = 256  # longer side on which it works, in pixels
+SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
+NOT_UPPER = {
+    "dress": "a dress",
+    "hat": "a hat",
+    "pants": "a pair of trousers",
+    "shoes": "a pair of shoes",
+    "shorts": "a pair of shorts",
+    "skirt": "a skirt",
+    "person": "a person",
+    "nothing": "no garment at all",
+}
+_ADVICE = "lay the garment flat on a plain background of another colour and take the picture from above"
+
+
+@dataclass(frozen=True)
+class Garment:
+    """cloth: (H, W, 3) uint8 RGB on 246; mask: (H, W) uint8, 255 = garment, 0 = background;
+    method: how it was cut out, "alpha", "uniform", "grabcut", "network", from a person "worn", or by a person
+        "painted";
+    attributes: what the reader says of it, by the names of `garment_reader.GROUPS`; empty where none has read it.
+    """
+
+    cloth: np.ndarray
+    mask: np.ndarray
+    method: str
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+
+
+def _ellipse(radius: float) -> np.ndarray:
+    side = 2 * max(1, round(radius)) + 1
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+
+
+def _border(hw: tuple[int, int], share: float) -> np.ndarray:
+    """(H, W) bool, True on a frame whose thickness is `share` of the shorter side."""
+    ring = np.ones(hw, bool)
+    t = max(2, round(share * min(hw)))
+    ring[t:-t, t:-t] = False
+    return ring
+
+
+def _fit_background(lab: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """A smooth background fitted to the picture's border, and every pixel's distance to it.
+
+    lab: (H, W, 3) float32 CIELAB. Returns the background (H, W, 3), the distance (H, W), the border's noise, and the
+    share of the border that fits.
+    The background is a plane in x and y per channel, fitted robustly, because the garment may touch the border.
+    """
+    H, W = lab.shape[:2]
+    y, x = np.mgrid[0:H, 0:W].astype(np.float32)
+    terms = np.stack([np.ones_like(x), x / W - 0.5, y / H - 0.5], -1)
+    ring = _border((H, W), 0.025)
+    A, b = terms[ring], lab[ring]
+    fits = np.linalg.norm(b - np.median(b, 0), axis=1) < 20
+    plane = np.zeros((3, 3), np.float32)
+    for _ in range(4):
+        if fits.sum() < 30:
+            return np.zeros_like(lab), np.full((H, W), 255, np.float32), 255.0, 0.0
+        plane = np.linalg.lstsq(A[fits], b[fits], rcond=None)[0].astype(np.float32)
+        error = np.linalg.norm(b - A @ plane, axis=1)
+        fits = error < max(4.0, 3 * float(np.median(error[fits])))
+    background = terms @ plane
+    return (
+        background,
+        np.linalg.norm(lab - background, axis=2),
+        float(np.percentile(error[fits], 90)),
+        float(fits.mean()),
+    )
+
+
+def _fill_holes(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
+    """Fill enclosed background, except wide holes that have the background's own colour (between sleeve and body)."""
+    mask = mask.copy()
+    count, parts, stats, _ = cv2.connectedComponentsWithStats((~mask).astype(np.uint8), connectivity=4)
+    H, W = mask.shape
+    for i in range(1, count):
+        x, y, w, h, area = stats[i]
+        if x == 0 or y == 0 or x + w == W or y + h == H:
+            continue
+        window = (slice(y, y + h), slice(x, x + w))
+        hole = parts[window] == i
+        depth = cv2.distanceTransform(np.pad(hole, 1).astype(np.uint8), cv2.DIST_L2, 3).max()
+        colour = np.median(distance[window][hole]) if distance is not None else 0
+        if not (area > 0.002 * H * W and depth > 0.006 * max(H, W) and colour <= tolerance):
+            mask[window] |= hole
+    return mask
+
+
+def _keep_large(mask: np.ndarray) -> np.ndarray:
+    """Remove specks: pieces smaller than a tenth of the largest."""
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    if count < 2:
+        return mask
+    areas = stats[1:, cv2.CC_STAT_AREA]
+    return np.isin(parts, 1 + np.flatnonzero(areas >= 0.1 * areas.max()))
+
+
+def _clean(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
+    size = max(mask.shape)
+    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, _ellipse(0.004 * size)) > 0
+    mask = _keep_large(mask)
+    mask = _fill_holes(mask, distance, tolerance)
+    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _ellipse(0.0025 * size)) > 0
+    return _keep_large(mask)
+
+
+def _by_uniform_background(image: np.ndarray) -> np.ndarray | None:
+    """(H, W, 3) uint8 -> (H, W) bool, or None when the border is not of one smooth colour."""
+    lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
+    lab = cv2.GaussianBlur(lab, (3, 3), 0)
+    background, distance, noise, share = _fit_background(lab)
+    if share < 0.75 or noise > 4:
+        return None
+    tolerance = float(np.clip(2.5 * noise, 1.6, 9))
+    near = (distance < tolerance).astype(np.uint8)
+    # Background is what is near the border's colour and hangs together with the border.
+    _, parts = cv2.connectedComponents(near, connectivity=4)
+    ring = _border(near.shape, 0.005)
+    outside = np.isin(parts, np.setdiff1d(np.unique(parts[ring]), 0))
+    mask = _clean(~((near > 0) | _shadow(lab, background, outside)), distance, tolerance)
+    touched = [side.any() for side in (mask[1], mask[-2], mask[:, 1], mask[:, -2])]
+    return None if all(touched) else mask
+
+
+def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """The garment's soft shadow: (H, W) bool.
+
+    It is darker than the background but of its hue, changes slowly where a garment's edge changes at once, hangs
+    together with the background, and is narrow. lab, background: (H, W, 3) CIELAB; outside: (H, W) bool, background.
+    """
+    difference = lab - background
+    light = cv2.GaussianBlur(lab[..., 0], (0, 0), 1.0)
+    slope = np.hypot(cv2.Sobel(light, cv2.CV_32F, 1, 0, scale=0.125), cv2.Sobel(light, cv2.CV_32F, 0, 1, scale=0.125))
+    hue = (np.hypot(difference[..., 1], difference[..., 2]) < 5) & (np.abs(difference[..., 0] + 17) < 16)
+    near = cv2.distanceTransform((~outside).astype(np.uint8), cv2.DIST_L2, 5) < 0.05 * max(outside.shape)
+    _, parts = cv2.connectedComponents(((hue & (slope < 1.2) & near) | outside).astype(np.uint8), connectivity=4)
+    shadow = np.isin(parts, np.setdiff1d(np.unique(parts[outside]), 0)) & ~outside
+    # The garment's edge is steep on both of its sides; the outer side still has the shadow's hue.
+    shadow |= (cv2.dilate(shadow.astype(np.uint8), _ellipse(2)) > 0) & hue & near & ~outside
+    # A garment of the background's hue would be eaten; a shadow is never that large.
+    return shadow if shadow.sum() < 0.2 * (~outside).sum() else np.zeros_like(outside)
+
+
+def _guided(guide: np.ndarray, mask: np.ndarray, radius: int, eps: float) -> np.ndarray:
+    """Guided filter (He, Sun and Tang 2010, eq. 5 and 6) of a mask by a grey guide; float32 (H, W), 0 to 1."""
+
+    def mean(v):
+        return cv2.blur(v, (2 * radius + 1, 2 * radius + 1))
+
+    mean_i, mean_p = mean(guide), mean(mask)
+    a = (mean(guide * mask) - mean_i * mean_p) / (mean(guide * guide) - mean_i**2 + eps)
+    return mean(a) * guide + mean(mean_p - a * mean_i)
+
+
+def _by_grabcut(image: np.ndarray) -> np.ndarray:
+    """(H, W, 3) uint8 -> (H, W) bool: GrabCut on a small copy, the outline then drawn to the picture's edges."""
+    H, W = image.shape[:2]
+    w = min(W, GRABCUT_WIDTH)
+    h = max(8, round(H * w / W))
+    small = cv2.resize(image, (w, h), interpolation=cv2.INTER_AREA)
+    lab = cv2.cvtColor(small.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
+    _, distance, noise, share = _fit_background(cv2.GaussianBlur(lab, (5, 5), 0))
+    y, x = np.mgrid[0:h, 0:w]
+    centred = ((x / w - 0.5) / 0.36) ** 2 + ((y / h - 0.5) / 0.40) ** 2 < 1
+    labels = np.where(centred, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
+    if share > 0.4:
+        labels[distance > max(18, 3 * noise)] = cv2.GC_PR_FGD
+        labels[distance < max(3, 1.2 * noise)] = cv2.GC_PR_BGD
+    labels[_border((h, w), 0.02)] = cv2.GC_BGD
+    if not np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD)).any():
+        return np.zeros((H, W), bool)
+    cv2.setRNGSeed(0)  # GrabCut's colour models start from random clusters
+    cv2.grabCut(
+        cv2.cvtColor(small, cv2.COLOR_RGB2BGR),
+        labels,
+        None,
+        np.zeros((1, 65)),
+        np.zeros((1, 65)),
+        5,
+        cv2.GC_INIT_WITH_MASK,
+    )
+    mask = _keep_large((labels == cv2.GC_FGD) | (labels == cv2.GC_PR_FGD)).astype(np.float32)
+    mask = cv2.resize(mask, (W, H), interpolation=cv2.INTER_LINEAR)
+    guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
+    refined = _guided(guide, mask, max(2, round(1.2 * W / w)), 1e-4)
+    # Far from the outline the filter has no say: a print's edges are not the garment's.
+    band = (mask > 0.02) & (mask < 0.98)
+    return _clean(np.where(band, refined, mask) > 0.5, None, 0)
+
+
+def by_background(image: np.ndarray) -> tuple[np.ndarray, str]:
+    """The thing in the middle of a picture by its background alone: (H, W) bool, and how, "uniform" or "grabcut".
+
+    image: (H, W, 3) uint8. A border of one colour gives the background; everything else goes through GrabCut.
+    """
+    mask = _by_uniform_background(image)
+    ring = _border(image.shape[:2], 0.01)
+    if mask is not None and mask.mean() >= 0.02 and (mask & ring).sum() <= 0.5 * ring.sum():
+        return mask, "uniform"
+    return _by_grabcut(image), "grabcut"
+
+
+class WornGarment(InputError):
+    """The picture shows a person, whose garment can be cut out by the human parser."""
+
+
+def check_kind(reading: Reading) -> None:
+    """Raises InputError with one sentence for a picture that surely shows no upper garment;
+    WornGarment for a person.
+    """
+    kinds = {name: reading.values["kind"][name] for name in NOT_UPPER}
+    kind = max(kinds, key=kinds.get)
+    if reading.upper < LEAST_UPPER:
+        told = (
+            f"This looks like {NOT_UPPER[kind]}; use the picture of an upper garment such as a "
+            f"shirt, a sweater or a jacket."
+        )
+        raise WornGarment(told) if kind == "person" else InputError(told)
+
+
+def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
+    """The mask of a reading drawn to the picture's edges: (H, W) bool, and how, "uniform" or "network".
+
+    image: (H, W, 3) uint8, as it was read. A plain background gives the finer outline where it agrees with the network.
+    Elsewhere GrabCut decides what the network left open, and a guided filter draws the line.
+    """
+    found = reading.mask > 0.5
+    plain = _by_uniform_background(image)
+    if plain is not None:
+        both = (plain & found).sum()
+        # What the background leaves over may be a print on cloth of its own colour, but not more than the garment.
+        if both > AGREES * (plain | found).sum() or both > WITHIN * max(1, found.sum()):
+            return plain, "uniform"
+    scale = min(1.0, TRIMAP_LONGEST / max(found.shape))
+    size = (max(8, round(found.shape[1] * scale)), max(8, round(found.shape[0] * scale)))
+    probability = cv2.resize(reading.mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    trimap = np.where(probability > 0.5, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
+    trimap[probability > SURE_INSIDE], trimap[probability < SURE_OUTSIDE] = cv2.GC_FGD, cv2.GC_BGD
+    if not (trimap == cv2.GC_FGD).any() or not (trimap == cv2.GC_BGD).any():
+        return _keep_large(found), "network"
+    cv2.setRNGSeed(0)  # GrabCut's colour models start from random clusters
+    small = cv2.cvtColor(cv2.resize(image, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2BGR)
+    cv2.grabCut(small, trimap, None, np.zeros((1, 65)), np.zeros((1, 65)), 2, cv2.GC_INIT_WITH_MASK)
+    mask = _keep_large((trimap == cv2.GC_FGD) | (trimap == cv2.GC_PR_FGD)).astype(np.float32)
+    mask = cv2.resize(mask, image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
+    guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
+    refined = _guided(guide, mask, max(2, round(1.2 / scale)), 1e-4)
+    # Far from the outline the filter has no say: a print's edges are not the garment's.
+    band = (mask > 0.02) & (mask < 0.98)
+    return _clean(np.where(band, refined, mask) > 0.5, None, 0), "network"
+
+
+def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> Garment:
+    """The upper garment of the person in a picture, cut out by the human parser; method "worn".
+
+    image: (H, W, 3) or (H, W, 4) uint8. Raises InputError when no person or no upper garment is found.
+    """
+    rgb = opaque(bounded(np.asarray(image)))
+    small = cv2.resize(
+        rgb, None, fx=min(1.0, 2 * WORKING_SIZE / max(rgb.shape)), fy=min(1.0, 2 * WORKING_SIZE / max(rgb.shape))
+    )
+    found = pose.detect(small)
+    labelled = parsing.parse(parser, small, found.keypoints, found.person_mask.astype(np.float32), height=512)
+    mask = _keep_large(np.isin(labelled, labels.UPPER_LIP))
+    if mask.mean() < SMALLEST_SHARE:
+        raise InputError(f"No upper garment was found on the person in this picture; {_ADVICE}.")
+    attributes = read(reader, small, mask).attributes
+    mask = cv2.resize(mask.astype(np.float32), rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR) > 0.5
+    return replace(with_mask(rgb, mask, "worn"), attributes=attributes)
+
+
+def bounded(image: np.ndarray) -> np.ndarray:
+    """The picture with at most LONGEST pixels on its longer side."""
+    ratio = min(1.0, LONGEST / max(image.shape[:2]))
+    size = (round(image.shape[1] * ratio), round(image.shape[0] * ratio))
+    return cv2.resize(image, size, interpolation=cv2.INTER_AREA) if ratio < 1 else image
+
+
+def opaque(image: np.ndarray) -> np.ndarray:
+    """(H, W, 3) uint8 of a picture (H, W, 3 or 4), transparency laid on white."""
+    if image.shape[2] == 3:
+        return np.ascontiguousarray(image)
+    alpha = image[..., 3:].astype(np.uint16)
+    return ((image[..., :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
+
+
+def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
+    """Separate a garment from its background, and read what it is.
+
+    image: (H, W, 3) uint8 RGB or (H, W, 4) RGBA. Transparency is trusted where there is some; otherwise the reader's
+        mask
+    counts. reader: see `vton.networks.garment_reader`; None: the background alone decides, and no attribute is known.
+    Returns a Garment of the picture's size, at most 2048 on its longer side.
+    Raises InputError when nothing, next to nothing or the whole picture would be cut out and for what surely is no
+        upper
+    garment; WornGarment for a person.
+    """
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:
+        raise ValueError("The garment's picture is (H, W, 3) or (H, W, 4) uint8.")
+    image = bounded(image)
+    H, W = image.shape[:2]
+    rgb = opaque(image)
+    scale = min(1.0, WORKING_SIZE / max(H, W))
+    size = (max(8, round(W * scale)), max(8, round(H * scale)))
+    small = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA) if scale < 1 else rgb
+    if image.shape[2] == 4 and 0.02 < (image[..., 3] > 127).mean() < 0.985:
+        mask, method = _keep_large(image[..., 3] > 127), "alpha"
+        _complain(mask)
+        rgb = np.ascontiguousarray(image[..., :3])
+        return with_attributes(with_mask(rgb, mask, method), reader, judge=True)
+    attributes: dict[str, Attribute] = {}
+    if reader is None:
+        mask, method = by_background(small)
+    else:
+        reading = read(reader, small)
+        check_kind(reading)
+        (mask, method), attributes = outline(small, reading), reading.attributes
+    _complain(mask)
+    if scale < 1:
+        large = cv2.resize(mask.astype(np.float32), (W, H), interpolation=cv2.INTER_LINEAR)
+        mask = cv2.GaussianBlur(large, (0, 0), 0.5 / scale) > 0.5
+    # One pixel less, so that no rim of the old background travels along.
+    mask = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    _complain(mask)
+    return replace(with_mask(rgb, mask, method), attributes=attributes)
+
+
+def with_attributes(cut: Garment, reader: nn.Module | None, judge: bool = False) -> Garment:
+    """A cut-out with what the reader says of it; judge: raises InputError where that is surely no upper garment."""
+    if reader is None:
+        return cut
+    scale = min(1.0, WORKING_SIZE / max(cut.mask.shape))
+    size = (max(8, round(cut.mask.shape[1] * scale)), max(8, round(cut.mask.shape[0] * scale)))
+    cloth, mask = (cv2.resize(picture, size, interpolation=cv2.INTER_AREA) for picture in (cut.cloth, cut.mask))
+    reading = read(reader, cloth, mask > 127)
+    if judge:
+        check_kind(reading)
+    return replace(cut, attributes=reading.attributes)
+
+
+def _complain(mask: np.ndarray) -> None:
+    covered = mask.mean()
+    ring = _border(mask.shape, 0.01)
+    if covered < SMALLEST_SHARE:
+        raise InputError(f"No garment was found in this picture; {_ADVICE}.")
+    if covered > 0.93 or (mask & ring).sum() > 0.6 * ring.sum():
+        raise InputError(f"The garment cannot be told from its background; {_ADVICE}.")
+
+
+def with_mask(image: np.ndarray, mask: np.ndarray, method: str = "alpha") -> Garment:
+    """A Garment from a picture (H, W, 3) uint8 and a mask (H, W), bool or uint8 with garment above 127."""
+    mask = mask if mask.dtype == bool else mask > 127
+    if mask.shape != image.shape[:2]:
+        raise ValueError(f"Picture and mask differ in size: {image.shape[:2]} and {mask.shape}.")
+    cloth = np.where(mask[..., None], image[..., :3], np.uint8(BACKGROUND))
+    return Garment(cloth, mask.astype(np.uint8) * 255, method)
+
+
+def cut_by_mask(image: np.ndarray, mask: np.ndarray, reader: nn.Module | None = None) -> Garment:
+    """Cut a garment out along a mask that a person has painted.
+
+    image: (H, W, 3) or (H, W, 4) uint8; mask: (h, w) uint8 of the same shape of picture at any size, garment above 127;
+    reader: tells its attributes; what the person has painted is a garment, whatever the reader thinks.
+    Returns a Garment of the picture's size, at most 2048 on its longer side. Raises InputError for an empty mask and
+        for one
+    of another shape.
+    """
+    image, mask = np.asarray(image), np.asarray(mask)
+    if (
+        mask.ndim != 2
+        or abs(mask.shape[0] * image.shape[1] - mask.shape[1] * image.shape[0])
+        > max(mask.shape) * max(image.shape[:2]) / 50
+    ):
+        raise InputError("The painted mask has another shape than the garment's picture; paint it on this picture.")
+    if (mask > 127).mean() < 0.005:
+        raise InputError("The garment's mask is empty; paint over the garment.")
+    rgb = opaque(bounded(image))
+    if mask.shape != rgb.shape[:2]:
+        growth = max(1.0, rgb.shape[1] / mask.shape[1])
+        mask = cv2.resize((mask > 127).astype(np.float32), rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR)
+        mask = cv2.GaussianBlur(mask, (0, 0), 0.5 * growth) > 0.5
+    return with_attributes(with_mask(rgb, mask, "painted"), reader)
+
+
+def place(garment: Garment, size: tuple[int, int]) -> Garment:
+    """Scale and centre a garment on a canvas of `size` = (H, W), 3:4, on 246.
+
+    It fills 88 % of the canvas's width or 92 % of its height, whichever comes first, as the training garments do.
+    """
+    H, W = size
+    rows, columns = np.flatnonzero(garment.mask.any(1)), np.flatnonzero(garment.mask.any(0))
+    if not len(rows):
+        raise InputError(f"The garment's mask is empty; {_ADVICE}, or paint the mask.")
+    box = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    h, w = rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0]
+    scale = min(CANVAS_WIDTH * W / w, CANVAS_HEIGHT * H / h)
+    new_w, new_h = max(1, min(W, round(w * scale))), max(1, min(H, round(h * scale)))
+    flag = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    # Colours are scaled with the mask as weight, so that the background does not bleed into the outline.
+    weight = garment.mask[box].astype(np.float32) / 255
+    colours = cv2.resize(garment.cloth[box].astype(np.float32) * weight[..., None], (new_w, new_h), interpolation=flag)
+    weight = cv2.resize(weight, (new_w, new_h), interpolation=flag)
+    inside = weight > 0.5
+    cloth = np.full((H, W, 3), BACKGROUND, np.uint8)
+    mask = np.zeros((H, W), np.uint8)
+    y, x = (H - new_h) // 2, (W - new_w) // 2
+    cloth[y : y + new_h, x : x + new_w][inside] = (colours[inside] / weight[inside][:, None]).clip(0, 255) + 0.5
+    mask[y : y + new_h, x : x + new_w][inside] = 255
+    return replace(garment, cloth=cloth, mask=mask)

@@ -1,0 +1,216 @@
+"""What can be measured of a finished try-on and of the networks at work in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from vton import labels
+from vton.inference import warp_cloth
+from vton.inputs import photo
+from vton.metrics import colour_difference, parser_distance, ssim, structural_similarity
+from vton.networks import alias, warping
+from vton.pipeline import TryOn
+from vton.result import TryOnResult
+from vton.rules.fit import FitStep, fit_control_points
+from vton.stages import conditions
+from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_mask, tensor_to_picture
+
+OnStage = Callable[[str, int, int], None] | None
+SHOWN_STEPS = (0, 5, 10, 20, 40, 60)  # of the fit
+VISIBLE = 2.3  # CIEDE2000; about what people just notice between two patches side by side (Mahy et al. 1994)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two pictures of one size differ. map: (H, W) uint8, the mean absolute difference of the channels; mean: its
+    mean over the region, 0 to 255; changed: share of the region's pixels that differ by more than 8; colour: mean
+    CIEDE2000 in the region; ssim: of the whole pictures, 1 = equal; misaligned: mean CIEDE2000 inside M_misalign, NaN
+    where it is
+    empty.
+    """
+
+    map: np.ndarray
+    mean: float
+    changed: float
+    colour: float
+    ssim: float
+    misaligned: float
+
+    @property
+    def visible(self) -> bool:
+        """Whether an eye would see it: on the whole region, or where the garment is misaligned."""
+        return self.colour > VISIBLE or self.misaligned > VISIBLE
+
+
+def difference(a: np.ndarray, b: np.ndarray, region: np.ndarray, misaligned: np.ndarray) -> Difference:
+    """Compare two (H, W, 3) uint8 pictures. region, misaligned: (H, W) bool. Raises ValueError for unequal sizes."""
+    if a.shape != b.shape:
+        raise ValueError(f"Two pictures of one size are needed, but they are {a.shape} and {b.shape}.")
+    apart = np.abs(a.astype(np.int16) - b.astype(np.int16)).mean(2)
+    inside = apart[region] if region.any() else apart.ravel()
+    return Difference(
+        map=apart.round().astype(np.uint8),
+        mean=float(inside.mean()),
+        changed=float((inside > 8).mean()),
+        colour=colour_difference(a, b, region if region.any() else None),
+        ssim=ssim(a, b),
+        misaligned=colour_difference(a, b, misaligned),
+    )
+
+
+@dataclass(frozen=True)
+class AliasLevel:
+    """What ALIAS normalisation does in one block (Fig. 5, equation 5), each map (h, w) float32 over the channels.
+
+    block: its name in the checkpoint; mask: M_misalign at this size, 1 = misaligned, None where the block is not
+        masked;
+    gamma, beta: means of the modulation, gamma as the release adds it to 1; before, after: root mean square of the
+    activations before and after the normalisation.
+    """
+
+    block: str
+    size: tuple[int, int]
+    channels: int
+    mask: np.ndarray | None
+    gamma: np.ndarray
+    beta: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+def alias_levels(tryon: TryOn, r: TryOnResult) -> list[AliasLevel]:
+    """The first normalisation of every block of the ALIAS generator, for a record from the stage "misalignment" on."""
+    network: Any = tryon.alias
+    levels: list[AliasLevel] = []
+    hooks = []
+
+    def watch(name: str) -> Callable:
+        def hook(norm: alias.AliasNorm, given: tuple, made: torch.Tensor) -> None:
+            h, segmentation, mask = given[:3]
+            shared = norm.conv_shared(segmentation)
+            maps = (norm.conv_gamma(shared).mean(1), norm.conv_beta(shared).mean(1), _rms(h), _rms(made))
+            plane = None if mask is None else mask[0, 0].cpu().numpy()
+            levels.append(AliasLevel(name, tuple(h.shape[2:]), h.shape[1], plane, *(m[0].cpu().numpy() for m in maps)))
+
+        return hook
+
+    for name in network.block_names:
+        hooks.append(getattr(network, name).norm_0.register_forward_hook(watch(name)))
+    try:
+        given = conditions(tryon, r)
+        seven = labels_to_tensor(labels.thirteen_to_7(r.segmentation), len(labels.ALIAS), tryon.device)
+        misalign = mask_to_tensor(r.misalignment, tryon.device)
+        x = torch.cat((given.agnostic, given.pose, picture_to_tensor(r.warped_cloth, tryon.device)), 1)
+        noise = alias.gaussian_noise(r.seed, tryon.device) if r.options.noise else None
+        with torch.no_grad():
+            network(x, seven, alias.divide(seven, misalign), misalign, norm=r.options.norm, noise=noise)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return levels
+
+
+def _rms(h: torch.Tensor) -> torch.Tensor:
+    return h.float().square().mean(1).sqrt()
+
+
+def segmentation_doubt(tryon: TryOn, r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
+    """How sure the segmentation generator is, for a record from the stage "agnostic" on.
+
+    Returns:
+        probabilities (13, 256, 192) float32 that sum to 1, the mean with the mirror image where the record has it;
+        entropy (256, 192) float32 in bits, from 0 to log2 13 = 3.7. Both before the rules on sleeves, neckline and hem.
+    """
+    seen: list[torch.Tensor] = []
+    hook = tryon.segmentation.register_forward_hook(lambda network, given, made: seen.append(made.detach()))
+    try:
+        tryon.resume(r, "segmentation", until="segmentation")
+    finally:
+        hook.remove()
+    probabilities = seen[-1].softmax(1)
+    if len(probabilities) == 2:
+        sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(probabilities.device)
+        probabilities = (probabilities[:1] + probabilities[1:].flip(-1)[:, sides]) / 2
+    entropy = -(probabilities * probabilities.clamp(min=1e-12).log2()).sum(1)
+    return probabilities[0].cpu().numpy(), entropy[0].cpu().numpy()
+
+
+def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[int, np.ndarray, np.ndarray]]]:
+    """The fit of the spline step by step, from theta as the network predicts it, for a record from the stage "warp" on.
+
+    Returns:
+        every step with its loss; and of SHOWN_STEPS their number, W(c, theta) (H, W, 3) uint8 and W(M_c, theta) (H, W)
+        uint8.
+    """
+    given = conditions(tryon, r)
+    steps: list[FitStep] = []
+    region = mask_to_tensor(r.segmentation == labels.UPPER, tryon.device)
+    theta = torch.from_numpy(r.theta)[None].to(tryon.device)
+    fit_control_points(theta, given.cloth_mask, region, watch=steps.append)
+    shown = []
+    for number in (n for n in SHOWN_STEPS if n < len(steps)):
+        warp = warp_cloth(steps[number].theta, given)
+        shown.append((number, tensor_to_picture(warp.cloth), tensor_to_mask(warp.mask)))
+    return steps, shown
+
+
+def grid_on_garment(r: TryOnResult, lines: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """A square grid of the garment's picture, and what the spline makes of it, each (H, W, 3) uint8; record from "warp"
+    on.
+    """
+    n = round(len(r.control_points) ** 0.5)
+    theta = (torch.from_numpy(r.control_points) - warping.control_grid(n)).T.reshape(1, -1)
+    bent = warping.sampling_grid(theta, r.options.size)
+    flat = F.affine_grid(torch.eye(2, 3)[None], [1, 1, *r.options.size], align_corners=False)
+    return _ruled(r.cloth, flat[0].numpy(), lines), _ruled(r.warped_cloth, bent[0].numpy(), lines)
+
+
+def _ruled(picture: np.ndarray, grid: np.ndarray, lines: int) -> np.ndarray:
+    """A picture with a line wherever a coordinate of its sampling grid (H, W, 2) passes a multiple of 2 / lines."""
+    cells = np.floor((grid + 1) / 2 * lines)
+    edge = np.zeros(picture.shape[:2], bool)
+    edge[:, 1:] |= (np.diff(cells, axis=1) != 0).any(-1)
+    edge[1:] |= (np.diff(cells, axis=0) != 0).any(-1)
+    drawn = picture.copy()
+    drawn[edge] = (31, 111, 235)
+    return drawn
+
+
+def worn_garment(r: TryOnResult) -> np.ndarray:
+    """The garment that the person wears in the photograph, cut out by the parse, (H, W, 4) uint8; record from "parse"
+    on.
+
+    Raises ValueError where the parse holds none.
+    """
+    worn = np.isin(r.parse, labels.UPPER_LIP)
+    if worn.sum() < 50:
+        raise ValueError("The parse holds no upper garment to put on again.")
+    return np.dstack((r.person, worn.astype(np.uint8) * 255))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A try-on of the very garment that the person wears, where the photograph is the truth. pictures (H, W, 3) uint8;
+    ssim: 1 = equal; distance: the parser's perceptual distance, 0 = equal.
+    """
+
+    truth: np.ndarray
+    garment: np.ndarray
+    made: np.ndarray
+    ssim: float
+    distance: float
+
+
+def paired(tryon: TryOn, r: TryOnResult, on_stage: OnStage = None) -> Paired:
+    """Take the worn garment from the photograph, put it on again, and compare with the photograph (section 4.2)."""
+    worn = worn_garment(r)
+    again = tryon.redress(r, worn, on_stage)
+    made = photo.crop(again.result, again.frame, again.options.size)
+    distance = parser_distance(tryon.parser)(made, r.person)
+    return Paired(r.person, worn, made, structural_similarity(made, r.person), distance)

@@ -1,0 +1,158 @@
+"""Segmentation generator G_S: (S_a, P, c) -> the segmentation of the person in the new garment (section 3.2, Fig. 10).
+
+Attribute names are those of the released checkpoint `seg_final.pth`: they are a file format.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vton import labels
+from vton.networks.config import NETWORK_SIZE, SegmentationConfig
+
+
+def _block(inputs: int, outputs: int, *more: nn.Module) -> nn.Sequential:
+    """ConvBlk(x): two series of 3x3 convolution, instance normalisation and ReLU."""
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, 3, padding=1),
+        nn.InstanceNorm2d(outputs),
+        nn.ReLU(),
+        nn.Conv2d(outputs, outputs, 3, padding=1),
+        nn.InstanceNorm2d(outputs),
+        nn.ReLU(),
+        *more,
+    )
+
+
+def _up(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Upsample(scale_factor=2, mode="nearest"),
+        nn.Conv2d(inputs, outputs, 3, padding=1),
+        nn.InstanceNorm2d(outputs),
+        nn.ReLU(),
+    )
+
+
+class SegmentationGenerator(nn.Module):
+    """The U-Net of Fig. 10.
+
+    forward(x (B,21,H,W)) -> logits (B,13,H,W); H and W are multiples of 16. The channels of x: cloth mask 1, cloth
+    times mask 3, S_a one-hot 13, P 3, noise 1. The release applies a sigmoid to the logits (`scores`).
+    """
+
+    def __init__(self, config: SegmentationConfig = SegmentationConfig()):
+        super().__init__()
+        self.config = config
+        w = config.width
+        self.conv1 = _block(config.inputs, w)
+        self.conv2 = _block(w, 2 * w)
+        self.conv3 = _block(2 * w, 4 * w)
+        self.conv4 = _block(4 * w, 8 * w)
+        self.conv5 = _block(8 * w, 16 * w)
+        self.up6, self.conv6 = _up(16 * w, 8 * w), _block(16 * w, 8 * w)
+        self.up7, self.conv7 = _up(8 * w, 4 * w), _block(8 * w, 4 * w)
+        self.up8, self.conv8 = _up(4 * w, 2 * w), _block(4 * w, 2 * w)
+        self.up9 = _up(2 * w, w)
+        self.conv9 = _block(2 * w, w, nn.Conv2d(w, config.classes, 3, padding=1))
+        self.pool = nn.MaxPool2d(2)
+        self.drop = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B,inputs,H,W) -> logits (B,classes,H,W)."""
+        c1 = self.conv1(x)
+        c2 = self.conv2(self.pool(c1))
+        c3 = self.conv3(self.pool(c2))
+        c4 = self.drop(self.conv4(self.pool(c3)))
+        c5 = self.drop(self.conv5(self.pool(c4)))
+        c6 = self.conv6(torch.cat((c4, self.up6(c5)), 1))
+        c7 = self.conv7(torch.cat((c3, self.up7(c6)), 1))
+        c8 = self.conv8(torch.cat((c2, self.up8(c7)), 1))
+        return self.conv9(torch.cat((c1, self.up9(c8)), 1))
+
+    def scores(self, x: Tensor) -> Tensor:
+        """The release's last activation: sigmoid of the logits, (B,13,H,W) in [0,
+        1]. Its argmax is that of the logits.
+        """
+        return self(x).sigmoid()
+
+
+def generator_input(cloth: Tensor, cloth_mask: Tensor, parse_agnostic: Tensor, pose: Tensor, noise: Tensor) -> Tensor:
+    """The 21 channels of G_S.
+
+    Args:
+        cloth (B,3,H,W) in [-1, 1]; cloth_mask (B,1,H,W) 0 or 1; parse_agnostic S_a (B,13,H,W) one-hot;
+        pose P (B,3,H,W) in [-1, 1]; noise (B,1,H,W).
+    """
+    return torch.cat((cloth_mask, cloth * cloth_mask, parse_agnostic, pose, noise), 1)
+
+
+def binary_noise(shape: tuple[int, ...], generator: torch.Generator | None = None, device=None) -> Tensor:
+    """The noise channel of the release: ones with probability 0.159 (a standard normal above 1), else zeros."""
+    return (torch.randn(shape, generator=generator) > 1).float().to(device)
+
+
+def upscale(scores: Tensor, size: tuple[int, int]) -> Tensor:
+    """Scores (B,13,h,w) to full size as in the release: bilinear, then a 15x15 Gaussian of sigma 3 with zero padding.
+
+    The blur is given in pixels of a 1024-high picture; at other heights its sigma shrinks in proportion, so that the
+    border between two classes is equally smooth.
+    """
+    from torchvision.transforms.functional import gaussian_blur  # training has to do without torchvision
+
+    scores = F.interpolate(scores, size, mode="bilinear", align_corners=False)
+    sigma = 3 * size[0] / 1024
+    radius = max(1, round(7 * size[0] / 1024))
+    padded = F.pad(scores, (radius,) * 4)
+    return gaussian_blur(padded, [2 * radius + 1] * 2, [sigma] * 2)[..., radius:-radius, radius:-radius]
+
+
+def likeliest(scores: Tensor) -> Tensor:
+    """argmax over the classes: (B,C,H,W) -> (B,H,W) int64, the first of equal ones.
+
+    Plane by plane: torch's own argmax over a dimension that does not lie densely in memory takes several times as long.
+    """
+    best, classes = scores[:, 0].clone(), torch.zeros_like(scores[:, 0], dtype=torch.int64)
+    for number in range(1, scores.shape[1]):
+        classes[scores[:, number] > best] = number
+        torch.maximum(best, scores[:, number], out=best)
+    return classes
+
+
+@torch.inference_mode()
+def segment(
+    network: SegmentationGenerator,
+    cloth: Tensor,
+    cloth_mask: Tensor,
+    parse_agnostic: Tensor,
+    pose: Tensor,
+    noise: Tensor | None = None,
+    mirrored_pose: Tensor | None = None,
+) -> Tensor:
+    """Predicted segmentation at the size of the inputs, (B,H,W) int64 classes 0-12.
+
+    The network itself works at 256x192 (section 4.1); inputs are resized bilinearly. noise: (B,1,256,192); None =
+    zeros.
+    mirrored_pose: P of the mirror image, drawn from `pose.mirrored` joints. With it the answer is the mean of the
+    probabilities for the picture and for its mirror image, which the paper does not do; without it, the release's.
+    """
+
+    def small(x):
+        return F.interpolate(x, NETWORK_SIZE, mode="bilinear", align_corners=False)
+
+    noise = torch.zeros(len(cloth), 1, *NETWORK_SIZE, device=cloth.device) if noise is None else noise
+    # The product of cloth and mask is formed at full size, as in the release.
+    cloth, cloth_mask, parse_agnostic = small(cloth * cloth_mask), small(cloth_mask), small(parse_agnostic)
+    x = torch.cat((cloth_mask, cloth, parse_agnostic, small(pose), noise), 1)
+    if mirrored_pose is None:
+        return likeliest(upscale(network.scores(x), pose.shape[-2:]))
+    sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(
+        x.device
+    )  # left arm for right arm, and so on
+    y = torch.cat(
+        [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirrored_pose), noise.flip(-1)], 1
+    )
+    seen, mirror = network(torch.cat((x, y))).softmax(1).chunk(2)
+    return likeliest(upscale((seen + mirror.flip(-1)[:, sides]) / 2, pose.shape[-2:]))

@@ -1,0 +1,152 @@
+"""Recipe of the flow warper, the spline's rival (ClothFlow, Han et al. 2019, equations 2 to 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from vton.data.pack import Pack
+from vton.data.samples import Sampler
+from vton.metrics import mask_iou, ssim_map
+from vton.networks.config import LITE, PAPER, FlowConfig
+from vton.networks.flow import FlowWarper, flow_grid, roughness
+from vton.networks.warping import jacobian, warp
+from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.tensors import tensor_to_picture
+
+
+@dataclass
+class FlowRecipe(PictureRecipe):
+    """Fields of the recipe of the flow warper."""
+
+    height: int = LITE.flow.size[0]  # of the pictures
+    pictures_wide: int = LITE.flow.size[1]  # their width
+    width: int = LITE.flow.width  # channels of the first block of each pyramid; the deeper ones double
+    features: int = LITE.flow.features  # channels of each level of the pyramids
+    levels: int = LITE.flow.levels  # flows in the cascade, at strides 2 to 2**levels
+    lr: float = 1e-3
+    l1: float = 1.0  # of the warped cloth inside its mask, at every level
+    mask: float = 2.0  # of the warped mask, at every level
+    smooth: float = 0.6  # of the flow's second differences, at every level
+    validation: int = 24  # validation samples per evaluation
+
+
+PRESETS = {
+    "lite-cpu": {
+        "steps": 1000,
+        "batch": 4,
+        "schedule": "cosine",
+        "warmup": 30,
+        "ema": 0.99,
+        "threads": 1,
+        "save_every": 100,
+        "evaluate_every": 250,
+    },
+    "lite-gpu": {"steps": 30000, "batch": 32, "schedule": "cosine", "warmup": 200, "precision": "bf16"},
+    "paper": {
+        "steps": 50000,
+        "batch": 8,
+        "lr": 2e-4,
+        "height": PAPER.flow.size[0],
+        "pictures_wide": PAPER.flow.size[1],
+        "width": PAPER.flow.width,
+        "features": PAPER.flow.features,
+        "levels": PAPER.flow.levels,
+    },
+    "drawn": {
+        "steps": 300,
+        "batch": 4,
+        "width": 8,
+        "features": 16,
+        "save_every": 50,
+        "evaluate_every": 50,
+        "validation": 4,
+    },
+}
+
+
+def network_config(recipe: FlowRecipe) -> FlowConfig:
+    """The network that a recipe trains."""
+    return replace(
+        LITE.flow,
+        size=(recipe.height, recipe.pictures_wide),
+        width=recipe.width,
+        features=recipe.features,
+        levels=recipe.levels,
+    )
+
+
+class FlowTask(PictureTask):
+    """The cascaded flow as a task, on pairs of a garment and the same garment worn."""
+
+    best = ("warped_iou", "max")
+
+    recipe: FlowRecipe
+
+    def __init__(self, recipe: FlowRecipe):
+        self.recipe = recipe
+        self.size = (recipe.height, recipe.pictures_wide)
+        pack = Pack(recipe.pack) if recipe.pack else None
+        self.sampler, self.held_out = Sampler(pack, self.size), Sampler(pack, self.size, "val")
+        model = self.set_model(FlowWarper(network_config(recipe)))
+        self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth}
+        self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}
+        self._validation = None
+
+    def batch(self, step, micro, rank, world):
+        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
+        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
+        return collate([self.sampler.sample(rng) for rng in rngs])
+
+    def flows(self, model, batch):
+        """Flows of every level for a batch, coarsest first."""
+        person = torch.cat((batch["worn_mask"], batch["pose"], batch["agnostic"]), 1)
+        return model(person, torch.cat((batch["cloth"], batch["cloth_mask"]), 1))
+
+    def terms(self, batch):
+        """The named losses of a batch, summed over its pictures."""
+        flows, sums = self.flows(self.networks["model"], batch), {"l1": 0, "mask": 0, "smooth": 0}
+        counted, n = 1 - batch["carried"], len(batch["worn"])
+        for flow in flows:
+            size = flow.shape[2:]
+            cloth, mask, worn, true, known = (
+                F.interpolate(a, size, mode="area")
+                for a in (batch["cloth"], batch["cloth_mask"], batch["worn"], batch["worn_mask"], counted)
+            )
+            grid = flow_grid(flow)
+            sums["l1"] += ((worn - warp(cloth, grid)).abs() * true * known).mean() * n / len(flows)
+            sums["mask"] += ((true - warp(mask, grid, "zeros")).abs() * known).mean() * n / len(flows)
+            sums["smooth"] += roughness(flow) * n / len(flows)
+        return sums
+
+    def validation(self):
+        """The validation samples, always the same ones."""
+        if self._validation is None:
+            rngs = [np.random.default_rng([9, i]) for i in range(self.recipe.validation)]
+            indices = [i if self.held_out.pack else None for i in range(len(rngs))]
+            self._validation = collate([self.held_out.sample(r, augment=False, index=i) for r, i in zip(rngs, indices)])
+        return self._validation
+
+    def evaluate(self):
+        """Figures of the averaged weights on the validation samples."""
+        batch = self.validation()
+        grid = flow_grid(self.flows(self.modules["ema"], batch)[-1])
+        mask = warp(batch["cloth_mask"], grid, "zeros")[:, 0].numpy() > 0.5
+        truth, warped = batch["worn_mask"][:, 0].numpy() > 0.5, warp(batch["cloth"], grid)
+        similar = [ssim_map(tensor_to_picture(a), tensor_to_picture(b)).mean() for a, b in zip(warped, batch["worn"])]
+        return {
+            "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
+            "ssim": float(np.mean(similar)),
+            "l1": float((batch["worn"] - warped).abs().mean()),
+            "folded": float(np.mean([(j[m[:-1, :-1]] <= 0).mean() for j, m in zip(jacobian(grid).numpy(), mask)])),
+        }
+
+    def sample(self, folder, step):
+        """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
+        batch = {k: v[:5] for k, v in self.validation().items()}
+        warped = warp(batch["cloth"], flow_grid(self.flows(self.modules["ema"], batch)[-1]))
+        shown = (*(batch[k] for k in ("person", "cloth", "worn")), warped)
+        save_grid(folder / "warp.png", [[tensor_to_picture(p[i]) for p in shown] for i in range(len(warped))])

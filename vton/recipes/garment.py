@@ -1,0 +1,272 @@
+"""Recipe of the garment reader: its mask and its attributes, from product pictures under strong augmentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from vton.data.garments import (
+    Garments,
+    background,
+    change_garment_colours,
+    names_of,
+    read_folder,
+    set_on,
+)
+from vton.data.pack import Pack, affine, warp_picture
+from vton.inputs.reading import Reading, read
+from vton.metrics import garment_figures
+from vton.networks.garment_reader import (
+    UPPER_KINDS,
+    VALUES,
+    GarmentReader,
+    GarmentReaderConfig,
+    group_matrix,
+    partial_cross_entropy,
+)
+from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.tensors import tensor_to_picture
+
+SIDES = {
+    "photo": 0.35,
+    "cut": 1.0,
+    "other": 0.35,
+    "piece": 1.0,
+    "drawn": 0.7,
+}  # how often a source's cut-out gets another background
+
+
+@dataclass
+class GarmentRecipe(PictureRecipe):
+    """Fields of the recipe of the garment reader."""
+
+    data: str = ""  # folder with garments/, garments_more/ and not_upper/; empty = drawn garments
+    height: int = 160  # of the pictures that it reads
+    width: int = 128  # of the same pictures
+    lr: float = 2e-3
+    schedule: str = "cosine"
+    warmup: int = 60
+    weight_decay: float = 0.05  # of AdamW
+    batch: int = 32
+    ema: float = 0.99
+    smoothing: float = 0.05  # share of the target spread over all values of an attribute
+    second: float = 0.4  # share of second looks: the garment fills the frame and its mask is given
+    drawn: int = 60  # drawn garments among the pictures
+    validation: int = 96  # validation pictures per evaluation during training
+
+
+PRESETS = {
+    "lite-cpu": {
+        "steps": 2500,
+        "precision": "bf16",
+        "threads": 1,
+        "save_every": 100,
+        "evaluate_every": 250,
+        "keep_last": 2,
+    },
+    "lite-gpu": {"steps": 12000, "batch": 64, "precision": "bf16", "save_every": 1000, "evaluate_every": 1000},
+    "drawn": {
+        "steps": 120,
+        "batch": 8,
+        "precision": "bf16",
+        "save_every": 40,
+        "evaluate_every": 40,
+        "warmup": 10,
+        "drawn": 12,
+    },
+}
+
+
+def network_config(recipe: GarmentRecipe) -> GarmentReaderConfig:
+    """The network that a recipe trains."""
+    return GarmentReaderConfig(size=(recipe.height, recipe.width))
+
+
+class GarmentTask(PictureTask):
+    """The garment reader as a task: mask, kind, sleeves, neckline and view of a garment's picture."""
+
+    recipe: GarmentRecipe
+    best = ("score", "max")
+
+    def __init__(self, recipe: GarmentRecipe):
+        self.recipe = recipe
+        self.garments = Garments(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, recipe.drawn)
+        model = self.set_model(GarmentReader(network_config(recipe)))
+        self.weights = {"mask": 1.0, "sleeves": 1.0, "neckline": 1.0, "kind": 1.0, "view": 0.3, "front": 0.3}
+        groups = [
+            {"params": [p for p in model.parameters() if (p.ndim > 1) == decays], "weight_decay": decays * decay}
+            for decays, decay in ((True, recipe.weight_decay), (False, 0.0))
+        ]
+        self.optimizers = {"model": torch.optim.AdamW(groups, lr=recipe.lr)}
+        self.matrices = {name: group_matrix(name) for name in VALUES}
+
+    # -- samples -------------------------------------------------------------------------------------------------
+
+    def batch(self, step, micro, rank, world):
+        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
+        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
+        return collate([self.sample_one(rng) for rng in rngs])
+
+    def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
+        """One augmented picture: image (H,W,3) uint8, prior (1,H,W), mask (1,H,W) with -1 where it is not known,
+        allowed values by attribute (all ones = not known), and sure, how far the labels are trusted.
+        """
+        size = (self.recipe.height, self.recipe.width)
+        source, picture, street = self.garments.draw(rng)
+        known = picture.attributes
+        upper = known.get("kind") in (*UPPER_KINDS, "upper")
+        second = upper and picture.mask is not None and rng.random() < self.recipe.second
+        image, mask = picture.image, picture.mask
+        box = mask_box(mask) if mask is not None and (second or picture.cut) else whole_box(image)
+        matrix = affine(random_window(box, size, second, rng), size, random_angle(rng), bool(rng.random() < 0.5))
+        inside = np.zeros(size, np.float32)
+        if mask is not None:
+            inside = warp_picture(mask, matrix, size).astype(np.float32) / 255
+        if mask is not None and rng.random() < SIDES.get(source, 0):
+            small = warp_picture(image, matrix, size)
+            colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
+            shown = set_on(small, inside, background(size, colour, rng, street), rng)
+        elif rng.random() < 0.75:
+            shown = cv2.warpAffine(image, matrix, size[::-1], flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE)
+        else:
+            shown = warp_picture(image, matrix, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
+        sample = {
+            "image": change_garment_colours(shown, rng),
+            "prior": spoiled(inside, rng)[None] if second else np.zeros((1, *size), np.float32),
+            "mask": inside[None] if upper and mask is not None else np.full((1, *size), -1, np.float32),
+            "sure": np.float32(picture.sure),
+        }
+        for name, values in VALUES.items():
+            known_values = UPPER_KINDS if known.get(name) == "upper" else (known.get(name),)
+            allowed = np.array([value in known_values for value in values], np.float32)
+            # A second look comes after the first has said that it is an upper garment.
+            unknown = not allowed.any() or (second and name == "kind" and known.get(name) == "upper")
+            sample[f"allowed_{name}"] = np.ones(len(values), np.float32) if unknown else allowed
+        return sample
+
+    # -- loss ----------------------------------------------------------------------------------------------------
+
+    def terms(self, batch):
+        """The named losses of a batch, summed over its pictures."""
+        image = batch["image"].contiguous(memory_format=torch.channels_last)
+        mask_logits, logits = self.networks["model"](image, batch["prior"])
+        target = batch["mask"]
+        there = (target[:, 0, 0, 0] >= 0).float()
+        truth = target.clamp(min=0)
+        entropy = F.binary_cross_entropy_with_logits(mask_logits, truth, reduction="none").mean((1, 2, 3))
+        p = mask_logits.sigmoid()
+        dice = 1 - (2 * (p * truth).sum((1, 2, 3)) + 1) / ((p + truth).sum((1, 2, 3)) + 1)
+        found = {"mask": ((entropy + 0.5 * dice) * there).sum()}
+        for name, values in logits.items():
+            allowed = batch[f"allowed_{name}"]
+            known = (allowed.sum(1) < allowed.shape[1]).float() * batch["sure"]
+            matrix = self.matrices[name].to(values.device)
+            grouped = torch.logsumexp(values[:, None] + matrix.log(), 2)  # of each group's probability
+            loss = 0.5 * partial_cross_entropy(values, allowed)
+            loss = loss + 0.5 * partial_cross_entropy(grouped, ((allowed @ matrix.T) > 0).float())
+            spread = -F.log_softmax(values, 1).mean(1)
+            found[name] = ((loss + self.recipe.smoothing * spread) * known).sum()
+        return found
+
+    # -- looking at it -------------------------------------------------------------------------------------------
+
+    def validation(self, count: int) -> list:
+        """Held-out pictures, every third no upper garment where there are such; drawn ones without data."""
+        if not self.recipe.data:
+            return self.garments.sources["drawn"][: min(count, 12)]
+        data, found = Path(self.recipe.data), []
+        for folder, number in (("garments_more", count * 2 // 3), ("not_upper", count // 3)):
+            if (data / folder).is_dir():
+                names = names_of(data / folder, held_out=True)
+                found += read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
+        return found
+
+    def evaluate(self):
+        """Figures of the averaged weights on the validation samples."""
+        pictures = self.validation(self.recipe.validation)
+        readings = [read(self.modules["ema"], p.image, views=1) for p in pictures]
+        figures = garment_figures(readings, [p.attributes for p in pictures], [p.mask for p in pictures])
+        shares = [figures[k] for k in ("sleeves", "neckline", "upper", "mask_iou") if k in figures]
+        return {"score": float(np.mean(shares)), **{k: float(v) for k, v in figures.items()}}
+
+    def sample(self, folder, step):
+        """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
+        rows = [[drawn_reading(p.image, read(self.modules["ema"], p.image, views=1))] for p in self.validation(12)[:8]]
+        save_grid(
+            folder / "garments.png", [sum(rows[:4], []), sum(rows[4:8], [])] if len(rows) == 8 else [sum(rows, [])]
+        )
+        batch = self.batch(max(1, step), 0, 0, 1)
+        save_grid(folder / "inputs.png", [[tensor_to_picture(x) for x in batch["image"][:8]]])
+
+
+def drawn_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (256, 192)) -> np.ndarray:
+    """A picture with the outline that was read drawn on it, (H,W,3) uint8 of `size`."""
+    shown = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
+    mask = cv2.resize((reading.mask > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
+    contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    cv2.drawContours(shown, contours, -1, (0, 220, 0), 1)
+    for i, name in enumerate(("kind", "sleeves", "neckline")):
+        value, share = reading.best(name)
+        cv2.putText(
+            shown,
+            f"{value} {share:.2f}",
+            (4, 14 + 14 * i),
+            cv2.FONT_HERSHEY_SIMPLEX,
+            0.42,
+            (220, 0, 90),
+            1,
+            cv2.LINE_AA,
+        )
+    return shown
+
+
+# -- where the picture is looked at ----------------------------------------------------------------------------------
+
+
+def whole_box(image: np.ndarray) -> np.ndarray:
+    """(x0, y0, x1, y1) of a whole picture."""
+    return np.array([0, 0, image.shape[1], image.shape[0]], float)
+
+
+def mask_box(mask: np.ndarray) -> np.ndarray:
+    """(x0, y0, x1, y1) around a mask (H, W), above 127; the whole picture where it is empty."""
+    rows, columns = np.flatnonzero((mask > 127).any(1)), np.flatnonzero((mask > 127).any(0))
+    if not len(rows):
+        return whole_box(mask)
+    return np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], float)
+
+
+def random_window(box: np.ndarray, size: tuple[int, int], second: bool, rng: np.random.Generator) -> np.ndarray:
+    """A window of the shape of `size` (H, W) around a box: all of it, a little moved; a second look sees it more
+    exactly.
+    """
+    width, height = box[2] - box[0], box[3] - box[1]
+    scale = max(width / size[1], height / size[0]) * np.exp(rng.normal(0.08, 0.05 if second else 0.14))
+    stretch = np.exp(rng.normal(0, 0.03 if second else 0.07))
+    half = np.array([size[1] * stretch, size[0] / stretch]) * scale / 2
+    centre = (box[:2] + box[2:]) / 2 + rng.normal(0, 0.02 if second else 0.05, 2) * (width, height)
+    return np.concatenate([centre - half, centre + half])
+
+
+def random_angle(rng: np.random.Generator) -> float:
+    """Degrees: mostly upright, at times as a picture taken in a hurry."""
+    return float(rng.normal(0, 4) if rng.random() < 0.8 else rng.normal(0, 15))
+
+
+def spoiled(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A mask (H, W) in [0, 1] as a first look might have found it: blurred, grown or shrunk,
+    with a bite or an island.
+    """
+    out = cv2.GaussianBlur(mask, (0, 0), rng.uniform(0.5, 2.5))
+    if rng.random() < 0.5:
+        out = np.clip((out - 0.5) * rng.uniform(1, 3) + 0.5 + rng.normal(0, 0.15), 0, 1)
+    if rng.random() < 0.3:
+        centre = (int(rng.integers(mask.shape[1])), int(rng.integers(mask.shape[0])))
+        cv2.circle(out, centre, int(rng.integers(2, 12)), float(rng.random() < 0.5), -1)
+    return out.astype(np.float32)

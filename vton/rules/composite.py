@@ -1,0 +1,219 @@
+"""What the last stage takes from the photograph rather than from the generator: background and skin tone.
+
+The generator has seen neither the wall behind a removed coat nor the person's arms. The photograph shows how the wall
+goes on, and the face shows the tone of the skin.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from vton.inputs.photo import wide_blur
+
+RADIUS = 5  # of the inpainting, in pixels
+LONGEST = 512  # the background is continued at no more rows than this: what stands behind a person is seldom sharp
+HUE, DARKER, LIGHTER = 15, 35, 25  # how far skin may lie from the tone of the face in a and b, and in lightness
+SHADE = 12  # by which folds and shadows may change the lightness of a cloth, of 100
+FEWEST = 40  # pixels of a face from which a tone can be told
+
+
+def continue_background(picture: np.ndarray, body: np.ndarray) -> np.ndarray:
+    """The picture without the body: its pixels are filled in from what surrounds them.
+
+    Telea 2004, "An image inpainting technique based on the fast marching method".
+
+    Args:
+        picture (H,W,3) uint8; body (H,W) bool, True = unknown. Both stay as they are.
+
+    Returns:
+        (H,W,3) uint8, equal to `picture` where `body` is False; `picture` itself, copied, if nothing is known.
+    """
+    if body.all() or not body.any():
+        return picture.copy()
+    height, width = body.shape
+    scale = min(1.0, LONGEST / height)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    unknown = cv2.resize(body.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
+    # Pixels on the outline are a mixture of both sides.
+    unknown = cv2.dilate(unknown, np.ones((7, 7), np.uint8))
+    filled = cv2.inpaint(small, unknown, RADIUS, cv2.INPAINT_TELEA)
+    filled = cv2.resize(filled, (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.where(body[..., None], filled, picture)
+
+
+def match_skin(
+    picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray, skin: np.ndarray, sigma: float | None = None
+) -> np.ndarray:
+    """Gives painted skin the tone of the person's own; light and shadow of the painting stay.
+
+    In CIELAB the painted pixels are shifted by the difference of the medians, or, with `sigma`, by the difference of
+    the means around each pixel: for skin that goes on where the person's own ends.
+
+    Args:
+        picture (H,W,3) uint8 with the painted skin `painted` (H,W) bool; photograph (H,W,3) uint8 with the person's own
+        skin `skin` (H,W) bool; sigma in pixels.
+
+    Returns:
+        (H,W,3) uint8; a copy of `picture` where there is too little skin to compare.
+    """
+    out = picture.copy()
+    if skin.sum() < FEWEST or not painted.any():
+        return out
+    tinted = _lab(picture[painted][None])[0]
+    if sigma:
+        own, known = _blur(_lab(photograph), skin, sigma)[painted], _blur(_lab(picture), painted, sigma)[painted]
+    else:
+        own, known = np.median(_of_face(photograph[skin]), 0), np.median(tinted, 0)
+    rgb = cv2.cvtColor((tinted + own - known)[None].astype(np.float32), cv2.COLOR_Lab2RGB)[0]
+    out[painted] = np.clip(rgb * 255, 0, 255).round().astype(np.uint8)
+    return out
+
+
+def smooth(picture: np.ndarray, painted: np.ndarray, sigma: float) -> np.ndarray:
+    """The picture with each pixel of `painted` (H,W) bool as the Gaussian mean of those around it, sigma in pixels.
+
+    The generator draws the pose's lines faintly on bare skin. Returns (H,W,3) uint8.
+    """
+    out = picture.copy()
+    if painted.any():
+        out[painted] = (
+            np.clip(_blur(picture.astype(np.float32), painted, sigma)[painted], 0, 255).round().astype(np.uint8)
+        )
+    return out
+
+
+def round_limbs(picture: np.ndarray, painted: np.ndarray, limbs: np.ndarray) -> np.ndarray:
+    """Painted skin with the shade that a round limb has towards its outline.
+
+    A limb is taken for a cylinder lit from the front: by Lambert's law its brightness is the cosine of the angle
+    between the surface and the view, sqrt(1 - t^2) at the share t of the radius from the axis. Half of that is applied,
+    as skies and walls light a limb from the sides too.
+
+    Args:
+        picture (H,W,3) uint8; painted (H,W) bool, what changes; limbs (H,W) bool, the whole limbs with their own skin.
+
+    Returns:
+        (H,W,3) uint8.
+    """
+    out = picture.copy()
+    if not painted.any():
+        return out
+    depth = cv2.distanceTransform((limbs | painted).astype(np.uint8), cv2.DIST_L2, 5)
+    # The radius is the depth of the nearest axis; an arm is seldom wider than a tenth of the frame.
+    reach = max(3, painted.shape[1] // 10 | 1)
+    radius = cv2.dilate(depth, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach)))
+    share = 1 - depth / np.maximum(radius, 1)
+    shade = 1 - 0.5 * (1 - np.sqrt(np.clip(1 - share**2, 0, 1)))
+    shade = cv2.GaussianBlur(shade.astype(np.float32), (0, 0), max(0.8, painted.shape[1] / 384))
+    lit = _lab(picture)
+    lit[..., 0] *= shade / max(float(shade[painted].mean()), 0.5)  # as bright as before on the whole
+    rgb = cv2.cvtColor(lit, cv2.COLOR_Lab2RGB)
+    out[painted] = np.clip(rgb[painted] * 255, 0, 255).round().astype(np.uint8)
+    return out
+
+
+def like_skin(photograph: np.ndarray, bare: np.ndarray, face: np.ndarray) -> np.ndarray:
+    """The part of `bare`, arms or neck, that has the colour of the face.
+
+    In CIELAB, wider in lightness than in hue, because arms and neck lie in the shadow of the head or in the sun.
+
+    Args:
+        photograph (H,W,3) uint8; bare, face (H,W) bool.
+
+    Returns:
+        (H,W) bool, all False where there is too little of a face to compare.
+    """
+    found = np.zeros(bare.shape, bool)
+    if face.sum() < FEWEST or not bare.any():
+        return found
+    tone = np.median(_of_face(photograph[face]), 0)
+    lightness, a, b = (_lab(photograph[bare][None])[0] - tone).T
+    # Pale skin lies near to gray: a gray sleeve has to stay further off.
+    reach = min(HUE, 0.6 * float(np.hypot(*tone[1:])))
+    found[bare] = (np.hypot(a, b) < reach) & (lightness > -DARKER) & (lightness < LIGHTER)
+    radius = max(1, round(bare.shape[1] / 128))
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    closed = cv2.morphologyEx(
+        found.astype(np.uint8), cv2.MORPH_CLOSE, kernel
+    )  # bracelets, tattoos and highlights are skin too
+    return (cv2.morphologyEx(closed, cv2.MORPH_OPEN, kernel) > 0) & bare
+
+
+def keep(picture: np.ndarray, photograph: np.ndarray, kept: np.ndarray, sigma: float) -> np.ndarray:
+    """The picture with the photograph's pixels where `kept`, with a soft border `sigma` pixels wide inside it.
+
+    picture, photograph (H,W,3) uint8; kept (h,w) bool, enlarged to their size. Returns (H,W,3) uint8.
+    """
+    if not kept.any():
+        return picture.copy()
+    height, width = picture.shape[:2]
+    kept = cv2.resize(kept.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR) > 0.5
+    share = np.clip(cv2.distanceTransform(kept.astype(np.uint8), cv2.DIST_L2, 3) / max(sigma, 1), 0, 1)[..., None]
+    return (picture * (1 - share) + photograph * share).round().astype(np.uint8)
+
+
+def carry_colours(
+    synthesis: np.ndarray, warped: np.ndarray, region: np.ndarray, aligned: np.ndarray, sigma: float
+) -> np.ndarray:
+    """The garment's own colours and fine detail in the generator's picture, in CIELAB.
+
+    Where the warped garment lies, hue and what is finer than `sigma` come from it, and lightness is the mean of both:
+    the generator knows the light of the photograph, the garment picture the cloth. Where the garment does not reach,
+    the generator's lightness stays within SHADE of the nearest cloth's, and the hue is that of the nearest cloth.
+
+    Args:
+        synthesis, warped (H,W,3) float32 in [0, 255]: I-hat and W(c, theta); region (H,W) bool: the predicted garment;
+        aligned (H,W) bool: its part that the warped garment covers; sigma: pixels.
+
+    Returns:
+        (H,W,3) uint8, I-hat outside the region.
+    """
+    out = np.clip(synthesis, 0, 255).round().astype(np.uint8)
+    if not aligned.any():
+        return out
+    # Only the region changes: on a phone's photo that is a fraction of the frame.
+    rows, columns = np.nonzero(region.any(1))[0], np.nonzero(region.any(0))[0]
+    box = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    out[box] = _carried(out[box], synthesis[box], warped[box], region[box], aligned[box], sigma)
+    return out
+
+
+def _carried(out, synthesis, warped, region, aligned, sigma):
+    """`carry_colours` inside the region's box."""
+    painted, cloth = _lab(np.clip(synthesis, 0, 255)), _lab(np.clip(warped, 0, 255))
+    # Fades towards the cloth's border, where the warp is least certain.
+    share = np.clip(cv2.distanceTransform(aligned.astype(np.uint8), cv2.DIST_L2, 3) / (0.5 * sigma), 0, 1)[..., None]
+    smooth, base = _blur(cloth, aligned, sigma), _blur(painted, aligned, sigma)
+    carried = cloth.copy()
+    carried[..., 0] += 0.5 * (base - smooth)[..., 0]
+    near = _blur(cloth, aligned, 3 * sigma)
+    beyond = near.copy()
+    # The generator may shade this cloth, but not paint another: the light ground of the garment picture, say.
+    beyond[..., 0] = np.clip(painted[..., 0], near[..., 0] - SHADE, near[..., 0] + SHADE)
+    mixed = beyond * (1 - share) + carried * share
+    rgb = cv2.cvtColor(mixed.astype(np.float32), cv2.COLOR_Lab2RGB)
+    edge = cv2.GaussianBlur(region.astype(np.float32), (0, 0), max(0.8, sigma / 5))[..., None] * region[..., None]
+    return np.clip(out * (1 - edge) + rgb * 255 * edge, 0, 255).round().astype(np.uint8)
+
+
+def _blur(picture: np.ndarray, known: np.ndarray, sigma: float) -> np.ndarray:
+    """Gaussian mean over the known pixels alone; far from all of them their common mean."""
+    weight = known.astype(np.float32)
+    spread = wide_blur(weight, sigma, 4)[..., None] + 1e-4
+    return (wide_blur(picture * weight[..., None], sigma, 4) + 1e-4 * picture[known].mean(0)) / spread
+
+
+def _of_face(pixels: np.ndarray) -> np.ndarray:
+    """(n,3) uint8 of a face -> CIELAB (m,3) without hair, glasses and lips, its darkest part, and glare,
+    its brightest.
+    """
+    own = _lab(pixels[None])[0]
+    low, high = np.percentile(own[:, 0], [30, 95])
+    return own[(own[:, 0] >= low) & (own[:, 0] <= high)]
+
+
+def _lab(pixels: np.ndarray) -> np.ndarray:
+    """uint8 RGB -> float32 CIELAB, L in [0, 100]."""
+    return cv2.cvtColor(pixels.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)

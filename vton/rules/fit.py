@@ -1,0 +1,90 @@
+"""A few gradient steps that fit the warped cloth to the predicted region (not in the paper; it can be switched off)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torchvision.transforms.functional import gaussian_blur
+
+from vton.networks.losses import second_order
+from vton.networks.warping import jacobian, sampling_grid, warp
+
+SIZE = (128, 96)  # (H, W) at which the fit looks at the masks
+
+
+class FitStep(NamedTuple):
+    """One step of the fit. theta (1, 2 n^2); loss: the sum that is minimised; the others are its weighted terms."""
+
+    theta: Tensor
+    loss: float
+    misfit: float
+    bending: float
+    keep: float
+    fold: float
+
+
+def fit_control_points(
+    theta: Tensor,
+    cloth_mask: Tensor,
+    region: Tensor,
+    steps: int = 60,
+    rate: float = 0.012,
+    bending: float = 0.01,
+    keep: float = 0.15,
+    watch: Callable[[FitStep], None] | None = None,
+) -> Tensor:
+    """Moves the control points until W(M_c, theta) covers the predicted region S-hat_c.
+
+    Args:
+        theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
+        bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta.
+        watch: called with every step before it is taken.
+
+    Returns:
+        (1, 2 n^2). Uncovered parts of the region weigh more than cloth beyond it, which the segmentation hides anyway.
+        A fold (negative Jacobian) is punished, and the steps' best unfolded answer is returned; the best one, if all
+        are folded.
+    """
+    mask = F.interpolate(cloth_mask, SIZE, mode="area")
+    goal = F.interpolate(region, SIZE, mode="area")
+    scales = [(k, s) for k, s in ((25, 6.0), (9, 2.0))]
+    masks = [gaussian_blur(mask, [k, k], [s, s]) for k, s in scales]
+    goals = [gaussian_blur(goal, [k, k], [s, s]) for k, s in scales]
+    start = theta.detach().clone()
+    best, best_rank = start, (True, math.inf)
+    with torch.inference_mode(False), torch.enable_grad():
+        start, masks, goals = start.clone(), [m.clone() for m in masks], [g.clone() for g in goals]
+        moving = start.clone().requires_grad_(True)
+        optimizer = torch.optim.Adam([moving], lr=rate)
+        area = goal.sum().clamp(min=1).clone()
+        # The constraint is a sum over the inner points; a finer grid must not become stiffer than the published 5 x 5.
+        n = round((theta.shape[1] / 2) ** 0.5)
+        stiffness = bending * 9 / (n - 2) ** 2
+        for _ in range(steps + 1):
+            grid = sampling_grid(moving, SIZE)
+            misfit = moving.new_zeros(())
+            for m, g in zip(masks, goals):
+                difference = g - warp(m, grid, "zeros")
+                misfit = misfit + (2 * difference.clamp(min=0) + 0.7 * (-difference).clamp(min=0)).sum() / area
+            volume = jacobian(grid)
+            fold = (0.15 - volume).clamp(min=0).mean() * 20
+            bent, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10
+            loss = misfit + bent + apart + fold
+            if watch is not None:
+                watch(
+                    FitStep(
+                        moving.detach().clone(), *(float(term.detach()) for term in (loss, misfit, bent, apart, fold))
+                    )
+                )
+            rank = float(volume.detach().min()) <= 0, float(loss.detach())  # any unfolded answer before any folded one
+            if rank < best_rank:
+                best, best_rank = moving.detach().clone(), rank
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return best

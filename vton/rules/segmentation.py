@@ -1,0 +1,128 @@
+"""The rules on a predicted segmentation, sleeves and trunk, in their order (not in the paper; each can be switched
+off).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import cv2
+import numpy as np
+
+from vton import labels
+from vton.inputs.pose import along_arm
+from vton.inputs.reading import Attribute
+from vton.joints import HIPS, SHOULDERS, TRUNK, present
+from vton.labels import UPPER
+from vton.rules.neckline import bare_throat
+from vton.rules.sleeves import JOINTS, KINDS, contradicting, set_length, trunk
+
+CERTAIN = 0.6  # probability from which on what was read of the sleeves overrules the network's
+BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
+TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
+BESIDE = 0.6  # how far from an arm's bones a strip of cloth belongs to it, as a share of the upper arm's length
+BELOW_HEM = [labels.SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")]
+
+
+def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with the garment where background would be seen through the trunk; a copy.
+
+    removed: (H, W) bool, where the old garment was: what else is background there, a bag for example, stays. A network
+        that
+    has seen few people leaves slits between the garment's hem and the trousers.
+    """
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    if not found[list(TRUNK)].all():
+        return changed
+    k = np.asarray(keypoints, np.float64)[:, :2]
+    y = np.mgrid[: changed.shape[0], : changed.shape[1]][0]
+    top, hips = k[list(SHOULDERS), 1].max(), k[list(HIPS), 1].max()
+    inside = trunk(keypoints, found, changed.shape) & (y > top) & (y < hips + BELOW * (hips - top))
+    changed[inside & removed & (changed == 0)] = UPPER
+    return changed
+
+
+def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with a smooth border between the garment and what is below it; a copy.
+
+    Only inside the trunk's width, from above the hips down: the outline against the background stays.
+    """
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    if not found[list(TRUNK)].all():
+        return changed
+    k = np.asarray(keypoints, np.float64)[:, :2]
+    top, hips = k[list(SHOULDERS), 1].mean(), k[list(HIPS), 1].mean()
+    if hips - top < 8:
+        return changed
+    y = np.mgrid[: changed.shape[0], : changed.shape[1]][0]
+    near = trunk(keypoints, found, changed.shape) & (y > hips - 0.3 * (hips - top))
+    if not near.any():
+        return changed
+    sigma = TEETH * (hips - top) / 2
+    rows, columns = (
+        slice(max(0, line[0] - math.ceil(5 * sigma)), line[-1] + math.ceil(5 * sigma))
+        for line in (np.flatnonzero(near.any(1)), np.flatnonzero(near.any(0)))
+    )  # all that the blur reaches
+    part, near = changed[rows, columns], near[rows, columns]
+    sides = np.stack([part == UPPER, *(part == below for below in BELOW_HEM)], -1)
+    # Below the picture things go on as they end.
+    smooth = cv2.GaussianBlur(sides.astype(np.float32), (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
+    chosen = np.array([UPPER, *BELOW_HEM], np.uint8)[smooth.argmax(-1)]
+    part[near & sides.any(-1)] = chosen[near & sides.any(-1)]
+    return changed
+
+
+def without_slivers(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """The predicted segmentation without strips of cloth along an arm that are too thin for a sleeve; a copy."""
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    near = np.zeros(changed.shape, bool)
+    for joints in JOINTS.values():
+        if found[list(joints)].all():
+            near |= along_arm(keypoints, joints, changed.shape)[1] < BESIDE
+    radius = max(1, round(changed.shape[1] / 96))
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    cloth = (changed == UPPER).astype(np.uint8)
+    thin = (cloth > cv2.morphologyEx(cloth, cv2.MORPH_OPEN, kernel)) & near & ~trunk(keypoints, found, changed.shape)
+    changed[thin] = 0
+    return changed
+
+
+def apply_rules(
+    segmentation: np.ndarray,
+    keypoints: np.ndarray,
+    attributes: Mapping[str, Attribute],
+    sleeves: str = "auto",
+    neckline: str = "auto",
+    hem: str = "auto",
+    removed: np.ndarray | None = None,
+) -> tuple[np.ndarray, str]:
+    """The predicted segmentation after the rules, and the sleeves that were given to arms which showed others ("" =
+    none).
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; attributes: what was read of the garment, see
+    `Garment.attributes`; what is not known or not certain leaves its part to the network; sleeves: "auto", "predicted"
+    (no rule), "none", "short" or "long"; neckline: "auto" bares the throat, unless the garment has a high collar or a
+    hood, and "bare" in any case; hem: "auto" evens it and closes gaps above the trousers; "predicted" (either) leaves
+    it to the network; removed: (H, W) bool, where the old garment was; None: no gap is closed.
+    """
+    changed_to = ""
+    if sleeves in KINDS:
+        segmentation = set_length(segmentation, keypoints, sleeves)
+    elif sleeves == "auto":
+        told = attributes.get("sleeves")
+        if told and told.certainty >= CERTAIN and told.exact != "three-quarter":
+            arms = contradicting(segmentation, keypoints, told.value)
+            if arms:
+                segmentation, changed_to = set_length(segmentation, keypoints, told.value, arms), told.value
+        segmentation = without_slivers(segmentation, keypoints)
+    if hem == "auto":
+        segmentation = segmentation if removed is None else without_gaps(segmentation, keypoints, removed)
+        segmentation = even_hem(segmentation, keypoints)
+    closed = "neckline" in attributes and attributes["neckline"].value == "high"
+    if neckline == "bare" or (neckline == "auto" and not closed):
+        segmentation = bare_throat(segmentation, keypoints)
+    return segmentation, changed_to

@@ -1,0 +1,255 @@
+"""The ten stages of a try-on, each a function from the record so far to the fields that it makes.
+
+Nothing is replaced by a fallback: a stage that cannot do its work raises InputError with a sentence for the visitor. A
+new stage is a function and a line of `TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from vton import inference, labels
+from vton.inference import Conditions, Networks
+from vton.inputs import agnostic, garment, parsing, photo, pose
+from vton.inputs.photo import InputError
+from vton.networks import alias, segmentation, warping
+from vton.networks.config import NETWORK_SIZE
+from vton.options import GRIDS
+from vton.result import TryOnResult
+from vton.rules import final_picture
+from vton.rules import segmentation as rules
+from vton.tensors import (
+    labels_to_tensor,
+    mask_to_tensor,
+    picture_to_tensor,
+    tensor_to_mask,
+    tensor_to_picture,
+    tensor_to_share,
+)
+
+SLEEVES_LOOK = "The garment's sleeves look"  # how the note on sleeves that the network has drawn otherwise begins
+LOOKS = {
+    "none": "absent, so the arms are bare; if they are not, choose their length.",
+    "short": "short, so they end above the elbow; if they are not, choose their length.",
+    "long": "long, so they cover the arms; if they are not, choose their length.",
+}
+WORN = (
+    "Somebody wears the garment in its picture: it was cut out of that person, and what hair or arms hide is missing."
+)
+OPEN = "The warped garment leaves"  # how the note on a large misaligned share begins
+MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is said
+SMALLEST_REGION = 50  # pixels of predicted cloth without which nothing can be warped
+FURTHEST = 3.0  # of a control point from the cloth's middle; further out there is nothing of the cloth
+
+
+class Stage(NamedTuple):
+    """One stage.
+
+    run: (networks, record) -> fields of the record. makes: these fields, and the kind of array in each, "" for other
+    things (kinds: see `vton.record`). reads: maps that a person may correct and that this stage is the first to read.
+    """
+
+    name: str
+    run: Callable[[Networks, TryOnResult], dict[str, Any]]
+    makes: dict[str, str]
+    reads: tuple[str, ...] = ()
+
+
+def decode(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """1 photo: both pictures upright, in sRGB, of bounded size."""
+    person, product = r.sources
+    return {"photo": photo.load_image(person), "garment_photo": photo.load_image(product, alpha=True), "sources": None}
+
+
+def find_pose(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """2 pose: joints, the 3:4 frame, the drawn skeleton P."""
+    found = pose.detect(r.photo)
+    frame = photo.frame_person(found.keypoints, r.photo.shape[:2])
+    keypoints = photo.keypoints_to_frame(found.keypoints, frame, r.options.size)
+    return {
+        "frame": frame,
+        "keypoints": keypoints,
+        "person": photo.crop(r.photo, frame, r.options.size),
+        "person_mask": photo.crop(found.person_mask.astype(np.float32), frame, r.options.size, "linear", 0),
+        "pose": pose.draw_pose(keypoints, r.options.size),
+        "notes": tuple(pose.check(found, r.photo.shape[:2])),
+    }
+
+
+def parse_person(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """3 parse: the person's LIP labels S."""
+    parse = parsing.parse(networks.parser, r.person, r.keypoints, r.person_mask)
+    # Where the frame sticks out of the photograph its border is repeated: nobody is there.
+    inside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0)
+    return {"parse": np.where(inside > 0, parse, labels.BACKGROUND).astype(np.uint8)}
+
+
+def cut_garment(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """4 garment: cut out, laid on the canvas: c and M_c."""
+    if r.painted_mask is not None:
+        cut = garment.cut_by_mask(r.garment_photo, r.painted_mask, networks.garment)
+    else:
+        try:
+            cut = garment.cut_out(r.garment_photo, networks.garment)
+        except garment.WornGarment:
+            cut = garment.cut_from_wearer(r.garment_photo, networks.parser, networks.garment)
+    notes = tuple(note for note in r.notes if note != WORN) + ((WORN,) if cut.method == "worn" else ())
+    placed = garment.place(cut, r.options.size)
+    return {"garment_cut": cut, "cloth": placed.cloth, "cloth_mask": placed.mask, "notes": notes}
+
+
+def make_agnostic(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """5 agnostic: I_a and S_a (section 3.1)."""
+    if not np.isin(r.parse, labels.UPPER_LIP).any():
+        raise InputError(
+            "No upper garment was found on the person; use a photo that shows the person from head to hips."
+        )
+    return {
+        "agnostic": agnostic.agnostic_image(r.person, r.parse, r.keypoints, thorough=True),
+        "parse_agnostic": agnostic.agnostic_parse(r.parse, r.keypoints),
+        "pose": pose.draw_pose(r.keypoints, r.options.size),
+    }
+
+
+def conditions(networks: Networks, r: TryOnResult) -> Conditions:
+    """What the generators are given, out of a record from the stage "agnostic" on."""
+    device = networks.device
+    return Conditions(
+        picture_to_tensor(r.agnostic, device),
+        picture_to_tensor(r.pose, device),
+        picture_to_tensor(r.cloth, device),
+        mask_to_tensor(r.cloth_mask, device),
+    )
+
+
+def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """6 segmentation: S-hat (3.2), after the rules on sleeves, neckline and hem."""
+    noise = mirrored = None
+    if r.options.noise:
+        generator = torch.Generator().manual_seed(r.seed)
+        noise = segmentation.binary_noise((1, 1, *NETWORK_SIZE), generator, networks.device)
+    if r.options.mirror:
+        skeleton = pose.draw_pose(pose.mirrored(r.keypoints, r.options.size[1]), r.options.size)
+        mirrored = picture_to_tensor(skeleton, networks.device)
+    parse = labels_to_tensor(labels.lip_to_13(r.parse_agnostic), len(labels.SEGMENTATION), networks.device)
+    given = replace(conditions(networks, r), parse_agnostic=parse)
+    classes = inference.predict_segmentation(networks.segmentation, given, noise, mirrored)
+    predicted, sleeves = rules.apply_rules(
+        classes[0].cpu().numpy().astype(np.uint8),
+        r.keypoints,
+        r.garment_cut.attributes,
+        r.options.sleeves,
+        r.options.neckline,
+        r.options.hem,
+        np.isin(r.parse, labels.UPPER_LIP),
+    )
+    notes = tuple(note for note in r.notes if not note.startswith(SLEEVES_LOOK))
+    return {"segmentation": predicted, "notes": (*notes, f"{SLEEVES_LOOK} {LOOKS[sleeves]}") if sleeves else notes}
+
+
+def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """7 warp: theta, W(c, theta) and W(M_c, theta) (3.3)."""
+    upper = r.segmentation == labels.UPPER
+    if upper.sum() < SMALLEST_REGION:
+        raise InputError(
+            "No place for the garment was predicted on this person; try a photo from the front, arms at the sides."
+        )
+    given, region = conditions(networks, r), mask_to_tensor(upper, networks.device)
+    theta, used = inference.predict_warp(networks.matching, given, region, r.options.fit, r.options.grid)
+    return {"theta": theta[0].cpu().numpy(), **warped_fields(used, given)}
+
+
+def warped_fields(theta: torch.Tensor, given: Conditions) -> dict[str, np.ndarray]:
+    """Control points, warped cloth and warped mask as the record holds them. theta: (1, 2 n^2)."""
+    warped = inference.warp_cloth(theta, given)
+    n = round((theta.shape[1] / 2) ** 0.5)
+    points = warping.control_grid(n) + theta.cpu().reshape(2, -1).T
+    return {
+        "control_points": points.numpy(),
+        "warped_cloth": tensor_to_picture(warped.cloth),
+        "warped_mask": tensor_to_mask(warped.mask),
+    }
+
+
+def move_control_points(networks: Networks, r: TryOnResult, points: np.ndarray) -> dict[str, np.ndarray]:
+    """The warp's fields for control points (n^2, 2) that a person has moved. Raises ValueError for other shapes."""
+    points = np.asarray(points, np.float32)
+    n = round(len(points) ** 0.5) if points.ndim == 2 else 0
+    if n not in GRIDS or points.shape != (n * n, 2) or not np.isfinite(points).all():
+        raise ValueError(
+            f"Control points are n x n pairs of finite numbers with n one of {', '.join(map(str, GRIDS))}."
+        )
+    offsets = torch.from_numpy(points.clip(-FURTHEST, FURTHEST)) - warping.control_grid(n)
+    return warped_fields(offsets.T.reshape(1, -1).to(networks.device), conditions(networks, r))
+
+
+def find_misalignment(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """8 misalignment: M_misalign (equations 3 and 4)."""
+    seven = labels_to_tensor(labels.thirteen_to_7(r.segmentation), len(labels.ALIAS))
+    misalign, _ = alias.misalignment(seven, mask_to_tensor(r.warped_mask))
+    return {"misalignment": tensor_to_mask(misalign)}
+
+
+def synthesise(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """9 synthesis: I-hat (3.4)."""
+    device = networks.device
+    seven = labels_to_tensor(labels.thirteen_to_7(r.segmentation), len(labels.ALIAS), device)
+    noise = alias.gaussian_noise(r.seed, device) if r.options.noise else None
+    picture, rendered, alpha = inference.synthesise(
+        networks.alias,
+        conditions(networks, r),
+        picture_to_tensor(r.warped_cloth, device),
+        seven,
+        mask_to_tensor(r.misalignment, device),
+        r.options.norm,
+        noise,
+    )
+    return {
+        "synthesis": tensor_to_picture(picture),
+        "rendered": tensor_to_picture(rendered),
+        "alpha": tensor_to_share(alpha),
+    }
+
+
+def composite(networks: Networks, r: TryOnResult) -> dict[str, Any]:
+    """10 composite: I-hat back into the photograph at its own size."""
+    region = final_picture.edited_region(r)
+    detailed = r.options.detail
+    picture = final_picture.carry_detail(r, final_picture.from_photograph(r)) if detailed else r.synthesis
+    notes = [note for note in r.notes if not note.startswith(OPEN)]
+    if r.misaligned_share > MOST_OPEN:
+        notes.append(f"{OPEN} {r.misaligned_share:.0%} of its region open; the generator has filled it in.")
+    return {"region": region, "result": photo.paste(r.photo, picture, r.frame, region), "notes": tuple(notes)}
+
+
+TABLE = (
+    Stage("photo", decode, {"photo": "any3", "garment_photo": "any34"}),
+    Stage(
+        "pose",
+        find_pose,
+        {"frame": "", "person": "HW3", "person_mask": "HWf", "pose": "HW3", "keypoints": "joints", "notes": ""},
+    ),
+    Stage("parse", parse_person, {"parse": "lip"}),
+    Stage("garment", cut_garment, {"cloth": "HW3", "cloth_mask": "HW", "garment_cut": ""}, ("painted_mask",)),
+    Stage("agnostic", make_agnostic, {"agnostic": "HW3", "parse_agnostic": "lip"}, ("parse",)),
+    Stage("segmentation", predict_segmentation, {"segmentation": "thirteen"}, ("parse_agnostic",)),
+    Stage(
+        "warp",
+        predict_warp,
+        {"theta": "theta", "control_points": "points", "warped_cloth": "HW3", "warped_mask": "HW"},
+        ("segmentation",),
+    ),
+    Stage("misalignment", find_misalignment, {"misalignment": "HW"}, ("control_points",)),
+    Stage("synthesis", synthesise, {"synthesis": "HW3", "rendered": "HW3", "alpha": "HW"}, ("misalignment",)),
+    Stage("composite", composite, {"region": "photo", "result": "photo3"}),
+)
+STAGES = tuple(stage.name for stage in TABLE)
+# Maps that a person may correct, and the first stage that reads them.
+READ_BY = {name: stage.name for stage in TABLE for name in stage.reads}
+# Fields of the record, and the stage that makes them; a painted mask is always a person's.
+MADE_BY = {name: stage.name for stage in TABLE for name in stage.makes}
