@@ -1,4 +1,5 @@
 """Checkpoints that are whole or absent: written beside, flushed to disk, then renamed."""
+
 from __future__ import annotations
 
 import json
@@ -11,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from training.recipe import Task
+from training.task import Task
 from training.weights import fill
 
 PREFIX = "step-"
@@ -19,15 +20,16 @@ PREFIX = "step-"
 
 def step_of(folder: Path) -> int:
     """Update number in a checkpoint folder's name."""
-    return int(folder.name[len(PREFIX):])
+    return int(folder.name[len(PREFIX) :])
 
 
 def list_checkpoints(checkpoints: Path) -> list[Path]:
     """Whole checkpoints, oldest first. Half-written ones have another name and are never listed."""
     if not checkpoints.is_dir():
         return []
-    return sorted((f for f in checkpoints.iterdir() if f.name.startswith(PREFIX) and (f / "state.json").is_file()),
-                  key=step_of)
+    return sorted(
+        (f for f in checkpoints.iterdir() if f.name.startswith(PREFIX) and (f / "state.json").is_file()), key=step_of
+    )
 
 
 def latest_checkpoint(checkpoints: Path) -> Path | None:
@@ -42,12 +44,15 @@ def find_checkpoint(checkpoints: Path, step: int | None = None) -> Path:
     if not found:
         raise ValueError(f"'{checkpoints.parent.name}' has no checkpoint yet.")
     if step is not None and step not in found:
-        raise ValueError(f"'{checkpoints.parent.name}' has no checkpoint of update {step}; it has {', '.join(map(str, found))}.")
+        raise ValueError(
+            f"'{checkpoints.parent.name}' has no checkpoint of update {step}; it has {', '.join(map(str, found))}."
+        )
     return found[max(found) if step is None else step]
 
 
-def save_checkpoint(checkpoints: Path, step: int, task: Task, generator_states: dict[str, Tensor],
-                    extra: dict[str, Any]) -> Path:
+def save_checkpoint(
+    checkpoints: Path, step: int, task: Task, generator_states: dict[str, Tensor], extra: dict[str, Any]
+) -> Path:
     """Writes everything that is needed to continue after update `step`; returns its folder.
 
     Raises OSError when the disk is full; nothing half-written remains under a checkpoint's name.
@@ -57,8 +62,11 @@ def save_checkpoint(checkpoints: Path, step: int, task: Task, generator_states: 
     shutil.rmtree(part, ignore_errors=True)
     try:
         part.mkdir()
-        models = {f"{name}/{key}": value.detach().cpu().contiguous().clone()
-                  for name, module in task.modules.items() for key, value in module.state_dict().items()}
+        models = {
+            f"{name}/{key}": value.detach().cpu().contiguous().clone()
+            for name, module in task.modules.items()
+            for key, value in module.state_dict().items()
+        }
         save_file(models, part / "model.safetensors")
         tensors, groups = {}, {}
         for name, optimizer in task.optimizers.items():
@@ -69,8 +77,9 @@ def save_checkpoint(checkpoints: Path, step: int, task: Task, generator_states: 
                     tensors[f"{name}/{index}/{key}"] = torch.as_tensor(value).detach().cpu().contiguous().clone()
         tensors.update({f"generator/{name}": value for name, value in generator_states.items()})
         save_file(tensors, part / "optimizer.safetensors")
-        (part / "state.json").write_text(json.dumps({"step": step, "param_groups": groups, **extra}, indent=1),
-                                         encoding="utf-8")
+        (part / "state.json").write_text(
+            json.dumps({"step": step, "param_groups": groups, **extra}, indent=1), encoding="utf-8"
+        )
         for file in part.iterdir():
             _flush(file)
         shutil.rmtree(target, ignore_errors=True)
@@ -90,19 +99,20 @@ def load_checkpoint(folder: Path, task: Task) -> tuple[dict[str, Any], dict[str,
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     models = load_file(folder / "model.safetensors")
     for name, module in task.modules.items():
-        own = {k[len(name) + 1:]: v for k, v in models.items() if k.startswith(name + "/")}
+        own = {k[len(name) + 1 :]: v for k, v in models.items() if k.startswith(name + "/")}
         fill(module, own, f"the module '{name}' of this recipe")
     tensors = load_file(folder / "optimizer.safetensors")
     for name, optimizer in task.optimizers.items():
         values: dict[int, dict[str, Tensor]] = {}
         for key, value in tensors.items():
-            if key.startswith(name + "/"):
+            # A random generator's state has no index: "generator/cpu-0", also beside an optimizer of that name.
+            if key.startswith(name + "/") and key.count("/") == 2:
                 _, index, field = key.split("/")
                 values.setdefault(int(index), {})[field] = value
         if name not in state["param_groups"]:
             raise ValueError(f"The checkpoint holds no state of the optimizer '{name}': it is of another recipe.")
         optimizer.load_state_dict({"state": values, "param_groups": state["param_groups"][name]})
-    generators = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.startswith("generator/")}
+    generators = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.startswith("generator/") and k.count("/") == 1}
     return state, generators
 
 
@@ -116,7 +126,7 @@ def prune(checkpoints: Path, keep_last: int, best: int | None) -> None:
 def module_state(checkpoint: Path, module: str = "model") -> dict[str, Tensor]:
     """One module's state_dict out of a checkpoint folder."""
     models = load_file(Path(checkpoint) / "model.safetensors")
-    state = {k[len(module) + 1:]: v for k, v in models.items() if k.startswith(module + "/")}
+    state = {k[len(module) + 1 :]: v for k, v in models.items() if k.startswith(module + "/")}
     if not state:
         raise ValueError(f"The checkpoint '{Path(checkpoint).name}' holds no module named '{module}'.")
     return state
@@ -125,7 +135,8 @@ def module_state(checkpoint: Path, module: str = "model") -> dict[str, Tensor]:
 def average_checkpoints(run: Path | str, n: int, module: str = "model", last: int | None = None) -> dict[str, Tensor]:
     """Mean of the last `n` checkpoints' weights (section 6.1 of Attention Is All You Need: 5 for base, 20 for big).
 
-    last: update of the newest one that counts; None = the run's newest. Raises ValueError when there are fewer than `n`.
+    last: update of the newest one that counts; None = the run's newest. Raises ValueError when there are fewer than
+        `n`.
     """
     found = [f for f in list_checkpoints(Path(run) / "checkpoints") if last is None or step_of(f) <= last][-n:]
     if len(found) < n:

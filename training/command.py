@@ -1,4 +1,5 @@
 """Command line of every recipe: a preset, single fields over it, and a run folder."""
+
 from __future__ import annotations
 
 import argparse
@@ -9,21 +10,33 @@ import os
 import shutil
 import sys
 import tempfile
+import textwrap
 import time
 import typing
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
+from typing import Any, TypeVar
 
 import torch
 
 from training.checkpoint import average_checkpoints, latest_checkpoint, list_checkpoints
+from training.fields import explanations
+from training.fork import fork
 from training.loop import TrainingFailed, fit, log_quietly
-from training.recipe import Recipe, Task
+from training.recipe import Recipe
 from training.run import Run, RunInUse
+from training.task import Task
+
+R = TypeVar("R", bound=Recipe)
 
 
-def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets: dict[str, dict],
-           argv: list[str] | None = None, description: str = "") -> int:
+def launch(
+    build: Callable[[R], Task],
+    recipe_class: type[R],
+    presets: dict[str, dict],
+    argv: list[str] | None = None,
+    description: str = "",
+) -> int:
     """Parses `argv`, builds the recipe and the task, and trains; returns the exit status.
 
     Args:
@@ -34,26 +47,12 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     the command line over it.
     Mistakes of the user are printed as one sentence on standard error (status 2).
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--preset", choices=list(presets), default=next(iter(presets)))
-    parser.add_argument("--run", type=Path, metavar="DIR", help="run folder")
-    parser.add_argument("--time", type=int, metavar="N", help="only time N updates: print seconds a step, keep nothing")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
-    parser.add_argument("--fork", type=Path, metavar="DIR", help="begin as a copy of this run's newest checkpoint")
-    parser.add_argument("--fork-step", type=int, metavar="N", help="of its checkpoint of update N instead")
-    parser.add_argument("--export", type=Path, metavar="DIR", help="write the trained weights there at the end")
-    hints = typing.get_type_hints(recipe_class)
-    for field in dataclasses.fields(recipe_class):
-        kind = hints[field.name]
-        convert = _boolean if kind is bool else kind if kind in (int, float) else str
-        alone = {"nargs": "?", "const": True} if kind is bool else {}  # `--compile` by itself means `--compile true`
-        parser.add_argument(f"--{field.name.replace('_', '-')}", type=convert, default=None, metavar=kind.__name__.upper()
-                            if hasattr(kind, "__name__") else "VALUE", help=argparse.SUPPRESS, **alone)
-    parser.epilog = "Fields: " + ", ".join(f"--{f.name.replace('_', '-')}" for f in dataclasses.fields(recipe_class))
+    parser = _parser(recipe_class, presets, description)
     options = parser.parse_args(argv)
     names = {f.name for f in dataclasses.fields(recipe_class)}
     given = {k: v for k, v in vars(options).items() if k in names and v is not None}
     if options.time:
+
         def time_it() -> None:
             print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **given}), options.time)))
 
@@ -61,67 +60,125 @@ def launch(build: Callable[[Recipe], Task], recipe_class: type[Recipe], presets:
     if options.run is None:
         parser.error("the following arguments are required: --run")
     run = Run(options.run)
-
-    def work() -> None:
-        fields = dict(presets[options.preset])
-        if options.resume and not options.fork and (run.folder / "recipe.json").exists():
-            fields = {k: v for k, v in run.recipe().items() if k in names}
-        if not options.fork:
-            recipe_class(**{**fields, **given}).check()  # before the folder is made
-        if int(os.environ.get("RANK", "0")) == 0:
-            run.acquire()
-        if options.fork:
-            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-                raise ValueError("A fork is made by one process; stop it after its first update and resume it with several.")
-            fields = {k: v for k, v in run.fork(Run(options.fork), options.fork_step).items() if k in names}
-        recipe = recipe_class(**{**fields, **given})
-        recipe.check()
-        print(json.dumps(dataclasses.asdict(recipe)), flush=True)
-        torch.manual_seed(recipe.seed)  # the initial weights
-        task = build(recipe)
-        outcome = fit(task, recipe, run, resume=options.resume or bool(options.fork))
-        if options.export and int(os.environ.get("RANK", "0")) == 0:
-            export(task, recipe, run, options.export)
-        print(outcome, flush=True)
-
-    def work_and_tell() -> None:
-        try:
-            work()
-        except (ValueError, OSError) as error:
-            # The page made the folder before this process began, and waits there for a word.
-            if run.held and run.command() and not any(run.events()):
-                log_quietly(run, "failed", reason=str(error))
-            raise
-
     new = not run.folder.exists()
-    status = one_sentence(work_and_tell)()
-    if status and new and run.held and latest_checkpoint(run.checkpoints) is None or status and new and options.fork:
-        shutil.rmtree(run.folder, ignore_errors=True)  # nothing came of it
+    status = one_sentence(_work_and_tell)(run, build, recipe_class, presets[options.preset], given, options)
+    nothing_made = run.held and latest_checkpoint(run.checkpoints) is None
+    if status and new and (nothing_made or options.fork):
+        shutil.rmtree(run.folder, ignore_errors=True)
     run.release()
     return status
 
 
-def timing(build: Callable[[Recipe], Task], recipe: Recipe, updates: int, evaluation: bool = False) -> dict[str, float]:
+def _parser(recipe_class: type[Recipe], presets: dict[str, dict], description: str) -> argparse.ArgumentParser:
+    """The command line of a recipe: its presets, its folders, and one option for each field."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    first = next(iter(presets))
+    parser.add_argument("--preset", choices=list(presets), default=first, help=f"where to begin (default: {first})")
+    parser.add_argument("--run", type=Path, metavar="DIR", help="run folder")
+    parser.add_argument("--time", type=int, metavar="N", help="only time N updates: print seconds a step, keep nothing")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
+    parser.add_argument("--fork", type=Path, metavar="DIR", help="begin as a copy of this run's newest checkpoint")
+    parser.add_argument("--fork-step", type=int, metavar="N", help="of its checkpoint of update N instead")
+    parser.add_argument("--export", type=Path, metavar="DIR", help="write the trained weights there at the end")
+    fields = parser.add_argument_group("fields of the recipe", "They go before what the preset says.")
+    hints, meanings = typing.get_type_hints(recipe_class), explanations(recipe_class)
+    for field in dataclasses.fields(recipe_class):
+        kind = hints[field.name]
+        convert = _boolean if kind is bool else kind if kind in (int, float) else str
+        alone: dict[str, Any] = (
+            {"nargs": "?", "const": True} if kind is bool else {}
+        )  # `--compile` by itself means `--compile true`
+        fields.add_argument(
+            f"--{field.name.replace('_', '-')}",
+            type=convert,
+            default=None,
+            metavar=kind.__name__.upper() if hasattr(kind, "__name__") else "VALUE",
+            help=f"{meanings[field.name]} (default: {field.default!r})".replace("%", "%%"),
+            **alone,
+        )
+    told = [
+        f"  {name}: {', '.join(f'{field} {value!r}' for field, value in preset.items())}"
+        for name, preset in presets.items()
+    ]
+    parser.epilog = "\n".join(
+        textwrap.fill(line, 100, subsequent_indent="    ") for line in ["What the presets set:", *told]
+    )
+    return parser
+
+
+def _work(
+    run: Run,
+    build: Callable[[R], Task],
+    recipe_class: type[R],
+    preset: dict[str, Any],
+    given: dict[str, Any],
+    options: argparse.Namespace,
+) -> None:
+    """Trains in the folder of `run`. given: the fields of the command line,
+    which go before the preset's or the run's.
+    """
+    names = {f.name for f in dataclasses.fields(recipe_class)}
+    main = int(os.environ.get("RANK", "0")) == 0
+    fields = dict(preset)
+    if options.resume and not options.fork and (run.folder / "recipe.json").exists():
+        fields = {k: v for k, v in run.recipe().items() if k in names}
+    if not options.fork:
+        recipe_class(**{**fields, **given}).check()  # before the folder is made
+    if main:
+        run.acquire()
+        run.beat("preparing")
+    if options.fork:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise ValueError(
+                "A fork is made by one process; stop it after its first update and resume it with several."
+            )
+        fields = {k: v for k, v in fork(run, Run(options.fork), options.fork_step).items() if k in names}
+    recipe = recipe_class(**{**fields, **given})
+    recipe.check()
+    print(json.dumps(dataclasses.asdict(recipe)), flush=True)
+    torch.manual_seed(recipe.seed)  # the initial weights
+    task = build(recipe)
+    outcome = fit(task, recipe, run, resume=options.resume or bool(options.fork))
+    if options.export and main:
+        export(task, recipe, run, options.export)
+    print(outcome, flush=True)
+
+
+def _work_and_tell(run: Run, *given: Any) -> None:
+    """`_work`; the page made the folder before this process began, and waits there for a word."""
+    try:
+        _work(run, *given)
+    except (ValueError, OSError) as error:
+        if run.held and run.command() and not any(run.events()):
+            log_quietly(run, "failed", reason=str(error))
+        raise
+
+
+def timing(build: Callable[[R], Task], recipe: R, updates: int, evaluation: bool = False) -> dict[str, float]:
     """Trains a few updates in a folder that is thrown away: seconds a step, parameters, and memory in MB.
 
     evaluation: also the seconds of one evaluation (`evaluation_seconds`).
     """
-    recipe = dataclasses.replace(recipe, steps=updates + 1, log_every=1, evaluate_every=0, patience=0, max_minutes=0,
-                                 max_megabytes=0)
+    recipe = dataclasses.replace(
+        recipe, steps=updates + 1, log_every=1, evaluate_every=0, patience=0, max_minutes=0, max_megabytes=0
+    )
     recipe.check()
     torch.manual_seed(recipe.seed)
     task = build(recipe)
     marks: list[float] = []
-    rates = task.learning_rates
-    task.learning_rates = lambda step: marks.append(time.process_time()) or rates(step)  # asked for before each update
     with tempfile.TemporaryDirectory() as folder:
-        fit(task, recipe, Path(folder) / "run", quiet=True)
-        logs = [event for event in Run(Path(folder) / "run").events() if event["event"] == "log"]
+        run = Path(folder) / "run"
+        fit(task, recipe, run, quiet=True, before_update=lambda step: marks.append(time.process_time()))
+        logs = [event for event in Run(run).events() if event["event"] == "log"]
     times = sorted(event["seconds_per_step"] for event in logs[1:])  # the first update pays for what is made once
-    cpu = sorted(b - a for a, b in zip(marks[-updates:], marks[-updates + 1:])) or [0.0]
+    cpu = sorted(b - a for a, b in zip(marks[-updates:], marks[-updates + 1 :])) or [0.0]
     parameters = sum(p.numel() for p in task.modules["model"].parameters())
-    found = {"seconds_per_step": times[len(times) // 2], "cpu_seconds_per_step": cpu[len(cpu) // 2],
-             "parameters": parameters, "memory_mb": logs[-1]["memory_mb"]}
+    found = {
+        "seconds_per_step": times[len(times) // 2],
+        "cpu_seconds_per_step": cpu[len(cpu) // 2],
+        "parameters": parameters,
+        "memory_mb": logs[-1]["memory_mb"],
+    }
     if evaluation:
         for module in task.modules.values():
             module.eval()
@@ -144,6 +201,7 @@ def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:
 
 def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
     """Decorates a command's `main`: a mistake of the user is one sentence on standard error, and the exit status 2."""
+
     @functools.wraps(main)
     def told(*args, **kwargs) -> int:
         try:
@@ -151,6 +209,7 @@ def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
         except (ValueError, OSError, RunInUse, TrainingFailed) as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
+
     return told
 
 

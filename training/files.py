@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def write_whole(file: Path, content: bytes | str) -> None:
+def write_atomic(file: Path, content: bytes | str) -> None:
     """Writes under another name and renames at the end; text is written as UTF-8. The folder is made if need be.
 
     Raises `OSError` when the disk refuses it; then what stood there before stays, and nothing is left beside it.

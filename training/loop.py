@@ -1,11 +1,12 @@
 """The one training loop. It owns time, files and devices; a Task owns the tensors.
 
-    take the lock; resume from the newest checkpoint; before the first update: evaluate, sample
-    for every update:
-        learning rate(step) -> micro-batches(step) -> backward, check for NaN, clip, optimizer step
-        now and then: log, evaluate, sample, checkpoint
-        asked to stop, out of patience or at a limit: save and return
+take the lock; resume from the newest checkpoint; before the first update: evaluate, sample
+for every update:
+    learning rate(step) -> micro-batches(step) -> backward, check for NaN, clip, optimizer step
+    now and then: log, evaluate, sample, checkpoint
+    asked to stop, out of patience or at a limit: save and return
 """
+
 from __future__ import annotations
 
 import errno
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,98 +27,49 @@ import torch
 from torch import Tensor
 
 from training.checkpoint import latest_checkpoint, load_checkpoint, prune, save_checkpoint
-from training.recipe import Recipe, Task
+from training.recipe import Recipe
 from training.run import Run
+from training.task import Task, Trainer
 
 
 class TrainingFailed(RuntimeError):
     """The run cannot go on; the message says why in one sentence. The last good checkpoint is kept."""
 
 
-class Trainer:
-    """What a Task may ask of the loop during an update: backward, optimizer step, sums over processes."""
-
-    def __init__(self, accelerator: Any, task: Task, recipe: Recipe):
-        self.accelerator, self.task, self.recipe = accelerator, task, recipe
-        self.world, self.rank, self.device = accelerator.num_processes, accelerator.process_index, accelerator.device
-        self.gradient_norms: dict[str, float] = {}
-        self.broken: str | None = None  # the optimizer whose gradient was not finite
-
-    def autocast(self):
-        """Context in which networks run in the recipe's precision."""
-        return self.accelerator.autocast()
-
-    def backward(self, loss: Tensor) -> None:
-        self.accelerator.backward(loss)
-
-    def step(self, name: str) -> None:
-        """Clips (or only measures) the gradient of one optimizer, makes its step, and clears the gradient.
-
-        A gradient that is not finite makes no step: the weights stay good, and the loop ends the run.
-        """
-        optimizer = self.task.optimizers[name]
-        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        limit = self.recipe.clip or math.inf
-        self.gradient_norms[name] = float(torch.nn.utils.clip_grad_norm_(parameters, limit))
-        if math.isfinite(self.gradient_norms[name]):
-            optimizer.step()
-        else:
-            self.broken = name
-        optimizer.zero_grad(set_to_none=True)
-
-    def total(self, value: float) -> float:
-        """Sum of a number over all processes."""
-        if self.world == 1:
-            return value
-        return float(self.accelerator.reduce(torch.tensor(float(value), device=self.device, dtype=torch.float64)))
-
-
-def fit(task: Task, recipe: Recipe, folder: Run | Path | str, resume: bool = False, quiet: bool = False) -> str:
+def fit(
+    task: Task,
+    recipe: Recipe,
+    folder: Run | Path | str,
+    resume: bool = False,
+    quiet: bool = False,
+    before_update: Callable[[int], None] | None = None,
+) -> str:
     """Trains `task` to `recipe.steps` updates in the run folder; returns 'finished' or 'stopped'.
 
-    folder: a path, or a Run whose lock the caller may hold already.
+    Args:
+        folder: a path, or a Run whose lock the caller may hold already.
+        resume: goes on from the newest whole checkpoint; the updates are then the same, bit for bit, as without the
+            interruption (same machine, torch version and number of threads).
+        quiet: prints nothing.
+        before_update: called with the number of each update before it is made.
 
     SIGTERM, SIGINT or a file `STOP` in the folder end it after the current update, with a checkpoint; so do the
     recipe's limits. It is finished early when `recipe.patience` evaluations in a row were no better than the best.
-    With `resume` it goes on from the newest whole checkpoint; the updates are then the same, bit for bit, as
-    without the interruption (same machine, torch version and number of threads).
 
     Raises RunInUse when another process trains in this folder, ValueError when the folder already holds a run and
     `resume` is False, TrainingFailed on a loss that is not finite and on a full disk.
     """
-    from accelerate import Accelerator
-    from accelerate.utils import DistributedDataParallelKwargs
-
     recipe.check()
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    cpu = not torch.cuda.is_available()
-    accelerator = Accelerator(cpu=cpu, mixed_precision=recipe.precision,
-                              kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)])
+    accelerator = _accelerator(recipe)
     main = accelerator.is_main_process
     run = folder if isinstance(folder, Run) else Run(folder)
     if main and not run.held:
         run.acquire()
     try:
-        last = latest_checkpoint(run.checkpoints)
-        if not resume and (last or (run.events_file.exists() and any(run.events()))):
-            raise ValueError(f"'{run.folder.name}' already holds a run; add --resume to go on, or choose another folder.")
-        accelerator.wait_for_everyone()  # a slower process would take the first line written below for an older run
-        torch.manual_seed(recipe.seed + accelerator.process_index)
-        start, best, seconds = 0, None, 0.0
-        if last:
-            state, generators = load_checkpoint(last, task)
-            start, best, seconds = state["step"], state.get("best"), state.get("seconds", 0.0)
-            _restore_generators(generators, accelerator.process_index)
-        if main:
-            _describe(task, run, new=last is None)
-            run.write_recipe(recipe, type(task).__name__)
-            run.write_plan(*_plan(task, recipe))
-            run.rewind(start)
-            run.log("start", step=start, steps=recipe.steps, device=str(accelerator.device), processes=accelerator.num_processes,
-                    threads=torch.get_num_threads(), torch=torch.__version__, process=os.getpid(),
-                    parameters={k: sum(p.numel() for p in m.parameters()) for k, m in task.modules.items()})
-        return _loop(task, recipe, run, accelerator, start, best, seconds, quiet)
+        first, best, seconds = _begin(task, recipe, run, accelerator, resume)
+        return _Loop(task, recipe, run, accelerator, first, best, seconds, quiet, before_update)()
     except TrainingFailed as error:
         if main:
             log_quietly(run, "failed", reason=str(error))
@@ -134,107 +87,223 @@ def fit(task: Task, recipe: Recipe, folder: Run | Path | str, resume: bool = Fal
         run.release()
 
 
-def _loop(task, recipe, run, accelerator, start, best, seconds, quiet) -> str:
-    main = accelerator.is_main_process
-    trainer = Trainer(accelerator, task, recipe)
+def _accelerator(recipe: Recipe) -> Any:
+    """Accelerate for this machine: one CPU, one GPU, or several processes."""
+    from accelerate import Accelerator
+    from accelerate.utils import DistributedDataParallelKwargs
+
+    return Accelerator(
+        cpu=not torch.cuda.is_available(),
+        mixed_precision=recipe.precision,
+        kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],
+    )
+
+
+def _begin(
+    task: Task, recipe: Recipe, run: Run, accelerator: Any, resume: bool
+) -> tuple[int, dict[str, Any] | None, float]:
+    """Restores the newest checkpoint and writes the folder's first files: updates done, best evaluation,
+    seconds spent.
+    """
+    last = latest_checkpoint(run.checkpoints)
+    if not resume and (last or (run.events_file.exists() and any(run.events()))):
+        raise ValueError(f"'{run.folder.name}' already holds a run; add --resume to go on, or choose another folder.")
+    accelerator.wait_for_everyone()  # a slower process would take the first line written below for an older run
+    torch.manual_seed(recipe.seed + accelerator.process_index)
+    first, best, seconds = 0, None, 0.0
+    if last:
+        state, generators = load_checkpoint(last, task)
+        first, best, seconds = state["step"], state.get("best"), state.get("seconds", 0.0)
+        _restore_generators(generators, accelerator.process_index)
+    if accelerator.is_main_process:
+        _describe(task, run, new=last is None)
+        run.write_recipe(recipe, type(task).__name__)
+        run.write_plan(*_plan(task, recipe))
+        run.rewind(first)
+        run.log(
+            "start",
+            step=first,
+            steps=recipe.steps,
+            device=str(accelerator.device),
+            processes=accelerator.num_processes,
+            threads=torch.get_num_threads(),
+            torch=torch.__version__,
+            process=os.getpid(),
+            parameters={k: sum(p.numel() for p in m.parameters()) for k, m in task.modules.items()},
+        )
+    return first, best, seconds
+
+
+class _Loop:
+    """One call of `fit` from its first update to its last, and what it has to remember in between.
+
+    Attributes:
+        first: number of updates that were done before. best: see `_compare`. seconds: spent before, over all resumes.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        recipe: Recipe,
+        run: Run,
+        accelerator: Any,
+        first: int,
+        best: dict | None,
+        seconds: float,
+        quiet: bool,
+        before_update: Callable[[int], None] | None,
+    ):
+        self.task, self.recipe, self.run, self.accelerator = task, recipe, run, accelerator
+        self.first, self.best, self.seconds = first, best, seconds
+        self.quiet, self.before_update = quiet, before_update
+        self.main, self.trainer = accelerator.is_main_process, Trainer(accelerator, task, recipe)
+        self.stop = threading.Event()
+        # Since the last line of the log: the sums of each term, how many items, the update, the time.
+        self.sums: dict[str, float] = {}
+        self.items, self.logged = 0, first
+        self.began = self.clock = time.perf_counter()
+
+    def __call__(self) -> str:
+        """All updates; returns 'finished' or 'stopped'."""
+        _place(self.task, self.recipe, self.accelerator)
+        restore = _on_signals(self.stop)
+        try:
+            if self.first == 0 and self.recipe.evaluate_every:  # what the untrained network does
+                self._evaluate(0)
+            _train_mode(self.task, True)
+            for step in range(self.first + 1, self.recipe.steps + 1):
+                rates = self._update(step)
+                if self.main and (step - self.logged >= self.recipe.log_every or step == self.recipe.steps):
+                    self._log(step, rates)
+                ending = self._after(step)
+                if ending:
+                    return ending
+            if self.main:
+                self.run.log("finished", step=max(self.first, self.recipe.steps))
+            return "finished"
+        finally:
+            restore()
+
+    def _update(self, step: int) -> dict[str, float]:
+        """One update; returns the learning rates. Raises TrainingFailed when a number is not finite."""
+        if self.before_update:
+            self.before_update(step)
+        task, trainer = self.task, self.trainer
+        rates = task.learning_rates(step)
+        for name, rate in rates.items():
+            for group in task.optimizers[name].param_groups:
+                group["lr"] = rate
+        batches = []
+        for micro in range(self.recipe.accumulate):
+            batch = _to_device(task.batch(step, micro, trainer.rank, trainer.world), self.accelerator.device)
+            self.items += task.count(batch)
+            batches.append(batch)
+        terms = task.update(batches, trainer)
+        _check_finite(terms, trainer, step)
+        if self.main:
+            self.run.beat("training", step, terms)
+        for name, value in terms.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        return rates
+
+    def _log(self, step: int, rates: dict[str, float]) -> None:
+        now, n = time.perf_counter(), step - self.logged
+        elapsed = now - self.clock
+        means = {name: value / n for name, value in self.sums.items()}
+        self.run.log(
+            "log",
+            step=step,
+            losses=means,
+            learning_rates=rates,
+            gradient_norms=dict(self.trainer.gradient_norms),
+            items_per_second=self.items * self.trainer.world / elapsed,
+            seconds_per_step=elapsed / n,
+            seconds_left=(self.recipe.steps - step) * (now - self.began) / (step - self.first),
+            memory_mb=_memory_mb(),
+        )
+        if not self.quiet:
+            shown = "  ".join(f"{name} {value:.4f}" for name, value in means.items())
+            print(f"step {step}/{self.recipe.steps}  {shown}  {elapsed / n:.3f} s/step", flush=True)
+        self.clock, self.items, self.sums, self.logged = now, 0, {}, step
+
+    def _after(self, step: int) -> str:
+        """Evaluates and saves where it is time; 'finished' or 'stopped' where the run ends before its last update."""
+        recipe, trainer, final = self.recipe, self.trainer, step == self.recipe.steps
+        if recipe.evaluate_every and (step % recipe.evaluate_every == 0 or final):
+            self._evaluate(step)
+        # One process decides for all: the others have seen neither the figures nor the clock.
+        best = self.best
+        chosen = _any(best is not None and best["step"] == step, trainer)
+        early = _any(bool(recipe.patience and best and best["waited"] >= recipe.patience), trainer)
+        spent = self.seconds + time.perf_counter() - self.began
+        saving = step % recipe.save_every == 0
+        limit = _limit(recipe, self.run, spent, saving) if self.main else ""
+        ending = _any(bool(limit) or self.stop.is_set() or self.run.stop_file.exists(), trainer)
+        if saving or final or ending or chosen or early:
+            if self.main:
+                self.run.beat("saving", step)
+            _save(self.task, recipe, self.run, self.accelerator, step, best, spent)
+            self.clock = time.perf_counter()
+        if final or not (early or ending):
+            return ""
+        if self.main and early and best:
+            reason = f"{recipe.patience} evaluations were no better than that of update {best['step']}"
+            self.run.log("finished", step=step, reason=reason)
+        elif self.main and not early:
+            self.run.log("stopped", step=step, **({"reason": limit} if limit else {}))
+            self.run.stop_file.unlink(missing_ok=True)
+        return "finished" if early else "stopped"
+
+    def _evaluate(self, step: int) -> None:
+        if self.main:
+            self.run.beat("evaluating", step)
+        figures = _evaluate(self.task, self.run, self.main, step, self.quiet)
+        if step:
+            self.best = _compare(self.task.best, self.best, figures, step)
+        self.clock = time.perf_counter()
+
+
+def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:
+    """Moves modules and optimizer states to the device, and prepares the modules for several processes."""
     task.wrapped = {}
     for name, module in task.modules.items():
         module.to(accelerator.device)
-        if any(p.requires_grad for p in module.parameters()):
-            module = accelerator.prepare_model(module)
-            module = torch.compile(module) if recipe.compile else module
         task.wrapped[name] = module
+        if any(p.requires_grad for p in module.parameters()):
+            prepared: Any = accelerator.prepare_model(module)
+            compiled: Any = torch.compile(prepared) if recipe.compile else prepared
+            task.wrapped[name] = compiled
     for optimizer in task.optimizers.values():  # a checkpoint's state was loaded on the CPU
         for values in optimizer.state.values():
             for key, value in values.items():
                 if torch.is_tensor(value) and key != "step":
                     values[key] = value.to(accelerator.device)
 
-    stop = threading.Event()
-    restore = _on_signals(stop)
-    items, since, logged, last_save = 0, {}, start, start
-    began = clock = time.perf_counter()
-    try:
-        if start == 0 and recipe.evaluate_every:  # what the untrained network does: the first picture of the story
-            _evaluate(task, recipe, run, main, 0, quiet)
-            clock = time.perf_counter()
-        _train_mode(task, True)
-        for step in range(start + 1, recipe.steps + 1):
-            rates = task.learning_rates(step)
-            for name, rate in rates.items():
-                for group in task.optimizers[name].param_groups:
-                    group["lr"] = rate
-            batches = []
-            for micro in range(recipe.accumulate):
-                batch = _to_device(task.batch(step, micro, trainer.rank, trainer.world), accelerator.device)
-                items += task.count(batch)
-                batches.append(batch)
-            terms = task.update(batches, trainer)
-            _check_finite(terms, trainer, step)
-            for name, value in terms.items():
-                since[name] = since.get(name, 0.0) + value
-            if main and (step - logged >= recipe.log_every or step == recipe.steps):
-                now = time.perf_counter()
-                n, elapsed = step - logged, now - clock
-                means = {k: v / n for k, v in since.items()}
-                run.log("log", step=step, losses=means, learning_rates=rates, gradient_norms=dict(trainer.gradient_norms),
-                        items_per_second=items * trainer.world / elapsed, seconds_per_step=elapsed / n,
-                        seconds_left=(recipe.steps - step) * (now - began) / (step - start), memory_mb=_memory_mb())
-                if not quiet:
-                    shown = "  ".join(f"{k} {v:.4f}" for k, v in means.items())
-                    print(f"step {step}/{recipe.steps}  {shown}  {elapsed / n:.3f} s/step", flush=True)
-                clock, items, since, logged = now, 0, {}, step
-            final = step == recipe.steps
-            if recipe.evaluate_every and (step % recipe.evaluate_every == 0 or final):
-                best = _compare(task.best, best, _evaluate(task, recipe, run, main, step, quiet), step)
-                clock = time.perf_counter()
-            # One process decides for all: the others have seen neither the figures nor the clock.
-            chosen = _any(best is not None and best["step"] == step, trainer)
-            early = _any(bool(recipe.patience and best and best["waited"] >= recipe.patience), trainer)
-            spent = seconds + time.perf_counter() - began
-            limit = _limit(recipe, run, spent, saving=step % recipe.save_every == 0) if main else ""
-            ending = _any(bool(limit) or stop.is_set() or run.stop_file.exists(), trainer)
-            if step % recipe.save_every == 0 or final or ending or chosen or early:
-                _save(task, recipe, run, accelerator, step, best, spent)
-                last_save = step
-                clock = time.perf_counter()
-            if early and not final:
-                if main:
-                    run.log("finished", step=step, reason=f"{recipe.patience} evaluations were no better than that of "
-                                                          f"update {best['step']}")
-                return "finished"
-            if ending and not final:
-                if main:
-                    run.log("stopped", step=step, **({"reason": limit} if limit else {}))
-                    run.stop_file.unlink(missing_ok=True)
-                return "stopped"
-        if last_save < recipe.steps and start < recipe.steps:
-            _save(task, recipe, run, accelerator, recipe.steps, best, seconds + time.perf_counter() - began)
-        if main:
-            run.log("finished", step=max(start, recipe.steps))
-        return "finished"
-    finally:
-        restore()
-
 
 def _check_finite(terms: dict[str, float], trainer: Trainer, step: int) -> None:
     """Raises TrainingFailed that names the first loss term, or else the gradient, that is not finite."""
-    bad = next((f"The loss term '{name}' became {value}" for name, value in terms.items() if not math.isfinite(value)), "")
+    bad = next(
+        (f"The loss term '{name}' became {value}" for name, value in terms.items() if not math.isfinite(value)), ""
+    )
     if not bad and trainer.broken:
         bad = f"The gradient of '{trainer.broken}' became {trainer.gradient_norms[trainer.broken]}"
     if bad:
-        raise TrainingFailed(f"{bad} at update {step}; the run stopped and its last checkpoint is good. "
-                             "Lower the learning rate and resume.")
+        raise TrainingFailed(
+            f"{bad} at update {step}; the run stopped and its last checkpoint is good. "
+            "Lower the learning rate and resume."
+        )
 
 
-def _compare(goal: tuple[str, str] | None, best: dict | None, figures: dict[str, float] | None, step: int) -> dict | None:
+def _compare(
+    goal: tuple[str, str] | None, best: dict | None, figures: dict[str, float] | None, step: int
+) -> dict | None:
     """The best evaluation so far: its step and value, and how many evaluations there were since then (`waited`)."""
     if not goal or not figures or goal[0] not in figures:
         return best
     value = figures[goal[0]]
     if best is None:
         return {"step": step, "value": value, "waited": 0} if math.isfinite(value) else None
-    if (value > best["value"] if goal[1] == "max" else value < best["value"]):
+    if value > best["value"] if goal[1] == "max" else value < best["value"]:
         return {"step": step, "value": value, "waited": 0}
     return {**best, "waited": best.get("waited", 0) + 1}
 
@@ -273,11 +342,13 @@ def _describe(task: Task, run: Run, new: bool) -> None:
         for file in sorted(made.iterdir()):
             old = run.model / file.name
             if old.exists() and old.read_bytes() != file.read_bytes():
-                raise ValueError(f"The data or the network's sizes have changed since '{run.folder.name}' began "
-                                 f"({file.name} differs); put them back, or begin a new run.")
+                raise ValueError(
+                    f"The data or the network's sizes have changed since '{run.folder.name}' began "
+                    f"({file.name} differs); put them back, or begin a new run."
+                )
 
 
-def _evaluate(task, recipe, run, main, step, quiet):
+def _evaluate(task: Task, run: Run, main: bool, step: int, quiet: bool) -> dict[str, float] | None:
     """Runs in evaluation mode and leaves the random generator as it was, so evaluating changes no later update."""
     if not main:
         return None
@@ -298,7 +369,8 @@ def _evaluate(task, recipe, run, main, step, quiet):
     return figures
 
 
-def _save(task, recipe, run, accelerator, step, best, seconds) -> None:
+def _save(task: Task, recipe: Recipe, run: Run, accelerator: Any, step: int, best: dict | None, seconds: float) -> None:
+    """Writes the checkpoint of one update, and deletes those that are no longer kept."""
     accelerator.wait_for_everyone()
     generators = _generators(accelerator)
     if not accelerator.is_main_process:
@@ -306,14 +378,20 @@ def _save(task, recipe, run, accelerator, step, best, seconds) -> None:
     try:
         folder = save_checkpoint(run.checkpoints, step, task, generators, {"best": best, "seconds": round(seconds, 1)})
     except OSError as error:
-        raise TrainingFailed(f"{_disk(error)}, so the checkpoint of update {step} was not written; the one before it is "
-                             "good. Make room and resume.") from error
-    prune(run.checkpoints, recipe.keep_last, best and best["step"])
+        raise TrainingFailed(
+            f"{_disk(error)}, so the checkpoint of update {step} was not written; the one before it is "
+            "good. Make room and resume."
+        ) from error
+    prune(run.checkpoints, recipe.keep_last, best["step"] if best else None)
     run.log("checkpoint", step=step, folder=folder.name)
 
 
 def _disk(error: OSError) -> str:
-    return "The disk is full" if error.errno == errno.ENOSPC else f"The disk refused to be written or read ({error.strerror or error})"
+    return (
+        "The disk is full"
+        if error.errno == errno.ENOSPC
+        else f"The disk refused to be written or read ({error.strerror or error})"
+    )
 
 
 def _generators(accelerator) -> dict[str, Tensor]:
@@ -375,10 +453,12 @@ def _on_signals(stop: threading.Event):
     def restore():
         for number, handler in old.items():
             signal.signal(number, handler)
+
     return restore
 
 
 def log_quietly(run: Run, event: str, **fields: Any) -> None:
+    """`Run.log`, where a full disk is no further error."""
     try:
         run.log(event, **fields)
     except OSError:  # the disk is full: the caller's exception says so

@@ -1,33 +1,37 @@
 """A run is a folder: recipe, event log, checkpoints, samples, and a lock that says whether somebody works on it.
 
-    RUN/recipe.json                 the whole recipe and which task it belongs to
-    RUN/events.jsonl                one JSON object a line: start, log, evaluation, checkpoint, and how it ended
-    RUN/checkpoints/step-00000500/  model.safetensors, optimizer.safetensors, state.json
-    RUN/samples/step-00000500/      pictures or texts of fixed inputs
-    RUN/plan.json                   the learning rate's formula and its values over the whole run
-    RUN/model/                      what the weights need besides to be used: a tokenizer, its config.json
-    RUN/data/                       data that was uploaded for this run
-    RUN/command.json                the command and process, where the page started it
-    RUN/output.log                  what the process printed, where the page started it
-    RUN/lock                        held (flock) by the process that trains; it names the process
-    RUN/STOP                        asks that process to finish the step, save and end
+RUN/recipe.json                 the whole recipe and which task it belongs to
+RUN/events.jsonl                one JSON object a line: start, log, evaluation, checkpoint, and how it ended
+RUN/checkpoints/step-00000500/  model.safetensors, optimizer.safetensors, state.json
+RUN/samples/step-00000500/      pictures or texts of fixed inputs
+RUN/plan.json                   the learning rate's formula and its values over the whole run
+RUN/model/                      what the weights need besides to be used: a tokenizer, its config.json
+RUN/data/                       data that was uploaded for this run
+RUN/command.json                the command and process, where the page started it
+RUN/output.log                  what the process printed, where the page started it
+RUN/heartbeat.json              what the process does at this moment: update, losses, phase, time
+RUN/lock                        held (flock) by the process that trains; it names the process
+RUN/STOP                        asks that process to finish the step, save and end
 """
+
 from __future__ import annotations
 
 import dataclasses
 import fcntl
 import json
+import math
 import os
-import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, TextIO
 
-from training.files import write_whole
+from training.files import write_atomic
 from training.recipe import Recipe
 
 _BORN = time.time()
 ENDINGS = ("finished", "stopped", "failed")
+BEAT_SECONDS = 0.5  # between two heartbeats of one phase
 
 
 class RunInUse(RuntimeError):
@@ -39,29 +43,36 @@ class Run:
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
-        self._lock = None
+        self._lock: TextIO | None = None
+        self._beat: tuple[str, float] = ("", 0.0)  # phase and time of the last heartbeat written here
 
     @property
     def checkpoints(self) -> Path:
+        """Folder of the checkpoints."""
         return self.folder / "checkpoints"
 
     @property
     def model(self) -> Path:
+        """Folder of the exported weights."""
         return self.folder / "model"
 
     @property
     def data(self) -> Path:
+        """Folder of uploaded data."""
         return self.folder / "data"
 
     @property
     def events_file(self) -> Path:
+        """The log, one JSON object a line."""
         return self.folder / "events.jsonl"
 
     @property
     def stop_file(self) -> Path:
+        """Its presence asks the run to stop after its update."""
         return self.folder / "STOP"
 
     def samples(self, step: int) -> Path:
+        """Folder of the samples of one update."""
         return self.folder / "samples" / f"step-{step:08d}"
 
     # -- writing -------------------------------------------------------------------------------------------------
@@ -79,15 +90,17 @@ class Run:
             handle.seek(0)
             owner = handle.read().strip() or "unknown"
             handle.close()
-            raise RunInUse(f"Another process (number {owner}) is training in '{self.folder.name}'; "
-                               "stop it first or choose another run folder.") from None
+            raise RunInUse(
+                f"Another process (number {owner}) is training in '{self.folder.name}'; "
+                "stop it first or choose another run folder."
+            ) from None
         handle.truncate(0)
         handle.write(f"{os.getpid()}\n")
         handle.flush()
         self._lock = handle
         command = self.command()
         ours = command.get("process") in (os.getpid(), os.getppid())
-        # A wish to stop from before this process was started was meant for another one.
+        # A STOP file that is older than this process was meant for the one before it.
         if self.stop_file.exists() and self.stop_file.stat().st_mtime < (command["time"] if ours else _BORN):
             self.stop_file.unlink()
 
@@ -97,6 +110,7 @@ class Run:
         return self._lock is not None
 
     def release(self) -> None:
+        """Gives the lock back; without one, nothing happens."""
         if self._lock is not None:
             self._lock.close()  # closing drops the flock, as does the end of the process
             self._lock = None
@@ -104,11 +118,11 @@ class Run:
     def write_recipe(self, recipe: Recipe, task: str) -> None:
         """Writes recipe.json: the task's name and every field."""
         text = json.dumps({"task": task, **dataclasses.asdict(recipe)}, indent=1) + "\n"
-        write_whole(self.folder / "recipe.json", text)
+        write_atomic(self.folder / "recipe.json", text)
 
     def write_plan(self, formula: str, rates: dict[str, list[tuple[int, float]]]) -> None:
         """Writes plan.json: how the learning rate of each optimizer is meant to go."""
-        write_whole(self.folder / "plan.json", json.dumps(_plain({"formula": formula, "rates": rates})))
+        write_atomic(self.folder / "plan.json", json.dumps(_plain({"formula": formula, "rates": rates})))
 
     def log(self, event: str, **fields: Any) -> None:
         """Appends one line to the event log. Numbers that are not finite become strings, as JSON has none."""
@@ -117,39 +131,32 @@ class Run:
         with open(self.events_file, "a", encoding="utf-8") as file:
             file.write(line)
 
+    def beat(self, phase: str, step: int = 0, losses: dict[str, float] | None = None) -> None:
+        """Leaves a sign of life in heartbeat.json, at most every `BEAT_SECONDS` seconds while the phase stays the same.
+
+        Args:
+            phase: "preparing", "training", "evaluating" or "saving".
+            step: update that is worked on, or was made last.
+            losses: of that update, by name.
+
+        A disk that refuses it does not end the training: nothing depends on this file.
+        """
+        now = time.monotonic()
+        if phase == self._beat[0] and now - self._beat[1] < BEAT_SECONDS:
+            return
+        self._beat = (phase, now)
+        told = {"phase": phase, "step": step, "losses": losses or {}, "process": os.getpid(), "time": time.time()}
+        try:
+            write_atomic(self.folder / "heartbeat.json", json.dumps(_plain(told)))
+        except OSError:
+            pass
+
     def rewind(self, step: int) -> None:
         """Drops what the log says of updates after `step`: a resumed run writes those lines again."""
         if not self.events_file.exists():
             return
         kept = [e for e in self.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
-        write_whole(self.events_file, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept))
-
-    def fork(self, source: Run, step: int | None = None) -> dict[str, Any]:
-        """Makes this new folder begin as a copy of `source` at one of its checkpoints; returns the recipe to change.
-
-        The log and the samples up to there come along, and uploaded data, so that either run may be deleted.
-        step: which checkpoint, None = the newest. Raises ValueError when there is none, or this folder is in use.
-        """
-        from training.checkpoint import find_checkpoint, step_of  # these build on this module
-
-        if any(self.events()) or self.checkpoints.exists():
-            raise ValueError(f"'{self.folder.name}' already holds a run; choose another folder for the fork.")
-        fields = source.recipe()
-        chosen = find_checkpoint(source.checkpoints, step)
-        step = step_of(chosen)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        parts = [source.model, source.data] + [f for f in (source.folder / "samples").glob("step-*") if int(f.name[5:]) <= step]
-        for part in filter(Path.is_dir, parts):
-            # Nothing in these folders is ever written again, so a second name for each file is enough.
-            shutil.copytree(part, self.folder / part.relative_to(source.folder), copy_function=_link, dirs_exist_ok=True)
-        kept = [e for e in source.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
-        self.events_file.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept), encoding="utf-8")
-        self.log("fork", step=step, source=source.folder.name)
-        part = self.checkpoints / f".part-fork-{step}"
-        shutil.copytree(chosen, part)
-        os.replace(part, self.checkpoints / chosen.name)
-        old, new = str(source.data), str(self.data)
-        return {k: new + v[len(old):] if isinstance(v, str) and v.startswith(old) else v for k, v in fields.items()}
+        write_atomic(self.events_file, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -161,7 +168,9 @@ class Run:
             raise ValueError(f"'{self.folder.name}' is not a run folder: recipe.json is missing or damaged.") from None
 
     def command(self) -> dict[str, Any]:
-        """What the page started here last: `shell` (the command as text), `process` (its number) and `time`; or empty."""
+        """What the page started here last: `shell` (the command as text), `process` (its number) and `time`;
+        or empty.
+        """
         try:
             return json.loads((self.folder / "command.json").read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError):
@@ -220,6 +229,20 @@ class Run:
                 continue
         return None
 
+    def heartbeat(self) -> dict[str, Any]:
+        """What the process that trains here does: `phase`, `step`, `losses`, `time`; empty when nobody trains.
+
+        A heartbeat of an earlier process is not handed out.
+        """
+        if not self.is_running():
+            return {}
+        try:
+            told = json.loads((self.folder / "heartbeat.json").read_text(encoding="utf-8"))
+            owner = (self.folder / "lock").read_text(encoding="utf-8").strip()
+        except (OSError, json.JSONDecodeError):
+            return {}
+        return told if isinstance(told, dict) and str(told.get("process")) == owner else {}
+
     def is_running(self) -> bool:
         """True while a process holds the lock."""
         try:
@@ -264,17 +287,9 @@ def open_run(folder: Path, name: str) -> Run:
     return Run(folder / name)
 
 
-def _link(source: str, target: str) -> None:
-    """A second name for a file; a copy where the file system has none."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
+        return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -2,6 +2,7 @@
 
 A started process belongs to no window: it has its own session, and its output goes to a file, so nobody has to stay.
 """
+
 from __future__ import annotations
 
 import json
@@ -15,9 +16,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.files import write_whole
+from training.files import write_atomic
+from training.recipe import Recipe
 from training.run import Run, list_runs, open_run
 
+SPARE = 100  # megabytes of the disk that a new run leaves free
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}")
 _children: list[subprocess.Popen] = []
 
@@ -44,9 +47,35 @@ class Limits:
             raise ValueError(f"On this page a run may have {self.steps:,} steps at most; {steps:,} were asked for.")
         working = [name for name in names if is_busy(Run(runs / name))]
         if self.at_once and len(working) >= self.at_once:
-            raise ValueError(f"On this page {self.at_once} training may run at a time; wait for {working[0]!r} or stop it.")
+            raise ValueError(
+                f"On this page {self.at_once} training may run at a time; wait for {working[0]!r} or stop it."
+            )
         if new and self.runs and len(names) >= self.runs:
             raise ValueError(f"On this page {self.runs} runs are kept at most; delete one first.")
+
+
+def room_for(parameters: int, recipe: Recipe) -> float:
+    """Megabytes that the checkpoints of a run take at most.
+
+    parameters: numbers that are trained. Of each a checkpoint holds the weight and Adam's two moments, in 4 bytes each;
+    at one time there are those that are kept, the best one and the one that is being written.
+    """
+    return 12 * parameters * (recipe.keep_last + 2) / 1e6
+
+
+def check_room(folder: Path, megabytes: float) -> None:
+    """Raises ValueError with one sentence when the disk of `folder` has no room for so much and `SPARE` besides."""
+    place = next(parent for parent in (folder, *folder.resolve().parents) if parent.exists())
+    free = shutil.disk_usage(place).free / 1e6
+    if free < megabytes + SPARE:
+        raise ValueError(
+            f"The checkpoints of this training need about {_size(megabytes)} and the disk has {_size(free)} left, of "
+            f"which {_size(SPARE)} stay free; delete a run, or keep fewer checkpoints."
+        )
+
+
+def _size(megabytes: float) -> str:
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{megabytes:.0f} MB"
 
 
 PUBLIC = Limits(at_once=1, runs=6, steps=1000, minutes=15, megabytes=300)
@@ -91,7 +120,9 @@ def check_name(runs: Path, name: str) -> Path:
     """The folder of a new run. Raises ValueError with one sentence for a name that is taken or could leave `runs`."""
     name = (name or "").strip()
     if not NAME.fullmatch(name):
-        raise ValueError("A run's name begins with a letter or digit and has up to 60 letters, digits, blanks, dots, _ or -.")
+        raise ValueError(
+            "A run's name begins with a letter or digit and has up to 60 letters, digits, blanks, dots, _ or -."
+        )
     if (runs / name).exists():
         raise ValueError(f"There is a run or folder {name!r} already; choose another name.")
     return runs / name
@@ -112,10 +143,16 @@ def start(folder: Path, commands: list[list[str]]) -> Run:
     with open(folder / "output.log", "ab") as output:
         output.write(f"$ {shell}\n".encode())
         output.flush()
-        process = subprocess.Popen(["/bin/sh", "-c", line], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                                   start_new_session=True, env=environment())
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", line],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=environment(),
+        )
     _children.append(process)
-    write_whole(folder / "command.json", json.dumps({"shell": shell, "process": process.pid, "time": time.time()}))
+    write_atomic(folder / "command.json", json.dumps({"shell": shell, "process": process.pid, "time": time.time()}))
     return run
 
 
@@ -144,5 +181,5 @@ def delete(runs: Path, name: str) -> None:
 
 
 def _reap() -> None:
-    """Takes note of processes that have ended, so that their numbers stand for nobody."""
+    """Reaps processes that have ended: as zombies their ids would still count as alive."""
     _children[:] = [child for child in _children if child.poll() is None]

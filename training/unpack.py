@@ -1,4 +1,5 @@
 """Opens an uploaded zip without trusting it."""
+
 from __future__ import annotations
 
 import shutil
@@ -32,7 +33,10 @@ def unpack(file: Path | str, folder: Path, most_bytes: int = MOST_BYTES, most_fi
             for entry in entries:
                 _check(entry, file.name)
             if (total := sum(entry.file_size for entry in entries)) > most_bytes:
-                raise ValueError(f"{file.name} would unpack to {total / 2**20:,.0f} MiB; at most {most_bytes / 2**20:,.0f} are taken.")
+                raise ValueError(
+                    f"{file.name} would unpack to {total / 2**20:,.0f} MiB; at most "
+                    f"{most_bytes / 2**20:,.0f} are taken."
+                )
             room = most_bytes
             for entry in entries:
                 target = folder.joinpath(*PurePosixPath(entry.filename).parts)
@@ -53,15 +57,23 @@ def unpack(file: Path | str, folder: Path, most_bytes: int = MOST_BYTES, most_fi
 def _check(entry: zipfile.ZipInfo, name: str) -> None:
     path = PurePosixPath(entry.filename)
     shown = entry.filename[:100]
-    if path.is_absolute() or ".." in path.parts or "\\" in entry.filename or ":" in path.parts[0] or "\0" in entry.filename:
+    if (
+        path.is_absolute()
+        or ".." in path.parts
+        or "\\" in entry.filename
+        or ":" in path.parts[0]
+        or "\0" in entry.filename
+    ):
         raise ValueError(f"{name} holds {shown!r}, a path that leads out of its folder; it was not unpacked.")
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise ValueError(f"{name} holds the link {shown!r}; a zip with links is not unpacked.")
     if entry.flag_bits & 1:
         raise ValueError(f"{name} is encrypted ({shown!r}); make a zip without a password.")
     if entry.file_size > 2**20 and entry.file_size > MOST_RATIO * max(1, entry.compress_size):
-        raise ValueError(f"{name} holds {shown!r}, which grows {entry.file_size // max(1, entry.compress_size):,} times when "
-                         "unpacked; no picture or text does that.")
+        raise ValueError(
+            f"{name} holds {shown!r}, which grows {entry.file_size // max(1, entry.compress_size):,} times when "
+            "unpacked; no picture or text does that."
+        )
 
 
 def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, room: int, name: str) -> int:
@@ -71,6 +83,8 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, room:
         while chunk := source.read(_CHUNK):
             size += len(chunk)
             if size > room or size > entry.file_size:
-                raise ValueError(f"{name} holds {entry.filename[:100]!r}, which is larger than the zip says; it was not unpacked.")
+                raise ValueError(
+                    f"{name} holds {entry.filename[:100]!r}, which is larger than the zip says; it was not unpacked."
+                )
             sink.write(chunk)
     return size

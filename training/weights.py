@@ -1,19 +1,27 @@
 """One format for trained weights: a folder with `config.json` and `model.safetensors`."""
+
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+Kind = TypeVar("Kind")
+Module = TypeVar("Module", bound=nn.Module)
+LARGEST, DEEPEST = 10_000_000, 1000  # of a size and of a number of layers in a configuration that came as a file
 
-def save_model(folder: Path | str, config: dict[str, Any], state: dict[str, Tensor],
-               dtype: torch.dtype = torch.float16) -> None:
+
+def save_model(
+    folder: Path | str, config: dict[str, Any], state: dict[str, Tensor], dtype: torch.dtype = torch.float16
+) -> None:
     """Writes config.json and model.safetensors; floating-point tensors are stored as `dtype`.
 
     Raises ValueError when a value does not fit into `dtype` (fp16 ends at 65,504).
@@ -55,7 +63,12 @@ def load_model(folder: Path | str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         state = load_file(weights_file)
     except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"model.safetensors in '{folder.name}' is damaged or cut off; copy it again ({error}).") from None
+        raise ValueError(
+            f"model.safetensors in '{folder.name}' is damaged or cut off; copy it again ({error})."
+        ) from None
+    for name, value in state.items():
+        if value.is_floating_point() and not torch.isfinite(value).all():
+            raise ValueError(f"The weight '{name}' in '{folder.name}' is not finite; these weights are of no use.")
     return config, {k: v.float() if v.is_floating_point() else v for k, v in state.items()}
 
 
@@ -72,11 +85,68 @@ def load_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def from_json(kind: type[Kind], values: Any) -> Kind:
+    """A config dataclass out of a JSON object that may come from anywhere.
+
+    kind: a dataclass whose fields have defaults; values: what the file holds.
+    Raises ValueError with one sentence for what is no object, unknown fields, values of another type than the
+        default's,
+    and sizes that no network has.
+    """
+    if not isinstance(values, dict):
+        raise ValueError(f"The config of {kind.__name__} must be a JSON object with its fields.")
+    known = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(
+            f"Unknown field '{unknown[0][:40]}' in the config of {kind.__name__}; known are: "
+            f"{', '.join(sorted(known))}."
+        )
+    found = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    for name, value in found.items():
+        _check_field(kind.__name__, name, value, known[name])
+    return kind(**found)
+
+
+def _check_field(kind: str, name: str, value: Any, default: Any) -> None:
+    types = (int, float) if isinstance(default, float) else (type(default),)
+    parts = value if isinstance(value, tuple) else (value,)
+    expected = [type(part) for part in default] if isinstance(default, tuple) and default else list(types)
+    fits = isinstance(value, tuple) == isinstance(default, tuple) and all(type(part) in expected for part in parts)
+    if default is not None and not fits:
+        raise ValueError(
+            f"The field '{name}' in the config of {kind} has to be like {default!r}, not {str(value)[:40]!r}."
+        )
+    most = DEEPEST if "layers" in name or "levels" in name else LARGEST
+    if any(isinstance(part, (int, float)) and not abs(part) <= most for part in parts):
+        raise ValueError(
+            f"The field '{name}' in the config of {kind} is {str(value)[:40]}; at most {most:,} is possible."
+        )
+
+
+def build(make: Callable[[], Module], state: dict[str, Tensor], what: str) -> Module:
+    """A module with these weights, which is made only when every name and shape fits.
+
+    make: builds the module. Raises ValueError as `fill` does, before any memory is taken for weights that a hostile
+    configuration promises.
+    """
+    with torch.device("meta"):
+        _compare(make(), state, what)
+    module = make()
+    module.load_state_dict(state)
+    return module
+
+
 def fill(module: nn.Module, state: dict[str, Tensor], what: str) -> None:
     """Loads `state` into `module`, after comparing every name and shape.
 
     Raises ValueError that names the first difference: a silent partial load is impossible.
     """
+    _compare(module, state, what)
+    module.load_state_dict(state)
+
+
+def _compare(module: nn.Module, state: dict[str, Tensor], what: str) -> None:
     own = module.state_dict()
     missing, unknown = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
     if missing:
@@ -85,6 +155,7 @@ def fill(module: nn.Module, state: dict[str, Tensor], what: str) -> None:
         raise ValueError(f"The weights do not fit {what}: '{unknown[0]}' is unknown ({len(unknown)} unknown in all).")
     for name, value in own.items():
         if value.shape != state[name].shape:
-            raise ValueError(f"The weights do not fit {what}: '{name}' has shape {tuple(state[name].shape)}, "
-                             f"expected {tuple(value.shape)}.")
-    module.load_state_dict(state)
+            raise ValueError(
+                f"The weights do not fit {what}: '{name}' has shape {tuple(state[name].shape)}, "
+                f"expected {tuple(value.shape)}."
+            )

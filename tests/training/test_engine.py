@@ -1,4 +1,5 @@
 """The promises of the training loop: exact resume, whole checkpoints, one writer, clear endings."""
+
 import json
 import os
 import signal
@@ -13,7 +14,7 @@ from torch import nn
 
 from training import Recipe, Run, Task, TrainingFailed, average_checkpoints, fit, latest_checkpoint
 from training.checkpoint import list_checkpoints, module_state
-from training.loop import Trainer
+from training.task import Trainer
 from training.weights import fill, load_model, save_model
 
 
@@ -78,7 +79,9 @@ def test_learns_and_writes_a_whole_run(tmp_path):
 
 
 def test_a_compiled_run_learns_the_same_and_goes_on_uncompiled(tmp_path, monkeypatch):
-    """Compiled without a C++ compiler, by the backend that traces and lowers as the default one does but runs torch's kernels."""
+    """Compiled without a C++ compiler, by the backend that traces and lowers as the default one does but runs torch's
+    kernels.
+    """
     compiled = []
 
     def lowered(module, compile=torch.compile):
@@ -90,7 +93,10 @@ def test_a_compiled_run_learns_the_same_and_goes_on_uncompiled(tmp_path, monkeyp
     assert not compiled
     fit(LineTask(recipe(compile=True)), recipe(compile=True), tmp_path / "compiled", quiet=True)
     assert len(compiled) == 1
-    eager, lower = ([e["losses"]["squared"] for e in Run(tmp_path / name).events() if e["event"] == "log"] for name in ("eager", "compiled"))
+    eager, lower = (
+        [e["losses"]["squared"] for e in Run(tmp_path / name).events() if e["event"] == "log"]
+        for name in ("eager", "compiled")
+    )
     assert lower == pytest.approx(eager, rel=1e-5) and len(lower) == 6
     assert weights(tmp_path / "compiled").keys() == weights(tmp_path / "eager").keys()
     longer = recipe(steps=40)
@@ -121,17 +127,20 @@ def test_stopped_and_resumed_equals_uninterrupted_bit_for_bit(tmp_path, stop_at)
 def test_killed_process_is_interrupted_and_resumes_exactly(tmp_path):
     """A real kill -9 in the middle of the run; half a checkpoint lies about and must not be read."""
     program = (
-        "import sys; sys.path[:0] = [%r, %r]\n"
+        f"import sys; sys.path[:0] = [{os.path.dirname(__file__)!r}, {os.getcwd()!r}]\n"
         "import time, test_engine as t\n"
         "class Slow(t.LineTask):\n"
         "    def batch(self, step, *a):\n"
         "        time.sleep(0.05 if step > 20 else 0)\n"
         "        return super().batch(step, *a)\n"
-        "t.fit(Slow(t.recipe()), t.recipe(), sys.argv[1], quiet=True)\n" % (os.path.dirname(__file__), os.getcwd()))
+        "t.fit(Slow(t.recipe()), t.recipe(), sys.argv[1], quiet=True)\n"
+    )
     run = tmp_path / "run"
     process = subprocess.Popen([sys.executable, "-c", program, str(run)])
     deadline = time.time() + 120
-    while latest_checkpoint(run / "checkpoints") is None or "step-00000020" not in str(latest_checkpoint(run / "checkpoints")):
+    while latest_checkpoint(run / "checkpoints") is None or "step-00000020" not in str(
+        latest_checkpoint(run / "checkpoints")
+    ):
         assert time.time() < deadline and process.poll() is None
         time.sleep(0.01)
     assert Run(run).status() == "running"
@@ -170,6 +179,7 @@ def test_nan_names_term_and_step_and_keeps_the_checkpoint(tmp_path):
 
 def test_full_disk_keeps_the_last_good_checkpoint(tmp_path, monkeypatch):
     import training.checkpoint as module
+
     real = module.save_file
 
     def full(tensors, file):
@@ -202,10 +212,15 @@ def test_keeps_last_and_best(tmp_path):
 
 def test_accumulated_micro_batches_equal_one_large_batch():
     """Unequal micro-batches: the mean is over items, not over micro-batches."""
+
     class Fake:
         num_processes, process_index, device = 1, 0, torch.device("cpu")
-        def backward(self, loss): loss.backward()
-        def autocast(self): return torch.autocast("cpu", enabled=False)
+
+        def backward(self, loss):
+            loss.backward()
+
+        def autocast(self):
+            return torch.autocast("cpu", enabled=False)
 
     states = []
     for cuts in ([8], [3, 8]):

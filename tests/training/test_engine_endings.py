@@ -1,4 +1,5 @@
 """How a run may end or begin otherwise: patience, limits, forks, broken gradients, several processes, bf16."""
+
 import json
 import os
 import subprocess
@@ -49,7 +50,11 @@ class CubeTask(Task):
     def terms(self, batch):
         error = (self.networks["model"](batch["x"]).float() - batch["y"]).square().sum()
         if self.recipe.fault == "gradient" and self.step == 17:
-            error = error + 0 * error.clone().sqrt() * torch.zeros(1, requires_grad=True).sqrt().sum() + Blown.apply(error) * 0
+            error = (
+                error
+                + 0 * error.clone().sqrt() * torch.zeros(1, requires_grad=True).sqrt().sum()
+                + Blown.apply(error) * 0
+            )
         return {"squared": error}
 
     def evaluate(self):
@@ -61,7 +66,9 @@ class CubeTask(Task):
         (folder / "cube.txt").write_text(f"after {step}")
 
     def describe(self, folder):
-        (folder / "config.json").write_text(json.dumps({"width": self.recipe.width, "data": Path(self.recipe.data).name}))
+        (folder / "config.json").write_text(
+            json.dumps({"width": self.recipe.width, "data": Path(self.recipe.data).name})
+        )
 
     def export(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -168,8 +175,12 @@ def test_a_resume_with_other_data_or_sizes_is_refused(tmp_path):
 
 
 def command(*arguments):
-    return launch(CubeTask, CubeRecipe, {"plain": {}, "short": dict(steps=20, log_every=5, save_every=10, evaluate_every=10)},
-                  [str(a) for a in arguments])
+    return launch(
+        CubeTask,
+        CubeRecipe,
+        {"plain": {}, "short": {"steps": 20, "log_every": 5, "save_every": 10, "evaluate_every": 10}},
+        [str(a) for a in arguments],
+    )
 
 
 def test_a_fork_equals_its_source_up_to_the_checkpoint_and_then_goes_its_own_way(tmp_path):
@@ -187,7 +198,9 @@ def test_a_fork_equals_its_source_up_to_the_checkpoint_and_then_goes_its_own_way
     rates = {e["step"]: e["learning_rates"]["model"] for e in events(fork, "log")}
     assert rates[20] == pytest.approx(0.03 * 0.99**20) and rates[25] == pytest.approx(0.1 * 0.99**25)
     assert not same(weights(fork), weights(source))
-    assert (Run(fork).samples(0) / "cube.txt").is_file() and Run(fork).recipe()["data"] == str(fork / "data" / "table.tsv")
+    assert (Run(fork).samples(0) / "cube.txt").is_file() and Run(fork).recipe()["data"] == str(
+        fork / "data" / "table.tsv"
+    )
 
     # Nothing changed: the fork is the same run, bit for bit, and does not need its source any more.
     assert command("--run", twin, "--fork", source, "--fork-step", 20) == 0
@@ -198,12 +211,15 @@ def test_a_fork_equals_its_source_up_to_the_checkpoint_and_then_goes_its_own_way
     assert (twin / "data" / "table.tsv").read_text() == "x\ty\n"
 
 
-@pytest.mark.parametrize("arguments, sentence", [
-    (["--fork", "NOTHING"], "not a run folder"),
-    (["--fork", "RUN", "--fork-step", "7"], "no checkpoint of update 7; it has 10, 20"),
-    (["--fork", "RUN", "--width", "8"], "shape"),
-    (["--steps", "0"], "steps must be at least 1"),
-])
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["--fork", "NOTHING"], "not a run folder"),
+        (["--fork", "RUN", "--fork-step", "7"], "no checkpoint of update 7; it has 10, 20"),
+        (["--fork", "RUN", "--width", "8"], "shape"),
+        (["--steps", "0"], "steps must be at least 1"),
+    ],
+)
 def test_mistakes_are_one_sentence_and_leave_no_folder(tmp_path, capsys, arguments, sentence):
     assert command("--preset", "short", "--run", tmp_path / "RUN") == 0
     capsys.readouterr()
@@ -234,12 +250,20 @@ def test_two_writers_never_meet_even_while_the_first_is_still_preparing(tmp_path
 
 def run_python(program, *arguments, launcher=()):
     """Runs a program that can import this file as `t`."""
-    head = f"import sys; sys.path[:0] = [{os.path.dirname(__file__)!r}, {os.getcwd()!r}]\nimport test_engine_endings as t\n"
+    head = (
+        f"import sys; sys.path[:0] = [{os.path.dirname(__file__)!r}, "
+        f"{os.getcwd()!r}]\nimport test_engine_endings as t\n"
+    )
     script = Path(arguments[0]).parent / "program.py"
     script.write_text(head + program)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    return subprocess.run([sys.executable, *launcher, str(script), *map(str, arguments)], capture_output=True, text=True,
-                          env=environment, timeout=300)
+    return subprocess.run(
+        [sys.executable, *launcher, str(script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
 
 
 def test_killed_while_writing_a_checkpoint(tmp_path):
@@ -282,12 +306,33 @@ def test_a_disk_that_fills_up_while_logging(tmp_path):
     assert latest_checkpoint(tmp_path / "run" / "checkpoints").name == "step-00000010"
 
 
+@pytest.mark.slow
 def test_two_processes_train_as_one(tmp_path):
-    """`accelerate launch` with two processes, on the CPU as no GPU is to be seen, evaluating at other steps than saving: same weights as one process."""
+    """`accelerate launch` with two processes, on the CPU as no GPU is to be seen, evaluating at other steps than
+    saving: same weights as one process.
+    """
     fields = "steps=24, save_every=20, evaluate_every=6, patience=50"
-    done = run_python(f"t.train(sys.argv[1], {fields})", tmp_path / "two", launcher=[
-        "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1", "--mixed_precision",
-        "no", "--dynamo_backend", "no", "--num_cpu_threads_per_process", "1", "--main_process_port", "0"])
+    done = run_python(
+        f"t.train(sys.argv[1], {fields})",
+        tmp_path / "two",
+        launcher=[
+            "-m",
+            "accelerate.commands.launch",
+            "--multi_gpu",
+            "--num_processes",
+            "2",
+            "--num_machines",
+            "1",
+            "--mixed_precision",
+            "no",
+            "--dynamo_backend",
+            "no",
+            "--num_cpu_threads_per_process",
+            "1",
+            "--main_process_port",
+            "0",
+        ],
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert events(tmp_path / "two", "start")[0]["processes"] == 2
     train(tmp_path / "one", steps=24, save_every=20, evaluate_every=6, patience=50)
@@ -297,6 +342,7 @@ def test_two_processes_train_as_one(tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_bf16_learns_as_fp32_does(tmp_path):
     done = run_python("t.train(sys.argv[1], precision='bf16', steps=40)", tmp_path / "half")
     assert done.returncode == 0, done.stderr
@@ -307,7 +353,9 @@ def test_bf16_learns_as_fp32_does(tmp_path):
     assert all(value.dtype == torch.float32 for value in weights(tmp_path / "half").values())
 
 
-@pytest.mark.parametrize("words, noise", [(["--noise"], True), (["--noise", "true"], True), (["--noise", "off"], False)])
+@pytest.mark.parametrize(
+    "words, noise", [(["--noise"], True), (["--noise", "true"], True), (["--noise", "off"], False)]
+)
 def test_a_switch_may_stand_alone(tmp_path, words, noise):
     @dataclass
     class Switched(CubeRecipe):
@@ -316,3 +364,21 @@ def test_a_switch_may_stand_alone(tmp_path, words, noise):
     presets = {"other": {"noise": not noise}}
     assert launch(CubeTask, Switched, presets, [*words, "--steps", "2", "--run", str(tmp_path / "run")]) == 0
     assert Run(tmp_path / "run").recipe()["noise"] is noise
+
+
+def test_a_training_beats_at_every_phase(tmp_path, monkeypatch):
+    """The phases of a real training in their order; nobody hears a heartbeat of one that has ended."""
+    told = []
+    real = Run.beat
+
+    def beat(self, phase, step=0, losses=None):
+        real(self, phase, step, losses)
+        told.append((phase, step, self.heartbeat().get("phase")))
+
+    monkeypatch.setattr(Run, "beat", beat)
+    monkeypatch.setattr("training.run.BEAT_SECONDS", 0.0)
+    recipe = CubeRecipe(steps=2, save_every=2, evaluate_every=2)
+    fit(CubeTask(recipe), recipe, tmp_path / "run", quiet=True)
+    phases = [("evaluating", 0), ("training", 1), ("training", 2), ("evaluating", 2), ("saving", 2)]
+    assert told == [(phase, step, phase) for phase, step in phases]
+    assert Run(tmp_path / "run").heartbeat() == {}

@@ -4,20 +4,20 @@ import os
 
 import pytest
 
-from training.files import write_whole
+from training.files import write_atomic
 
 
 def test_text_and_bytes_arrive_and_nothing_is_left_beside_them(tmp_path):
     file = tmp_path / "new" / "a.json"
-    write_whole(file, "größer\n")
+    write_atomic(file, "größer\n")
     assert file.read_bytes() == "größer\n".encode()
-    write_whole(file, b"\x00\xff")
+    write_atomic(file, b"\x00\xff")
     assert file.read_bytes() == b"\x00\xff" and os.listdir(file.parent) == ["a.json"]
 
 
 def test_a_refusing_disk_leaves_the_old_content(tmp_path, monkeypatch):
     file = tmp_path / "a.json"
-    write_whole(file, "old")
+    write_atomic(file, "old")
 
     def full(path, content):
         with open(path, "wb") as half:
@@ -26,5 +26,5 @@ def test_a_refusing_disk_leaves_the_old_content(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(OSError, match="No space"):
-        write_whole(file, "new")
+        write_atomic(file, "new")
     assert file.read_text() == "old" and os.listdir(tmp_path) == ["a.json"]

@@ -1,4 +1,5 @@
 """Trainings as processes of their own: their state, their output, their names, and the limits of a public page."""
+
 import json
 import os
 import signal
@@ -87,14 +88,24 @@ def test_a_killed_run_is_interrupted_and_one_that_never_began_has_failed(tmp_pat
 
 
 def test_the_second_command_waits_for_the_first_and_the_text_is_what_runs(tmp_path):
-    commands = [["python", "-c", f"open({str(tmp_path / 'made')!r}, 'w').write('x y')"],
-                ["python", "-c", "import sys; print(open(sys.argv[1]).read(), sys.argv[2])", str(tmp_path / "made"), "a 'b' $HOME;ls"]]
+    commands = [
+        ["python", "-c", f"open({str(tmp_path / 'made')!r}, 'w').write('x y')"],
+        [
+            "python",
+            "-c",
+            "import sys; print(open(sys.argv[1]).read(), sys.argv[2])",
+            str(tmp_path / "made"),
+            "a 'b' $HOME;ls",
+        ],
+    ]
     run = start.start(tmp_path / "run", commands)
     wait(lambda: not start.is_busy(run))
     assert run.output()[-1] == "x y a 'b' $HOME;ls"
     assert run.output()[0] == "$ " + run.command()["shell"] and " && python -c " in run.command()["shell"]
     assert sys.executable not in run.command()["shell"]
-    failed = start.start(tmp_path / "other", [["python", "-c", "raise SystemExit(3)"], ["python", "-c", "print('never')"]])
+    failed = start.start(
+        tmp_path / "other", [["python", "-c", "raise SystemExit(3)"], ["python", "-c", "print('never')"]]
+    )
     wait(lambda: not start.is_busy(failed))
     assert "never" not in failed.output()
 

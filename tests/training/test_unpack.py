@@ -1,4 +1,5 @@
 """Zips that were made to do harm, and honest ones."""
+
 import io
 import stat
 import struct
@@ -33,7 +34,9 @@ def test_an_honest_zip(tmp_path):
     assert (tmp_path / "out/set/train.txt").read_text() == "1\n"
 
 
-@pytest.mark.parametrize("name", ["../evil.txt", "/etc/evil.txt", "a/../../evil.txt", "C:/evil.txt", "..\\evil.txt", "a\\..\\b"])
+@pytest.mark.parametrize(
+    "name", ["../evil.txt", "/etc/evil.txt", "a/../../evil.txt", "C:/evil.txt", "..\\evil.txt", "a\\..\\b"]
+)
 def test_paths_that_lead_out(tmp_path, name):
     refused(tmp_path, make(tmp_path / "bad.zip", {"good.txt": "good", name: "evil"}), "leads out of its folder")
 
@@ -48,9 +51,19 @@ def test_links_bombs_and_crowds(tmp_path):
     file.unlink()
     refused(tmp_path, make(tmp_path / "bomb.zip", {"zeros": bytes(50 * 2**20)}), "grows .* times when unpacked")
     (tmp_path / "bomb.zip").unlink()
-    refused(tmp_path, make(tmp_path / "many.zip", {f"{i}.txt": "x" for i in range(30)}), "30 files; at most 20", most_files=20)
+    refused(
+        tmp_path,
+        make(tmp_path / "many.zip", {f"{i}.txt": "x" for i in range(30)}),
+        "30 files; at most 20",
+        most_files=20,
+    )
     (tmp_path / "many.zip").unlink()
-    refused(tmp_path, make(tmp_path / "large.zip", {f"{i}.txt": "x" * 900 for i in range(30)}), "would unpack to", most_bytes=9000)
+    refused(
+        tmp_path,
+        make(tmp_path / "large.zip", {f"{i}.txt": "x" * 900 for i in range(30)}),
+        "would unpack to",
+        most_bytes=9000,
+    )
 
 
 def test_a_header_that_lies_about_the_size(tmp_path):
