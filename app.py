@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 from pathlib import Path
 
 TRAINING_VARIABLE = "ATELIER_TRAINING"  # set to 1 on a Space: visitors may train, within limits
+LEVELS = ("debug", "info", "warning", "error")
 RELEASED_VARIABLE = "ATELIER_RELEASED"  # folders as for --released, separated by the system's path separator
 
 
@@ -15,21 +17,36 @@ def main(argv: list[str] | None = None) -> None:
     on_spaces = "SPACE_ID" in os.environ or os.environ.get("SYSTEM") == "spaces"
     parser = argparse.ArgumentParser(description="Atelier: translate and try on in the browser, and look inside.")
     parser.add_argument("--host", default="0.0.0.0" if on_spaces else "127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=7860, help="port to listen on")
+    port = os.environ.get("GRADIO_SERVER_PORT", "7860")
+    parser.add_argument("--port", type=int, default=port, help="port to listen on")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"))
     parser.add_argument("--translation-model", help="shipped model or folder")
     parser.add_argument("--tryon-model", help="shipped model or folder")
     parser.add_argument("--runs", default="runs", help="folder whose runs the Train tab shows and starts")
-    parser.add_argument("--local", action=argparse.BooleanOptionalAction, default=None,
-                        help="visitors may name folders of this machine and models of the Hub; "
-                             "by default only if the page listens to this machine alone")  # fmt: skip
-    parser.add_argument("--training", choices=("on", "limited", "off"),
-                        help="whether visitors may start trainings: by default only if the page listens to this machine "
-                             "alone; on a Space it is off, or limited where the "
-                             f"environment variable {TRAINING_VARIABLE} is 1")  # fmt: skip
-    parser.add_argument("--released", metavar="[NAME=]DIR", action="append", default=[],
-                        help="folder with the released seg_final.pth, gmm_final.pth and alias_final.pth, offered in "
-                             f"Try on; may be repeated, or stand in {RELEASED_VARIABLE}")  # fmt: skip
+    parser.add_argument(
+        "--local",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="visitors may name folders of this machine and models of the Hub; "
+        "by default only if the page listens to this machine alone",
+    )
+    parser.add_argument(
+        "--training",
+        choices=("on", "limited", "off"),
+        help="whether visitors may start trainings: by default only if the page listens to this machine "
+        "alone; on a Space it is off, or limited where the "
+        f"environment variable {TRAINING_VARIABLE} is 1",
+    )
+    parser.add_argument(
+        "--released",
+        metavar="[NAME=]DIR",
+        action="append",
+        default=[],
+        help="folder with the released seg_final.pth, gmm_final.pth and alias_final.pth, offered in "
+        f"Try on; may be repeated, or stand in {RELEASED_VARIABLE}",
+    )
+    parser.add_argument("--log-level", default="info", choices=LEVELS, help="one line a run at info, never its content")
+    parser.add_argument("--mcp", action="store_true", help="offer the API as MCP tools, too (needs the extra `mcp`)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     options = parser.parse_args(argv)
     local = options.host in ("127.0.0.1", "localhost", "::1") if options.local is None else options.local
@@ -44,18 +61,26 @@ def main(argv: list[str] | None = None) -> None:
             parser.error(f"--released: there is no folder {folder}.")
         released[name or Path(folder).resolve().name] = Path(folder)
 
+    if options.mcp and importlib.util.find_spec("mcp") is None:
+        parser.error("--mcp needs the extra `mcp`: pip install -e '.[mcp]'.")
+
+    from ui import shared_gpu  # before torch
+
+    device = "cpu" if options.device == "auto" and shared_gpu.lent() else options.device
+
     from training.start import PUBLIC, Limits
-    from ui import page, services
+    from ui import page, services, serving
     from vton.pipeline import choose_device
 
     try:
-        choose_device(options.device)
+        choose_device(device)
     except ValueError as error:
         parser.error(str(error))
+    serving.set_up_log(options.log_level)
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
     built = page.build(
         services.Services(
-            device=options.device,
+            device=device,
             runs=options.runs,
             local=local and not on_spaces,
             released=released,
@@ -68,6 +93,7 @@ def main(argv: list[str] | None = None) -> None:
         server_port=options.port,
         inbrowser=options.open,
         share=False,
+        mcp_server=options.mcp,
         **page.launch_options(),
     )
 

@@ -17,7 +17,8 @@ papers, and the weights below were trained by this project's own recipes. Nothin
 **Licences.** The code is MIT. The weights were trained on research data and are for research and teaching only, not
 for commercial use; each card names its data.
 
-**Limits.** The translator was trained on short descriptions of pictures; other text comes out poorly. Try on knows
+**Limits.** The translator that the page begins with knows everyday sentences between English, German and French; the
+two others know descriptions of pictures. Rare words and long sentences come out poorly. Try on knows
 upper garments on one person seen from the front; the networks are small so that they run on a laptop, and a result
 shows how the method works, not how a garment fits.
 

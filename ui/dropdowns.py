@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 import gradio as gr
 
 
 def hold(trigger: Callable, *dropdowns: gr.Dropdown, name: str) -> None:
-    """Closes the dropdowns in the browser, at once, when `trigger` fires; whoever brings their choices opens them again.
+    """Closes the dropdowns in the browser, at once, when `trigger` fires; whoever brings their choices opens them
+    again.
 
-    Gradio's list of options ends in a script error where it stands open while its choices become fewer. name: of the event.
+    Gradio's list of options ends in a script error where it stands open while its choices become fewer. name: of the
+    event.
     """
     closed = "{__type__: 'update', interactive: false}"
     trigger(

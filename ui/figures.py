@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from html import escape
-from typing import Sequence
 
 import cv2
 import numpy as np
 
-from transformer.interpret import QuerySteps
+from transformer.insight.interpret import QuerySteps
 from transformer.tokenizer import is_language_token
 
 
@@ -49,7 +49,7 @@ def heat_map(
     raw: np.ndarray | None = None,
     unit: str = "",
 ) -> dict:
-    """One attention map for `static/heat_map.js`.
+    """One attention map for `static/translate/heat_map.js`.
 
     weights: (R, C) in [0, 1], rows are queries and columns are keys; rows, columns: R and C token labels, raw text;
     title and the names of the two axes; verb: what a row does to a column; raw, unit: other numbers of the same shape
@@ -79,7 +79,7 @@ def heat_map(
 def lines(
     weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], title: str, row_axis: str, column_axis: str
 ) -> dict:
-    """The heads of one layer for `static/lines.js`; arguments as in `heat_map`, but weights are (h, R, C)."""
+    """The heads of one layer for `static/translate/lines.js`; arguments as in `heat_map`, but weights are (h, R, C)."""
     weights = np.asarray(weights, dtype="<f4")
     if weights.ndim != 3:
         raise ValueError(f"Lines need weights of shape (heads, queries, keys), got {weights.shape}.")
@@ -88,7 +88,7 @@ def lines(
 
 
 def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) -> dict:
-    """The six steps of one query for `static/one_head.js`.
+    """The six steps of one query for `static/translate/one_head.js`.
 
     row: the query's token; columns: the S tokens of the keys, raw text. Every array travels as float32, so the numbers
     shown are the library's own; the scores that a mask forbids are -inf.
@@ -109,7 +109,7 @@ def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) 
 def matrix(
     numbers: np.ndarray, title: str, row_axis: str, column_axis: str, column_names: Sequence[str] = ("",)
 ) -> dict:
-    """Signed numbers (R, C) for `static/matrix.js`; column_names repeat from left to right."""
+    """Signed numbers (R, C) for `static/translate/matrix.js`; column_names repeat from left to right."""
     numbers = np.asarray(numbers, dtype="<f4")
     return {
         "numbers": _base64(numbers),
@@ -134,7 +134,7 @@ def pool(maps: np.ndarray, most: int) -> np.ndarray:
 
 
 def thumbnails(maps: np.ndarray, most: int = 64) -> dict:
-    """All maps of one kind of attention for `static/thumbnails.js`.
+    """All maps of one kind of attention for `static/translate/thumbnails.js`.
 
     maps: (L, h, R, C) in [0, 1]. Returns a JSON value; the maps travel as one byte a weight (error at most 1/510), in
     the order layer, head, row, column. Maps with more than `most` rows or columns are pooled to that size.
@@ -170,7 +170,7 @@ def merge_words(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def word_links(source_tokens: Sequence[str], target_tokens: Sequence[str], columns: Sequence[int]) -> dict:
-    """Which words belong together, for `static/words.js`.
+    """Which words belong together, for `static/translate/words.js`.
 
     source_tokens, target_tokens: word pieces, both ending with </s>, which is left out, as is a language token in
     front of the source; columns: for every target piece the source piece it is aligned with. Returns a JSON value with
@@ -202,24 +202,3 @@ def legend(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) -> 
             f"{escape(names[label])} <small>{share:.1f} %</small></li>"
         )
     return f'<ul class="legend">{"".join(entries)}</ul>'
-
-
-def stage_list(stages: Sequence[str], current: int | None, seconds: dict[str, float], stopped: str = "") -> str:
-    """HTML of the numbered stages of a run.
-
-    stages: names in order; current: index of the stage at work, None before and after a run; seconds: time of each
-    stage that is done; stopped: "failed" or "cancelled" marks the current stage.
-    """
-    items = []
-    for index, name in enumerate(stages):
-        if index == current:
-            state = stopped or "running"
-        else:
-            state = "done" if name in seconds else "waiting"
-        time = f"{seconds[name]:.2f} s" if name in seconds else {"running": "…", "waiting": ""}.get(state, state)
-        aria = ' aria-current="step"' if state == "running" else ""
-        items.append(
-            f'<li class="stage {escape(state)}"{aria}><span class="stage-name">{escape(name)}</span>'
-            f'<span class="stage-time">{escape(time)}</span></li>'
-        )
-    return f'<ol class="stages">{"".join(items)}</ol>'

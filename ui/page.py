@@ -7,32 +7,45 @@ from typing import Any
 
 import gradio as gr
 
-from ui import about, theme, train, translate, tryon
+from ui import about, asked, serving, theme
+from ui.gan.tab import GanTab
 from ui.services import Services
+from ui.train.tab import TrainTab
+from ui.translate import visit
+from ui.translate.tab import TranslateTab
+from ui.tryon import tab as tryon
 
 DELETE_AFTER_SECONDS = 3600
+# Three queues by kind (the `concurrency_id` of the events), one run at a time in each, so that a translation never
+# waits behind a try-on: "translate", "try-on" and "gan". The number is what may wait in all of them together.
+MOST_WAITING = 200
 MAX_UPLOAD = "100mb"  # a saved try-on of a phone's photo; single pictures have a narrower limit of their own
 HEADING = """<header class="masthead"><span class="wordmark">Atelier</span>
-<span class="tagline">Two networks to use and to look inside</span></header>"""
+<span class="tagline">Networks to use and to look inside</span></header>"""
 
 
 def build(services: Services) -> gr.Blocks:
     """The page on top of `services`. Builds only; nothing is loaded or started."""
     with gr.Blocks(title="Atelier", delete_cache=(600, DELETE_AFTER_SECONDS), analytics_enabled=False) as page:
         gr.HTML(HEADING, elem_id="masthead")
-        with gr.Tabs():
+        with gr.Tabs(elem_id="pages"):
             with gr.Tab("Translate", id="translate") as first:
-                translate_tab = translate.layout(services)
+                translate = TranslateTab(services)
             with gr.Tab("Try on", id="try-on") as second:
                 tryon_tab = tryon.layout(services)
             with gr.Tab("Train", id="train") as third:
-                train_tab = train.layout(services)
-            with gr.Tab("About", id="about") as fourth:
+                train = TrainTab(services)
+            with gr.Tab("GAN", id="gan") as fourth:
+                gan = GanTab(services)
+            with gr.Tab("About", id="about") as fifth:
                 about.layout()
-        translate.events(translate_tab, services, page)
-        tryon.events(tryon_tab, services)
-        train.events(train_tab, services, third, [first, second, fourth], Path(page.GRADIO_CACHE))
-    return page.queue(max_size=32)
+        translate.wire(page)
+        visit.keep_tab([first, second, third, fourth, fifth])
+        tryon.events(tryon_tab, services, page)
+        train.wire(third, [first, second, fourth, fifth], Path(page.GRADIO_CACHE))
+        gan.wire(fourth)
+    page.preprocess_data = asked.refusing(page.preprocess_data)
+    return page.queue(max_size=MOST_WAITING)
 
 
 def launch_options() -> dict[str, Any]:
@@ -48,4 +61,9 @@ def launch_options() -> dict[str, Any]:
         "strict_cors": True,
         "show_error": False,
         "pwa": False,
+        # Gradio would visit its own page once and give up, and the page with it, where that takes over three seconds.
+        "_frontend": False,
+        "app_kwargs": serving.app_options(),
+        # Gradio tells screen readers the bare key of this word, which its own translations lack.
+        "i18n": gr.I18n(en={"common.complete": "Done"}),
     }

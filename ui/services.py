@@ -13,35 +13,26 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any
 
 from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.run import Run, list_runs, open_run
 from training.start import Limits
 from transformer.translate import DEFAULT_MODEL
+from ui import serving, shared_gpu
+from vton.recipes.registry import NETWORKS, TRYON_NETWORKS, network_of_task
 
 TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
 KEPT_TRANSLATORS, KEPT_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
-NETWORK_OF_TASK = {  # the try-on networks by the class of the task that trains them
-    "ParserTask": "parser",
-    "SegmentationTask": "segmentation",
-    "MatchingTask": "matching",
-    "AliasTask": "alias",
-}
-NETWORK_NAMES = {
-    "parser": "human parser",
-    "segmentation": "segmentation generator",
-    "matching": "matching module",
-    "alias": "ALIAS generator",
-}
 DEVICE_LABELS = {"cuda": "CUDA (NVIDIA)", "mps": "MPS (Apple)", "cpu": "CPU"}
 
 
-class Kept:
+class LRUCache:
     """Values made at first use, one at a time; the `size` last used ones are kept. A failed attempt is tried again."""
 
     def __init__(self, make: Callable[[str], Any], size: int):
@@ -50,6 +41,7 @@ class Kept:
         self._values: OrderedDict[str, Any] = OrderedDict()
 
     def __call__(self, key: str) -> Any:
+        """The value of a key."""
         with self._lock:
             if key not in self._values:
                 while len(self._values) >= self._size:  # room first, so that no more than `size` are ever in memory
@@ -93,8 +85,8 @@ class Services:
         self.translation_model, self.tryon_model = translation_model, tryon_model
         self.device, self.runs, self.local = device, Path(runs), local
         self.released, self.training = dict(released or {}), training
-        self._translators = Kept(self._load_translator, KEPT_TRANSLATORS)
-        self._tryons = Kept(self._load_tryon, KEPT_TRYONS)
+        self._translators = LRUCache(self._load_translator, KEPT_TRANSLATORS)
+        self._tryons = LRUCache(self._load_tryon, KEPT_TRYONS)
         # A cancelled run ends at its next stage, a moment after its place in the queue is free again.
         self.tryon_in_use = threading.Lock()
 
@@ -104,14 +96,14 @@ class Services:
         """(label, key) of every translation model, the default one first, then shipped ones and runs' checkpoints."""
         found = [(_name(self.translation_model), self.translation_model)]
         found += [(name, name) for name in _shipped("tokenizer.model") if name != self.translation_model]
-        return found + self._checkpoints(lambda task: "" if task == "TranslationTask" else None)
+        return found + self._checkpoints(lambda task: "" if task in ("TranslationTask", "ParseTask") else None)
 
     def tryons(self) -> list[tuple[str, str]]:
         """(label, key) of every set of try-on networks; a run stands for the default set with its one network in it."""
         found = [(_name(self.tryon_model), self.tryon_model)]
         found += [(name, name) for name in _shipped("parser/config.json") if name != self.tryon_model]
         found += [(f"{name} (released VITON-HD weights)", f"released:{name}") for name in self.released]
-        return found + self._checkpoints(lambda task: NETWORK_NAMES.get(NETWORK_OF_TASK.get(task)))
+        return found + self._checkpoints(_word_of_network)
 
     def _checkpoints(self, kind: Callable[[str], str | None]) -> list[tuple[str, str]]:
         """(label, key) of the checkpoints, newest run and newest step first, whose task `kind` gives a word for."""
@@ -136,14 +128,18 @@ class Services:
         return self._translators(self._resolve(key, self.translation_model, _shipped("tokenizer.model")))
 
     def tryon(self, key: str | None = None) -> Any:
-        """The TryOn of a key (see `placed`), the default one without. Raises ValueError with one sentence for an unknown key."""
+        """The TryOn of a key (see `placed`), the default one without. Raises ValueError with one sentence for an
+        unknown key.
+        """
         device, networks = self.place_of(key)
         if device not in [name for _, name in self.devices()]:
             raise ValueError(f"There is no device {device[:80]!r} on this page; choose one of the list.")
         return self._tryons(f"{device}|{self._resolve(networks, self.tryon_model, _shipped('parser/config.json'))}")
 
     def devices(self) -> list[tuple[str, str]]:
-        """(label, name) of the devices that try-ons may run on, the usual one first; one alone where the operator named it."""
+        """(label, name) of the devices that try-ons may run on, the usual one first; one alone where the operator named
+        it.
+        """
         from vton.pipeline import choose_device, present_devices
 
         usual = choose_device(self.device).type
@@ -160,8 +156,9 @@ class Services:
         return (device, networks) if mark else (self.devices()[0][1], key)
 
     def pairs(self, key: str | None = None) -> list[tuple[str, str]]:
-        """The language pairs of a translation model, source first."""
-        return [tuple(pair) for pair in self.translator(key).pairs]
+        """The language pairs of a translation model, source first; those of a shipped one without loading it."""
+        shipped = shipped_pairs().get(key or self.translation_model)
+        return shipped or [tuple(pair) for pair in self.translator(key).pairs]
 
     def _resolve(self, key: str | None, default: str, shipped: list[str]) -> str:
         """The full form of a key, with the step of a checkpoint; only keys that this page offers come back."""
@@ -181,50 +178,66 @@ class Services:
         raise ValueError(f"There is no model {str(key)[:80]!r} on this page; choose one of the list.")
 
     def _load_translator(self, key: str) -> Any:
-        from transformer import Translator
         from transformer.export import export
+        from transformer.pretrained import from_pretrained
 
         if not key.startswith("run:"):
-            return Translator.from_pretrained(key, device=self.device)
+            return from_pretrained(key, device=self.device)
         with tempfile.TemporaryDirectory(prefix="atelier-") as temporary:
             name, _, step = key.removeprefix("run:").rpartition("@")
             folder = Path(temporary) / f"{name}-step-{step}"
             export(self.runs / name, folder, int(step))
-            return Translator.from_pretrained(folder, device=self.device)
+            return from_pretrained(folder, device=self.device)
 
     def _load_tryon(self, placed: str) -> Any:
+        tryon = self._load_networks(placed)
+        if shared_gpu.lent():
+            tryon.instead["synthesis"] = shared_gpu.synthesise
+        return tryon
+
+    def _load_networks(self, placed: str) -> Any:
         from vton import TryOn
-        from vton.checkpoints import load_released
         from vton.export import export
-        from vton.pipeline import NETWORKS, choose_device, load_network
+        from vton.networks.checkpoints import load_released
+        from vton.pipeline import choose_device, load_network, network_folder
 
         device, _, key = placed.partition("|")
         kind, _, rest = key.partition(":")
         if kind not in ("run", "released"):
             return TryOn.from_pretrained(key, device=device)
         # The networks that the run or the release does not bring are those of the default set.
-        base = Path(self.tryon_model) if (Path(self.tryon_model) / "parser").is_dir() else assets.model_dir(self.tryon_model)
+        base = (
+            Path(self.tryon_model)
+            if (Path(self.tryon_model) / "parser").is_dir()
+            else assets.model_dir(self.tryon_model)
+        )
         if kind == "released":
             brought, name = load_released(self.released[rest]), rest
         else:
             name, _, step = rest.rpartition("@")
-            network = NETWORK_OF_TASK.get(Run(self.runs / name).recipe().get("task"))
+            network = network_of_task(Run(self.runs / name).recipe().get("task"))
             if network is None:
-                raise ValueError(f"The run {name!r} trains none of the four try-on networks; choose another one.")
+                raise ValueError(f"The run {name!r} trains none of the try-on networks; choose another one.")
             with tempfile.TemporaryDirectory(prefix="atelier-") as temporary:
                 folder = Path(temporary) / network
                 export(self.runs / name, folder, int(step))
                 brought = {network: load_network(network, folder)}
-            name = f"{base.name} with the {NETWORK_NAMES[network]} of {name}, step {step}"
-        networks = [brought[kind] if kind in brought else load_network(kind, base / kind) for kind in NETWORKS]
+            name = f"{base.name} with the {NETWORKS[network].name} of {name}, step {step}"
+        networks = [
+            brought[kind] if kind in brought else load_network(kind, network_folder(base, kind))
+            for kind in TRYON_NETWORKS
+        ]
         return TryOn(*networks, name=name, device=choose_device(device))
 
     def stream_tryon(self, person: Any, garment: Any, model: str | None = None, **options: Any) -> Iterator[Any]:
         """A whole try-on as `stream_on_tryon` runs it. options: those of `TryOn.run` except on_stage."""
-        return self.stream_on_tryon(lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, **options), model)
+        return self.stream_on_tryon(
+            lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, **options), model
+        )
 
-    def stream_on_tryon(self, call: Callable[[Any, Callable[[str, int, int], None]], Any], model: str | None = None
-                        ) -> Iterator[Any]:
+    def stream_on_tryon(
+        self, call: Callable[[Any, Callable[[str, int, int], None]], Any], model: str | None = None
+    ) -> Iterator[Any]:
         """Run `call(tryon, on_stage)` beside the caller. Yields Progress about twice a second, and its value at last.
 
         Closing the iterator cancels the run: it stops before its next stage. Errors of the run are raised here.
@@ -247,6 +260,8 @@ class Services:
                 reports.put(("result", result))
             except BaseException as error:  # handed to the caller's thread, also a Cancelled that nobody reads
                 reports.put(("error", error))
+            finally:
+                serving.give_back_memory()
 
         threading.Thread(target=work, name="try-on", daemon=True).start()
         seconds: dict[str, float] = {}
@@ -263,6 +278,7 @@ class Services:
                 if kind == "error":
                     raise value
                 if kind == "result":
+                    serving.told("try-on", seconds)
                     yield value
                     return
                 if kind == "stage":
@@ -286,6 +302,12 @@ def shipped_pairs() -> dict[str, list[tuple[str, str]]]:
         name: [tuple(pair) for pair in json.loads((assets.model_dir(name) / "config.json").read_text())["pairs"]]
         for name in _shipped("tokenizer.model")
     }
+
+
+def _word_of_network(task: str) -> str | None:
+    """What a task trains, for one of the networks of a try-on."""
+    key = network_of_task(task)
+    return NETWORKS[key].name if key in TRYON_NETWORKS else None
 
 
 def _name(name_or_folder: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,23 +118,42 @@ def theme() -> Base:
 
 def css() -> str:
     """The page's own style sheet."""
-    return "\n".join((STATIC / file).read_text(encoding="utf-8") for file in ("page.css", "decoding.css", "tryon.css"))
+    return "\n".join(
+        (STATIC / file).read_text(encoding="utf-8")
+        for file in (
+            "page.css",
+            "translate/decoding.css",
+            "translate/layers.css",
+            "translate/parse_tree.css",
+            "tryon/tryon.css",
+            "gan/gan.css",
+            "train/train.css",
+        )
+    )
 
 
-def script(name: str) -> str:
-    """Text of one of the page's own scripts in `static/`, in a scope of its own below what they share."""
-    return f"{shared_script()}\n{{\n{(STATIC / name).read_text(encoding='utf-8')}\n}}"
+def script(*names: str) -> str:
+    """Text of the page's own scripts of these names in `static/`, in one scope of their own below what all share."""
+    own = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+    return f"{shared_script()}\n{{\n{own}\n}}"
 
 
-def drawn(script_name: str, css_class: str, elem_id: str, elem_classes: Any = None, **properties: Any) -> gr.HTML:
-    """A component, empty at first, whose value one of the page's scripts draws into a `div` of that class.
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """A template with every @@NAME@@ replaced by its part, in one pass: what a part holds is never read as a marker."""
+    return re.sub(r"@@([A-Z]+)@@", lambda found: parts[found[1]], template)
+
+
+def drawn(
+    script_names: str | tuple[str, ...], css_class: str, elem_id: str, elem_classes: Any = None, **properties: Any
+) -> gr.HTML:
+    """A component, empty at first, whose value the page's scripts of these names draw into a `div` of that class.
 
     properties: what the script reads besides the value, and options of gr.HTML.
     """
     return gr.HTML(
         None,
         html_template=f'<div class="{css_class}"></div>',
-        js_on_load=script(script_name),
+        js_on_load=script(*([script_names] if isinstance(script_names, str) else script_names)),
         elem_id=elem_id,
         elem_classes=elem_classes,
         **properties,

@@ -1,23 +1,24 @@
 """The real page with the real weights, in a process of its own, and a browser to visit it."""
 
-import os
 import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))  # for `driving`, what several of these tests do
-QUIET = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-default-apps --disable-extensions"
-).split()
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--disable-extensions",
+]
 
 
 @pytest.fixture(scope="session")
@@ -27,38 +28,10 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory, runs):
+def site(serve_app, runs):
     """Address of the page, started with `app.py` as a visitor's operator would."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = tmp_path_factory.mktemp("site") / "log.txt"
-    environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path_factory.mktemp("uploads"))}
-    with log.open("w") as output:
-        server = subprocess.Popen(
-            [sys.executable, "app.py", "--port", str(port), "--runs", str(runs)],
-            cwd=ROOT,
-            stdout=output,
-            stderr=output,
-            env=environment,
-        )
-    address = f"http://127.0.0.1:{port}/"
-    try:
-        deadline = time.monotonic() + 180
-        while True:
-            if server.poll() is not None or time.monotonic() > deadline:
-                pytest.fail(f"the page did not start:\n{log.read_text()}")
-            try:
-                urllib.request.urlopen(address, timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.3)
+    with serve_app("--runs", runs) as address:
         yield address
-        assert server.poll() is None, f"the page died:\n{log.read_text()}"
-        assert "Traceback" not in log.read_text(), log.read_text()
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
 
 
 @pytest.fixture(scope="session")
@@ -74,26 +47,38 @@ def browser():
 
 @pytest.fixture
 def visit(browser, site):
-    """`visit(width=, dark=)` opens the page as a new visitor. At the end no visitor may have seen an error of the
-    page's scripts, nor asked any other host."""
+    """`visit(width=, dark=, prepare=)` opens the page as a new visitor, after `prepare(page)`.
+
+    At the end no visitor may have seen an error of the page's scripts, nor asked any other host.
+    """
     contexts, wrong = [], []
 
-    def open_page(width=1280, height=900, dark=False, theme=None):
+    def open_page(width=1280, height=900, dark=False, theme=None, prepare=None):
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
         )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)
-        page.on("console", lambda message: message.type == "error" and wrong.append(f"console: {message.text}"))
+        # A reload ends Gradio's own requests under way, which it then reports as errors.
+        page.on(
+            "console",
+            lambda message: (
+                message.type == "error"
+                and "AbortError" not in message.text
+                and wrong.append(f"console: {message.text}")
+            ),
+        )
         page.on("pageerror", lambda error: wrong.append(f"script: {error}"))
         page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on(
             "request",
             lambda request: request.url.startswith((site, "data:", "blob:")) or wrong.append(f"asked: {request.url}"),
         )
+        if prepare is not None:
+            prepare(page)
         page.goto(site + ("?__theme=dark" if dark else "?__theme=light"))
-        page.locator("#source-text textarea").wait_for()
+        page.locator("#heat-map .heat-title").wait_for()  # the sentence that the page opens with
         return page
 
     yield open_page

@@ -17,15 +17,37 @@ LAYERS = {
 
 
 def enter(page, text=SENTENCE):
-    """Enter a text and ask for its translation."""
+    """Enter a text, ask for its translation, and wait until it is there, or a sentence that says why not."""
+    told = page.inner_text("#translate-status")
     page.fill("#source-text textarea", text)
     page.click("#translate-button")
+    translated(page, told)
+
+
+def translated(page, told):
+    """Wait until the status says something else than `told` and what is shown belongs to the text."""
+    page.wait_for_function(
+        """told => {
+          const status = document.querySelector('#translate-status');
+          if (status.querySelector('[role=alert]')) return true;
+          const text = document.querySelector('#source-text textarea').value.trim().replace(/\\s+/g, ' ');
+          const shown = document.querySelector('#now span')?.textContent || '\\u0000';
+          return status.innerText !== told && text.startsWith(shown.slice(0, 30).replace(/…$/, ''));
+        }""",
+        arg=told,
+    )
+
+
+def choose_kind(page, kind, where="kind"):
+    """Choose "cross", "encoder" or "decoder"."""
+    page.locator(f"#{where} label", has_text=f"({kind.lower()})").click()
 
 
 def translate(page, text=SENTENCE):
     """The same, and wait for the first view."""
     enter(page, text)
     titled(page, "Cross attention")
+    page.locator("#translate-status", has_text="tokens/s").wait_for()
 
 
 def titled(page, title, where="#heat-map"):
@@ -56,7 +78,8 @@ def choose(page, dropdown, option):
 
 def choose_model(page, name, pair):
     """Choose the model that translates, and wait until its first language pair is chosen."""
-    page.get_by_text("Model and search").click()
+    if not page.locator("#translation-model input").is_visible():
+        page.get_by_text("Model and search").click()
     choose(page, "translation-model", name)
     page.wait_for_function("pair => document.querySelector('#pair input').value === pair", arg=pair)
 
@@ -80,8 +103,27 @@ def typed(page, name, value):
 
 
 def open_training_form(page, about):
-    """The form of the Train tab, filled for its first network. about: words of the line on size and time."""
+    """The form of the Train tab, filled for its first network, with all that is folded away.
+
+    about: words of the line on size and time.
+    """
     page.get_by_role("tab", name="Train").click()
     if not page.locator("#train-start").is_visible():
         page.locator("#train-form").get_by_role("button", name="Start a training").click()
     page.locator("#train-about", has_text=about).wait_for()
+    page.get_by_role("button", name="Everything else").click()
+    page.locator("#train-command", has_text="--run").wait_for()
+
+
+FIND_BOX = """label => [...document.querySelectorAll('[id^=setting-]')].find(
+  box => box.querySelector('[data-testid=block-info]')?.innerText.trim() === label)?.id"""
+
+
+def set_up_training(page, name, **fields):
+    """Type settings of a training and its name, and wait until the command has them. fields: option="label: text"."""
+    for option, told in fields.items():
+        label, _, value = told.rpartition(": ")
+        typed(page, page.wait_for_function(FIND_BOX, arg=label).json_value(), value)
+        page.locator("#train-command", has_text=f"--{option.replace('_', '-')} {value}").wait_for()
+    typed(page, "train-name", name)
+    page.locator("#train-command", has_text=name).wait_for()

@@ -3,8 +3,10 @@
 import json
 
 import pytest
-from driving import HEADS, LAYERS, choose, labels, open_view, titled, translate
+from driving import HEADS, LAYERS, choose, choose_kind, labels, open_view, titled, translate
 from gradio_client import Client
+
+from ui.translate.words import plain
 
 SENTENCE = "Two young girls are playing soccer in the park."
 MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
@@ -22,7 +24,7 @@ def traced(site):
 def test_decoding_step_by_step(visit, traced):
     page = visit()
     translate(page, SENTENCE)
-    open_view(page, "Decoding")
+    open_view(page, "Word by word")
     page.locator(".decode-strip").first.wait_for()
     steps, total = traced["steps"], len(traced["steps"])
     assert page.inner_text(".decode-name") == f"Step 1 of {total}"
@@ -39,13 +41,13 @@ def test_decoding_step_by_step(visit, traced):
     assert asked == []
     step = steps[3]
     read = page.locator(".decode-tokens").first
-    expected = [*step["input"], step["token"], *[later["token"] for later in steps[4:]]]
+    expected = [plain(one) for one in (*step["input"], step["token"], *[later["token"] for later in steps[4:]])]
     assert read.locator(".decode-token").all_inner_texts() == expected
-    assert read.locator(".decode-chosen").inner_text() == step["token"]
+    assert read.locator(".decode-chosen").inner_text() == plain(step["token"])
     assert f"Entropy {step['entropy']:.3f} nats" in page.inner_text(".decode-entropy >> nth=0")
     for place, one in enumerate(step["top"][:3]):
         button = page.locator(".top-token").nth(place)
-        assert one["token"] in button.inner_text()
+        assert plain(one["token"]) in button.inner_text()
         assert float(button.get_attribute("title")) == pytest.approx(one["probability"], rel=1e-4)
     assert page.locator(".cache-row").count() == LAYERS["decoder"]
     assert f"{step['cache_bytes'] / 1024:.1f} KiB" in page.inner_text("#decoding-steps")
@@ -100,7 +102,7 @@ def test_decoding_step_by_step(visit, traced):
     page.locator("#branch", has_text="as that branch of the search does").wait_for()
     page.click("#branch-back")
     page.locator("#branch-card").wait_for(state="hidden")
-    page.locator(".decode-tokens .decode-token", has_text=steps[0]["token"]).first.wait_for()
+    page.locator(".decode-tokens .decode-token", has_text=plain(steps[0]["token"])).first.wait_for()
 
 
 def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
@@ -161,13 +163,13 @@ def test_what_if_a_weight_were_another(visit):
     page.locator("#edit-map .heat-title").wait_for()
 
     # A cell of the map fills in row and column; controls for everything else.
-    page.locator("#edit-kind").get_by_label("Encoder", exact=True).check()
+    choose_kind(page, "Encoder", "edit-kind")
     page.locator("#edit-map .heat-title", has_text="Encoder attention").wait_for()
     choose(page, "edit-layer", str(LAYERS["encoder"]))
     page.locator("#edit-map .heat-title", has_text=f"Encoder attention, layer {LAYERS['encoder']}").wait_for()
-    page.locator("#edit-kind").get_by_label("Decoder", exact=True).check()
+    choose_kind(page, "Decoder", "edit-kind")
     page.locator("#edit-map .heat-title", has_text="Decoder attention").wait_for()
-    page.locator("#edit-kind").get_by_label("Cross", exact=True).check()
+    choose_kind(page, "Cross", "edit-kind")
     page.locator("#edit-map .heat-title", has_text="Cross attention").wait_for()
     choose(page, "edit-layer", "2")
     choose(page, "edit-head", "2")
@@ -199,7 +201,7 @@ def test_what_if_a_weight_were_another(visit):
     page.locator("#surgery-result .outcome-how", has_text="every row").wait_for()
 
     # Another view and back: what was changed is still there; another sentence starts anew.
-    open_view(page, "Decoding")
+    open_view(page, "Word by word")
     page.locator(".decode-strip").first.wait_for()
     open_view(page, "What if")
     page.locator("#edit-list li", has_text="every row").wait_for()
@@ -231,7 +233,7 @@ def test_compare_two_sentences_and_two_settings(visit):
     axis = "nodes => nodes.map(node => node.querySelector('title').textContent)"
     assert "▁boys" in page.locator("#compare-map-b .heat-label[data-column]").evaluate_all(axis)
     assert "▁girls" in page.locator("#compare-map-a .heat-label[data-column]").evaluate_all(axis)
-    page.locator("#compare-kind").get_by_label("Encoder", exact=True).check()
+    choose_kind(page, "Encoder", "compare-kind")
     page.locator("#compare-map-b .heat-title", has_text="Encoder attention").wait_for()
     choose(page, "compare-layer", "2")
     choose(page, "compare-head", "3")
@@ -292,7 +294,7 @@ def test_compare_two_shipped_models(visit, site):
 def test_markup_is_text_in_every_view(visit):
     page = visit()
     translate(page, MARKUP)
-    open_view(page, "Decoding")
+    open_view(page, "Word by word")
     page.locator(".decode-strip").first.wait_for()
     page.locator(".top-token:not([disabled])").first.click()
     page.locator("#branch .outcome").wait_for()
@@ -317,18 +319,17 @@ def test_markup_is_text_in_every_view(visit):
 def test_the_views_fit_a_phone(visit, dark):
     page = visit(width=390, height=800, dark=dark)
     translate(page, SENTENCE)
-    views = {"Decoding": ".decode-strip", "What if": "#edit-map .heat-title", "Compare": "#compare-button"}
+    views = {"Word by word": ".decode-strip", "What if": "#edit-map .heat-title", "Compare": "#compare-button"}
     for view, ready in views.items():
         open_view(page, view)
         page.locator(ready).first.wait_for()
-        page.wait_for_timeout(300)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, view
+        page.wait_for_function("document.documentElement.scrollWidth <= 390")
 
 
 def test_a_sentence_without_words_says_so(visit):
     page = visit()
     translate(page, SENTENCE)
-    open_view(page, "Decoding")
+    open_view(page, "Word by word")
     page.locator(".decode-strip").first.wait_for()
     page.fill("#source-text textarea", "🙂🚲")
     page.click("#translate-button")

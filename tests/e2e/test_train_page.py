@@ -4,7 +4,7 @@ import json
 import zipfile
 
 import numpy as np
-from driving import open_training_form, typed
+from driving import choose, open_training_form, set_up_training, typed
 from PIL import Image
 
 from training.run import Run
@@ -39,8 +39,13 @@ def test_a_run_appears_moves_on_and_survives_a_reload(visit, runs):
         run.samples(10).mkdir(parents=True)
         Image.fromarray(np.full((32, 24, 3), 90, np.uint8)).save(run.samples(10) / "result.png")
         page.locator("#run-status", has_text="ALIAS generator is running at step 10 of 50").wait_for()
-        page.locator("#plot-losses canvas, #plot-losses svg").first.wait_for()
+        page.locator("#plot-losses svg circle").wait_for()  # one point is a point
         page.locator("#sample-pictures img").first.wait_for()
+        run.beat("training", 13, {"l1": 0.8})
+        page.locator("#run-status .run-beat", has_text="step 13, just now: L1 0.8").wait_for()
+        page.locator("#plot-losses", has_text="0.8").wait_for()
+        assert page.locator("#run-status [role=progressbar]").get_attribute("aria-valuenow") == "26"
+        assert page.locator("#run-stop").is_visible() and not page.locator("#run-delete").is_visible()
 
         log(run, 20, 0.5)
         page.locator("#run-status", has_text="at step 20 of 50").wait_for()
@@ -50,42 +55,44 @@ def test_a_run_appears_moves_on_and_survives_a_reload(visit, runs):
     finally:
         run.release()
     page.locator("#run-status", has_text="was interrupted").wait_for()
+    page.locator("#run-delete").wait_for()
+    assert not page.locator("#run-stop").is_visible()
     assert page.locator("#planted").count() == 0
 
 
 def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit, runs):
     page = visit()
-    form = page.locator("#train-form")
     open_training_form(page, "800 steps")
-    form.get_by_role("button", name="More settings").click()
-    for setting, value in ((1, "3000"), (9, "20"), (10, "20")):
-        typed(page, f"setting-{setting}", value)
-    typed(page, "train-name", "class run")
-    command = page.locator("#train-command", has_text="--run")
-    page.locator("#train-command", has_text="class run").wait_for()
-    shown = " ".join(command.inner_text().split())
+    set_up_training(
+        page,
+        "class run",
+        steps="Steps in all: 3000",
+        save_every="Steps between two checkpoints: 20",
+        evaluate_every="Steps between two tests: 20",
+    )
+    shown = " ".join(page.locator("#train-command").inner_text().split())
     page.click("#train-start")
-    page.locator("#train-note", has_text="The run class run was started").wait_for()
+    page.locator("#run-note", has_text="The run class run was started").wait_for(timeout=STARTS)
 
     # What was shown is what runs.
     ran = json.loads((runs / "class run" / "command.json").read_text())["shell"]
     assert "--preset tiny --steps 3000 --save-every 20 --evaluate-every 20" in ran and ran.endswith("class run'")
     assert ran in shown
     page.locator("#run-status", has_text="is running at step").wait_for(timeout=STARTS)
-    page.locator("#plot-losses canvas, #plot-losses svg").first.wait_for()
+    page.locator("#plot-losses svg").wait_for()
+    page.locator("#run-status .run-beat").wait_for()
     page.locator("#sample-map svg, #sample-map canvas").first.wait_for()
     page.locator("#sample-step", has_text="Sample after step").wait_for()
 
     # Nobody deletes what is at work; a stop saves.
-    page.click("#run-delete")
-    page.locator("#run-note", has_text="stop it first").wait_for()
+    assert not page.locator("#run-delete").is_visible()
     page.click("#run-stop")
     page.locator("#run-status", has_text="was stopped and can be resumed").wait_for(timeout=STARTS)
     run = Run(runs / "class run")
     stopped = int(sorted(folder.name for folder in run.checkpoints.iterdir())[-1][5:])
 
     # Resumed to its end, at another number of steps.
-    page.click("#run-again")
+    page.locator("#run-again", has_text="Resume or fork").click()
     typed(page, "run-changes", f"--steps {stopped + 5}")
     page.locator("#run-commands", has_text="--resume --steps").wait_for()
     page.click("#run-resume")
@@ -93,7 +100,7 @@ def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit,
     assert sum(event["event"] == "start" for event in run.events()) == 2
 
     # A fork goes its own way from a checkpoint.
-    page.click("#run-again")
+    page.locator("#run-again", has_text="Go on or fork").click()
     typed(page, "run-changes", f"--rate-scale 0.1 --steps {stopped + 7}")
     typed(page, "run-fork-name", "fork of it")
     page.locator("#run-commands", has_text="--fork").wait_for()
@@ -105,7 +112,10 @@ def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit,
     page.click("#use-compare")
     page.wait_for_function("document.querySelector('#use-shipped textarea').value.includes('Apfel')", timeout=STARTS)
     # After so few updates it may know no word yet; then the page says so.
-    own, silent = page.locator("#use-own textarea").input_value(), page.get_by_text("ends the sentence before its first word")
+    own, silent = (
+        page.locator("#use-own textarea").input_value(),
+        page.get_by_text("ends the sentence before its first word"),
+    )
     assert bool(own.strip()) != silent.is_visible()
     page.click("#use-export")
     page.locator("#use-file", has_text="fork of it-step-").wait_for()
@@ -123,24 +133,27 @@ def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit,
     page.click("#run-delete")
     page.click("#run-delete-yes")
     page.locator("#run-note", has_text="fork of it was deleted").wait_for()
+    page.wait_for_function("!['', 'fork of it'].includes(document.querySelector('#run input').value)")
     assert not (runs / "fork of it").exists() and (runs / "class run").exists()
 
 
 def test_a_run_that_cannot_begin_tells_why(visit, runs, tmp_path):
-    """A table whose text has too few characters for the vocabulary: the process ends, and the page says its last words."""
-    table = tmp_path / "pairs.tsv"
-    table.write_text("english\tgerman\n" + "".join(f"a{'b' * i}\tb{'a' * i}\n" for i in range(5)))
+    """Its validation table has another column, which nobody reads before the process: it ends, and the page says its
+    last words."""
+    (tmp_path / "train.tsv").write_text("english\tgerman\n" + "".join(f"a{i}\tb{i}\n" for i in range(5)))
+    (tmp_path / "val.tsv").write_text("english\tfrench\nx\ty\n")
     page = visit(width=390)
     open_training_form(page, "800 steps")
-    page.locator("#train-data input").click()
-    page.get_by_role("option", name="Upload a table").click()
-    page.locator("#train-upload input[type=file]").set_input_files(table)
-    page.locator("#train-command", has_text="--source english --target german").wait_for()
-    typed(page, "setting-7", "4")
-    typed(page, "train-name", "short words")
-    page.locator("#train-command", has_text="short words").wait_for()
+    choose(page, "train-data", "A folder or file on this machine")
+    typed(page, "train-folder", str(tmp_path))
+    typed(page, "train-source", "english")
+    page.locator("#train-source input").press("Enter")
+    typed(page, "train-target", "german")
+    page.locator("#train-target input").press("Enter")
+    page.locator("#train-preview", has_text="5 pairs").wait_for()
+    set_up_training(page, "short words")
     page.click("#train-start")
     page.locator("#run-status", has_text="has failed").wait_for(timeout=STARTS)
-    page.locator("#run-status", has_text="No vocabulary of 4 word pieces").wait_for()
-    assert "No vocabulary" in page.locator("#run-output textarea").input_value()
+    page.locator("#run-status", has_text="there is no column 'german'").wait_for()
+    assert "no column" in page.locator("#run-output textarea").input_value()
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") == 0

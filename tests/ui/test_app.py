@@ -14,7 +14,9 @@ def started(monkeypatch):
     for name in ("SPACE_ID", "SYSTEM", app.TRAINING_VARIABLE, app.RELEASED_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     made = []
-    monkeypatch.setattr("ui.page.build", lambda services: made.append(services) or SimpleNamespace(launch=lambda **options: None))
+    monkeypatch.setattr(
+        "ui.page.build", lambda services: made.append(services) or SimpleNamespace(launch=lambda **options: None)
+    )
 
     def run(*words):
         app.main([str(word) for word in words])
@@ -37,7 +39,9 @@ def test_a_public_space_trains_only_by_its_environment_and_reads_no_folders(star
     services = started("--local", "--training", "on")
     assert services.training is None and not services.local
     monkeypatch.setenv(app.TRAINING_VARIABLE, "1")
-    assert started().training == PUBLIC and all((PUBLIC.at_once, PUBLIC.runs, PUBLIC.steps, PUBLIC.minutes, PUBLIC.megabytes))
+    assert started().training == PUBLIC and all(
+        (PUBLIC.at_once, PUBLIC.runs, PUBLIC.steps, PUBLIC.minutes, PUBLIC.megabytes)
+    )
 
 
 def test_released_folders_are_named_by_option_or_environment(started, monkeypatch, tmp_path, capsys):

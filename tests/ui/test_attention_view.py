@@ -8,11 +8,14 @@ from html import unescape
 import numpy as np
 import pytest
 
-from transformer import interpret
+from transformer.insight import interpret
 from transformer.translator import Attention
-from ui import attention, bertviz, colours, figures, one_head, tour, translate
+from ui import colours, figures
 from ui.services import Services
-from ui.shown import Shown
+from ui.translate import attention, bertviz, one_head, tour
+from ui.translate import tab as translate
+from ui.translate.shown import Shown
+from ui.translate.words import query_names
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -54,7 +57,8 @@ def test_the_map_and_the_lines_carry_the_library_s_numbers(shown):
     value = attention.draw_map(found, "cross", 0, 1)
     np.testing.assert_array_equal(floats(value["weights"], T, S), found.cross[0, 1])
     assert value["rows"] == found.target_tokens and value["columns"] == found.source_tokens
-    assert value["title"] == "Cross attention, layer 1, head 2" and value["rowAxis"] == "queries: target"
+    assert value["title"] == "Cross attention, layer 1, head 2" and value["rowAxis"] == "queries: the word being chosen"
+    assert value["rowNames"] == query_names(found, "cross") and len(value["rowNames"]) == T
     lines = attention.draw_lines(found, "decoder", 2)
     heads = lines["heads"]
     np.testing.assert_array_equal(floats(lines["weights"], heads, T, T), found.decoder[2])
@@ -86,7 +90,7 @@ def test_hidden_ends_leave_map_lines_and_thumbnails_alike(drawn):
 
 def test_a_clicked_cell_tells_every_head_and_is_escaped(drawn):
     html = attention.cell_note(drawn, "cross", 1, "mean", True, 2, 1)
-    assert MARKUP not in html and "&lt;img" in html and "▁b" in html
+    assert MARKUP not in html and "&lt;img" in html and "<b>b</b>" in html
     numbers = [float(x) for x in re.findall(r'title="([^"]+)"', html)]
     np.testing.assert_allclose(numbers, drawn.cross[1, :, 2, 1], rtol=1e-6)
     with pytest.raises(ValueError, match="not on the map"):
@@ -98,10 +102,23 @@ def test_statistics_put_the_sharp_heads_first():
     sharp, resting = np.eye(5, 4, dtype=np.float32), np.zeros((5, 4), np.float32)
     sharp[4, 3], resting[:, 3] = 1, 1
     found.cross[1, 2], found.cross[0, 0] = sharp, resting
+    found.encoder[1, 2] = np.eye(4, dtype=np.float32)
     rows = attention.statistics_rows(found, "cross")
-    assert len(rows) == 6 and all(len(row) == len(attention.STATISTICS) for row in rows)
-    assert rows[0][:4] == [2, 3, "looks at its own place", 1.0]
+    headers = attention.STATISTICS + attention.STEADY["cross"]
+    assert len(rows) == 6 and all(len(row) == len(headers) for row in rows)
+    assert rows[0][:2] == [2, 3] and rows[0][3] == 1.0
     assert rows[-1][:3] == [1, 1, "rests on start or end"] and rows[-1][6] == 1.0
+    assert attention.statistics_rows(found, "encoder")[0][:4] == [2, 3, "looks at its own place", 1.0]
+
+
+def test_cross_attention_is_told_from_the_word_that_is_translated():
+    found = made(["▁a", "▁b", "▁c", "▁d", "</s>"], ["▁v", "▁w", "▁x", "</s>"])
+    aligned, ahead = np.eye(4, 5, dtype=np.float32), np.eye(4, 5, k=1, dtype=np.float32)
+    found.cross[:] = aligned
+    found.cross[0, 1] = ahead
+    roles = {tuple(row[:2]): row[2] for row in attention.statistics_rows(found, "cross")}
+    assert roles[1, 2] == "looks at the word after the one it translates"
+    assert roles[2, 1] == "looks at the word it translates"
 
 
 def test_gradient_and_occlusion_stand_beside_attention(services, shown):
@@ -169,8 +186,8 @@ def test_the_six_steps_on_the_page_are_the_model_s(services, shown, kind):
     value = one_head.draw_steps(services, shown, kind, 1, 2, 1, True, True)
     weights = getattr(shown.attention, kind)[1, 2, 1]
     np.testing.assert_allclose(floats(value["weights"], -1), weights, atol=2e-6)
-    rows, columns = interpret.labels(shown.attention, kind)
-    assert value["row"] == rows[1] and value["columns"] == columns
+    columns = interpret.labels(shown.attention, kind)[1]
+    assert value["row"] == query_names(shown.attention, kind)[1] and value["columns"] == columns
     assert value["allowed"] == [kind != "decoder" or column <= 1 for column in range(len(columns))]
     unmasked = one_head.draw_steps(services, shown, kind, 1, 2, 1, False, False)
     assert unmasked["divisor"] == 1 and np.isfinite(floats(unmasked["scores"], -1)).all()
@@ -184,8 +201,12 @@ def test_positions_and_swapped_words_on_the_page(services, shown):
     )
     assert value["columnNames"] == ["sine", "cosine"] and value["rows"] >= 40
     html = one_head.swap_html(
-        interpret.Swap(["a", MARKUP], [MARKUP, "a"], {True: ("x", MARKUP), False: ("y", "y")},
-                       {True: np.array([0.5, 0.25]), False: np.zeros(2)})
+        interpret.Swap(
+            ["a", MARKUP],
+            [MARKUP, "a"],
+            {True: ("x", MARKUP), False: ("y", "y")},
+            {True: np.array([0.5, 0.25]), False: np.zeros(2)},
+        )
     )
     assert MARKUP not in html and "37.5%" in html and "the same" in html
 
@@ -195,11 +216,12 @@ def test_positions_and_swapped_words_on_the_page(services, shown):
 
 def test_the_tour_speaks_of_the_sentence_and_shows_what_it_says(shown):
     found = tour.stops(shown)
-    assert len(found) == 10 and {stop.view for stop in found} >= {"attention", "one_head", "what_if"}
+    assert len(found) == 12
+    assert {stop.view for stop in found} == {"attention", "one_head", "what_if", "layers", "learning"}
     layers, heads = shown.attention.cross.shape[:2]
     for number, stop in enumerate(found):
         interpret.attention_map(shown.attention, stop.kind, stop.layer, stop.head, stop.without_ends)
-        assert f'data-stop="{number + 1}"' in tour.card(stop, number, 10)
+        assert f'data-stop="{number + 1}"' in tour.card(stop, number, 12)
     step = found[7]
     row = shown.attention.cross[step.layer, step.head, step.query]
     assert f"the weight {row[:-1].max():.2f}" in step.text

@@ -5,12 +5,15 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
-from transformer import interpret, intervene
-from transformer.intervene import Edit, Surgery
-from ui import compare, decoding, decoding_figures, what_if
+from transformer.attention import causal_mask, key_mask
+from transformer.insight import interpret, intervene
+from transformer.insight.intervene import Edit, Surgery
 from ui.services import Services
-from ui.shown import Shown
+from ui.translate import compare, decoding, decoding_figures, forcing, what_if
+from ui.translate.shown import Shown
+from ui.translate.words import plain, query_names
 
 TEXT = "Two young girls are playing soccer in the park."
 MARKUP = "A man <img src=x onerror=alert(1)> <b>rides</b>."
@@ -57,6 +60,28 @@ def test_steps_carry_the_library_s_numbers(translator, shown, followed):
         assert row[0][1] >= row[1][1] and sum(p for _, p, _, _ in row) <= 1 + 1e-6
     sizes = followed.decoding.cache_size(5)
     assert told["bytes"] * 6 == sizes[0].bytes and told["mask"][2] == "111" + "0" * (len(told["mask"]) - 3)
+
+
+def test_the_loss_of_a_given_translation_is_that_of_training(translator, shown):
+    """Teacher forcing token by token gives the loss that one pass over the whole sentence gives."""
+    text = "Zwei Mädchen spielen im Park."
+    given, free = forcing.forced(translator, shown, text)
+    assert intervene.text_of(translator, given.ids, given.stand_ins) == text
+    model, config = translator.model, translator.model.config
+    src, tgt = (torch.tensor([ids]) for ids in (given.source_ids, [config.bos, *given.ids]))
+    with torch.inference_mode():
+        logits = model(src, tgt, key_mask(src, config.pad), causal_mask(tgt.shape[1]))[0].float()
+    losses = torch.nn.functional.cross_entropy(logits, torch.tensor(given.labels), reduction="none")
+    np.testing.assert_allclose(-given.logprobs, losses.numpy(), atol=1e-4)
+    # By itself the model always chooses what is likeliest after its own words.
+    assert free.ranks == [1] * len(free.labels) and min(free.logprobs) <= 0
+    told = forcing.table(translator, given, free)
+    assert f"{losses.mean():.3f} nats" in told and told.count("<tr>") == 1 + max(len(given.labels), len(free.labels))
+    # Without a text it is the translation that is shown; markup stays text.
+    own, _ = forcing.forced(translator, shown, "")
+    assert own.logprob == pytest.approx(shown.translation.hypotheses[0].logprob, abs=1e-4)
+    with pytest.raises(ValueError, match="shorten it"):
+        forcing.forced(translator, shown, "ein " * 240)
 
 
 def test_a_layer_s_weights_arrive_exactly(followed):
@@ -129,8 +154,8 @@ def test_trace_endpoint_tells_everything(services, translator):
     assert told["finished"][0]["text"] == told["translation"]
     assert {node["state"] for node in told["tree"]} == {"beam", "finished", "pruned"}
     assert "cross" not in decoding.trace_text(services, TEXT, "en-de", 1, 0.6, "", 0)["steps"][0]
-    good = dict(text=TEXT, pair="en-de", beam=2, alpha=0.6, model="", layer=0)
-    for bad in (dict(text=""), dict(layer=9), dict(model="no such model"), dict(pair="ko-en")):
+    good = {"text": TEXT, "pair": "en-de", "beam": 2, "alpha": 0.6, "model": "", "layer": 0}
+    for bad in ({"text": ""}, {"layer": 9}, {"model": "no such model"}, {"pair": "ko-en"}):
         with pytest.raises(ValueError):
             decoding.trace_text(services, **{**good, **bad})
 
@@ -160,9 +185,9 @@ def test_surgery_in_words_and_in_numbers(services, translator, shown):
         (what_if.make_edit("cross", 1, what_if.ALL, 2, 4, 1, True), Edit("decoder", 0, 1, None, ((0, 0.5),), False)),
     )
     lines = what_if.surgery_lines(shown.attention, surgery)
-    rows, columns = interpret.labels(shown.attention, "cross")
+    columns = interpret.labels(shown.attention, "cross")[1]
     assert "cross layer 4: heads 1, 3 off" in lines and "encoder layer 1: head 2 off" in lines
-    cell = f"row 3 “{rows[2]}”: “{columns[4]}” gets 1.00"
+    cell = f"row 3 ({query_names(shown.attention, 'cross')[2]}): “{plain(columns[4])}” gets 1.00"
     assert f"cross layer 2, all heads, {cell}; the others share the rest" in lines
     assert any(line.startswith("decoder layer 1, head 2, every row") and line.endswith("stay") for line in lines)
     html = what_if.run_surgery(services, shown, surgery, 4, 0.6)

@@ -5,23 +5,31 @@ import csv
 import io
 import json
 import re
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from transformer import interpret
-from ui import exports, save, translate
+from transformer.insight import interpret
+from ui import theme
 from ui.colours import RAMPS, paint
 from ui.services import Services
-from ui.shown import Shown
+from ui.translate import exports, save
+from ui.translate import tab as translate
+from ui.translate.shown import Shown
 
 MARKUP = "<img src=x onerror=alert(1)>"
 SETTINGS = {
-    "kind": "cross", "layer": 3, "head": 2, "without_ends": False, "threshold": 0.0, "stretch": False, "look": "map",
+    "kind": "cross",
+    "layer": 3,
+    "head": 2,
+    "without_ends": False,
+    "threshold": 0.0,
+    "stretch": False,
+    "look": "map",
     "model": "multi30k-en-de",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +82,7 @@ def test_csv_reads_back_exactly_and_holds_no_formula(one):
     table = list(csv.reader(io.StringIO(exports.csv_text(one))))
     np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float32), one.weights)
     assert [cell.removeprefix("'") for cell in table[0][1:]] == one.columns
-    assert exports._cell_text("=1+1") == "'=1+1" and exports._cell_text("-") == "-"
+    assert exports.cell_text("=1+1") == "'=1+1" and exports.cell_text("-") == "-"
     assert not any(len(cell) > 1 and cell[0] in "=+@" for row in table for cell in row)
 
 
@@ -130,3 +138,7 @@ def test_every_chosen_format_is_written_and_nothing_else(shown):
     for shown_now, formats, words in ((Shown(), ["png"], "translate a sentence"), (shown, [], "at least one format")):
         with pytest.raises(ValueError, match=words):
             save_all(shown_now, SETTINGS, formats)
+
+
+def test_a_marker_that_was_typed_stays_text():
+    assert theme.filled("<@@ONE@@><@@TWO@@>", {"ONE": "@@TWO@@", "TWO": "@@ONE@@"}) == "<@@TWO@@><@@ONE@@>"

@@ -62,12 +62,3 @@ def test_outline_marks_the_border_of_a_region_and_leaves_its_input_alone():
     assert (drawn[10, 5:15] == (255, 140, 0)).all() and (drawn[10:20, 14] == (255, 140, 0)).all()
     assert (drawn[12:18, 7:13] == 0).all() and (drawn[22:] == 0).all()
     np.testing.assert_array_equal(figures.outline(picture, np.zeros_like(mask)), picture)
-
-
-def test_stage_list_marks_done_running_and_failed():
-    stages = ("photo", "pose", "parse")
-    html = figures.stage_list(stages, 1, {"photo": 0.5, "pose": 0.25})
-    assert html.count("<li") == 3 and html.count("aria-current") == 1
-    assert "stage done" in html and "0.50 s" in html and "stage running" in html and "stage waiting" in html
-    failed = figures.stage_list(stages, 1, {"photo": 0.5}, "failed")
-    assert "stage failed" in failed and "aria-current" not in failed

@@ -9,7 +9,7 @@ import torch
 from training import assets, fit
 from training.run import Run
 from transformer.train import TranslationRecipe, TranslationTask
-from ui.services import Kept, Progress, Services
+from ui.services import LRUCache, Progress, Services
 from vton.recipes.matching import MatchingRecipe, MatchingTask
 
 
@@ -21,7 +21,7 @@ def test_a_value_is_made_once_for_many_threads():
         made.append(key)
         return object()
 
-    kept, got = Kept(make, 2), []
+    kept, got = LRUCache(make, 2), []
     threads = [threading.Thread(target=lambda: got.append(kept("a"))) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -39,7 +39,7 @@ def test_a_failure_is_tried_again_and_only_the_last_used_values_are_kept():
             raise ValueError("not yet")
         return key
 
-    kept = Kept(make, 2)
+    kept = LRUCache(make, 2)
     with pytest.raises(ValueError, match="not yet"):
         kept("a")
     assert [kept(key) for key in "abacab"] == list("abacab")
@@ -54,8 +54,9 @@ def runs(tmp_path_factory):
     words = ["red", "blue", "old", "new"]
     rows = [f"a {a} {b} hat\tein {a} {b} hut" for a in words for b in words]
     table.write_text("en\tde\n" + "\n".join(rows) + "\n")
-    recipe = TranslationRecipe(size="mini", data=str(table), vocab_size=40, tokens=512, steps=4, save_every=2,
-                               evaluate_every=0, threads=1)  # fmt: skip
+    recipe = TranslationRecipe(
+        size="mini", data=str(table), vocab_size=40, tokens=512, steps=4, save_every=2, evaluate_every=0, threads=1
+    )
     fit(TranslationTask(recipe), recipe, folder / "words", quiet=True)
     recipe = MatchingRecipe(width=24, batch=1, steps=1, evaluate_every=0, threads=1)
     fit(MatchingTask(recipe), recipe, folder / "warp", quiet=True)
@@ -203,9 +204,14 @@ def test_a_try_on_runs_on_the_device_that_was_chosen_among_those_there_are(monke
     assert [name for _, name in services.devices()] == ["mps", "cpu"]
     key = services.placed("tryon-lite", "cpu")
     assert services.place_of(key) == ("cpu", "tryon-lite")
-    assert services.tryon(key).device.type == "cpu" and services.tryon(key) is services.tryon(services.placed(None, "cpu"))
+    assert services.tryon(key).device.type == "cpu" and services.tryon(key) is services.tryon(
+        services.placed(None, "cpu")
+    )
     for usual in ("mps", None, ""):
-        assert services.placed("tryon-lite", usual) == "tryon-lite" and services.place_of("tryon-lite") == ("mps", "tryon-lite")
+        assert services.placed("tryon-lite", usual) == "tryon-lite" and services.place_of("tryon-lite") == (
+            "mps",
+            "tryon-lite",
+        )
     assert services.placed(None, "mps") is None
     with pytest.raises(ValueError, match="no device 'cuda' on this page"):
         services.tryon(services.placed("tryon-lite", "cuda"))

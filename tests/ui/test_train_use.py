@@ -3,6 +3,7 @@
 import json
 import zipfile
 
+import gradio as gr
 import pytest
 
 from training import card, fit
@@ -10,8 +11,9 @@ from training.run import Run
 from training.start import PUBLIC
 from transformer import Translator
 from transformer.train import TranslationRecipe, TranslationTask
-from ui import page, train_use
 from ui.services import Services
+from ui.train import use as train_use
+from ui.train.view import RunView
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +21,13 @@ def runs(tmp_path_factory):
     """A folder with one run of a tiny Transformer: checkpoints at steps 1 and 2."""
     folder = tmp_path_factory.mktemp("runs")
     table = tmp_path_factory.mktemp("data") / "pairs.tsv"
-    table.write_text("en\tde\n" + "".join(f"the {a} {b} hat\tder {a} {b} hut\n" for a in ("red", "old", "new") for b in ("big", "tiny")))
-    recipe = TranslationRecipe(size="mini", data=str(table), vocab_size=40, tokens=512, steps=2, save_every=1, evaluate_every=1, threads=1)
+    table.write_text(
+        "en\tde\n"
+        + "".join(f"the {a} {b} hat\tder {a} {b} hut\n" for a in ("red", "old", "new") for b in ("big", "tiny"))
+    )
+    recipe = TranslationRecipe(
+        size="mini", data=str(table), vocab_size=40, tokens=512, steps=2, save_every=1, evaluate_every=1, threads=1
+    )
     fit(TranslationTask(recipe), recipe, folder / "words", quiet=True)
     return folder
 
@@ -32,7 +39,11 @@ def test_the_zip_holds_a_model_folder_that_translates_and_its_card(runs, tmp_pat
     folder = tmp_path / "out" / "words-step-1"
     assert Translator.from_pretrained(folder, device="cpu").pairs == [("en", "de")]
     text = (folder / "CARD.md").read_text()
-    assert text.startswith("# Transformer, update 1 of the run words") and "| loss, validation |" in text and "| warmup | 4000 |" in text
+    assert (
+        text.startswith("# Translator (Transformer), update 1 of the run words")
+        and "| loss, validation |" in text
+        and "| warmup | 4000 |" in text
+    )
     assert train_use.export_zip(runs, "words", None, tmp_path).name == "words-step-2.zip"
     for name, step in (("../words", None), ("words", 7), ("nothing", None)):
         with pytest.raises(ValueError):
@@ -61,7 +72,10 @@ def test_a_network_of_a_run_is_compared_by_the_map_of_its_stage():
             self.model = model
 
         def pictures(self):
-            return {name: f"{name} of {self.model}" for name in ("parse", "segmentation", "warped_cloth", "synthesis", "result")}
+            return {
+                name: f"{name} of {self.model}"
+                for name in ("parse", "segmentation", "warped_cloth", "synthesis", "result")
+            }
 
     class Fake:
         def stream_tryon(self, person, garment, model=None, **options):
@@ -70,42 +84,69 @@ def test_a_network_of_a_run_is_compared_by_the_map_of_its_stage():
             yield Result(model)
 
     pictures = train_use.compare_tryon(Fake(), "run:x@1", "matching", "person", "garment")
-    assert pictures == [("warped_cloth of None", "warped cloth: default"), ("warped_cloth of run:x@1", "warped cloth: this checkpoint"),
-                        ("result of None", "result: default"), ("result of run:x@1", "result: this checkpoint")]  # fmt: skip
+    assert pictures == [
+        ("warped_cloth of None", "warped cloth: default"),
+        ("warped_cloth of run:x@1", "warped cloth: this checkpoint"),
+        ("result of None", "result: default"),
+        ("result of run:x@1", "result: this checkpoint"),
+    ]
     assert [call[2] for call in asked] == [None, "run:x@1"] and asked[0][3] == asked[1][3]
 
 
-def handlers(services):
-    return {f.api_name: f.fn for f in page.build(services).fns.values()}
+def controls_of(services):
+    """The buttons of the run that is looked at."""
+    with gr.Blocks(), gr.Tab("Train") as tab:
+        view = RunView(services)
+        view.wire(tab, [], services.runs)
+    return view.controls
+
+
+def given(controls, name, changed="", step=None, new_name=""):
+    return {controls.view.run: name, controls.changed: changed, controls.from_step: step, controls.new_name: new_name}
 
 
 def test_the_commands_of_resume_and_fork(runs, monkeypatch):
     started = []
     monkeypatch.setattr("training.start.start", lambda folder, commands: started.append((folder, commands)))
-    by_name = handlers(Services(runs=runs))
-    form, name, newest = by_name["run_again"]("words")
-    assert form["visible"] and name == "words-fork-1" and newest["value"] == 2
-    text, note = by_name["run_commands"]("words", "--steps 9", 1, "words two")
-    resume, fork = text.splitlines()
-    assert note == "" and resume == f"python -m transformer.train --run {runs / 'words'} --resume --steps 9"
-    assert fork == f"python -m transformer.train --fork {runs / 'words'} --fork-step 1 --run '{runs / 'words two'}' --steps 9"
-    assert "words goes on" in by_name["run_resume"]("words", "--steps 9")[0]
-    assert "begins at step 1 of words" in by_name["run_fork"]("words", "--steps 9", 1, "words two")[0]
-    assert [folder.name for folder, _ in started] == ["words", "words two"] and started[0][1][0][-2:] == ["--steps", "9"]
-    for given, sentence in ((("words", "", 7, "x"), "no checkpoint of update 7"), (("words", "", 1, "../x"), "name begins"),
-                            (("words", "", 1, "words"), "already"), (("no", "", 1, "x"), "no run")):  # fmt: skip
-        assert sentence in by_name["run_fork"](*given)[0]
+    controls = controls_of(Services(runs=runs))
+    made = controls.unfold(given(controls, "words"))
+    assert made[controls.form]["visible"] and made[controls.new_name] == "words-fork-1"
+    assert made[controls.from_step]["value"] == 2 and "--fork-step 2" in made[controls.commands]
+    wanted = given(controls, "words", "--steps 9", 1, "words two")
+    resume, fork = controls.plan(wanted)[controls.commands].splitlines()
+    assert resume == f"python -m transformer.train --run {runs / 'words'} --resume --steps 9"
+    assert (
+        fork
+        == f"python -m transformer.train --fork {runs / 'words'} --fork-step 1 --run '{runs / 'words two'}' --steps 9"
+    )
+    assert controls.plan(given(controls, "words", "--lr"))[controls.commands].startswith("# Write changed settings")
+    assert "words goes on" in controls.resume_it(wanted)[controls.note]
+    made = controls.fork_it(wanted)
+    assert "begins at step 1 of words" in made[controls.note] and made[controls.form]["visible"] is False
+    assert [folder.name for folder, _ in started] == ["words", "words two"] and started[0][1][0][-2:] == [
+        "--steps",
+        "9",
+    ]
+    for asked, sentence in (
+        (("words", "", 7, "x"), "no checkpoint of update 7"),
+        (("words", "", 1, "../x"), "name begins"),
+        (("words", "", 1, "words"), "already"),
+        (("no", "", 1, "x"), "no run"),
+    ):
+        assert sentence in controls.fork_it(given(controls, *asked))[controls.note]
     assert len(started) == 2
 
-    limited = handlers(Services(runs=runs, training=PUBLIC))
-    assert "steps at most" in limited["run_resume"]("words", "--steps 999999")[0]
-    assert "cannot be changed" in limited["run_resume"]("words", "--tokens 99999")[0]
+    limited = controls_of(Services(runs=runs, training=PUBLIC))
+    assert "steps at most" in limited.resume_it(given(limited, "words", "--steps 999999"))[limited.note]
+    assert "cannot be changed" in limited.resume_it(given(limited, "words", "--tokens 99999"))[limited.note]
     assert len(started) == 2
 
 
 def test_deleting_asks_and_needs_a_run_of_the_folder(runs):
-    by_name = handlers(Services(runs=runs))
-    note, question, row = by_name["run_ask"]("words")
-    assert note == "" and "Delete the run words for good, with 2 checkpoints" in question and row["visible"]
+    controls = controls_of(Services(runs=runs))
+    made = controls.ask_first(given(controls, "words"))
+    assert made[controls.note] == "" and made[controls.ask]["visible"]
+    assert "Delete the run words for good, with 2 checkpoints" in made[controls.question]
     assert (runs / "words").exists()
-    assert "no run" in by_name["run_ask"]("../data")[0] and "no run" in by_name["run_delete"]("../data")[0]
+    for handler in (controls.ask_first, controls.delete_it):
+        assert "no run" in handler(given(controls, "../data"))[controls.note]

@@ -1,8 +1,13 @@
+from types import SimpleNamespace
+
+import gradio as gr
 import pytest
 
-from ui import languages, translate
 from ui.services import Services, shipped_pairs
-from ui.shown import Shown
+from ui.translate import languages
+from ui.translate import work as translate
+from ui.translate.shown import Shown
+from ui.translate.tab import TranslateTab
 
 
 @pytest.mark.parametrize(
@@ -93,3 +98,18 @@ def test_the_words_of_every_sentence_find_their_partners(monkeypatch):
         assert one["links"] and all(s < len(one["source"]) and t < len(one["target"]) for s, t in one["links"])
     monkeypatch.setattr(translate, "MOST_LINKED", 1)  # of a longer text only the chosen sentence
     assert translate.linked_words(services, shown) == found[:1]
+
+
+def test_languages_that_bring_another_model_say_so(monkeypatch):
+    """Beside the translation; an example or the same model says nothing of it."""
+    with gr.Blocks():
+        tab = TranslateTab(Services())
+    monkeypatch.setattr(tab, "translate", lambda *given: {tab.status: "done", tab.shown: Shown()})
+    before = Shown(translation=SimpleNamespace(source_text="Hello."), model="everyday", pair="en-de")
+    settings = [4, 0.6, 4, "parse", "beam", 1.0, 40, 0]
+    said = tab.translate_again(True, before, "Hello.", "en-tree", *settings)[tab.status]
+    assert "now parse" in said and said.endswith("done")
+    assert tab.translate_again(False, before, "Hello.", "en-tree", *settings)[tab.status] == "done"
+    settings[3] = "everyday"
+    assert tab.translate_again(True, before, "Hello.", "de-en", *settings)[tab.status] == "done"
+    assert tab.translate_again(True, before, "Hello.", "en-de", *settings) == gr.skip()

@@ -3,14 +3,22 @@ import io
 import json
 import zipfile
 
+import gradio as gr
 import numpy as np
 import pytest
 from PIL import Image
 
-from ui import tryon, tryon_figures, tryon_work
 from ui.services import Services
-from vton import labels
+from ui.tryon import bar, example, steps, tour
+from ui.tryon import figures as tryon_figures
+from ui.tryon import inputs as tryon
+from ui.tryon import settings as form
+from ui.tryon import work as tryon_work
+from ui.tryon.kept import Kept, mark
+from vton import insight, labels
+from vton.inputs.photo import Frame
 from vton.maps import MAPS
+from vton.options import PUBLISHED
 from vton.pipeline import STAGES, Options, TryOnResult
 
 
@@ -40,6 +48,7 @@ def record():
         warped_mask=mask(),
         misalignment=mask(),
         region=mask(),
+        alpha=mask(),
         parse=random.integers(0, 20, (32, 24), np.uint8),
         parse_agnostic=random.integers(0, 20, (32, 24), np.uint8),
         segmentation=random.integers(0, 13, (32, 24), np.uint8),
@@ -68,7 +77,9 @@ def test_zip_holds_pictures_arrays_and_settings(record, tmp_path):
         for name in ("parse", "keypoints", "control_points", "region", "warped_mask", "divided"):
             np.testing.assert_array_equal(arrays[name], getattr(record, name))
         for name in ("photo", "garment_photo", "result"):
-            np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(opened.read(f"{name}.png")))), getattr(record, name))
+            np.testing.assert_array_equal(
+                np.asarray(Image.open(io.BytesIO(opened.read(f"{name}.png")))), getattr(record, name)
+            )
         settings = json.loads(opened.read("settings.json"))
     assert settings["size"] == [256, 192] and settings["seed"] == 7 and settings["fit"] is False
     assert settings["weights"] == settings["model"] == "tryon-lite" and settings["notes"] == ["Two people were found."]
@@ -87,7 +98,7 @@ class Resumed:
     def __init__(self):
         self.asked = []
 
-    def resume(self, result, stage, **options):
+    def resume(self, result, stage, on_stage, **options):
         self.asked.append((stage, options))
         changed = dataclasses.replace(result.options, **options)
         return dataclasses.replace(result, options=changed, synthesis=np.full_like(result.synthesis, changed.seed))
@@ -96,25 +107,130 @@ class Resumed:
 def test_a_comparison_runs_only_what_differs_from_the_stage_that_differs(record):
     services, networks = Services(), Resumed()
     services.tryon = lambda key=None: networks
-    record = dataclasses.replace(record, options=dataclasses.replace(record.options, seed=2))
-    compared = list(tryon_work.compare(services, record, "seed"))
+    options = dataclasses.replace(record.options, seed=2, size=(32, 24))
+    record = dataclasses.replace(record, options=options, frame=Frame(0, 0, 24, 32))
+    compared = [v for v in tryon_work.compare(services, record, "seed") if isinstance(v, tryon_work.Variant)]
     assert networks.asked == [("segmentation", {"seed": seed}) for seed in (0, 1, 3, 4)]
-    assert [label for _, label in compared] == [*(f"Seed {seed}" for seed in range(5)), tryon_work.BASELINE]
-    np.testing.assert_array_equal(compared[5][0], record.pasted)
-    np.testing.assert_array_equal(compared[2][0], record.synthesis)
-    assert all((compared[seed][0] == seed).all() for seed in (0, 1, 3, 4))
+    assert [v.label for v in compared] == [*(f"Seed {seed}" for seed in range(5)), tryon_work.BASELINE]
+    np.testing.assert_array_equal(compared[5].picture, record.pasted)
+    np.testing.assert_array_equal(compared[2].picture, record.synthesis)
+    assert all((compared[seed].picture == seed).all() for seed in (0, 1, 3, 4))
+    # All are measured against the first: seed 1 is one grey level away from seed 0 everywhere.
+    assert compared[0].against is None and compared[1].against.mean == 1 and compared[1].against.changed == 0
+
+
+def test_a_comparison_claims_an_effect_only_where_the_numbers_show_one():
+    def variant(label, colour, misaligned=np.nan):
+        picture = np.zeros((4, 4, 3), np.uint8)
+        found = None if colour is None else insight.Difference(picture[..., 0], 1.0, 0.1, colour, 0.99, misaligned)
+        return tryon_work.Variant(label, picture, found, "")
+
+    weak = tryon_work.claim("norm", [variant("ALIAS", None), variant("Instance", 0.4)])
+    strong = tryon_work.claim("norm", [variant("ALIAS", None), variant("Instance", 1.0, 8.0)])
+    assert "no effect on this pair" in weak and "misaligned" not in weak.split("Here:")[1]
+    assert "which can be seen" in strong and "8.0 where the garment is misaligned" in strong
+
+
+def test_what_is_shown_belongs_to_its_photographs_and_settings(record):
+    """The inputs say by name what the result on the page was not made of."""
+    with gr.Blocks():
+        inputs = tryon.Inputs(Services())
+        inputs.build_person(), inputs.build_garment(), inputs.build_settings()
+    made = dataclasses.replace(record, options=Options())
+    kept = Kept(made, photos=(mark("/c/1/p.png"), mark("/c/2/g.png")), key="tryon-lite")
+    values = {c: form.held(name, getattr(Options(), name)) for name, c in inputs.settings.items()}
+    values |= {
+        inputs.person: "/c/1/p.png",
+        inputs.garment: "/c/2/g.png",
+        inputs.model: "tryon-lite",
+        inputs.device: "cpu",
+    }
+    assert inputs.stale(values, kept) == ""
+    assert "other photographs" in inputs.stale({**values, inputs.garment: "/c/3/g.png"}, kept)
+    assert "Seed" in inputs.stale({**values, inputs.settings["seed"]: 5}, kept)
+    assert inputs.stale(values, Kept()) == ""
+    finished = example.finished()
+    shown = {**values, inputs.person: f"/c/9/{finished.person.name}", inputs.garment: f"/c/8/{finished.garment.name}"}
+    assert inputs.stale(shown, Kept(example=True)) == "" and inputs.stale(values, Kept(example=True))
+
+
+def test_the_stored_example_is_whole_and_every_photograph_has_its_credit():
+    finished = example.finished()
+    assert {"photo", *MAPS} <= set(finished.pictures) and finished.person.is_file() and finished.garment.is_file()
+    assert set(finished.facts["settings"]["seconds"]) == set(STAGES)
+    for kind in ("people", "garments"):
+        assert example.photographs(kind)
+        assert all(p.credit and p.shows != p.name.replace("-", " ") for p in example.photographs(kind))
+    assert [found for found, _ in example.failures()] == list(example.FAILURES)
+    assert all(found.stage in STAGES and found.map in MAPS for found in example.FAILURES)
+    assert all(found.title in steps.failures() for found in example.FAILURES)
+    with pytest.raises(ValueError, match="no such example"):
+        example.photograph("people", "../../models")
+    # The pairs that Compare offers exist, the largest share first, and each picture is credited.
+    offered = example.misaligned()
+    assert len(offered) == example.OFFERED and len(example.pairs()["items"]) == len(offered)
+    assert [found.share for found in offered] == sorted((found.share for found in offered), reverse=True)
+    assert all(item["credit"] for kind in ("people", "garments") for item in example.thumbnails(kind)["items"])
+
+
+def test_the_strip_marks_done_running_and_failed():
+    html = bar.strip(1, {"photo": 0.5, "pose": 0.25})
+    assert html.count("<li") == len(STAGES) and html.count("aria-current") == 1
+    assert "stage done" in html and "0.50 s" in html and "stage running" in html and "stage waiting" in html
+    failed = bar.strip(1, {"photo": 0.5}, "failed")
+    assert "stage failed" in failed and "aria-current" not in failed
+
+
+def test_the_tour_has_ten_stops_in_views_and_maps_that_exist():
+    known = tour.facts(Kept(example=True))
+    found = tour.stops(known)
+    assert len(found) == 10 and {stop.map for stop in found} <= {"", *MAPS}
+    assert f"{100 * known['quality']['misaligned_share']:.1f} %" in found[7].text
+    assert tour.facts(Kept()) is None and 'data-map="pose"' in tour.card(found[1], 1, 10)
+
+
+def test_figure_3_holds_every_map_and_its_arrows_join_what_is_there(record):
+    made = steps.figure(record.pictures())
+    names = {node["name"] for node in made["nodes"]} | {network["name"] for network in made["networks"]}
+    assert set(MAPS) <= names and {name for arrow in made["arrows"] for name in arrow} <= names
+    assert sorted(name for group in steps.GROUPS for name in group.maps) == sorted(MAPS)
 
 
 def test_a_comparison_without_a_result_says_what_to_do():
-    with pytest.raises(ValueError, match="run the try-on again"):
+    with pytest.raises(ValueError, match="Try it on"):
         list(tryon_work.compare(Services(), None, "norm"))
 
 
-def test_every_comparison_names_a_stage_and_options_that_exist():
+def test_every_comparison_names_options_that_exist_and_their_first_stage():
     options = {field.name for field in dataclasses.fields(Options)}
     for comparison in tryon_work.COMPARISONS.values():
-        assert comparison.stage in STAGES and len(comparison.variants) >= 2
+        assert len(comparison.variants) >= 2
         assert all(set(changed) <= options for _, changed in comparison.variants)
+    assert tryon_work.first_stage(PUBLISHED) == "segmentation" and tryon_work.first_stage(["detail"]) == "composite"
+
+
+def test_the_last_update_of_a_run_changes_nothing_so_that_its_repetition_takes_nothing_back():
+    import gradio as gr
+
+    ended = []
+
+    @bar.settled
+    def handler(word):
+        try:
+            yield {"status": "working"}
+            yield {"box": gr.update(value=word, visible=True), "picture": None}
+        finally:
+            ended.append(True)
+
+    assert list(handler("done")) == [
+        {"status": gr.update(value="working")},
+        {"box": gr.update(value="done", visible=True), "picture": gr.update(value=None)},
+        gr.skip(),
+    ]
+    cancelled = handler("done")
+    next(cancelled)
+    cancelled.close()
+    assert len(ended) == 2  # a cancelled run is told so
 
 
 @pytest.mark.parametrize(
@@ -152,6 +268,10 @@ def test_an_upload_reaches_the_library_as_the_visitor_s_own_file(tmp_path):
     received = component.preprocess(sent)
     assert open(received, "rb").read() == file.read_bytes()
     np.testing.assert_array_equal(np.asarray(Image.open(received)), indices)
+    # Gradio makes a component anew for a visitor at every update; a file that is no picture still comes through.
+    file.write_text("no picture")
+    again = type(component)(**component.constructor_args)
+    assert open(again.preprocess(component.postprocess(str(file))), "rb").read() == b"no picture"
 
 
 def test_every_picture_component_of_the_page_keeps_png():
@@ -185,8 +305,19 @@ def test_every_event_has_a_name_and_only_clean_ones_are_public():
     events = [fn for fn in built.fns.values() if fn.fn is not None]
     named = {fn.api_name for fn in events if fn.api_visibility == "public"}
     assert {"try_on", "try_on_stage"} <= named
-    devices = [fn for fn in events if fn.api_name in ("try_on", "try_on_stage", "try_on_page", "correct", "move_warp", "compare", "several")]
-    assert len(devices) == 7 and all(fn.concurrency_id == "device" for fn in devices)
+
+
+def test_a_translation_never_shares_a_queue_with_a_try_on():
+    from ui import page
+
+    queues = {fn.api_name: fn.concurrency_id for fn in page.build(Services()).fns.values() if fn.fn is not None}
+    ours = "try_on try_on_stage try_on_page correct move_warp several publish gan_tryon_judge run_compare_pictures"
+    texts = "translate attend ablate lens trace parse translate_page attend_page run_compare"
+    wanted = {"try-on": ours, "translate": texts, "gan": "gan_step gan_sample gan_digits_draw"}
+    assert {name: queues[name] for names in wanted.values() for name in names.split()} == {
+        name: queue for queue, names in wanted.items() for name in names.split()
+    }
+    assert not set(queues.values()) & {"device"}
 
 
 def test_maps_are_those_of_a_result_in_its_order(record):
@@ -200,7 +331,11 @@ def test_a_map_goes_to_the_canvas_and_back_unchanged(record, name):
     value = tryon_figures.painting(record, name)
     back = tryon_figures.painted(name, value["labels"], value["width"], value["height"])
     np.testing.assert_array_equal(back, getattr(record, name))
-    assert len(value["names"]) == len(value["palette"]) and value["paint"] and value["base"].startswith("data:image/png;base64,")
+    assert (
+        len(value["names"]) == len(value["palette"])
+        and value["paint"]
+        and value["base"].startswith("data:image/png;base64,")
+    )
 
 
 def test_what_comes_back_from_a_canvas_is_checked(record):
@@ -216,7 +351,12 @@ def test_what_comes_back_from_a_canvas_is_checked(record):
 
 def test_the_garment_can_be_painted_where_none_was_found():
     photo = np.full((300, 200, 3), 250, np.uint8)
-    record = TryOnResult(Options(), garment_photo=photo, parse=np.zeros((512, 384), np.uint8), seconds={"photo": 0, "pose": 0, "parse": 0})
+    record = TryOnResult(
+        Options(),
+        garment_photo=photo,
+        parse=np.zeros((512, 384), np.uint8),
+        seconds={"photo": 0, "pose": 0, "parse": 0},
+    )
     assert tryon_figures.can_be_painted(record) == ["parse", "painted_mask"]
     value = tryon_figures.painting(record, "painted_mask")
     mask = tryon_figures.painted("painted_mask", value["labels"], value["width"], value["height"])
@@ -225,18 +365,18 @@ def test_the_garment_can_be_painted_where_none_was_found():
 
 
 def test_facts_under_a_map_name_stage_shape_time_and_correction(record):
-    record = dataclasses.replace(record, corrected=("parse",), resumed_from="agnostic", seconds={"parse": 1.5, "agnostic": 0.25})
+    record = dataclasses.replace(
+        record, corrected=("parse",), resumed_from="agnostic", seconds={"parse": 1.5, "agnostic": 0.25}
+    )
     facts = tryon_figures.caption(record, "parse")
     assert "32 × 24" in facts and "1.50 s" in facts and "corrected" in facts
     again = tryon_figures.rerun(record)
-    assert "agnostic 0.25 s" in again and "Kept as they were: photo, pose, parse, garment" in again and "parse 1" not in again
+    assert (
+        "agnostic 0.25 s" in again
+        and "Kept as they were: photo, pose, parse, garment" in again
+        and "parse 1" not in again
+    )
     assert "%" in tryon_figures.caption(record, "misalignment")
-
-
-def test_sleeves_by_rule_need_a_prediction(record):
-    assert tryon_work.sleeves(record, "short").shape == record.segmentation.shape
-    with pytest.raises(ValueError, match="run the try-on again"):
-        tryon_work.sleeves(dataclasses.replace(record, segmentation=None), "short")
 
 
 def test_symbols_become_html():
@@ -253,24 +393,22 @@ def test_several_garments_repeat_nothing_of_the_person(record, tmp_path):
     class Networks:
         asked = []
 
-        def redress(self, result, file):
+        def redress(self, result, file, on_stage):
             self.asked.append(file)
             if "bad" in file:
                 raise ValueError("Use another picture.")
             return dataclasses.replace(result, seconds=dict.fromkeys(STAGES, 0.0))
 
-    from vton.photo import Frame
-
     record = dataclasses.replace(record, frame=Frame(0, 0, 24, 32), seconds=dict.fromkeys(STAGES, 0.0))
     services = Services()
     services.tryon = lambda key=None: Networks()
     files = [str(tmp_path / "a.png"), str(tmp_path / "bad.png")]
-    rows = list(tryon_work.several(services, record, files, "garments"))
+    rows = [made for made in tryon_work.several(services, record, files, "garments") if isinstance(made, tuple)]
     assert Networks.asked == files
     assert rows[0][1] is not None and rows[1][1] is None and rows[1][0].error == "Use another picture."
     assert tryon_work.sheet([row for row, _ in rows]).ndim == 3
     for wrong in ([], files * 4):
         with pytest.raises(ValueError, match="pictures"):
             list(tryon_work.several(services, record, wrong, "garments"))
-    with pytest.raises(ValueError, match="run the try-on again"):
+    with pytest.raises(ValueError, match="Try it on"):
         list(tryon_work.several(services, None, files, "garments"))

@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import interpret
 from transformer.config import TransformerConfig
+from transformer.insight import interpret
 from transformer.model import Transformer
 from transformer.tokenizer import Tokenizer
 from transformer.translator import Translator
-from ui import attention, figures, one_head, page, save, tour, translate
-from ui.compare import Side
+from ui import figures, page
 from ui.services import Services
-from ui.shown import Shown
+from ui.translate import attention, one_head, save, tour
+from ui.translate import work as translate
+from ui.translate.compare import Side
+from ui.translate.shown import Shown
+from ui.translate.words import plain
 
 TEXT, ADDRESS = "ab cad anna@example.com bad", "anna@example.com"
 PAIRS = [("en", "de"), ("de", "en")]
@@ -43,7 +46,15 @@ def shown(services):
 
 @pytest.fixture(scope="module")
 def events(services):
-    return {f.api_name: f.fn for f in page.build(services).fns.values()}
+    """Every handler of the page by its event's name; what it returns is told by the components' ids."""
+
+    def told(handler):
+        def call(*values):
+            return {one.elem_id: value for one, value in handler(*values).items()}
+
+        return call
+
+    return {f.api_name: told(f.fn) for f in page.build(services).fns.values()}
 
 
 def numbers(update):
@@ -59,28 +70,37 @@ def test_a_layer_is_chosen_among_those_of_its_kind(shown):
 
 
 def test_the_attention_view_offers_every_layer_of_the_encoder(events, shown):
-    _, layer, _, _, drawn, *_ = events["choose_kind"](shown, "encoder", 3, 1, "map", False, False, 0)
-    assert numbers(layer) == [0, 1, 2, 3] and layer["value"] == 3
-    assert drawn["value"]["title"] == "Encoder attention, layer 4, head 2"
-    _, layer, _, _, drawn, *_ = events["choose_kind"](shown, "cross", 3, 1, "map", False, False, 0)
-    assert numbers(layer) == [0, 1] and drawn["value"]["title"] == "Cross attention, layer 2, head 2"
+    drawn = events["choose_kind"](shown, "encoder", 3, 1, "map", False, False, 0)
+    assert numbers(drawn["layer"]) == [0, 1, 2, 3] and drawn["layer"]["value"] == 3
+    assert drawn["heat-map"]["value"]["title"] == "Encoder attention, layer 4, head 2"
+    drawn = events["choose_kind"](shown, "cross", 3, 1, "map", False, False, 0)
+    assert numbers(drawn["layer"]) == [0, 1]
+    assert drawn["heat-map"]["value"]["title"] == "Cross attention, layer 2, head 2"
 
 
 def test_one_head_offers_every_layer_of_the_encoder(events, shown):
-    layer, query, drawn, note = events["one_kind"](shown, "encoder", 3, 0, 2, True, True)
-    assert numbers(layer) == [0, 1, 2, 3] and layer["value"] == 3 and note == ""
-    assert len(query["choices"]) == len(shown.attention.source_tokens)
-    assert drawn["title"].startswith("Encoder attention, layer 4, head 1")
-    layer, _, drawn, note = events["one_kind"](shown, "decoder", 3, 0, 0, True, True)
-    assert numbers(layer) == [0, 1] and layer["value"] == 1 and note == ""
-    assert drawn["title"].startswith("Decoder attention, layer 2, head 1")
+    drawn = events["one_kind"](shown, "encoder", 3, 0, 2, True, True)
+    assert numbers(drawn["one-layer"]) == [0, 1, 2, 3] and drawn["one-layer"]["value"] == 3
+    assert drawn["one-head-note"] == "" and len(drawn["one-query"]["choices"]) == len(shown.attention.source_tokens)
+    assert drawn["head-steps"]["title"].startswith("Encoder attention, layer 4, head 1")
+    drawn = events["one_kind"](shown, "decoder", 3, 0, 0, True, True)
+    assert numbers(drawn["one-layer"]) == [0, 1] and drawn["one-layer"]["value"] == 1
+    assert drawn["head-steps"]["title"].startswith("Decoder attention, layer 2, head 1")
 
 
 def test_what_is_saved_is_what_was_looked_at(events, shown, services, tmp_path):
-    text, *_ = events["open_save"](shown, "encoder", 3, 1, False, 0, False, "map")
-    assert "Encoder attention, layer 4, head 2" in text
-    settings = {"kind": "encoder", "layer": 4, "head": 2, "without_ends": False, "threshold": 0.0, "stretch": False,
-                "look": "map", "model": "small"}  # fmt: skip
+    drawn = events["open_save"](shown, "encoder", 3, 1, False, 0, False, "map")
+    assert "Encoder attention, layer 4, head 2" in drawn["save-note"]
+    settings = {
+        "kind": "encoder",
+        "layer": 4,
+        "head": 2,
+        "without_ends": False,
+        "threshold": 0.0,
+        "stretch": False,
+        "look": "map",
+        "model": "small",
+    }
     files = {file.suffix: file for file in save.save(shown, settings, list(save.FORMATS), tmp_path)}
     value = json.loads(files[".json"].read_text(encoding="utf-8"))
     assert value["layers"] == {"encoder": [1, 2, 3, 4], "decoder": [1, 2], "cross": [1, 2]}
@@ -90,28 +110,31 @@ def test_what_is_saved_is_what_was_looked_at(events, shown, services, tmp_path):
 
 def test_compare_offers_the_layers_of_the_kind_that_is_shown(events, shown):
     side = Side(shown.translation, shown.attention, 0.1, "en")
-    layer, first, second = events["compare_kind"]((side, side), "encoder", 3, 1)
-    assert numbers(layer) == [0, 1, 2, 3] and layer["value"] == 3
-    assert first["title"] == second["title"] == "Encoder attention, layer 4, head 2"
+    drawn = events["compare_kind"]((side, side), "encoder", 3, 1)
+    assert numbers(drawn["compare-layer"]) == [0, 1, 2, 3] and drawn["compare-layer"]["value"] == 3
+    titles = [drawn[f"compare-map-{name}"]["title"] for name in "ab"]
+    assert titles == ["Encoder attention, layer 4, head 2"] * 2
     copied = Side(shown.translation, None, 0.1, "en")
-    layer, first, second = events["compare_kind"]((side, copied), "cross", 3, 1)
-    assert numbers(layer) == [0, 1] and first["title"] == "Cross attention, layer 2, head 2" and second is None
+    drawn = events["compare_kind"]((side, copied), "cross", 3, 1)
+    assert numbers(drawn["compare-layer"]) == [0, 1] and drawn["compare-map-b"] is None
+    assert drawn["compare-map-a"]["title"] == "Cross attention, layer 2, head 2"
 
 
 def test_compare_begins_with_the_languages_that_are_shown(events, shown):
-    *_, first, second = events["open_compare"](shown, "", "")
-    assert first["value"] == second["value"] == "de-en"
-    assert events["compare_pairs_a"]("another", shown)[0]["value"] == "de-en"
-    assert events["compare_pairs_a"]("another", Shown(pair="fr-en"))[0]["value"] == "en-de"
+    drawn = events["open_compare"](shown, "", "")
+    assert drawn["compare-pair-a"]["value"] == drawn["compare-pair-b"]["value"] == "de-en"
+    assert events["compare_pairs_a"]("another", shown)["compare-pair-a"]["value"] == "de-en"
+    assert events["compare_pairs_b"]("another", Shown(pair="fr-en"))["compare-pair-b"]["value"] == "en-de"
 
 
 def test_the_tour_shows_the_layer_that_it_speaks_of(events, shown):
     sharp = tour.stops(shown)[2]
     assert sharp.kind == "encoder" and "In the encoder 4 layers with 2 heads each" in sharp.text
     for number, stop in enumerate(tour.stops(shown)):
-        _, _, _, _, _, _, kind, layer, head, *_ = events["tour_next"](shown, number - 1)
-        assert kind == stop.kind and layer["value"] == stop.layer and head == stop.head
-        assert len(layer["choices"]) == getattr(shown.attention, kind).shape[0]
+        drawn = events["tour_next"](shown, number - 1)
+        assert drawn["kind"] == stop.kind and drawn["head"] == stop.head
+        assert drawn["layer"]["value"] == stop.layer
+        assert len(drawn["layer"]["choices"]) == getattr(shown.attention, stop.kind).shape[0]
         assert "&lt;2" not in stop.text or number == 0  # among the pieces that are read, but in no pair of words
 
 
@@ -128,7 +151,7 @@ def test_neither_language_nor_stand_in_is_a_word(services, shown):
     steps = interpret.head_steps(services.translator(), shown.translation, "encoder", 3, 0)
     assert steps.rows == steps.columns == found.source_tokens
     assert [name for name, _ in one_head.tokens_of(found, "encoder")] == [
-        f"{n + 1} · {token}" for n, token in enumerate(found.source_tokens)
+        f"{n + 1} · reading {plain(token)}" for n, token in enumerate(found.source_tokens)
     ]
     swap = interpret.swap_words(services.translator(), shown.translation, 0, 2)
     assert swap.words == TEXT.split() and swap.swapped == [ADDRESS, "cad", "ab", "bad"]

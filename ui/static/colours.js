@@ -6,10 +6,12 @@ const mix = (ramp, value) => {
   const low = Math.min(Math.floor(place), ramp.length - 2);
   return ramp[low].map((from, i) => Math.round(from + (ramp[low + 1][i] - from) * (place - low)));
 };
-const colour = (weight) => mix(RAMPS[shade()], weight);  // weight from 0 to 1
-const signed = (value) => mix(SIGNED[shade()], (value + 1) / 2);  // value from -1 to 1
-const LIGHT_INK = '#fff6ec', DARK_INK = '#2a1208';
-const ink = ([red, green, blue]) => {  // what can be read on that colour, by its relative luminance (WCAG 2)
+const colour = (weight) => mix(RAMPS[shade()], weight); // weight from 0 to 1
+const signed = (value) => mix(SIGNED[shade()], (value + 1) / 2); // value from -1 to 1
+const LIGHT_INK = '#fff6ec',
+  DARK_INK = '#2a1208';
+const ink = ([red, green, blue]) => {
+  // what can be read on that colour, by its relative luminance (WCAG 2)
   const [r, g, b] = [red, green, blue].map((c) => (c <= 10 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19 ? DARK_INK : LIGHT_INK;
 };

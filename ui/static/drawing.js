@@ -12,7 +12,16 @@ const node = (name, attributes, text) => {
   if (text !== undefined) made.textContent = text;
   return made;
 };
-const clip = (token, most) => (token.length > most ? token.slice(0, most - 1) + '…' : token);
+// A word piece without the vocabulary's marks, as `plain` of ui/translate/words.py writes it.
+const MARKS = { '<s>': '(start)', '</s>': '(end)', '<pad>': '(padding)' };
+const plain = (token) => {
+  const language = /^<2(\w+)>$/.exec(token);
+  if (language) return `(to ${new Intl.DisplayNames(['en'], { type: 'language' }).of(language[1])})`;
+  if (MARKS[token]) return MARKS[token];
+  if (token.startsWith('▁')) return token.slice(1) || '(blank)';
+  return /^[\p{L}\p{N}]/u.test(token) ? `‑${token}` : token;
+};
+const clip = (token, most) => (token.length > most ? `${token.slice(0, most - 1)}…` : token);
 // The part of a component that a script draws into, emptied; null where there is nothing to draw.
 const cleared = (element, selector, wanted) => {
   const host = element.querySelector(selector);
@@ -20,12 +29,16 @@ const cleared = (element, selector, wanted) => {
   return wanted ? host : null;
 };
 // Draw again when the page turns dark or light.
-const onTheme = (draw) => new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+const onTheme = (draw) =>
+  new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 // Draw again when the element gets another width.
 const onWidth = (element, draw) => {
   let drawn = 0;
   new ResizeObserver(() => {
-    if (Math.abs(element.clientWidth - drawn) > 2) { drawn = element.clientWidth; draw(); }
+    if (Math.abs(element.clientWidth - drawn) > 2) {
+      drawn = element.clientWidth;
+      draw();
+    }
   }).observe(element);
 };
 // A bar from -1 over 0 to 1, or from 0 to 1, in the colours of `paint`.

@@ -1,0 +1,59 @@
+// The keys and values that one head has in the cache; they grow by a column a step, as the steps above go on.
+let step = 1;
+
+function strip(values, width, tokens, most) {
+  // a column a token, a row a dimension; what is still to come stays empty
+  const canvas = make('canvas', 'cache-strip');
+  canvas.width = tokens;
+  canvas.height = width;
+  const context = canvas.getContext('2d'),
+    image = context.createImageData(tokens, width);
+  for (let c = 0; c < Math.min(step, tokens); c += 1) {
+    for (let d = 0; d < width; d += 1)
+      image.data.set([...signed(values[c * width + d] / most), 255], 4 * (d * tokens + c));
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+function draw() {
+  const held = props.value,
+    host = cleared(element, '.cache-values', held?.key);
+  if (!host) return;
+  const place = `of layer ${held.layer + 1}, head ${held.head + 1}`;
+  for (const [name, width] of [
+    ['key', held.d_k],
+    ['value', held.d_v],
+  ]) {
+    const values = floats(held[name]),
+      tokens = values.length / width,
+      canvas = strip(values, width, tokens, held.most);
+    const read = make('div', 'decode-strip-readout');
+    canvas.setAttribute('role', 'img');
+    canvas.setAttribute('aria-label', `Cached ${name}s ${place}, after ${Math.min(step, tokens)} of ${tokens} tokens`);
+    canvas.addEventListener('pointermove', (event) => {
+      const box = canvas.getBoundingClientRect();
+      const c = Math.floor(((event.clientX - box.left) / box.width) * tokens),
+        d = Math.floor(((event.clientY - box.top) / box.height) * width);
+      if (c < 0 || c >= Math.min(step, tokens) || d < 0 || d >= width) return;
+      read.textContent = `token ${c + 1}, dimension ${d + 1}: ${values[c * width + d].toFixed(4)}`;
+    });
+    host.append(
+      make('p', 'decode-strip-title', `${name}s ${place}: a column a token, a row a dimension`),
+      canvas,
+      read,
+    );
+  }
+  const foot = make('div', 'heat-scale'),
+    bar = scaleBar(signed, [-1, -0.5, 0, 0.5, 1]);
+  foot.append(`−${held.most.toFixed(2)}`, bar, `+${held.most.toFixed(2)}`);
+  host.append(foot);
+}
+
+document.addEventListener('atelier-step', (event) => {
+  step = event.detail;
+  draw();
+});
+watch('value', draw);
+onTheme(draw);
+draw();

@@ -1,0 +1,312 @@
+// Decoding, one step at a time. All steps are here, so the slider asks nobody. Tokens enter the page as text only.
+const percent = (p) =>
+  p >= 0.9995 ? '100 %' : p >= 0.1 ? `${(100 * p).toFixed(1)} %` : `${(100 * p).toPrecision(2)} %`;
+const size = (bytes) =>
+  bytes < 1024
+    ? `${bytes} B`
+    : bytes < 1048576
+      ? `${(bytes / 1024).toFixed(1)} KiB`
+      : `${(bytes / 1048576).toFixed(1)} MiB`;
+let step = 0,
+  data = null,
+  own = null,
+  cross = null,
+  parts = null;
+
+function section(title, note) {
+  const box = make('section', 'decode-card');
+  box.append(make('h3', '', title));
+  if (note) box.append(make('p', 'hint', note));
+  return box;
+}
+
+function strips() {
+  // a small map: one row a head, one column a token
+  const wrap = make('div', 'decode-strip-scroll'),
+    canvas = make('canvas', 'decode-strip'),
+    foot = make('div', 'decode-strip-readout');
+  canvas.setAttribute('role', 'img');
+  wrap.append(canvas);
+  return { wrap, canvas, foot };
+}
+
+function paint(strip, labels, names, value, about) {
+  // value(row, column) -> weight, or null where the mask forbids
+  const wide = labels.length,
+    cell = Math.max(9, Math.min(40, Math.floor(((strip.wrap.clientWidth || 420) - 90) / wide)));
+  const left = 58,
+    top = 66,
+    scale = window.devicePixelRatio || 1,
+    high = 16;
+  const width = left + wide * cell + 30,
+    height = top + names.length * high + 2,
+    canvas = strip.canvas;
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const ink = getComputedStyle(document.body).getPropertyValue('--body-text-color') || '#000';
+  const soft = getComputedStyle(document.body).getPropertyValue('--body-text-color-subdued') || '#666';
+  const context = canvas.getContext('2d');
+  context.scale(scale, scale);
+  context.font = `${cell < 12 ? 9 : 12}px "IBM Plex Sans", sans-serif`;
+  labels.forEach((label, c) => {
+    context.save();
+    context.translate(left + (c + 0.6) * cell, top - 5);
+    context.rotate(-Math.PI / 3);
+    context.fillStyle = value(0, c) === null ? soft : ink;
+    context.fillText(clip(label, 14), 0, 0);
+    context.restore();
+  });
+  context.font = '12px "IBM Plex Sans", sans-serif';
+  names.forEach((name, r) => {
+    context.fillStyle = soft;
+    context.fillText(name, 0, top + r * high + 12);
+    for (let c = 0; c < wide; c += 1) {
+      const weight = value(r, c),
+        x = left + c * cell,
+        y = top + r * high;
+      if (weight === null) {
+        // forbidden by the mask: a slash, not only another colour
+        context.strokeStyle = soft;
+        context.globalAlpha = 0.35;
+        context.beginPath();
+        context.moveTo(x + 2, y + high - 3);
+        context.lineTo(x + cell - 2, y + 3);
+        context.stroke();
+        context.globalAlpha = 1;
+      } else {
+        context.fillStyle = `rgb(${colour(weight)})`;
+        context.fillRect(x, y, cell - 1, high - 1);
+      }
+    }
+  });
+  canvas.setAttribute('aria-label', about);
+  const read = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const c = Math.floor((event.clientX - box.left - left) / cell),
+      r = Math.floor((event.clientY - box.top - top) / high);
+    if (r < 0 || r >= names.length || c < 0 || c >= wide) return;
+    const weight = value(r, c);
+    strip.foot.textContent = `${names[r]}, ${labels[c]}: ${weight === null ? 'masked, it is still to come' : weight.toFixed(4)}`;
+  };
+  canvas.onpointermove = read;
+  canvas.onpointerdown = read;
+}
+
+function build() {
+  const host = element.querySelector('.decode-view');
+  if (!host) return;
+  host.replaceChildren();
+  data = props.value ? JSON.parse(props.value) : null;
+  parts = null;
+  if (!data?.chosen) {
+    data = null;
+    return;
+  }
+  const T = data.chosen.length;
+  step = Math.min(step, T - 1);
+  parts = {};
+
+  const bar = make('div', 'decode-bar');
+  const back = make('button', 'decode-button', '◀'),
+    next = make('button', 'decode-button', '▶');
+  back.type = next.type = 'button';
+  back.setAttribute('aria-label', 'Previous step');
+  next.setAttribute('aria-label', 'Next step');
+  const slider = make('input', 'decode-slider');
+  Object.assign(slider, { type: 'range', min: 1, max: T, step: 1, value: step + 1 });
+  slider.setAttribute('aria-label', 'Step of decoding');
+  const name = make('output', 'decode-name');
+  bar.append(back, slider, next, name);
+  slider.addEventListener('input', () => go(Number(slider.value) - 1));
+  back.addEventListener('click', () => go(step - 1));
+  next.addEventListener('click', () => go(step + 1));
+  Object.assign(parts, { slider, name, back, next });
+
+  const story = make('section', 'decode-card decode-story');
+  story.append(make('h3', '', 'Input so far'));
+  parts.read = make('div', 'decode-tokens');
+  parts.read.dir = 'auto';
+  parts.source = make('div', 'decode-tokens');
+  parts.source.dir = 'auto';
+  const sourceName = make('p', 'hint', 'The source, marked where this layer looks (mean over heads):');
+  story.append(parts.read, sourceName, parts.source);
+
+  const top = section('Next token');
+  parts.top = make('ol', 'top-list');
+  parts.entropy = make('p', 'decode-entropy');
+  top.append(parts.top, parts.entropy, make('p', 'hint', 'Select another token to go on with it from the same cache.'));
+
+  const cache = section(
+    'Key/value cache',
+    'Keys and values of the tokens read so far stay in memory, so each step reads one token only.',
+  );
+  parts.cache = make('div', 'cache-bars');
+  parts.total = make('p', 'decode-entropy');
+  cache.append(parts.cache, parts.total);
+
+  const looks = section('Attention of every head');
+  parts.layerName = make('p', 'hint');
+  parts.ownTitle = make('p', 'decode-strip-title', 'At the target so far; struck cells are masked');
+  parts.own = strips();
+  parts.crossTitle = make('p', 'decode-strip-title', 'At the source');
+  parts.cross = strips();
+  looks.append(
+    parts.layerName,
+    parts.ownTitle,
+    parts.own.wrap,
+    parts.own.foot,
+    parts.crossTitle,
+    parts.cross.wrap,
+    parts.cross.foot,
+  );
+
+  const grid = make('div', 'decode-grid');
+  const side = make('div', 'decode-side');
+  side.append(looks, cache);
+  grid.append(top, side);
+  host.append(bar, story, grid);
+  unpack();
+}
+
+function unpack() {
+  own = cross = null;
+  const attention = props.attention;
+  if (!data || !attention?.decoder) return;
+  const T = data.chosen.length,
+    S = data.source.length,
+    rows = floats(attention.decoder),
+    over = floats(attention.cross);
+  if (rows.length !== (attention.heads * T * (T + 1)) / 2 || over.length !== attention.heads * T * S) return;
+  own = (h, t, c) => rows[(h * T * (T + 1)) / 2 + (t * (t + 1)) / 2 + c];
+  cross = (h, t, c) => over[(h * T + t) * S + c];
+  show();
+}
+
+function go(to) {
+  if (!data) return;
+  step = Math.min(Math.max(to, 0), data.chosen.length - 1);
+  show();
+}
+
+function show() {
+  if (!data || !parts) return;
+  const t = step,
+    T = data.chosen.length;
+  parts.slider.value = t + 1;
+  parts.slider.setAttribute('aria-valuetext', `step ${t + 1} of ${T}, ${data.chosen[t]} is chosen`);
+  parts.name.textContent = `Step ${t + 1} of ${T}`;
+  parts.back.disabled = t === 0;
+  parts.next.disabled = t === T - 1;
+
+  parts.read.replaceChildren();
+  data.read.slice(0, t + 1).forEach((token) => parts.read.append(make('span', 'decode-token', plain(token)), ' '));
+  parts.read.append(
+    make('span', 'decode-arrow', '→'),
+    ' ',
+    make('span', 'decode-token decode-chosen', plain(data.chosen[t])),
+  );
+  data.chosen
+    .slice(t + 1)
+    .forEach((token) => parts.read.append(' ', make('span', 'decode-token decode-later', plain(token))));
+
+  const heads = props.attention ? props.attention.heads : 0;
+  parts.source.replaceChildren();
+  data.source.forEach((token, c) => {
+    const chip = make('span', 'decode-token', plain(token));
+    if (cross) {
+      let mean = 0;
+      for (let h = 0; h < heads; h += 1) mean += cross(h, t, c) / heads;
+      chip.style.background = `rgb(${colour(mean)})`;
+      chip.style.color = ink(colour(mean));
+      chip.title = mean.toFixed(4);
+    }
+    parts.source.append(chip, ' ');
+  });
+
+  parts.top.replaceChildren();
+  data.top[t].forEach(([token, probability, id, allowed]) => {
+    const item = make('li'),
+      button = make('button', 'top-token'),
+      chosen = token === data.chosen[t];
+    button.type = 'button';
+    button.disabled = chosen || !allowed;
+    button.classList.toggle('chosen', chosen);
+    button.setAttribute(
+      'aria-label',
+      `${plain(token)}, ${percent(probability)}${chosen ? ', chosen' : ', go on with it'}`,
+    );
+    const track = make('span', 'top-track'),
+      fill = make('span', 'top-fill');
+    fill.style.width = `${100 * probability}%`;
+    track.append(fill);
+    button.append(
+      make('span', 'top-name', (chosen ? '✓ ' : '') + plain(token)),
+      track,
+      make('span', 'top-number', percent(probability)),
+    );
+    button.title = probability.toPrecision(6);
+    button.addEventListener('click', () => trigger('branch', { step: t, token: id }));
+    item.append(button);
+    parts.top.append(item);
+  });
+  const nats = data.entropy[t],
+    rank = data.ranks[t];
+  parts.entropy.textContent =
+    `Entropy ${nats.toFixed(3)} nats, as uncertain as ${Math.exp(nats).toFixed(1)} equal choices. ` +
+    `Chosen: rank ${rank}, log-probability ${data.logprobs[t].toFixed(3)}.`;
+
+  parts.cache.replaceChildren();
+  for (let layer = 0; layer < data.layers; layer += 1) {
+    const row = make('div', 'cache-row'),
+      track = make('div', 'cache-track');
+    const fill = make('div', 'cache-fill');
+    fill.style.width = `${(100 * (t + 1)) / T}%`;
+    fill.style.setProperty('--tokens', t + 1);
+    track.append(fill);
+    row.append(
+      make('span', 'cache-name', `layer ${layer + 1}`),
+      track,
+      make('span', 'cache-size', size((t + 1) * data.bytes)),
+    );
+    row.title = `keys ${data.key[0]} × ${t + 1} × ${data.key[1]}, values ${data.value[0]} × ${t + 1} × ${data.value[1]} (heads × tokens × width)`;
+    parts.cache.append(row);
+  }
+  parts.total.textContent =
+    `${t + 1} of ${T} tokens: keys ${data.key[0]} × ${t + 1} × ${data.key[1]} and values ` +
+    `${data.value[0]} × ${t + 1} × ${data.value[1]} a layer (heads × tokens × width), ${size((t + 1) * data.bytes * data.layers)} ` +
+    `in all. The source's own, made once: ${size(data.memory * data.layers)}.`;
+
+  if (own) {
+    const names = Array.from({ length: heads }, (_, h) => `head ${h + 1}`);
+    parts.layerName.textContent = `Layer ${props.attention.layer + 1}, while “${data.chosen[t]}” is chosen. Point at a cell to read its weight.`;
+    const seen = data.mask[t];
+    paint(
+      parts.own,
+      data.read,
+      names,
+      (h, c) => (seen[c] === '1' ? own(h, t, c) : null),
+      'Attention at the target so far, by head',
+    );
+    paint(parts.cross, data.source, names, (h, c) => cross(h, t, c), 'Attention at the source, by head');
+  }
+  document.dispatchEvent(new CustomEvent('atelier-step', { detail: t + 1 }));
+}
+
+element.addEventListener('keydown', (event) => {
+  if (event.target.type === 'range') return; // a slider moves by itself
+  if (event.key === 'ArrowRight') go(step + 1);
+  else if (event.key === 'ArrowLeft') go(step - 1);
+  else return;
+  event.preventDefault();
+});
+document.addEventListener('atelier-go', (event) => go(event.detail - 1));
+watch('value', () => {
+  step = 0;
+  build();
+});
+watch('attention', unpack);
+onWidth(element, show);
+onTheme(show);
+build();

@@ -1,0 +1,121 @@
+// One query of one head, in the six steps of The Illustrated Transformer: every vector is a strip of coloured cells, and
+// pointing at a cell reads its number. Tokens enter the page as text.
+const write = (number) => (Number.isFinite(number) ? number.toFixed(3).replace('-', '−') : '−∞');
+
+function draw() {
+  const value = props.value,
+    host = cleared(element, '.steps', value?.columns);
+  if (!host) return;
+  const parts = {};
+  for (const name of ['query', 'key', 'value', 'dots', 'scores', 'weights', 'weighted', 'output'])
+    parts[name] = floats(value[name]);
+  const S = value.columns.length,
+    dk = parts.query.length,
+    dv = parts.output.length;
+  const most = (...arrays) =>
+    Math.max(...arrays.map((array) => array.reduce((a, b) => Math.max(a, Math.abs(b)), 0)), 1e-9);
+  const scales = { qk: most(parts.query, parts.key), v: most(parts.value, parts.output) };
+
+  host.append(make('div', 'heat-title', value.title));
+  const readout = make('div', 'heat-readout', 'Point at a cell to read its number.');
+  readout.setAttribute('aria-live', 'polite');
+
+  function strip(numbers, scale, name) {
+    const canvas = make('canvas', 'strip');
+    canvas.width = numbers.length;
+    canvas.height = 1;
+    const context = canvas.getContext('2d'),
+      image = context.createImageData(numbers.length, 1);
+    numbers.forEach((number, i) => image.data.set([...signed(number / scale), 255], 4 * i));
+    context.putImageData(image, 0, 0);
+    canvas.setAttribute('role', 'img');
+    canvas.setAttribute('aria-label', `${name}: ${[...numbers].map(write).join(', ')}`);
+    canvas.addEventListener('pointermove', (event) => {
+      const box = canvas.getBoundingClientRect();
+      const i = Math.min(
+        numbers.length - 1,
+        Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * numbers.length)),
+      );
+      const number = make('span', 'heat-weight', numbers[i].toFixed(4));
+      number.title = numbers[i];
+      readout.replaceChildren(make('b', '', name), `, dimension ${i + 1} of ${numbers.length}: `, number);
+    });
+    return canvas;
+  }
+  function number(digits, exact, className = 'step-number') {
+    const made = make('td', className, digits);
+    made.title = exact;
+    return made;
+  }
+
+  const own = make('div', 'step-query');
+  own.append(
+    make('span', 'step-head', '1 · query'),
+    make('b', 'step-token', value.row),
+    strip(parts.query, scales.qk, `q of ${value.row}`),
+  );
+  host.append(own);
+
+  const scroll = make('div', 'step-scroll'),
+    table = make('table', 'step-table');
+  const head = make('tr');
+  for (const text of [
+    'key of',
+    '1 · k',
+    '2 · q·k',
+    value.divisor === 1 ? '3 · not scaled' : `3 · ÷ ${value.divisor.toFixed(3)}`,
+    '4 · softmax',
+    '1 · v',
+    '5 · weight × v',
+  ])
+    head.append(make('th', '', text));
+  table.append(head);
+  for (let s = 0; s < S; s += 1) {
+    const line = make('tr', value.allowed[s] ? '' : 'forbidden'),
+      name = plain(value.columns[s]),
+      weight = parts.weights[s];
+    const label = make('td');
+    label.append(make('span', 'step-token', name));
+    const cell = (made) => {
+      const td = make('td');
+      td.append(made);
+      return td;
+    };
+    const bar = make('td', 'step-weight'),
+      fill = make('span', 'step-bar');
+    fill.style.width = `${Math.max(weight * 70, 0.5)}px`;
+    fill.style.background = `rgb(${colour(0.25 + 0.6 * weight)})`;
+    bar.append(fill, make('span', 'step-number', weight.toFixed(4)));
+    bar.title = weight;
+    line.append(
+      label,
+      cell(strip(parts.key.subarray(s * dk, (s + 1) * dk), scales.qk, `k of ${name}`)),
+      number(write(parts.dots[s]), parts.dots[s]),
+      number(write(parts.scores[s]), parts.scores[s]),
+      bar,
+      cell(strip(parts.value.subarray(s * dv, (s + 1) * dv), scales.v, `v of ${name}`)),
+      cell(strip(parts.weighted.subarray(s * dv, (s + 1) * dv), scales.v, `weight × v of ${name}`)),
+    );
+    line.dataset.key = s;
+    table.append(line);
+  }
+  const sum = make('tr', 'step-sum'),
+    words = make('td', '', '6 · sum: the head’s output');
+  words.colSpan = 6;
+  const out = make('td');
+  out.append(strip(parts.output, scales.v, `output for ${value.row}`));
+  sum.append(words, out);
+  table.append(sum);
+  scroll.append(table);
+  host.append(scroll);
+  const foot = make('div', 'heat-foot'),
+    scale = make('div', 'heat-scale'),
+    bar = scaleBar(signed, [-1, -0.5, 0, 0.5, 1]);
+  scale.append('q, k ', `±${scales.qk.toFixed(2)}`, bar, `v ±${scales.v.toFixed(2)}`);
+  foot.append(readout, scale);
+  host.append(foot);
+}
+
+watch('value', draw);
+onTheme(draw);
+draw();

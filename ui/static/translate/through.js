@@ -1,0 +1,268 @@
+// Figure 1 as a picture to click, and beside it what enters and leaves the box that was clicked. Tokens enter as text.
+const BOXES = [
+  // key, text, x, y, width, height, colour group
+  ['source', 'Input embedding + position', 18, 500, 162, 34, 'embed'],
+  ['encoder_attention', 'Self-attention', 30, 414, 138, 36, 'attend'],
+  ['encoder_norm', 'Add & norm', 30, 380, 138, 22, 'norm'],
+  ['encoder_feed_forward', 'Feed-forward', 30, 316, 138, 36, 'feed'],
+  ['encoder_norm_2', 'Add & norm', 30, 282, 138, 22, 'norm'],
+  ['target', 'Output embedding + position', 220, 500, 162, 34, 'embed'],
+  ['decoder_attention', 'Masked self-attention', 232, 430, 138, 36, 'attend'],
+  ['decoder_norm', 'Add & norm', 232, 396, 138, 22, 'norm'],
+  ['cross_attention', 'Attention to the source', 232, 332, 138, 36, 'attend'],
+  ['cross_norm', 'Add & norm', 232, 298, 138, 22, 'norm'],
+  ['decoder_feed_forward', 'Feed-forward', 232, 234, 138, 36, 'feed'],
+  ['decoder_norm_2', 'Add & norm', 232, 200, 138, 22, 'norm'],
+  ['linear', 'Linear', 232, 132, 138, 26, 'linear'],
+  ['softmax', 'Softmax', 232, 88, 138, 26, 'softmax'],
+];
+const WIRES = [
+  // the way of the vectors, from below to above; residual connections go round the sub-layers
+  'M99 500V450',
+  'M99 414V402',
+  'M99 380V352',
+  'M99 316V304',
+  'M99 476H22V391H30',
+  'M99 366H22V293H30',
+  'M301 500V466',
+  'M301 430V418',
+  'M301 396V368',
+  'M301 332V320',
+  'M301 298V270',
+  'M301 234V222',
+  'M301 200V158',
+  'M301 132V114',
+  'M301 88V66',
+  'M301 484H378V407H370',
+  'M301 382H378V309H370',
+  'M301 284H378V211H370',
+  'M99 282V262H200V350H232',
+];
+let open = 'cross_attention',
+  value = null;
+
+function draw() {
+  value = props.value ? JSON.parse(props.value) : null;
+  const host = cleared(element, '.through', value);
+  if (!host) return;
+  const side = make('div', 'through-panel'),
+    left = make('div', 'through-left');
+  left.append(figure(), make('div', 'through-next'));
+  host.append(left, side);
+  panel(side);
+  next();
+}
+
+function figure() {
+  const svg = node('svg', {
+    viewBox: '0 0 400 580',
+    class: 'through-figure',
+    role: 'group',
+    'aria-label': 'Figure 1: the Transformer',
+  });
+  const defs = node('defs', {}),
+    tip = node('marker', {
+      id: 'through-tip',
+      viewBox: '0 0 6 6',
+      refX: 5,
+      refY: 3,
+      markerWidth: 6,
+      markerHeight: 6,
+      orient: 'auto',
+    });
+  tip.append(node('path', { d: 'M0 0L6 3L0 6z' }));
+  defs.append(tip);
+  svg.append(defs);
+  for (const [x, y, height, layers, at] of [
+    [12, 270, 204, value.layers[0], value.at[0]],
+    [214, 188, 300, value.layers[1], value.at[1]],
+  ]) {
+    svg.append(node('rect', { x, y, width: 174, height, rx: 8, class: 'through-stack' }));
+    svg.append(node('text', { x: x + 4, y: y - 6, class: 'through-times' }, `layer ${at} of ${layers}`));
+  }
+  for (const d of WIRES) svg.append(node('path', { d, class: 'through-wire', 'marker-end': 'url(#through-tip)' }));
+  for (const [key, text, x, y, width, height, group] of BOXES) {
+    const box = node('g', {
+      class: `through-box through-${group}`,
+      tabindex: 0,
+      role: 'button',
+      'data-part': key,
+      'aria-label': value.parts[key].title,
+    });
+    box.append(node('rect', { x, y, width, height, rx: 5 }));
+    box.append(node('text', { x: x + width / 2, y: y + height / 2 + 4, 'text-anchor': 'middle' }, text));
+    box.addEventListener('click', () => choose(key));
+    box.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' || event.key === ' ') {
+        event.preventDefault();
+        choose(key);
+      }
+    });
+    svg.append(box);
+  }
+  const { source, read, place, step } = value.tokens;
+  svg.append(node('text', { x: 99, y: 556, 'text-anchor': 'middle', class: 'through-token' }, clip(source[place], 20)));
+  svg.append(node('text', { x: 301, y: 556, 'text-anchor': 'middle', class: 'through-token' }, clip(read[step], 20)));
+  svg.append(node('text', { x: 301, y: 58, 'text-anchor': 'middle', class: 'through-token through-out' }, ''));
+  svg.append(node('text', { x: 99, y: 573, 'text-anchor': 'middle', class: 'through-times' }, 'a piece of the text'));
+  svg.append(
+    node('text', { x: 301, y: 573, 'text-anchor': 'middle', class: 'through-times' }, 'the last piece written'),
+  );
+  return svg;
+}
+
+function choose(key) {
+  open = key;
+  panel(element.querySelector('.through-panel'));
+}
+
+function panel(side) {
+  if (!value.parts[open]) open = 'cross_attention';
+  const part = value.parts[open];
+  element.querySelectorAll('.through-box').forEach((box) => {
+    box.classList.toggle('chosen', box.dataset.part === open);
+    box.setAttribute('aria-pressed', box.dataset.part === open);
+  });
+  side.replaceChildren(make('div', 'heat-title', part.title), make('p', 'hint', part.says));
+  const readout = make('div', 'heat-readout', part.rows.length ? 'Point at a cell to read its number.' : '');
+  readout.setAttribute('aria-live', 'polite');
+  part.rows.forEach((row, number) => {
+    const line = make('div', 'through-row'),
+      head = make('div', 'through-name');
+    head.append(make('b', '', row.name), symbol(row.symbol));
+    if (row.note) head.append(make('span', 'through-note', row.note));
+    line.append(head, row.labels ? bars(row) : cells(row, readout));
+    if (number) line.prepend(make('div', 'through-arrow', '↓'));
+    side.append(line);
+  });
+  side.append(readout);
+  if (part.view) {
+    const link = make(
+      'button',
+      'through-link',
+      {
+        one_head: 'Work it out in One head →',
+        attention: 'See the whole map →',
+        decoding: 'Every step, word by word →',
+      }[part.view],
+    );
+    link.type = 'button';
+    link.addEventListener('click', () => trigger('open', { view: part.view, kind: part.kind }));
+    side.append(link);
+  }
+}
+
+function symbol(text) {
+  // x_i with a lowered i
+  const made = make('span', 'through-symbol');
+  text.split(/_(\w+|\{[^}]*\})/).forEach((part, i) => made.append(i % 2 ? make('sub', '', part) : part));
+  return made;
+}
+
+function bars(row) {
+  // weights with their labels, largest first
+  const numbers = floats(row.numbers),
+    list = make('div', 'through-bars');
+  const order = [...numbers.keys()].sort((a, b) => numbers[b] - numbers[a]).slice(0, 10);
+  for (const i of order) list.append(bar(row.labels[i], numbers[i]));
+  return list;
+}
+
+function bar(label, share, chosen = false) {
+  const line = make('div', chosen ? 'through-bar chosen' : 'through-bar'),
+    fill = make('span', 'through-fill');
+  fill.style.width = `${Math.max(share * 100, share > 0 ? 0.5 : 0)}%`;
+  fill.style.background = `rgb(${colour(0.25 + 0.6 * share)})`;
+  const number = make('span', 'heat-weight', share.toFixed(4));
+  number.title = share;
+  const track = make('span', 'through-track');
+  track.append(fill);
+  line.append(make('span', 'through-label', label), track, number);
+  return line;
+}
+
+function cells(row, readout) {
+  const numbers = floats(row.numbers),
+    C = row.count,
+    R = row.rows.length;
+  const most = numbers.reduce((a, b) => Math.max(a, Math.abs(b)), 1e-9);
+  const frame = make('div', 'through-cells');
+  for (let r = 0; r < R; r += 1) {
+    const own = numbers.subarray(r * C, (r + 1) * C),
+      line = make('div', row.mark === r ? 'through-strip chosen' : 'through-strip');
+    if (R > 1) line.append(make('span', 'through-label', row.rows[r]));
+    const canvas = make('canvas', 'strip');
+    canvas.width = C;
+    canvas.height = 1;
+    const context = canvas.getContext('2d'),
+      image = context.createImageData(C, 1);
+    own.forEach((number, i) => image.data.set([...signed(number / most), 255], 4 * i));
+    context.putImageData(image, 0, 0);
+    canvas.setAttribute('role', 'img');
+    canvas.setAttribute(
+      'aria-label',
+      `${row.name} ${row.rows[r]}: ${C} numbers from ${Math.min(...own).toFixed(3)} to ${Math.max(...own).toFixed(3)}`,
+    );
+    canvas.addEventListener('pointermove', (event) => {
+      const box = canvas.getBoundingClientRect();
+      const i = Math.min(C - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * C)));
+      const number = make('span', 'heat-weight', own[i].toFixed(4));
+      number.title = own[i];
+      readout.replaceChildren(
+        make('b', '', `${row.name}${row.rows[r] ? `, ${row.rows[r]}` : ''}`),
+        `, number ${(i + 1).toLocaleString('en')} of ${C.toLocaleString('en')}: `,
+        number,
+      );
+    });
+    line.append(canvas);
+    frame.append(line);
+  }
+  return frame;
+}
+
+function next() {
+  // the next token's distribution, under the visitor's temperature and top-k
+  const host = element.querySelector('.through-next'),
+    found = props.bars;
+  if (!host || !found) return;
+  // The knobs stay while they are moved: a new element would lose the pointer.
+  if (!host.querySelector('.through-knobs')) {
+    const knobs = make('div', 'through-knobs');
+    knobs.append(
+      knob('Temperature', 'temperature', 0.1, 3, 0.1, found.temperature),
+      knob('Top-k (0 = all)', 'top_k', 0, 50, 1, found.top_k),
+    );
+    host.append(make('div', 'heat-title', 'What could come next'), knobs, make('div', 'through-drawn'));
+  }
+  const drawn = host.querySelector('.through-drawn');
+  drawn.replaceChildren();
+  const list = make('div', 'through-bars');
+  found.tokens.forEach((token, i) => list.append(bar(token, found.probabilities[i], i === found.chosen)));
+  drawn.append(
+    list,
+    make('div', 'hint', `Entropy ${found.entropy.toFixed(3)} nats. The outlined piece is the one that was taken.`),
+  );
+  const out = element.querySelector('.through-out');
+  if (out) out.textContent = `${clip(found.tokens[0], 14)}  ${(found.probabilities[0] * 100).toFixed(0)} %`;
+}
+
+function knob(name, key, min, max, step, value) {
+  const label = make('label', 'through-knob', name),
+    input = make('input'),
+    shown = make('output', 'heat-weight', String(value));
+  Object.assign(input, { type: 'range', min, max, step, value, name: key });
+  input.addEventListener('input', () => {
+    shown.textContent = input.value;
+    const numbers = Object.fromEntries(
+      [...element.querySelectorAll('.through-knob input')].map((one) => [one.name, Number(one.value)]),
+    );
+    trigger('draw', numbers);
+  });
+  label.append(input, shown);
+  return label;
+}
+
+watch('value', draw);
+watch('bars', next);
+onTheme(draw);
+draw();

@@ -1,0 +1,75 @@
+// All layers x heads of one kind of attention as small pictures; a click picks one.
+function mark() {
+  const [layer, head] = props.selected || [-1, -1];
+  element.querySelectorAll('.thumb').forEach((thumb) => {
+    const here = Number(thumb.dataset.layer) === layer && (head < 0 || Number(thumb.dataset.head) === head);
+    thumb.classList.toggle('chosen', here);
+    thumb.setAttribute('aria-pressed', here);
+  });
+}
+
+function draw() {
+  const value = props.value,
+    host = cleared(element, '.thumbs', value?.layers);
+  if (!host) return;
+  const bytes = atob(value.bytes),
+    size = value.rows * value.columns,
+    first = value.first || 0;
+  host.style.setProperty('--heads', value.heads);
+  const corner = document.createElement('span');
+  host.append(corner);
+  for (let head = 0; head < value.heads; head += 1) {
+    const name = make('span', 'thumb-axis', `head ${head + 1}`);
+    host.append(name);
+  }
+  for (let layer = first; layer < first + value.layers; layer += 1) {
+    const name = make('span', 'thumb-axis thumb-layer', `layer ${layer + 1}`);
+    host.append(name);
+    for (let head = 0; head < value.heads; head += 1) {
+      const canvas = document.createElement('canvas');
+      canvas.width = value.columns;
+      canvas.height = value.rows;
+      const context = canvas.getContext('2d'),
+        image = context.createImageData(value.columns, value.rows);
+      const start = ((layer - first) * value.heads + head) * size;
+      let most = 255;
+      if (props.stretch) {
+        most = 1;
+        for (let i = 0; i < size; i += 1) most = Math.max(most, bytes.charCodeAt(start + i));
+      }
+      for (let i = 0; i < size; i += 1) {
+        const [red, green, blue] = colour(bytes.charCodeAt(start + i) / most);
+        image.data[4 * i] = red;
+        image.data[4 * i + 1] = green;
+        image.data[4 * i + 2] = blue;
+        image.data[4 * i + 3] = 255;
+      }
+      context.putImageData(image, 0, 0);
+      const thumb = document.createElement('button');
+      thumb.type = 'button';
+      thumb.className = 'thumb';
+      thumb.dataset.layer = layer;
+      thumb.dataset.head = head;
+      thumb.setAttribute('aria-label', `Layer ${layer + 1}, head ${head + 1}`);
+      thumb.title = `Layer ${layer + 1}, head ${head + 1}`;
+      thumb.append(canvas);
+      // The properties of an update come one after the other, so the changes may still be those of other maps.
+      const change = props.change?.[layer]?.[head];
+      if (change !== undefined) {
+        const mark = document.createElement('span');
+        mark.className = change < -0.05 ? 'thumb-change matters' : 'thumb-change';
+        mark.textContent = (change > 0 ? '+' : '') + change.toFixed(2);
+        thumb.append(mark);
+        thumb.title += `: without it the log-probability changes by ${change.toFixed(3)}`;
+      }
+      thumb.addEventListener('click', () => trigger('pick', { layer, head }));
+      host.append(thumb);
+    }
+  }
+  mark();
+}
+
+watch(['value', 'stretch', 'change'], draw);
+watch('selected', mark);
+onTheme(draw);
+draw();

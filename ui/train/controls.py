@@ -1,0 +1,271 @@
+"""The buttons of a run: stop, resume, fork, delete; each is there only while it can do something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from training import start
+from training.checkpoint import find_checkpoint, list_checkpoints, step_of
+from training.run import Run, list_runs, open_run
+from ui import messages
+from ui.services import Services
+from ui.train import recipes, watch
+from ui.train.networks import network_of_task
+
+QUICKLY: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+
+
+def checkpoint_choices(run: Run) -> list[tuple[str, int]]:
+    """(label, step) of a run's checkpoints, the newest first."""
+    steps = [step_of(folder) for folder in list_checkpoints(run.checkpoints)]
+    return [(f"step {step:,}", step) for step in reversed(steps)]
+
+
+def network_of(run: Run) -> str:
+    """Key of the network that a run trains. Raises ValueError for a foreign one."""
+    task = run.recipe().get("task", "")
+    network = network_of_task(task)
+    if network is None:
+        raise ValueError(f"{run.folder.name!r} trains {task or 'nothing known'}, which this page cannot start again.")
+    return network
+
+
+class RunControls:
+    """The buttons under a run's name, and what they unfold. view: the RunView, which shows the run afterwards."""
+
+    def __init__(self, services: Services, view: Any) -> None:
+        self.services, self.runs, self.view = services, services.runs, view
+        with gr.Row(visible=services.training is not None, elem_classes="actions run-buttons"):
+            self.stop = gr.Button("Stop and save", size="sm", elem_id="run-stop", min_width=110, visible=False)
+            self.again = gr.Button("Resume or fork …", size="sm", elem_id="run-again", min_width=130, visible=False)
+            self.delete = gr.Button("Delete …", size="sm", elem_id="run-delete", min_width=90, visible=False)
+
+    def unfolded(self) -> None:
+        """Builds what the buttons unfold, and the note that says what they did."""
+        with gr.Column(visible=False, elem_classes="card", elem_id="run-delete-ask") as self.ask:
+            self.question = gr.HTML()
+            with gr.Row(elem_classes="actions run-buttons"):
+                self.yes = gr.Button(
+                    "Yes, delete it", variant="stop", size="sm", elem_id="run-delete-yes", min_width=120
+                )
+                self.no = gr.Button("Keep it", size="sm", elem_id="run-delete-no", min_width=100)
+        with gr.Column(visible=False, elem_classes="card", elem_id="run-again-form") as self.form:
+            self._build_form()
+        self.note = gr.HTML(elem_id="run-note")
+
+    def _build_form(self) -> None:
+        with gr.Row():
+            self.changed = gr.Textbox(
+                label="Changed settings",
+                placeholder="--lr 0.0005 --steps 300",
+                max_lines=1,
+                info="as on the command line; empty: nothing changes",
+                elem_id="run-changes",
+            )
+            self.from_step = gr.Dropdown(
+                [], label="A fork begins at", allow_custom_value=True, elem_id="run-fork-step", min_width=140
+            )
+            self.new_name = gr.Textbox(label="Name of the fork", max_lines=1, elem_id="run-fork-name", min_width=160)
+        self.commands = gr.Code(
+            language="shell",
+            label="Resume, and fork",
+            interactive=False,
+            wrap_lines=True,
+            lines=2,
+            max_lines=6,
+            elem_id="run-commands",
+        )
+        with gr.Row(elem_classes="actions"):
+            self.resume = gr.Button("Resume", variant="primary", size="sm", elem_id="run-resume", min_width=110)
+            self.fork = gr.Button("Fork", size="sm", elem_id="run-fork", min_width=110)
+
+    @property
+    def components(self) -> list:
+        """All that a look at a run may update."""
+        return [
+            self.stop,
+            self.again,
+            self.delete,
+            self.ask,
+            self.form,
+            self.resume,
+            self.fork,
+            self.from_step,
+            self.note,
+        ]
+
+    # -- updates ---------------------------------------------------------------------------------------------------
+
+    def refresh(self, seen: watch.Seen, values: dict) -> dict:
+        """The buttons as the state wants them. values: of `from_step`, if it is known."""
+        busy, known = seen.state in watch.BUSY, seen.network is not None
+        choices = checkpoint_choices(seen.run)
+        steps = [step for _, step in choices]
+        chosen = values.get(self.from_step)
+        said = {"finished": "Go on or fork …"}.get(seen.state, "Fork …" if busy else "Resume or fork …")
+        stopping = seen.state == "stopping"
+        made = {
+            self.stop: gr.update(
+                visible=busy, interactive=not stopping, value="Stopping …" if stopping else "Stop and save"
+            ),
+            self.again: gr.update(visible=bool(steps) and known, value=said),
+            self.delete: gr.update(visible=not busy),
+            self.resume: gr.update(visible=not busy),
+            self.fork: gr.update(visible=bool(steps)),
+            self.from_step: gr.update(choices=choices, value=chosen if chosen in steps else (steps or [None])[0]),
+        }
+        if busy:
+            made[self.ask] = gr.update(visible=False)
+        return made
+
+    def hidden(self) -> dict:
+        """While there is no run."""
+        return {one: gr.update(visible=False) for one in (self.stop, self.again, self.delete, self.ask, self.form)}
+
+    # -- handlers --------------------------------------------------------------------------------------------------
+
+    def _allowed(self) -> None:
+        if self.services.training is None:
+            raise ValueError("Trainings cannot be started or changed from this page.")
+
+    def _planned(self, name: str, changed: str) -> tuple[Run, str, dict[str, Any], dict[str, Any]]:
+        """(run, network, the run's fields, changed ones) for a resume or a fork."""
+        run = open_run(self.runs, name)
+        network = network_of(run)
+        fields = recipes.typed_changes(network, changed)
+        saved = run.recipe()
+        if self.services.training is not None:
+            recipes.check_public(network, saved, fields, self.services.training)
+            fields = {**fields, **self.services.training.fields()}
+        return run, network, saved, fields
+
+    def plan(self, values: dict) -> dict:
+        """The commands of resume and fork as they are filled in; a comment says what is wrong with them."""
+        name, step, new_name = values[self.view.run], values[self.from_step], (values[self.new_name] or "").strip()
+        if not name:  # the lists are filled before a run is chosen
+            return {self.commands: ""}
+        try:
+            run, network, _, fields = self._planned(name, values[self.changed])
+            lines = [start.shell_text([recipes.resume_command(network, run.folder, fields)])]
+            if step is not None and new_name:
+                command = recipes.fork_command(network, run.folder, step, self.runs / new_name, fields)
+                lines.append(start.shell_text([command]))
+            return {self.commands: "\n".join(lines)}
+        except Exception as error:
+            return {self.commands: f"# {messages.sentence(error)}"}
+
+    def _said(self, work: Callable[[], tuple[str, str | None]]) -> dict:
+        """Runs `work`, which returns a sentence and the run to show; errors become a note, and what is open stays."""
+        try:
+            self._allowed()
+            text, name = work()
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+        folded = {self.form: gr.update(visible=False), self.ask: gr.update(visible=False)}
+        return {**self.view.show(name), **folded, self.note: messages.status(text)}
+
+    def stop_it(self, values: dict) -> dict:
+        """Asks the process to end."""
+
+        def work() -> tuple[str, str]:
+            name = values[self.view.run]
+            start.stop(open_run(self.runs, name))
+            return "The run finishes its step, saves and ends.", name
+
+        return self._said(work)
+
+    def resume_it(self, values: dict) -> dict:
+        """Goes on from the newest checkpoint."""
+
+        def work() -> tuple[str, str]:
+            name = values[self.view.run]
+            run, network, saved, fields = self._planned(name, values[self.changed])
+            self.services.training.check(self.runs, fields.get("steps", saved["steps"]), new=False)
+            if not (any(run.events()) or run.checkpoints.exists()):
+                raise ValueError(f"{name!r} never began; delete it and start a new one.")
+            start.start(run.folder, [recipes.resume_command(network, run.folder, fields)])
+            return f"{name} goes on.", name
+
+        return self._said(work)
+
+    def fork_it(self, values: dict) -> dict:
+        """A run of its own from a checkpoint of this one."""
+
+        def work() -> tuple[str, str]:
+            name, step = values[self.view.run], values[self.from_step]
+            run, network, saved, fields = self._planned(name, values[self.changed])
+            find_checkpoint(run.checkpoints, step)
+            self.services.training.check(self.runs, fields.get("steps", saved["steps"]), new=True)
+            folder = start.check_name(self.runs, values[self.new_name])
+            start.start(folder, [recipes.fork_command(network, run.folder, step, folder, fields)])
+            return f"{folder.name} begins at step {step:,} of {name}.", folder.name
+
+        return self._said(work)
+
+    def ask_first(self, values: dict) -> dict:
+        """What would be deleted."""
+        try:
+            self._allowed()
+            name = values[self.view.run]
+            run = open_run(self.runs, name)
+            if start.is_busy(run):
+                raise ValueError(f"{name!r} is running; stop it first.")
+            count = len(list_checkpoints(run.checkpoints))
+            text = f"Delete the run {name} for good, with {count} checkpoints and {run.megabytes():.0f} MB?"
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error)), self.ask: gr.update(visible=False)}
+        return {self.note: "", self.question: messages.status(text), self.ask: gr.update(visible=True)}
+
+    def delete_it(self, values: dict) -> dict:
+        """Deletes the run, and shows the one that was written last."""
+
+        def work() -> tuple[str, str | None]:
+            name = values[self.view.run]
+            start.delete(self.runs, name)
+            return f"{name} was deleted.", (list_runs(self.runs) or [None])[0]
+
+        return self._said(work)
+
+    def unfold(self, values: dict) -> dict:
+        """Resume and fork, with a name that is free and the newest checkpoint."""
+        name, number = values[self.view.run], 1
+        while (self.runs / f"{name}-fork-{number}").exists():
+            number += 1
+        try:
+            steps = [step for _, step in checkpoint_choices(open_run(self.runs, name))]
+        except ValueError:  # deleted meanwhile
+            steps = []
+        filled = {
+            self.new_name: f"{name}-fork-{number}"[-60:],
+            self.from_step: gr.update(value=steps[0] if steps else None),
+        }
+        now = {**values, self.new_name: filled[self.new_name], self.from_step: steps[0] if steps else None}
+        return {self.form: gr.update(visible=True), **filled, **self.plan(now)}
+
+    # -- wiring ----------------------------------------------------------------------------------------------------
+
+    def wire(self) -> None:
+        """Connect the buttons with the handlers."""
+        run, shown = self.view.run, self.view.components
+        given = {run, self.changed, self.from_step, self.new_name}
+        unfolded = [self.form, self.new_name, self.from_step, self.commands]
+        self.again.click(self.unfold, given, unfolded, api_name="run_again", **QUICKLY)
+        # One event for all boxes: answers to two of them could overtake each other.
+        gr.on(
+            [self.changed.change, self.from_step.change, self.new_name.change],
+            self.plan,
+            given,
+            [self.commands],
+            trigger_mode="always_last",
+            api_name="run_commands",
+            **QUICKLY,
+        )
+        self.stop.click(self.stop_it, {run}, shown, api_name="run_stop", **QUICKLY)
+        self.resume.click(self.resume_it, given, shown, api_name="run_resume", **QUICKLY)
+        self.fork.click(self.fork_it, given, shown, api_name="run_fork", **QUICKLY)
+        self.delete.click(self.ask_first, {run}, [self.note, self.question, self.ask], api_name="run_ask", **QUICKLY)
+        self.no.click(lambda: gr.update(visible=False), None, self.ask, **QUICKLY)
+        self.yes.click(self.delete_it, {run}, shown, api_name="run_delete", **QUICKLY)

@@ -1,0 +1,527 @@
+"""The Train tab's upper half: what shall learn, from what, how long; everything else is folded away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from training import start
+from training.run import Run, list_runs
+from transformer.survey import Survey, columns, guess_columns
+from ui import messages
+from ui.dropdowns import hold
+from ui.services import Services
+from ui.train import data as brought
+from ui.train import recipes
+from ui.train.data import BUNDLED, LOCAL, UPLOAD
+from ui.train.networks import COMMON, GENTLE, NETWORKS, POOL, RATES, settings_of
+from ui.train.view import RunView
+
+MEASURED_STEPS, MEASURE_SECONDS = 3, 180
+FITTED = ("vocab_size", "max_length", "tokens")  # settings that follow a table
+SHOWN_LETTERS = 160  # of a pair in the preview
+QUICKLY: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+COSTLY = ("size", "batch", "tokens", "height", "width", "pictures_wide", "reduce", "precision", "accumulate", "gan")
+
+
+# -- without Gradio -------------------------------------------------------------------------------------------------
+
+
+def free_name(runs: Path, network: str, preset: str) -> str:
+    """A name that no run has yet."""
+    number = 1
+    while (runs / f"{network}-{preset}-{number}").exists():
+        number += 1
+    return f"{network}-{preset}-{number}"
+
+
+def measured(runs: Path, network: str, fields: dict[str, Any]) -> tuple[float, str] | None:
+    """Seconds a step of a run on this machine with the same sizes, and its name; None if there is none."""
+    for name in list_runs(runs):
+        run = Run(runs / name)
+        try:
+            saved = run.recipe()
+        except ValueError:
+            continue
+        same = all(saved.get(field) == fields[field] for field in COSTLY if field in fields)
+        if saved.get("task") != NETWORKS[network].task or not same:
+            continue
+        times = [event["seconds_per_step"] for event in run.events() if event["event"] == "log"]
+        if times:
+            return sorted(times)[len(times) // 2], f"in the run {name}"
+    return None
+
+
+def measure(network: str, preset: str, fields: dict[str, Any]) -> dict[str, float]:
+    """Times a few steps on this machine in a process of its own. Raises ValueError with one sentence when it fails."""
+    timed = ["--preset", preset, *recipes.options(fields), "--time", str(MEASURED_STEPS)]
+    try:
+        done = subprocess.run(
+            [sys.executable, *NETWORKS[network].words[1:], *timed],
+            capture_output=True,
+            text=True,
+            timeout=MEASURE_SECONDS,
+            stdin=subprocess.DEVNULL,
+            env=start.environment(),
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(
+            f"{MEASURED_STEPS} steps took more than {MEASURE_SECONDS} s here; this preset is for a larger machine."
+        ) from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise ValueError(f"The steps could not be timed: {last.removeprefix('error: ')}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def survey_html(found: Survey, fields: dict[str, Any]) -> str:
+    """What a table holds: how many pairs, how long, and the first of them; `fields`: of the run."""
+    more = "" if found.whole else "the first "
+    said = f"{more}{len(found.pairs):,} pairs, the longest text has {found.lengths[-1]:,} characters".capitalize()
+    out = found.left_out(fields)
+    if out:
+        exactly = "" if len(found.pairs) <= 2000 else "up to "
+        said += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"
+    sides = [escape(text if len(text) <= SHOWN_LETTERS else text[:SHOWN_LETTERS] + " …") for text in found.pairs[0]]
+    pair = f'<span dir="auto">{sides[0]}</span><span>→</span><span dir="auto">{sides[1]}</span>'
+    return messages.status(f"{said}. The first one:") + f'<div class="train-pair">{pair}</div>'
+
+
+def beginning_choices(network: str, preset: str) -> list[tuple[str, str]]:
+    """(label, name) of what a training may begin with."""
+    shipped = [(f"{name} (shipped weights)", name) for name in recipes.beginnings(network, preset)]
+    return [("Random weights", ""), *shipped]
+
+
+def boxes(network: str, fields: dict[str, Any], initial: str = "") -> dict[str, dict[str, Any]]:
+    """Field -> properties of its text box, with lower rates for weights that are trained already."""
+    made = {}
+    for setting in settings_of(network):
+        value = fields[setting.field]
+        if initial and setting.field in RATES:
+            value = round(value * GENTLE, 10)
+        paper = f"paper: {setting.paper}" if setting.paper else ""
+        info = "; ".join(part for part in (paper, setting.about) if part)
+        made[setting.field] = {"label": setting.label, "value": recipes.shown(setting, value), "info": info}
+    return made
+
+
+# -- the form ---------------------------------------------------------------------------------------------------------
+
+
+class TrainForm:
+    """Its components are attributes; handlers take values of `inputs` and return updates, both by component."""
+
+    def __init__(self, services: Services) -> None:
+        self.services, self.runs = services, services.runs
+        self.offered = recipes.network_names(services.training)
+        self.filled = gr.State(False)
+        self.fold = gr.Accordion(
+            "Start a training",
+            open=not list_runs(services.runs),
+            visible=services.training is not None,
+            elem_id="train-form",
+        )
+        with self.fold:
+            self._build_choices()
+            self._build_data()
+            with gr.Row(elem_classes="actions train-go"):
+                self.start = gr.Button("Start", variant="primary", elem_id="train-start", min_width=120)
+                self.about = gr.HTML(elem_id="train-about", min_width=260)
+            self.note = gr.HTML(elem_id="train-note")
+            with gr.Accordion("Everything else: name, settings, command", open=False, elem_id="train-more"):
+                self._build_rest()
+        if services.training is None:
+            gr.HTML(messages.status("Trainings cannot be started from this page; its operator or a shell starts them."))
+        choice = [self.network, self.preset, self.initial, self.data, self.upload, self.folder]
+        self.inputs = {*choice, self.source, self.target, self.name, *self.fields}
+        self.follows = [self.command, self.about, self.preview]
+
+    def _build_choices(self) -> None:
+        network = self.offered[0]
+        preset = NETWORKS[network].first
+        with gr.Row(elem_classes="train-choices"):
+            self.network = gr.Dropdown(
+                [(f"{NETWORKS[key].title}: {NETWORKS[key].does}", key) for key in self.offered],
+                value=network,
+                label="1. What shall learn?",
+                scale=4,
+                elem_id="train-network",
+            )
+            self.data = gr.Dropdown(
+                brought.data_choices(network, self.services.local),
+                value=BUNDLED,
+                label="2. From what?",
+                allow_custom_value=True,
+                scale=3,
+                elem_id="train-data",
+            )
+            self.preset = gr.Dropdown(
+                self._presets(network),
+                value=preset,
+                label="3. How long?",
+                allow_custom_value=True,
+                scale=3,
+                elem_id="train-preset",
+            )
+
+    def _build_data(self) -> None:
+        with gr.Row(visible=False) as self.data_row:
+            self.upload = gr.File(
+                label=brought.upload_label(self.offered[0]),
+                file_types=brought.FILE_TYPES,
+                height=120,
+                elem_id="train-upload",
+                min_width=240,
+            )
+            self.folder = gr.Textbox(
+                label="Folder or file on this machine", elem_id="train-folder", visible=False, min_width=240
+            )
+            self.source = gr.Dropdown(
+                [], label="It reads the column", allow_custom_value=True, elem_id="train-source", min_width=160
+            )
+            self.target = gr.Dropdown(
+                [], label="It writes the column", allow_custom_value=True, elem_id="train-target", min_width=160
+            )
+        self.preview = gr.HTML(elem_id="train-preview")
+
+    def _build_rest(self) -> None:
+        first = beginning_choices(self.offered[0], NETWORKS[self.offered[0]].first)
+        with gr.Row():
+            self.name = gr.Textbox(label="Name of the run", elem_id="train-name", max_lines=1, min_width=200)
+            self.initial = gr.Dropdown(
+                first, value="", label="Begin with", visible=len(first) > 1, elem_id="train-initial", min_width=200
+            )
+        self.fields: list[gr.Textbox] = []
+        for count in (POOL, len(COMMON)):
+            with gr.Row(elem_classes="train-settings"):
+                for _ in range(count):
+                    number = len(self.fields)
+                    self.fields.append(gr.Textbox(elem_id=f"setting-{number}", min_width=150, max_lines=1))
+        self.command = gr.Code(
+            language="shell",
+            label="The command that is run",
+            interactive=False,
+            wrap_lines=True,
+            lines=1,
+            max_lines=4,
+            elem_id="train-command",
+            buttons=["copy"],
+        )
+        self.measure = gr.Button("Measure a step here", size="sm", elem_id="train-measure", min_width=160)
+
+    # -- what stands in the form -----------------------------------------------------------------------------------
+
+    def _presets(self, network: str) -> list[tuple[str, str]]:
+        names = recipes.preset_names(network, self.services.training)
+        return [(recipes.preset_label(network, name), name) for name in names]
+
+    def _chosen(self, values: dict) -> tuple[str, str]:
+        """Network and preset; the first of the list where a message crossed another one on its way."""
+        network = values[self.network] if values[self.network] in self.offered else self.offered[0]
+        known = recipes.preset_names(network, self.services.training)
+        return network, values[self.preset] if values[self.preset] in known else known[0]
+
+    def _places(self, values: dict) -> tuple:
+        """What `ui.train.data` asks for: data, upload, folder, source, target."""
+        return tuple(values[one] for one in (self.data, self.upload, self.folder, self.source, self.target))
+
+    def survey(self, values: dict) -> Survey | None:
+        """What the chosen table holds, None where none is chosen. Raises ValueError or FileNotFoundError."""
+        if values[self.network] != "transformer" or values[self.data] == BUNDLED:
+            return None
+        return brought.survey(*self._places(values))
+
+    def fitted(self, values: dict) -> dict[str, Any]:
+        """All fields of the chosen preset, those of `FITTED` as the chosen table needs them."""
+        base = recipes.values(*self._chosen(values))
+        try:
+            found = None if values[self.initial] else self.survey(values)
+        except Exception:  # the preview says what is wrong with the table
+            found = None
+        return {**base, **(found.fit(base) if found else {})}
+
+    def typed(self, values: dict) -> dict[str, str]:
+        """field -> text of its box."""
+        return {field: values[box] for field, box in self.boxes_of(self._chosen(values)[0]).items()}
+
+    def boxes_of(self, network: str) -> dict[str, gr.Textbox]:
+        """Field -> its box."""
+        used = self.fields[: len(NETWORKS[network].settings)] + self.fields[POOL:]
+        return dict(zip([setting.field for setting in settings_of(network)], used, strict=True))
+
+    def planned(self, values: dict) -> tuple[list[list[str]], dict[str, Any]]:
+        """Commands, and all fields of the run, of the form as it is; ValueError for what cannot be."""
+        network, preset, initial = values[self.network], values[self.preset], values[self.initial] or ""
+        limits = self.services.training
+        if network not in self.offered:
+            raise ValueError("On this page that network cannot be trained; choose one of the list.")
+        if preset not in recipes.preset_names(network, limits):
+            raise ValueError(
+                f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one of the list."
+            )
+        if values[self.data] not in (key for _, key in brought.data_choices(network, self.services.local)):
+            raise ValueError("On this page such data cannot be used; choose one of the list.")
+        run = self.runs / (values[self.name] or "").strip()
+        base = recipes.values(network, preset)
+        fields = recipes.changes(network, base, self.typed(values))
+        before, where = brought.data_commands(network, *self._places(values), run)
+        languages = (where.get("source", ""), where.get("target", ""))
+        where |= recipes.beginning_fields(network, preset, initial, languages)
+        if network == "gan" and not where.get("data", base["data"]):
+            raise ValueError("This preset learns from digits: upload a file of them, or name a folder.")
+        recipes.check_public(network, self.fitted(values), fields, limits)
+        where = {key: value for key, value in where.items() if value != base[key]}
+        fields = {**fields, **where, **limits.fields()}
+        return [*before, recipes.start_command(network, preset, run, fields)], {**base, **fields}
+
+    def check(self, values: dict, fields: dict[str, Any]) -> None:
+        """Raises ValueError where the training could not begin or not be saved: columns, lengths, room on the disk."""
+        network = values[self.network]
+        found = self.survey(values)
+        if found and not values[self.initial]:
+            found.check(fields)
+        needed = start.room_for(recipes.parameters(network, fields), NETWORKS[network].recipe(**fields))
+        if self.services.training.megabytes:  # it stops there
+            needed = min(needed, self.services.training.megabytes)
+        start.check_room(self.runs, needed)
+
+    # -- updates ---------------------------------------------------------------------------------------------------
+
+    def told(self, values: dict) -> dict:
+        """What follows from the form as it is: command, size and time, and what the table holds."""
+        network, preset = self._chosen(values)
+        fields = self.fitted(values)
+        try:
+            commands, fields = self.planned(values)
+            command = start.shell_text(commands)
+        except Exception as error:  # not yet complete: as a comment, in the command's place
+            command = f"# {messages.sentence(error)}"
+        known = values[self.initial] if values[self.initial] in recipes.beginnings(network, preset) else ""
+        lower = f"Learning rates are {GENTLE:g} of the preset's: these weights are trained already."
+        return {
+            self.command: command,
+            self.about: self._about(network, preset, fields) + (messages.status(lower) if known else ""),
+            self.preview: self._preview(values, fields),
+        }
+
+    def _about(self, network: str, preset: str, fields: dict[str, Any]) -> str:
+        try:
+            return messages.status(recipes.size_and_time(network, preset, fields, measured(self.runs, network, fields)))
+        except Exception as error:
+            return messages.alert(messages.sentence(error))
+
+    def _preview(self, values: dict, fields: dict[str, Any]) -> str:
+        if values[self.network] != "transformer" or values[self.data] == BUNDLED:
+            return ""
+        try:
+            if values[self.data] == UPLOAD and values[self.upload]:
+                columns(values[self.upload])
+            found = self.survey(values)
+            return survey_html(found, fields) if found else ""
+        except Exception as error:
+            return messages.alert(messages.sentence(error))
+
+    def fill(self, network: str, preset: str, fields: dict[str, Any]) -> dict:
+        """All that follows a network and a preset."""
+        first = beginning_choices(network, preset)
+        shown = boxes(network, fields)
+        return {
+            self.name: free_name(self.runs, network, preset),
+            self.initial: gr.update(choices=first, value="", visible=len(first) > 1, interactive=True),
+            **dict.fromkeys(self.fields, gr.update(visible=False)),
+            **{box: gr.update(visible=True, **shown[field]) for field, box in self.boxes_of(network).items()},
+        }
+
+    def place(self, network: str, data: str) -> dict:
+        """Which ways to bring data are in sight."""
+        words = network == "transformer"
+        return {
+            self.data_row: gr.update(visible=data != BUNDLED),
+            self.upload: gr.update(visible=data == UPLOAD, label=brought.upload_label(network)),
+            self.folder: gr.update(visible=data == LOCAL),
+            self.source: gr.update(visible=words),
+            self.target: gr.update(visible=words),
+        }
+
+    def fit_boxes(self, values: dict) -> dict:
+        """The boxes of `FITTED` as the chosen table needs them; what was typed into the others stays."""
+        network = self._chosen(values)[0]
+        fields = self.fitted(values)
+        if network != "transformer":
+            return {}
+        return {self.boxes_of(network)[name]: recipes.text(fields[name]) for name in FITTED}
+
+    # -- handlers --------------------------------------------------------------------------------------------------
+
+    def choose_network(self, values: dict) -> dict:
+        """Its presets and data, and all that follows from them."""
+        network = self._chosen(values)[0]
+        choices = brought.data_choices(network, self.services.local)
+        keys = [key for _, key in choices]
+        data = values[self.data] if values[self.data] in keys else keys[0]
+        preset = NETWORKS[network].first
+        made = {
+            self.preset: gr.update(choices=self._presets(network), value=preset, interactive=True),
+            self.data: gr.update(choices=choices, value=data, interactive=True),
+            **self.place(network, data),
+            **self.fill(network, preset, recipes.values(network, preset)),
+        }
+        made[self.upload]["value"] = None  # another network reads other files
+        return made
+
+    def choose_preset(self, values: dict) -> dict:
+        """Its settings, fitted to the table that is chosen."""
+        network, preset = self._chosen(values)
+        fields = self.fitted({**values, self.initial: ""})
+        return self.fill(network, preset, fields)
+
+    def choose_initial(self, values: dict) -> dict:
+        """Sets the learning rates; what was typed into the other boxes stays."""
+        network, preset = self._chosen(values)
+        known = values[self.initial] if values[self.initial] in recipes.beginnings(network, preset) else ""
+        shown = boxes(network, self.fitted(values), known)
+        rates = {box: shown[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
+        return rates
+
+    def choose_data(self, values: dict) -> dict:
+        """Shows what has to be brought."""
+        made = self.place(self._chosen(values)[0], values[self.data])
+        if values[self.data] != UPLOAD or values[self.upload]:  # what is uploaded later is fitted then
+            made |= self.fit_boxes(values)
+        return made
+
+    def read_upload(self, values: dict) -> dict:
+        """The columns of a table that was just uploaded, two of them chosen, and the settings that follow them."""
+        empty = gr.update(choices=[], value=None)
+        made = {self.source: empty, self.target: empty}
+        if values[self.network] == "transformer" and values[self.data] == UPLOAD and values[self.upload]:
+            try:
+                names = columns(values[self.upload])
+                source, target = guess_columns(values[self.upload], names)
+                made = {
+                    self.source: gr.update(choices=names, value=source),
+                    self.target: gr.update(choices=names, value=target),
+                }
+            except Exception as error:
+                messages.sentence(error)  # the preview tells it
+        now = {**values, **{one: update["value"] for one, update in made.items()}}
+        return {**made, **self.fit_boxes(now)}
+
+    def choose_column(self, values: dict) -> dict:
+        """Another column: the settings that follow its text."""
+        return self.fit_boxes(values) or gr.skip()
+
+    def choose_folder(self, values: dict) -> dict:
+        """Another folder: the settings that follow its table."""
+        return (self.fit_boxes(values) if values[self.data] == LOCAL else None) or gr.skip()
+
+    def open(self, values: dict) -> dict:
+        """At the first opening the boxes are filled; later nothing typed is lost."""
+        network, preset = self._chosen(values)
+        made = {} if values[self.filled] else self.fill(network, preset, recipes.values(network, preset))
+        return {**made, self.filled: True}
+
+    def begin(self, values: dict) -> dict:
+        """Starts a process, and shows its run."""
+        made = None
+        try:
+            if self.services.training is None:
+                raise ValueError("Trainings cannot be started from this page.")
+            commands, fields = self.planned(values)
+            self.services.training.check(self.runs, fields["steps"], new=True)
+            self.check(values, fields)
+            made = start.check_name(self.runs, values[self.name])
+            made.mkdir(parents=True)
+            brought.bring_data(values[self.network], *self._places(values), made)
+            start.start(made, commands)
+        except Exception as error:
+            if made is not None:
+                shutil.rmtree(made, ignore_errors=True)
+            return {self.note: messages.alert(messages.sentence(error))}
+        return {
+            self.note: "",
+            self.name: free_name(self.runs, values[self.network], values[self.preset]),
+            self.fold: gr.update(open=False),
+            **self.view.show(made.name),
+            self.view.controls.note: messages.status(f"The run {made.name} was started."),
+        }
+
+    def time_it(self, values: dict) -> dict:
+        """Times a few steps with the settings of the form."""
+        try:
+            fields = self.planned(values)[1]
+            network, preset = values[self.network], values[self.preset]
+            if values[self.data] != BUNDLED:
+                raise ValueError("Steps are timed with the data that come with the page; choose them to measure.")
+            at_once = self.services.training.at_once
+            if at_once and any(start.is_busy(Run(self.runs / n)) for n in list_runs(self.runs)):
+                raise ValueError("A training is running; measure when it has ended.")
+            changed = recipes.changes(network, recipes.values(network, preset), self.typed(values))
+            found = measure(network, preset, {k: v for k, v in changed.items() if k != "steps"})
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+        seconds, steps = found["seconds_per_step"], fields["steps"]
+        said = (
+            f"{found['parameters']:,} weights, {steps:,} steps, about {recipes.duration(seconds * steps)} (measured "
+            f"just now: {seconds:.2g} s a step, {found['memory_mb'] / 1000:.1f} GB), evaluations not counted."
+        )
+        return {self.about: messages.status(said), self.note: ""}
+
+    # -- wiring ----------------------------------------------------------------------------------------------------
+
+    def wire(self, view: RunView, opened: gr.Tab) -> None:
+        """Connect the components with the handlers. view: shows the run that is started; opened: the page's tab."""
+        self.view = view
+        filled = [self.name, self.initial, *self.fields]
+        places = [self.data_row, self.upload, self.folder, self.source, self.target]
+        hold(self.network.input, self.preset, self.data, self.initial, name="hold_choices")
+        hold(self.preset.input, self.initial, name="hold_initial")
+        chosen = [self.source, self.target]
+        for triggers, handler, outputs, name in (
+            ([self.network.input], self.choose_network, [self.preset, self.data, *places, *filled], "train_network"),
+            ([self.preset.input], self.choose_preset, filled, "train_preset"),
+            ([self.initial.input], self.choose_initial, self.fields, "train_initial"),
+            ([self.data.input], self.choose_data, [*places, *self.fields], "train_data"),
+            ([self.upload.change], self.read_upload, [*chosen, *self.fields], "train_upload"),
+            ([one.input for one in chosen], self.choose_column, self.fields, "train_column"),
+            ([self.folder.change], self.choose_folder, self.fields, "train_folder"),
+        ):
+            filled_in = gr.on(triggers, handler, self.inputs, outputs, api_name=name, **QUICKLY)
+            filled_in.then(self.told, self.inputs, self.follows, **QUICKLY)
+        # One event for all boxes: answers to two of them could overtake each other. Pasted text is a change, not an
+        # input; the columns change when an uploaded table is read, after which this has the last word.
+        typed = [box.change for box in (self.name, *chosen, *self.fields)]
+        gr.on(
+            typed, self.told, self.inputs, self.follows, trigger_mode="always_last", api_name="train_command", **QUICKLY
+        )
+        # An error goes when something else is chosen or typed, at once in the browser.
+        touched = [self.network, self.preset, self.initial, self.data, self.source, self.target, self.name, self.folder]
+        quietly = {"show_progress": "hidden", "api_visibility": "private"}
+        gr.on([one.input for one in (*touched, *self.fields)], None, None, self.note, js="() => ''", **quietly)
+        slowly = {"show_progress": "minimal", "concurrency_limit": 1, "api_visibility": "private"}
+        self.start.click(
+            self.begin,
+            self.inputs,
+            [self.note, self.name, self.fold, *view.components],
+            api_name="train_start",
+            **slowly,
+        ).then(None, None, None, js=TO_THE_RUN)
+        self.measure.click(self.time_it, self.inputs, [self.about, self.note], api_name="train_measure", **slowly)
+        # At each opening: names that are free and times that were measured change.
+        known = {*self.inputs, self.filled}
+        fill = opened.select(self.open, known, [self.filled, *filled], api_name="open_form", **QUICKLY)
+        fill.then(self.told, self.inputs, self.follows, **QUICKLY)
+
+
+TO_THE_RUN = """() => {
+  if (document.querySelector('#train-note [role=alert]')) return;
+  document.querySelector('#run-status')?.scrollIntoView({block: 'nearest'});
+}"""

@@ -1,0 +1,311 @@
+"""What can be trained: the networks, their presets and their settings, each in words beside its name in the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from vton.recipes.registry import NETWORKS as tryon_networks
+from vton.recipes.registry import RIVALS
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A recipe's field in words.
+
+    Attributes:
+        field: its name in the program.
+        label: what a visitor reads.
+        paper: its value in the paper, "" where the paper has no such thing.
+        about: what is to be known besides.
+        unset: the number by which the program means "as the size has it"; the box is empty then.
+    """
+
+    field: str
+    label: str
+    paper: str = ""
+    about: str = ""
+    unset: float | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network that can be trained.
+
+    Attributes:
+        title: its name; does: what it learns, in a few words.
+        words: of its command line.
+        module, recipe_class, task: where its recipe is.
+        first: the preset for a first try.
+        counts: what a speed is counted in.
+        resumed_by: words that the command needs to find the recipe of a run that goes on.
+        settings: the ones that matter.
+    """
+
+    title: str
+    does: str
+    words: tuple[str, ...]
+    module: str
+    recipe_class: str
+    first: str
+    task: str
+    settings: tuple[Setting, ...]
+    counts: str = "pictures"
+    resumed_by: tuple[str, ...] = ()
+
+    @property
+    def recipe(self) -> type:
+        """The recipe's dataclass."""
+        return getattr(import_module(self.module), self.recipe_class)
+
+    @property
+    def presets(self) -> dict[str, dict[str, Any]]:
+        """Preset -> the fields in which it differs from the dataclass."""
+        return import_module(self.module).PRESETS
+
+
+def _tryon(key: str, title: str, does: str, settings: tuple[Setting, ...]) -> Network:
+    """A network of `vton.recipes.registry`."""
+    known = (tryon_networks | RIVALS)[key]
+    words = ("python", "-m", "vton.train", key)
+    return Network(title, does, words, known.module, known.recipe_name, "drawn", known.task_name, settings)
+
+
+def _steps(paper: str = "") -> Setting:
+    return Setting("steps", "Steps in all", paper, "updates of the weights")
+
+
+def _pictures(paper: str = "") -> Setting:
+    return Setting("batch", "Pictures a step", paper)
+
+
+def _rate(paper: str = "", of: str = "") -> Setting:
+    return Setting("lr", f"Learning rate{of}", paper)
+
+
+_RATE_D = "Learning rate of the discriminator"
+_AVERAGED = Setting("ema", "Decay of the averaged weights", "", "0: no average is kept")
+_WARMUP = Setting("warmup", "Steps of warm-up", "", "the learning rate rises over them")
+_WIDTH = Setting("width", "Channels of the first layer", "64")
+
+NETWORKS = {
+    "transformer": Network(
+        "Translator (Transformer)",
+        "one text into another",
+        ("python", "-m", "transformer.train"),
+        "transformer.train",
+        "TranslationRecipe",
+        "tiny",
+        "TranslationTask",
+        (
+            Setting("size", "Size of the network", "base", "mini, tiny, small, or a row of Table 3"),
+            _steps("100,000"),
+            Setting("max_length", "Longest sentence", "", "in word pieces; longer pairs are left out"),
+            Setting("vocab_size", "Vocabulary", "37,000", "word pieces, both languages together"),
+            Setting("tokens", "Word pieces a step", "25,000", "of each side"),
+            Setting("warmup", "Steps of warm-up", "4,000", "the learning rate rises over them"),
+            Setting("rate_scale", "Learning rate, times the paper’s", "1", "factor on equation 3"),
+            Setting("dropout", "Dropout", "0.1", "empty: as the size has it", -1),
+            Setting("label_smoothing", "Label smoothing", "0.1", "empty: as the size has it", -1),
+        ),
+        "word pieces",
+    ),
+    "parser": _tryon(
+        "parser",
+        "Human parser",
+        "labels a photograph",
+        (
+            _steps(),
+            _pictures(),
+            _rate(),
+            _WARMUP,
+            Setting("dice", "Weight of the Dice term"),
+            Setting("height", "Height of the pictures", "", "pixels"),
+            Setting("width", "Width of the pictures", "", "pixels"),
+            _AVERAGED,
+        ),
+    ),
+    "segmentation": _tryon(
+        "segmentation",
+        "Segmentation generator",
+        "where the garment will be",
+        (
+            _steps("200,000"),
+            _pictures("8"),
+            _rate("0.0004", " of the generator"),
+            Setting("lr_d", _RATE_D, "0.0004"),
+            Setting("cross_entropy", "Weight λ of equation 8", "10"),
+            Setting("gan", "Weight of the adversarial term", "1"),
+            _WIDTH,
+            _AVERAGED,
+        ),
+    ),
+    "matching": _tryon(
+        "matching",
+        "Matching module",
+        "bends the garment",
+        (
+            _steps("50,000"),
+            _pictures("8"),
+            _rate("0.0002"),
+            Setting("second_order", "Weight λ of equation 11", "0.04"),
+            Setting("mask", "Weight of the garment’s outline", "", "an L1 term"),
+            Setting("grid", "Control points a side", "5"),
+            _WIDTH,
+            _AVERAGED,
+        ),
+    ),
+    "alias": _tryon(
+        "alias",
+        "ALIAS generator",
+        "paints the person in it",
+        (
+            _steps("200,000"),
+            _pictures("4"),
+            _rate("0.0001", " of the generator"),
+            Setting("lr_d", _RATE_D, "0.0004"),
+            Setting("feature_matching", "Weight of equation 15", "10"),
+            Setting("perceptual", "Weight of equation 16", "10"),
+            Setting("l1", "Weight of plain differences", "", "an L1 term"),
+            Setting("height", "Height of the pictures", "1,024", "pixels"),
+        ),
+    ),
+    "garment": _tryon(
+        "garment",
+        "Garment reader",
+        "reads a product picture",
+        (
+            _steps(),
+            _pictures(),
+            _rate(),
+            _WARMUP,
+            Setting("drawn", "Drawn garments", "", "among the pictures"),
+            Setting("smoothing", "Label smoothing"),
+            Setting("height", "Height of the pictures", "", "pixels"),
+            _AVERAGED,
+        ),
+    ),
+    "flow": _tryon(
+        "flow",
+        "Flow warper",
+        "the matching module’s rival",
+        (
+            _steps(),
+            _pictures(),
+            _rate(),
+            Setting("l1", "Weight of plain differences", "", "an L1 term"),
+            Setting("mask", "Weight of the garment’s outline"),
+            Setting("smooth", "Weight of smoothness"),
+            Setting("width", "Channels of the first layer"),
+            _AVERAGED,
+        ),
+    ),
+    "gan": Network(
+        "Adversarial nets",
+        "one draws, one judges",
+        ("python", "-m", "gan.train"),
+        "gan.task",
+        "GanRecipe",
+        "ring",
+        "GanTask",
+        (
+            Setting("objective", "Objective", "non-saturating", "minimax, non-saturating, lsgan or hinge"),
+            _steps(),
+            Setting("k", "Discriminator’s steps for each of the generator’s", "1"),
+            Setting("batch", "Examples a step", "100"),
+            _rate("0.1", " of the generator"),
+            Setting("lr_d", _RATE_D, "0.1"),
+            Setting("optimizer", "Learning rule", "sgd", "adam, or sgd with momentum"),
+            Setting("momentum", "Momentum", "0.5", "of sgd, at the start"),
+        ),
+        "examples",
+    ),
+    "parse": Network(
+        "Sentence parser (Transformer)",
+        "trees of sentences",
+        ("python", "-m", "transformer.train"),
+        "transformer.parsing.recipe",
+        "ParseRecipe",
+        "parse",
+        "ParseTask",
+        (
+            Setting("size", "Size of the network", "", "parse, mini, tiny or small"),
+            _steps(),
+            Setting("max_length", "Longest sentence or tree", "", "in word pieces; longer ones are left out"),
+            Setting("vocab_size", "Vocabulary", "16,000", "word pieces and the tokens of trees"),
+            Setting("tokens", "Word pieces a step", "", "of each side"),
+            _WARMUP,
+            Setting("rate", "Learning rate", "", "at its height"),
+            Setting("dropout", "Dropout", "", "empty: as the size has it", -1),
+        ),
+        "word pieces",
+        ("--preset", "parse"),
+    ),
+}
+COMMON = (
+    Setting("seed", "Random seed", "", "of weights, order and dropout"),
+    Setting("save_every", "Steps between two checkpoints"),
+    Setting("evaluate_every", "Steps between two tests", "", "on text or pictures put aside; 0: never"),
+    Setting("keep_last", "Checkpoints kept", "", "besides the best one"),
+    Setting("patience", "Tests without progress before it ends", "", "0: it goes on to the last step"),
+    Setting("accumulate", "Parts of a step", "", "more parts need less memory"),
+    Setting("precision", "Number format", "", "no: 32 bits; bf16: half of it"),
+    Setting("threads", "Processor threads", "", "0: all"),
+)
+POOL = max(len(network.settings) for network in NETWORKS.values())  # boxes for a network's own settings
+
+# What a preset is for. The names are those of the command line.
+PRESETS = {
+    "tiny": "A first look",
+    "quick": "A quick try on any table",
+    "multi30k": "Short descriptions, some 30,000 pairs",
+    "everyday": "General text, hundreds of thousands of pairs",
+    "small": "A graphics card",
+    "base": "The paper’s base model",
+    "big": "The paper’s big model",
+    "drawn": "A first look, on drawn pictures",
+    "lite-cpu": "Photographs, on a processor",
+    "lite-gpu": "Photographs, on a graphics card",
+    "paper": "As published",
+    "line": "One dimension: a bump",
+    "ring": "Two dimensions: a ring of eight",
+    "grid": "Two dimensions: a grid of 25",
+    "spiral": "Two dimensions: a spiral",
+    "digits": "Handwritten digits",
+    "digits-authors": "Handwritten digits, by the authors’ rule",
+    "parse": "Some 26,000 trees, on a processor",
+}
+# network, preset -> parameters in millions, processor seconds a step on one core of a 2-core server, with the bundled
+# data; `python -m benchmarks.engine --presets` prints them (`--time` of a recipe's command for the others)
+COSTS: dict[tuple[str, str], tuple[float, float]] = {
+    ("transformer", "tiny"): (0.18, 0.037),
+    ("transformer", "quick"): (0.18, 0.087),
+    ("transformer", "multi30k"): (2.34, 0.49),
+    ("transformer", "everyday"): (8.88, 0.87),
+    ("parser", "drawn"): (7.55, 0.46),
+    ("parser", "lite-cpu"): (7.55, 2.0),
+    ("segmentation", "drawn"): (1.22, 0.64),
+    ("segmentation", "lite-cpu"): (3.38, 4.5),
+    ("matching", "drawn"): (0.92, 0.27),
+    ("matching", "lite-cpu"): (3.06, 0.63),
+    ("alias", "drawn"): (0.69, 0.31),
+    ("gan", "line"): (0.0007, 0.005),
+    ("gan", "ring"): (0.0045, 0.007),
+    ("gan", "grid"): (0.0045, 0.007),
+    ("gan", "spiral"): (0.0045, 0.007),
+    ("gan", "digits"): (2.5, 0.04),
+}
+SMALL = ("tiny", "drawn", "quick", "line", "ring", "grid", "spiral")  # presets that a public page may offer
+GENTLE = 0.3  # weights that are trained already bear this share of a preset's learning rate
+RATES = ("rate_scale", "lr", "lr_d")
+
+
+def network_of_task(task: str) -> str | None:
+    """Key of the network that a run's task trains."""
+    return next((key for key, network in NETWORKS.items() if network.task == task), None)
+
+
+def settings_of(network: str) -> tuple[Setting, ...]:
+    """All settings of a network that the page has a box for, its own ones first."""
+    return (*NETWORKS[network].settings, *COMMON)

@@ -1,0 +1,295 @@
+"""Recipes as the Train tab has them: settings between words and numbers, weights to begin with, and commands."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import re
+import shlex
+import typing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from training import assets
+from training.start import Limits
+from training.weights import from_json
+from ui.train.networks import COSTS, NETWORKS, PRESETS, SMALL, Setting, settings_of
+from vton.recipes.registry import NETWORKS as TRYON_NETWORKS
+from vton.recipes.registry import RIVALS
+
+TRYON = TRYON_NETWORKS | RIVALS
+
+
+@functools.cache
+def beginnings(network: str, preset: str) -> dict[str, Path]:
+    """Shipped weights of the very shape that a preset trains: name -> their folder."""
+    chosen = NETWORKS[network]
+    if network in ("gan", "parse"):  # two networks that learn together, and one with a vocabulary of its own trees
+        return {}
+    recipe = chosen.recipe(**{**values(network, preset), **({"data": "-"} if network == "transformer" else {})})
+    try:
+        folders = {name: assets.model_dir(name) for name in assets.list_models()}
+    except FileNotFoundError:
+        return {}
+    if network != "transformer":
+        folders = {name: folder / network for name, folder in folders.items()}
+    found = {}
+    for name, folder in folders.items():
+        if not (folder / "model.safetensors").is_file():
+            continue
+        shipped = json.loads((folder / "config.json").read_text())
+        if network == "transformer" and "transformer" not in shipped:  # of another kind altogether
+            continue
+        if network == "transformer":
+            shipped = shipped["transformer"]
+            own = recipe.model_config(shipped["vocab_size"]).to_dict()
+            of_no_shape = ("dropout", "label_smoothing", "max_length", "neighbourhood")
+            shipped |= {field: own[field] for field in of_no_shape}
+        else:
+            config = import_module(chosen.module).network_config(recipe)
+            own, shipped = dataclasses.asdict(config), dataclasses.asdict(from_json(type(config), shipped))
+            if not shipped.get("composition", True):  # weights without an alpha may begin those with one
+                shipped["composition"] = own["composition"]
+        if json.loads(json.dumps(own)) == json.loads(json.dumps(shipped)):
+            found[name] = folder
+    return found
+
+
+def beginning_fields(network: str, preset: str, name: str, columns: tuple[str, str]) -> dict[str, Any]:
+    """The recipe's fields that begin with the shipped weights `name`; none for "", which are random weights.
+
+    columns: source and target of the text. A model that was told its target language by a token goes on learning both
+        ways.
+    Raises ValueError for weights that do not fit, or that do not know these languages.
+    """
+    if not name:
+        return {}
+    known = beginnings(network, preset)
+    if name not in known:
+        raise ValueError(f"The weights {str(name)[:40]!r} do not fit this preset; choose others of the list.")
+    inside = known[name].is_relative_to(Path.cwd())
+    fields: dict[str, Any] = {"initial": os.path.relpath(known[name]) if inside else str(known[name])}
+    if network == "transformer":
+        fields["align"] = 0.0  # its attention is aligned already
+        config = json.loads((known[name] / "config.json").read_text())
+        if config["language_tokens"]:
+            languages = sorted({language for pair in config["pairs"] for language in pair})
+            if not set(columns) <= set(languages):
+                raise ValueError(
+                    f"{name} knows {', '.join(languages)}: name the columns of the table by their "
+                    f"languages, not {', '.join(columns)}."
+                )
+            fields["directions"] = f"{columns[0]}-{columns[1]} {columns[1]}-{columns[0]}"
+    return fields
+
+
+def values(network: str, preset: str) -> dict[str, Any]:
+    """Every field of a preset with its value."""
+    chosen = NETWORKS[network]
+    made = {f.name: f.default for f in dataclasses.fields(chosen.recipe)}
+    return {**made, **chosen.presets[preset]}
+
+
+def text(value: Any) -> str:
+    """A field's value as it is written on the command line."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def shown(setting: Setting, value: Any) -> str:
+    """A field's value as it stands in its box."""
+    return "" if setting.unset is not None and value == setting.unset else text(value)
+
+
+def parse(network: str, given: dict[str, str]) -> dict[str, Any]:
+    """Values as typed by a person, in the types of the recipe's fields. Raises ValueError that names the field."""
+    hints = typing.get_type_hints(NETWORKS[network].recipe)
+    labels = {setting.field: setting for setting in settings_of(network)}
+    parsed = {}
+    for name, typed in given.items():
+        if name not in hints:
+            raise ValueError(f"The {NETWORKS[network].title} has no setting {name!r}.")
+        typed, kind, setting = str(typed).strip(), hints[name], labels.get(name)
+        if not typed and setting and setting.unset is not None:
+            parsed[name] = kind(setting.unset)
+            continue
+        try:
+            if kind is bool:
+                parsed[name] = {"true": True, "false": False}[typed.lower()]
+            else:
+                parsed[name] = kind(typed.replace(",", "") if kind in (int, float) else typed)
+        except (ValueError, KeyError):
+            what = {int: "a whole number", float: "a number", bool: "true or false"}[kind]
+            called = setting.label if setting else name
+            raise ValueError(f"“{called}” has to be {what}, but is {typed[:40]!r}.") from None
+    return parsed
+
+
+def changes(network: str, base: dict[str, Any], given: dict[str, str]) -> dict[str, Any]:
+    """The parsed settings that differ from `base`, as `values` gives it. Raises ValueError for contradictions too."""
+    parsed = parse(network, given)
+    found = {name: value for name, value in parsed.items() if value != base[name]}
+    check = {**base, **found}
+    if "data" in check:  # whether there is data is checked where it is chosen
+        check["data"] = check["data"] or "-"
+    try:
+        recipe = NETWORKS[network].recipe(**check)
+        recipe.check()
+        if hasattr(recipe, "model_config"):  # whether there is such a size
+            recipe.model_config(check["vocab_size"])
+    except ValueError as error:
+        raise ValueError(in_words(network, str(error))) from None
+    return found
+
+
+def in_words(network: str, sentence: str) -> str:
+    """A sentence of a recipe with the settings called as the page calls them."""
+    for setting in settings_of(network):
+        anywhere = setting.field if "_" in setting.field else f"^{setting.field}"
+        sentence = re.sub(rf"{anywhere}\b", f"“{setting.label}”", sentence)
+    return sentence
+
+
+def typed_changes(network: str, line: str) -> dict[str, Any]:
+    """Settings typed as on a command line: `--lr 0.0005 --steps 300`. Raises ValueError with one sentence."""
+    try:
+        words = shlex.split(line or "")
+    except ValueError:
+        raise ValueError("A quotation mark is not closed in the changed settings.") from None
+    words = [
+        part for word in words for part in (word.split("=", 1) if word.startswith("--") and "=" in word else [word])
+    ]
+    if len(words) % 2 or any(not re.fullmatch(r"--[a-z0-9-]+", word) for word in words[::2]):
+        raise ValueError("Write changed settings as on a command line, for example --lr 0.0005 --steps 300.")
+    return parse(network, {w[2:].replace("-", "_"): v for w, v in zip(words[::2], words[1::2])})
+
+
+def options(fields: dict[str, Any]) -> list[str]:
+    """Fields as words of a command line."""
+    return [word for name, value in fields.items() for word in (f"--{name.replace('_', '-')}", text(value))]
+
+
+def start_command(network: str, preset: str, run: Path, fields: dict[str, Any]) -> list[str]:
+    """Trains from the beginning."""
+    return [*NETWORKS[network].words, "--preset", preset, *options(fields), "--run", str(run)]
+
+
+def resume_command(network: str, run: Path, fields: dict[str, Any]) -> list[str]:
+    """Goes on from the newest checkpoint."""
+    chosen = NETWORKS[network]
+    return [*chosen.words, *chosen.resumed_by, "--run", str(run), "--resume", *options(fields)]
+
+
+def fork_command(network: str, source: Path, step: int, run: Path, fields: dict[str, Any]) -> list[str]:
+    """Begins a run of its own at a checkpoint of another."""
+    chosen = NETWORKS[network]
+    begin = ["--fork", str(source), "--fork-step", str(step)]
+    return [*chosen.words, *chosen.resumed_by, *begin, "--run", str(run), *options(fields)]
+
+
+def check_public(network: str, base: dict[str, Any], fields: dict[str, Any], limits: Limits) -> None:
+    """Raises ValueError when a change would make a run on a public page costlier than `base`.
+
+    base: the fields of the preset or of the run that is resumed. Numbers may only shrink, except for those that cost
+    nothing; names of files and networks stay as they are.
+    """
+    if limits == Limits():
+        return
+    free = {"seed", "steps", "warmup", "patience", "source", "target"}
+    for name, value in fields.items():
+        if name in free or name in limits.fields():
+            continue
+        before = base.get(name)
+        grows = isinstance(value, int) and not isinstance(value, bool) and value > (before or 0)
+        if grows or isinstance(value, str) or name == "compile":
+            called = next((f"“{s.label}”" for s in settings_of(network) if s.field == name), name)
+            raise ValueError(f"On this page {called} cannot be changed from {text(before)} to {text(value)}.")
+
+
+def weights(network: str, fields: dict[str, Any]) -> int:
+    """The size of the networks that a run with these fields trains.
+
+    Nothing is filled: they are built without memory. Raises ValueError for sizes that make no network.
+    """
+    recipe = NETWORKS[network].recipe(**fields)
+    with torch.device("meta"):
+        if network in ("transformer", "parse"):
+            from transformer.model import Transformer
+
+            return _count(Transformer(recipe.model_config(fields["vocab_size"])))
+        config = import_module(NETWORKS[network].module).network_config(recipe)
+        if network == "gan":
+            from gan.networks import Discriminator, Generator
+
+            return _count(Generator(config)) + _count(Discriminator(config))
+        return _count(TRYON[network].network(config))
+
+
+def parameters(network: str, fields: dict[str, Any]) -> int:
+    """Numbers in a checkpoint of such a run, the discriminator and the average of the weights included.
+
+    A discriminator of the try-on networks has about the size of its generator; an average is a second copy.
+    """
+    copies = 1 + bool(fields.get("ema")) + bool(fields.get("gan")) if network in TRYON else 1
+    return copies * weights(network, fields)
+
+
+def _count(module: torch.nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())
+
+
+def preset_label(network: str, preset: str) -> str:
+    """What a preset is for, and how long it takes, for the list of presets."""
+    words = f"{PRESETS[preset]} ({preset})" if preset in PRESETS else preset
+    _, seconds = COSTS.get((network, preset), (0.0, 0.0))
+    return f"{words}: about {duration(seconds * values(network, preset)['steps'])}" if seconds else words
+
+
+def preset_names(network: str, limits: Limits | None) -> list[str]:
+    """The presets that a page offers, the first one for beginners. limits: of that page."""
+    chosen = NETWORKS[network]
+    names = [name for name in chosen.presets if not (limits and limits.steps) or name in SMALL]
+    return sorted(names, key=lambda name: name != chosen.first)
+
+
+def network_names(limits: Limits | None) -> list[str]:
+    """The networks that a page offers."""
+    return [name for name in NETWORKS if preset_names(name, limits)]
+
+
+def size_and_time(network: str, preset: str, fields: dict[str, Any], measured: tuple[float, str] | None) -> str:
+    """How large a network is and how long a run takes, and where that is known from.
+
+    Args:
+        fields: of the run.
+        measured: seconds a step on this machine and where they were measured, None where there was no run of it.
+    """
+    steps = fields["steps"]
+    size = f"{size_text(network, fields)}, {steps:,} steps"
+    _, recorded = COSTS.get((network, preset), (0.0, 0.0))
+    if measured:
+        return f"{size}, about {duration(steps * measured[0])} (measured here, {measured[1]})."
+    if recorded:
+        estimate = "estimated from one core of another machine"
+        return f"{size}, about {duration(steps * recorded)} ({estimate})."
+    return f"{size}; its time is not known: measure a step to know it here."
+
+
+def size_text(network: str, fields: dict[str, Any]) -> str:
+    """The size of a network for a reader."""
+    count = weights(network, fields)
+    return f"{count / 1e6:.1f} million weights" if count >= 1e5 else f"{count / 1000:.0f} thousand weights"
+
+
+def duration(seconds: float) -> str:
+    """A time span for a reader: 45 s, 12 min, 3 h 05 min, 12 days."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes < 72 * 60 else f"{round(minutes / 1440)} days"

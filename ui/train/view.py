@@ -1,0 +1,244 @@
+"""The run that is looked at: its state, its progress, its curves, and what it does with fixed inputs, as it learns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from training.run import Run, list_runs, open_run
+from ui import messages, theme
+from ui.services import Services
+from ui.train import watch
+from ui.train.controls import RunControls
+from ui.train.use import CheckpointUse
+from ui.translate.attention import KIND_LABELS, heat
+
+EVERY_SECONDS = 2
+NOTHING_SEEN = ("", 0)
+QUICKLY: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+
+
+class RunView:
+    """Its components are attributes; handlers take values by component and return updates by component."""
+
+    def __init__(self, services: Services) -> None:
+        self.services, self.runs = services, services.runs
+        self.timer = gr.Timer(EVERY_SECONDS, active=False)
+        self.seen = gr.State(NOTHING_SEEN)  # whose samples this page shows, and how many there were
+        # Lists that change while the page is open accept any value: a tick on its way may still name what was deleted.
+        with gr.Row(elem_classes="run-head"):
+            with gr.Column(scale=2, min_width=260):
+                self.run = gr.Dropdown([], label="Run", allow_custom_value=True, elem_id="run", min_width=220)
+                self.controls = RunControls(services, self)
+            with gr.Column(scale=3, min_width=260):
+                self.status = gr.HTML(elem_id="run-status")
+        self.controls.unfolded()
+        self.output = gr.Textbox(
+            label="Last lines of its output",
+            lines=4,
+            max_lines=watch.TAIL,
+            interactive=False,
+            visible=False,
+            elem_id="run-output",
+            buttons=["copy"],
+        )
+        with gr.Column(visible=False, elem_id="run-view") as self.view:
+            self.charts = {
+                name: made for row in (("losses", "tests"), ("rates", "norms")) for name, made in self._charts(row)
+            }
+            self._build_samples()
+        self.use = CheckpointUse(services, self)
+
+    def _charts(self, names: tuple[str, ...]) -> list[tuple[str, gr.HTML]]:
+        with gr.Row():
+            return [(name, theme.drawn("train/chart.js", "chart", f"plot-{name}", "card chart-cell", min_width=300))
+                    for name in names]  # fmt: skip
+
+    def _build_samples(self) -> None:
+        with gr.Column(visible=False) as self.samples:
+            gr.Markdown(
+                "### What it does with fixed inputs\nMove the slider to go back in time; at its end the newest "
+                "sample is followed.",
+                elem_classes="section",
+            )
+            self.step = gr.Slider(0, 1, value=1, step=1, label="Sample", elem_id="sample-step", buttons=[])
+            self.pictures = gr.Gallery(
+                label="Samples",
+                format="png",
+                columns=1,
+                height="auto",
+                object_fit="contain",
+                visible=False,
+                elem_id="sample-pictures",
+                interactive=False,
+                buttons=["download", "fullscreen"],
+            )
+            self.text = gr.Textbox(
+                label="Sample texts",
+                lines=8,
+                max_lines=20,
+                interactive=False,
+                visible=False,
+                elem_id="sample-text",
+                buttons=["copy"],
+            )
+            with gr.Column(visible=False, elem_id="attention-over-time") as self.attention:
+                gr.Markdown("### Attention to one fixed sentence", elem_classes="section")
+                with gr.Row():
+                    self.kind = gr.Radio(
+                        KIND_LABELS, value="cross", label="Attention", elem_id="sample-kind", min_width=330
+                    )
+                    self.head = gr.Dropdown(
+                        [], label="Head", allow_custom_value=True, elem_id="sample-head", min_width=200
+                    )
+                self.map = heat("sample-map")
+
+    @property
+    def sampled(self) -> list:
+        """What the samples of a step fill."""
+        return [self.samples, self.seen, self.step, self.pictures, self.text, self.attention, self.head, self.map]
+
+    @property
+    def components(self) -> list:
+        """All that `show` may update."""
+        return [self.run, self.status, self.view, self.output, *self.charts.values(), *self.sampled,
+                *self.controls.components, *self.use.components]  # fmt: skip
+
+    # -- updates ---------------------------------------------------------------------------------------------------
+
+    def show(self, name: str | None, values: dict | None = None, fresh: bool = True) -> dict:
+        """Reads a run again.
+
+        Args:
+            name: of the run; the newest one is shown where there is none of that name.
+            values: of the components that say what of it is looked at; None: its newest sample.
+            fresh: shows samples even if they are not new.
+        """
+        names = list_runs(self.runs)
+        if not names:
+            return self._nothing(fresh)
+        gone = bool(name) and name not in names
+        # A tick says nothing about which run is chosen: a visitor may have chosen another one while it was on its way.
+        choices = gr.update(choices=names)
+        if fresh or name not in names:
+            name = name if name in names else names[0]
+            choices = gr.update(choices=names, value=name)
+        try:
+            seen = watch.look(open_run(self.runs, name))
+            made = {**self._steady(seen), **self._samples(seen, values or {}, fresh)}
+            made |= self.controls.refresh(seen, values or {}) | self.use.refresh(seen, values or {}, fresh)
+        except Exception as error:  # a run that is being written or deleted must not stop the page
+            hidden = gr.update(visible=False)
+            alert = messages.alert(messages.sentence(error))
+            return {self.run: choices, self.status: alert, self.view: hidden, self.output: hidden}
+        if gone:
+            made[self.controls.note] = messages.status("That run was deleted; this is the one that was written last.")
+        return {self.run: choices, **made}
+
+    def _nothing(self, fresh: bool) -> dict:
+        """While there is no run."""
+        hidden = gr.update(visible=False)
+        note = f"There is no run in the folder {self.runs.name!r} yet; start one."
+        return {
+            self.run: gr.update(choices=[], value=None) if fresh else gr.update(choices=[]),
+            self.status: messages.status(note),
+            self.view: hidden,
+            self.output: hidden,
+            **self.controls.hidden(),
+            self.use.view: hidden,
+        }
+
+    def _steady(self, seen: watch.Seen) -> dict:
+        """State, progress and curves."""
+        tail = watch.output_of(seen)
+        charts = {"losses": watch.losses(seen), "tests": watch.tests(seen), "rates": watch.rates(seen),
+                  "norms": watch.norms(seen)}  # fmt: skip
+        return {
+            self.status: watch.status_html(seen),
+            self.view: gr.update(visible=bool(seen.log)),
+            self.output: gr.update(value=tail, visible=bool(tail)),
+            **{self.charts[name]: chart for name, chart in charts.items()},
+        }
+
+    def _samples(self, seen: watch.Seen, values: dict, fresh: bool) -> dict:
+        """The sample that is looked at, where it is new or another one; the end of the slider follows what is new."""
+        steps, name = watch.sample_steps(seen.run), seen.run.folder.name
+        if not steps:
+            return {self.samples: gr.update(visible=False), self.seen: (name, 0)}
+        whose, count = values.get(self.seen, NOTHING_SEEN)
+        if not fresh and (whose, count) == (name, len(steps)):
+            return {}
+        index = values.get(self.step)
+        if index is None or whose != name or index >= count - 1 or index >= len(steps):
+            index = len(steps) - 1
+        return self.sample(seen.run, steps, int(index), values.get(self.kind) or "cross", values.get(self.head))
+
+    def sample(self, run: Run, steps: list[int], index: int, kind: str, head: str | None) -> dict:
+        """The sample number `index`: pictures, texts, and one map of attention."""
+        step = steps[index]
+        pictures, words = watch.read_samples(run, step)
+        attention = watch.read_attention(run, step)
+        choices = watch.head_choices(attention, kind) if attention else []
+        head = head if head in [key for _, key in choices] else (choices[0][1] if choices else None)
+        made = {
+            self.samples: gr.update(visible=True),
+            self.seen: (run.folder.name, len(steps)),
+            self.step: gr.update(
+                maximum=max(1, len(steps) - 1),
+                value=index,
+                label=f"Sample after step {step:,}",
+                interactive=len(steps) > 1,
+            ),
+            self.pictures: gr.update(value=pictures, visible=bool(pictures)),
+            self.text: gr.update(value=words, visible=bool(words)),
+            self.attention: gr.update(visible=attention is not None),
+            self.head: gr.update(choices=choices, value=head),
+        }
+        if attention:
+            made[self.map] = watch.attention_map(attention, kind, head, step)
+        return made
+
+    # -- handlers --------------------------------------------------------------------------------------------------
+
+    def newest(self, values: dict) -> dict:
+        """Another run was chosen, or the tab was opened: its newest sample."""
+        kept = {one: values[one] for one in (self.kind, self.head)}
+        return self.show(values[self.run], kept)
+
+    def tick(self, values: dict) -> dict:
+        """As `show`, but pictures, texts and maps are only sent again when there are newer ones."""
+        return self.show(values[self.run], values, fresh=False)
+
+    def scrub(self, values: dict) -> dict:
+        """Another moment, another kind of attention or another head."""
+        try:
+            run = open_run(self.runs, values[self.run])
+            steps = watch.sample_steps(run)
+            index = min(int(values[self.step]), len(steps) - 1)
+            return self.sample(run, steps, index, values[self.kind], values[self.head])
+        except Exception:  # deleted meanwhile: the next tick says so
+            return gr.skip()
+
+    # -- wiring ----------------------------------------------------------------------------------------------------
+
+    def wire(self, opened: gr.Tab, others: list[gr.Tab], folder: Path) -> None:
+        """Connect the components with the handlers. opened: the page's tab; others: those that put it out of sight;
+        folder: where zips for visitors are made.
+        """
+        chosen = {self.run, self.kind, self.head}
+        opened.select(self.newest, chosen, self.components, api_name="open_runs", **QUICKLY)
+        opened.select(lambda: gr.Timer(active=True), None, self.timer, api_name="watch", **QUICKLY)
+        for other in others:
+            other.select(lambda: gr.Timer(active=False), None, self.timer, api_name="unwatch", **QUICKLY)
+        # A sample's number and a new range may cross on their way, which Gradio's own checks call an error.
+        as_sent = {**QUICKLY, "preprocess": False}
+        looked_at = {self.run, self.step, self.seen, self.kind, self.head, self.use.step, self.controls.from_step}
+        self.timer.tick(self.tick, looked_at, self.components, api_name="tick", **as_sent)
+        self.run.input(self.newest, chosen, self.components, api_name="choose_run", **QUICKLY)
+        scrubbed = {self.run, self.step, self.kind, self.head}
+        for control in (self.step, self.kind, self.head):
+            control.input(self.scrub, scrubbed, self.sampled, trigger_mode="always_last", **as_sent)
+        self.controls.wire()
+        self.use.wire(folder)

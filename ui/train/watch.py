@@ -1,0 +1,319 @@
+"""Reading a run's folder for the page: its state in words, its curves, its samples. Without the page's library."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from training import start
+from training.run import ENDINGS, Run
+from ui import figures
+from ui.train.networks import NETWORKS, network_of_task
+from ui.train.recipes import duration
+
+MOST_POINTS = 300  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
+MOST_TEXT = 20_000
+TAIL = 15  # lines of the output shown when something failed
+AXES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "what was read")}
+MEANING = {
+    "new": "has not begun",
+    "starting": "is starting",
+    "running": "is running",
+    "stopping": "is stopping: it finishes its step and saves",
+    "finished": "has finished",
+    "stopped": "was stopped and can be resumed",
+    "failed": "has failed",
+    "interrupted": "was interrupted and can be resumed",
+}
+BUSY = ("starting", "running", "stopping")
+PHASES = {"preparing": "reading its data", "evaluating": "testing what it has learned", "saving": "saving a checkpoint"}
+FIGURES = {"nll": "loss without smoothing", "bleu": "BLEU", "jsd": "JSD", "ssim": "SSIM", 
+           "mean_iou": "mean overlap (IoU)",
+           "l1": "L1", "gan": "adversarial", "lpips": "LPIPS"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One look at a run: its folder, its log, its state and its heartbeat."""
+
+    run: Run
+    log: list[dict[str, Any]]
+    state: str
+    beat: dict[str, Any]
+
+    @property
+    def network(self) -> str | None:
+        """Key of the network that it trains, None for a foreign task or before its recipe is written."""
+        return network_of_task(self.task)
+
+    @property
+    def task(self) -> str:
+        """Name of the recipe's task, "" before it is written."""
+        try:
+            return self.run.recipe().get("task", "")
+        except ValueError:  # the page made the folder, its process has not written yet
+            return ""
+
+    def newest(self, kind: str) -> dict[str, Any]:
+        """The last event of a kind, empty without one."""
+        return next((event for event in reversed(self.log) if event["event"] == kind), {})
+
+    @property
+    def steps(self) -> int:
+        """Steps in all, 0 before it has begun."""
+        return self.newest("start").get("steps", 0)
+
+    @property
+    def step(self) -> int:
+        """Steps made so far."""
+        return max(self.beat.get("step", 0), self.newest("log").get("step", 0))
+
+
+def look(run: Run) -> Seen:
+    """Reads the run's folder once."""
+    return Seen(run, list(run.events()), state_of(run), run.heartbeat())
+
+
+def state_of(run: Run) -> str:
+    """As `Run.status`; and 'starting' while a process prepares, 'stopping' once it was asked to end, 'failed' when it
+    ended before its first word.
+    """
+    if run.is_running():
+        last = run.last_event()
+        if run.stop_file.exists():
+            return "stopping"
+        return "starting" if last is None or last["event"] in (*ENDINGS, "fork") else "running"
+    if start.is_starting(run):
+        return "starting"
+    return "failed" if start.died_early(run) else run.status()
+
+
+def report(seen: Seen) -> str:
+    """What a run is doing, as one or two plain sentences."""
+    title = NETWORKS[seen.network].title if seen.network else seen.task or "The run"
+    parts = [f"{title} {MEANING[seen.state]}"]
+    if seen.state == "starting":
+        parts[0] += f": {preparing(seen)}"
+    if seen.step:
+        parts[0] += f" at step {seen.step:,} of {seen.steps:,}"
+    last = seen.log[-1] if seen.log else {}
+    if seen.state in ("failed", "stopped", "finished") and last.get("reason"):
+        parts.append(str(last["reason"]).rstrip("."))
+    return ", ".join(parts) + "."
+
+
+def preparing(seen: Seen) -> str:
+    """What a process does before its first step; a preparation that takes minutes tells how far it is."""
+    said = [line for line in seen.run.output(3) if not line.startswith(("$ ", "{"))]
+    if said and not seen.beat:
+        return " ".join(said[-1].split())[:160].rstrip(".")
+    return PHASES["preparing"] if seen.beat else "its program is being loaded"
+
+
+def figures_of(seen: Seen) -> dict[str, float]:
+    """The finite numbers of the newest test."""
+    found = seen.newest("evaluation").get("figures", {})
+    return {name: value for name, value in found.items() if isinstance(value, (int, float))}
+
+
+def in_words(name: str) -> str:
+    """A number's name for a reader."""
+    return FIGURES.get(name, name.replace("_", " "))
+
+
+def facts(seen: Seen) -> list[str]:
+    """How fast it is, how long it takes, how much memory it needs."""
+    log, found = seen.newest("log"), []
+    best = [f"{in_words(name)} {value:.3g}" for name, value in figures_of(seen).items()]
+    if best:
+        found.append("test: " + ", ".join(best[:2]))
+    if not log:
+        return found
+    if seen.state == "running":
+        found.append(f"about {duration(log['seconds_left'])} left")
+    unit = NETWORKS[seen.network].counts if seen.network else "pictures"
+    found.append(f"{log['items_per_second']:,.0f} {unit} a second")
+    if "memory_mb" in log:
+        found.append(f"{log['memory_mb'] / 1000:.1f} GB of memory")
+    return found
+
+
+def heartbeat(seen: Seen) -> str:
+    """The process's last sign of life, in words; empty for a run that nobody works on."""
+    if seen.state not in BUSY or not seen.beat:
+        return ""
+    ago = max(0.0, time.time() - seen.beat["time"])
+    when = "just now" if ago < 3 else f"{duration(ago)} ago"
+    what = PHASES.get(seen.beat["phase"], f"step {seen.beat['step']:,}")
+    losses = [f"{in_words(k)} {v:.3g}" for k, v in seen.beat["losses"].items() if isinstance(v, (int, float))][:2]
+    return f"{what}, {when}" + (f": {', '.join(losses)}" if losses else "")
+
+
+def status_html(seen: Seen) -> str:
+    """The sentence, the progress bar and the heartbeat of a run; every text is escaped here."""
+    alert = seen.state == "failed"
+    role = "alert" if alert else "status"
+    lines = [f'<div class="note {"note-alert" if alert else "run-says"}" role="{role}">{escape(report(seen))}</div>']
+    if seen.steps:
+        share = 100 * min(1.0, seen.step / seen.steps)
+        lines.append(
+            f'<div class="run-bar" role="progressbar" aria-label="Progress of the training" aria-valuemin="0" '
+            f'aria-valuemax="100" aria-valuenow="{share:.0f}"><div class="run-done {seen.state}" '
+            f'style="width: {share:.1f}%"></div></div>'
+        )
+    elif seen.state == "starting":
+        lines.append(
+            '<div class="run-bar" role="progressbar" aria-label="Preparing"><div class="run-waits"></div></div>'
+        )
+    beat = heartbeat(seen)
+    told = [f'<span class="run-beat"><span class="run-heart">♥</span> {escape(beat)}</span>'] if beat else []
+    told += [f"<span>{escape(fact)}</span>" for fact in facts(seen)]
+    return "\n".join([*lines, f'<div class="run-facts">{"".join(told)}</div>' if told else ""])
+
+
+def output_of(seen: Seen) -> str:
+    """The last printed lines of a run that failed or was interrupted; empty for the others."""
+    return "\n".join(seen.run.output(TAIL)) if seen.state in ("failed", "interrupted") else ""
+
+
+# -- curves ---------------------------------------------------------------------------------------------------------
+
+
+def curves(events: list[dict[str, Any]], kind: str, field: str) -> dict[str, list[tuple[int, float]]]:
+    """name -> points (step, value) of the finite numbers in `field` of all events of one kind, thinned evenly."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for event in events:
+        if event["event"] != kind:
+            continue
+        for name, value in event.get(field, {}).items():
+            if isinstance(value, (int, float)) and np.isfinite(value):
+                found.setdefault(name, []).append((event["step"], float(value)))
+    return {name: thinned(points) for name, points in found.items()}
+
+
+def thinned(points: list[tuple[int, float]], most: int = MOST_POINTS) -> list[tuple[int, float]]:
+    """At most so many of the points, spread evenly, with both ends."""
+    if len(points) <= most:
+        return points
+    return [points[i] for i in np.linspace(0, len(points) - 1, most).round().astype(int)]
+
+
+def chart(title: str, lines: dict[str, list[tuple[int, float]]], dashed: tuple[str, ...] = (), note: str = "") -> dict:
+    """Curves over steps for `static/train/chart.js`, which draws nothing where there are no lines.
+
+    dashed: names of lines that are plans or bounds; note: a line of text below.
+    """
+    made = [
+        {
+            "name": name,
+            "steps": [step for step, _ in points],
+            "values": [float(f"{value:.6g}") for _, value in points],
+            "dashed": name in dashed,
+        }
+        for name, points in lines.items()
+        if points
+    ]
+    return {"title": title, "lines": made, "note": note}
+
+
+def losses(seen: Seen) -> dict:
+    """The loss terms; the heartbeat's are the newest point, so that the first one is there from the first step."""
+    lines = curves(seen.log, "log", "losses")
+    last = seen.newest("log").get("step", 0)
+    for name, value in seen.beat.get("losses", {}).items():
+        if seen.beat["step"] > last and isinstance(value, (int, float)):
+            lines.setdefault(name, []).append((seen.beat["step"], value))
+    return chart("What it learns from: loss", {in_words(name): points for name, points in lines.items()})
+
+
+def tests(seen: Seen) -> dict:
+    """The figures on text or pictures that were put aside."""
+    lines = curves(seen.log, "evaluation", "figures")
+    if "loss" in lines:
+        lines.pop("perplexity", None)  # exp(loss) would hide every other curve
+    if "bleu" in lines and len(lines) > 1:  # BLEU goes to 100 and losses to about 10: a tenth of it lets both be seen
+        lines["BLEU / 10"] = [(step, value / 10) for step, value in lines.pop("bleu")]
+    return chart("What it was not shown: tests", {in_words(name): points for name, points in lines.items()})
+
+
+def rates(seen: Seen) -> dict:
+    """The learning rates that were used, and those of the formula over the whole run."""
+    plan = seen.run.plan()
+    used = curves(seen.log, "log", "learning_rates")
+    one = len(plan.get("rates", {}) | used) == 1
+    planned = {
+        "plan" if one else f"{name}, plan": [(step, value) for step, value in points if isinstance(value, (int, float))]
+        for name, points in plan.get("rates", {}).items()
+    }
+    formula = plan.get("formula", "")
+    lines = {**planned, **{"used" if one else f"{name}, used": points for name, points in used.items()}}
+    made = chart("Learning rate", lines, tuple(planned), f"Formula: {formula}" if formula else "")
+    return {**made, "linear": True}
+
+
+def norms(seen: Seen) -> dict:
+    """The gradient norms."""
+    return chart("Size of the gradient", curves(seen.log, "log", "gradient_norms"))
+
+
+# -- samples --------------------------------------------------------------------------------------------------------
+
+
+def sample_steps(run: Run) -> list[int]:
+    """Steps that have samples, oldest first."""
+    folders = (run.folder / "samples").glob("step-*")
+    return sorted(int(folder.name[5:]) for folder in folders if folder.name[5:].isdigit() and any(folder.iterdir()))
+
+
+def read_samples(run: Run, step: int) -> tuple[list[tuple[np.ndarray, str]], str]:
+    """Pictures with their names, and the text, of the samples of one step."""
+    pictures, texts = [], []
+    for file in sorted(run.samples(step).iterdir()):
+        if file.suffix == ".png":
+            pictures.append((np.asarray(Image.open(file).convert("RGB")), f"{file.stem}, step {step:,}"))
+        elif file.suffix == ".txt":
+            texts.append(file.read_text(encoding="utf-8", errors="replace")[:MOST_TEXT])
+    return pictures, "\n".join(texts)
+
+
+def read_attention(run: Run, step: int) -> dict[str, np.ndarray] | None:
+    """The attention of one fixed sentence at a step, as the Transformer's samples hold it, or None."""
+    file = run.samples(step) / "attention.npz"
+    if not file.is_file():
+        return None
+    try:
+        with np.load(file, allow_pickle=False) as data:
+            return {name: data[name] for name in ("encoder", "decoder", "cross", "source", "read", "said")}
+    except (ValueError, KeyError, OSError):  # being written, or damaged
+        return None
+
+
+def head_choices(attention: dict[str, np.ndarray], kind: str) -> list[tuple[str, str]]:
+    """(label, "layer/head") of the maps of one kind, the mean of the last layer first."""
+    layers, heads = attention[kind].shape[:2]
+    return [
+        (f"Layer {layer + 1}, " + ("mean over heads" if head == "mean" else f"head {head + 1}"), f"{layer}/{head}")
+        for layer in reversed(range(layers))
+        for head in ["mean", *range(heads)]
+    ]
+
+
+def attention_map(attention: dict[str, np.ndarray], kind: str, choice: str, step: int) -> dict:
+    """One map of a step for the page. choice: as in `head_choices`; the first one where there is no such map."""
+    choices = {key: label for label, key in head_choices(attention, kind)}
+    choice = choice if choice in choices else next(iter(choices))
+    layer, head = choice.split("/")
+    maps = attention[kind][int(layer)].astype(np.float32)
+    weights = maps.mean(0) if head == "mean" else maps[int(head)]
+    rows = attention["source"] if kind == "encoder" else attention["said"]
+    columns = attention["read"] if kind == "decoder" else attention["source"]
+    queries, keys = AXES[kind]
+    title = f"{choices[choice]} · step {step:,}"
+    return figures.heat_map(
+        np.clip(weights, 0, 1), list(rows), list(columns), title, f"queries: {queries}", f"keys: {keys}"
+    )

@@ -1,0 +1,172 @@
+"""Files of what the layers know and of a training: CSV, JSON, a picture where there is a map, and a page of its own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from transformer.insight import interpret
+from transformer.insight.contributions import Contributions
+from transformer.insight.heads import TRAITS, neurons
+from transformer.insight.interpret import AttentionMap, HeadSteps
+from transformer.insight.lenses import LogitLens
+from transformer.series import Moment
+from transformer.translator import Translation
+from ui import theme
+from ui.translate import exports
+
+
+@dataclass
+class Answer:
+    """One answer as it is saved."""
+
+    name: str  # of the files
+    title: str
+    head: list[str]  # of the table
+    rows: list[list[Any]]
+    value: dict[str, Any]  # all numbers by name
+    map: AttentionMap | None = None
+    axes: tuple[str, str] = ("query", "key")
+
+
+def lens_answer(lens: LogitLens) -> Answer:
+    """The logit lens: a row for every layer and step."""
+    listed = lens.top_probabilities.shape[-1]
+    head = ["layer", "step", "chosen", "rank", "probability", "entropy"]
+    head += [f"{name} {place + 1}" for place in range(listed) for name in ("word", "probability")]
+    rows = []
+    for layer, step in np.ndindex(lens.ranks.shape):
+        top = zip(lens.top_tokens[layer][step], lens.top_probabilities[layer, step])
+        rows.append(
+            [layer, step + 1, lens.tokens[step], lens.ranks[layer, step], lens.probabilities[layer, step]]
+            + [lens.entropies[layer, step], *(part for pair in top for part in pair)]
+        )
+    value = {**asdict(lens), "settled": lens.settled}
+    return Answer("logit-lens", "Logit lens: what each decoder layer would have said", head, rows, value)
+
+
+def encoder_answer(found: Sequence[Translation]) -> Answer:
+    """DecoderLens: a row for every encoder layer."""
+    rows: list[list[Any]] = [[layer, one.text, one.score] for layer, one in enumerate(found)]
+    value = {"translations": [{"layer": layer, "text": text, "score": score} for layer, text, score in rows]}
+    title = "DecoderLens: the translation from each encoder layer"
+    return Answer("decoder-lens", title, ["layer", "translation", "score"], rows, value)
+
+
+def contributions_answer(found: Contributions) -> Answer:
+    """Source against prefix: a row for every token, with its shares of all that was read."""
+    columns = [*found.source_tokens, *(f"{token} (written)" for token in found.prefix_tokens)]
+    both = np.concatenate((found.source, found.prefix), 1)
+    rows = [
+        [token, share, 1 - share, *weights] for token, share, weights in zip(found.tokens, found.source_share, both)
+    ]
+    shown = AttentionMap(both, found.tokens, columns, list(range(len(both))), list(range(len(columns))))
+    value = {**asdict(found), "source_share": found.source_share}
+    head = ["chosen", "from the source", "from the prefix", *columns]
+    axes = ("chosen token", "source, then prefix")
+    return Answer("contributions", "Source against prefix (ALTI+)", head, rows, value, shown, axes)
+
+
+def neurons_answer(steps: HeadSteps, row: int, title: str) -> Answer:
+    """One query against every key: q . k, score, weight and the product, number by number."""
+    one = neurons(steps, row)
+    head = ["key", "q · k", "score", "weight", *(f"product {place + 1}" for place in range(one.product.shape[1]))]
+    rows = [
+        [key, dot, score, weight, *product]
+        for key, dot, score, weight, product in zip(steps.columns, one.dots, one.scores, one.weights, one.product)
+    ]
+    return Answer("neurons", title, head, rows, {"asks": steps.rows[row], "keys": steps.columns, **asdict(one)})
+
+
+def found_answer(texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str) -> Answer:
+    """The sentences on which a head is most itself."""
+    rows: list[list[Any]] = [[texts[number], share] for number, share in found]
+    title = f"{title} mostly {TRAITS[trait]}"
+    value = {"trait": trait, "sentences": [{"text": text, "share": share} for text, share in rows]}
+    return Answer("find-a-head", title, ["sentence", "share of its attention"], rows, value)
+
+
+def learning_answer(found: Sequence[Moment], place: int, layer: int, head: int) -> Answer:
+    """One sentence at every update, and the map of the moment and head that are looked at."""
+    rows: list[list[Any]] = [
+        [one.step, one.translation.text, one.entropy("cross", layer, head), one.figures.get("bleu", "")]
+        for one in found
+    ]
+    names = ["update", "translation", "entropy", "BLEU"]
+    attention, shown = found[place].attention, None
+    if attention is not None:
+        shown = interpret.attention_map(attention, "cross", min(layer, len(attention.cross) - 1), head)
+    title = f"Learning: cross attention at update {found[place].step:,}, layer {layer + 1}, head {head + 1}"
+    return Answer("learning", title, names, rows, {"moments": [dict(zip(names, row)) for row in rows]}, shown)
+
+
+def finite(value: Any) -> Any:
+    """A value as JSON knows it: arrays as lists, None for what is no finite number."""
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return finite(value.tolist())
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def cell(value: Any) -> str:
+    """A value in a CSV file: text that no spreadsheet takes for a formula, numbers with all their digits."""
+    if isinstance(value, str):
+        return exports.cell_text(value)
+    return exports.digits(value) if isinstance(value, float | np.floating) else str(value)
+
+
+def csv_text(answer: Answer) -> str:
+    """The table as CSV."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([cell(name) for name in answer.head])
+    writer.writerows([cell(value) for value in row] for row in answer.rows)
+    return file.getvalue()
+
+
+def html(answer: Answer, sentence: str, shown: str, picture: str) -> str:
+    """One page with the table as the view shows it, and the map; it opens anywhere and asks nobody for anything.
+
+    sentence: that it is about; shown: HTML of the table; picture: SVG or nothing.
+    """
+    page = (theme.STATIC / "translate" / "answer.html").read_text(encoding="utf-8")
+    parts = {
+        "TITLE": escape(answer.title),
+        "SENTENCE": escape(sentence),
+        "CSS": theme.css(),
+        "TABLE": shown,
+        "PICTURE": picture,
+    }
+    return re.sub("@@([A-Z]+)@@", lambda marker: parts[marker[1]], page)  # in one pass: a sentence may hold a marker
+
+
+def save(answer: Answer, sentence: str, shown: str, folder: Path) -> list[Path]:
+    """Writes CSV, JSON and the page, and a map as SVG and PNG, into a folder; arguments as in `html`."""
+    contents: dict[str, str | bytes] = {"csv": csv_text(answer)}
+    told = {"title": answer.title, "sentence": sentence, **finite(answer.value)}
+    contents["json"] = json.dumps(told, ensure_ascii=False, allow_nan=False)
+    picture = ""
+    if answer.map is not None:
+        drawn = (answer.map, answer.title, *answer.axes, 0.0, False, sentence)
+        picture = exports.svg(*drawn)
+        contents |= {"svg": picture, "png": exports.png(*drawn)}
+    contents["html"] = html(answer, sentence, shown, picture)
+    files = []
+    for kind, content in contents.items():
+        files.append(folder / f"{answer.name}.{kind}")
+        files[-1].write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return files

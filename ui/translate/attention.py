@@ -1,0 +1,481 @@
+"""The Attention view of the Translate tab: maps, lines, bertviz, what every head does, and what attention is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from html import escape
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from transformer.insight import interpret
+from ui import figures, messages, theme
+from ui.services import Services
+from ui.translate import bertviz
+from ui.translate.shown import ON_DEVICE, QUICKLY, Shown, View
+from ui.translate.words import plain, query_names
+
+KINDS = ("cross", "encoder", "decoder")
+KIND_LABELS = [
+    ("Translation at text (cross)", "cross"),
+    ("Text at itself (encoder)", "encoder"),
+    ("Translation at itself (decoder)", "decoder"),
+]
+COMBINED = [("Mean over heads", "mean"), ("Largest over heads", "max"), ("Rollout over layers", "rollout")]
+LOOKS = [("Map", "map"), ("Lines", "lines"), ("bertviz: heads", "head"), ("bertviz: model", "model")]
+QUERIES = {"cross": "the word being chosen", "encoder": "the text", "decoder": "the word being chosen"}
+KEYS = {"cross": "the text", "encoder": "the text", "decoder": "the translation so far"}
+STATISTICS = ["layer", "head", "what it does", "largest", "entropy", "distance", "start/end"]
+STEADY = {  # the last three columns: where a head looks that always looks at the same place
+    "cross": ["word before", "its word", "word after"],  # the word that is being translated, by all heads together
+    "encoder": ["one back", "own", "ahead"],
+    "decoder": ["one back", "own", "ahead"],
+}
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def head_title(kind: str, layer: int, head: int | str) -> str:
+    """What a map is called, for example "Cross attention, layer 4, mean over heads"."""
+    name = {
+        "mean": "mean over heads",
+        "max": "largest over heads",
+        "rollout": "through the rollout of the encoder" if kind == "cross" else "rollout of the layers up to it",
+    }.get(head, f"head {head + 1}" if isinstance(head, int) else "")
+    return f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
+
+
+def layer_choices(kind: str, layer: int | None, *attentions: Any) -> tuple[list[tuple[str, int]], int]:
+    """What a visitor may choose as layer of one kind of attention, and the chosen one, or the last if it is not there.
+
+    An encoder may have more layers than the decoder, and of two models one may have more than the other.
+    """
+    layers = max(getattr(one, kind).shape[0] for one in attentions)
+    return [(str(n + 1), n) for n in range(layers)], layers - 1 if layer is None else min(int(layer), layers - 1)
+
+
+def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool = False) -> dict:
+    """The large heat map of one choice, ready for the page."""
+    found = interpret.attention_map(attention, kind, layer, head, without_ends)
+    names = query_names(attention, kind)
+    value = figures.heat_map(
+        found.weights,
+        found.rows,
+        found.columns,
+        head_title(kind, layer, head) + (", without start and end" if without_ends else ""),
+        f"queries: {QUERIES[kind]}",
+        f"keys: {KEYS[kind]}",
+    )
+    return {**value, "rowNames": [names[place] for place in found.row_places]}
+
+
+def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False) -> dict:
+    """The lines of all heads of a layer, ready for the page."""
+    rows, columns = interpret.labels(attention, kind)
+    names, weights = query_names(attention, kind), getattr(attention, kind)[layer]
+    if without_ends:
+        weights, row_places, column_places = interpret.hide_ends(weights, rows, columns)
+        rows, columns = [rows[i] for i in row_places], [columns[i] for i in column_places]
+        names = [names[i] for i in row_places]
+    title = f"{kind.capitalize()} attention, layer {layer + 1}" + (", without start and end" if without_ends else "")
+    value = figures.lines(weights, rows, columns, title, f"queries: {QUERIES[kind]}", f"keys: {KEYS[kind]}")
+    return {**value, "rowNames": names}
+
+
+def draw_thumbnails(attention: Any, kind: str, without_ends: bool = False) -> dict:
+    """All maps of one kind as small pictures."""
+    maps = getattr(attention, kind)
+    if without_ends:
+        maps = interpret.hide_ends(maps, *interpret.labels(attention, kind))[0]
+    return figures.thumbnails(maps)
+
+
+def cell_note(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool, row: int, column: int) -> str:
+    """HTML of one cell of a map in every head of its layer; row and column are those of the map that is shown."""
+    found = interpret.attention_map(attention, kind, layer, head, without_ends)
+    if not (0 <= row < len(found.rows) and 0 <= column < len(found.columns)):
+        raise ValueError("This cell is not on the map any more; point at it again.")
+    own = getattr(attention, kind)[layer, :, found.row_places[row], found.column_places[column]]
+    name = query_names(attention, kind)[found.row_places[row]]
+    weights = "".join(f'<li>head {n + 1} <b title="{value}">{value:.4f}</b></li>' for n, value in enumerate(own))
+    return (
+        f'<div class="note note-status">In layer {layer + 1}, <b>{escape(name)}</b>, attends to '
+        f'<b>{escape(plain(found.columns[column]))}</b> with</div><ul class="cell-heads">{weights}</ul>'
+    )
+
+
+def statistics_rows(attention: Any, kind: str) -> list[list[Any]]:
+    """The table of one kind's heads, those that put most on single tokens first; layers and heads count from 1."""
+    maps = getattr(attention, kind)
+    found = interpret.statistics(maps, interpret.labels(attention, kind)[1], interpret.centres(attention, kind))
+    roles = interpret.roles(found, kind)
+    columns = (found.confidence, found.entropy, found.distance, found.ends, found.previous, found.same, found.following)
+    rows = [
+        [layer + 1, head + 1, roles[layer, head] or "mixed", *(round(float(one[layer, head]), 3) for one in columns)]
+        for layer in range(maps.shape[0])
+        for head in range(maps.shape[1])
+    ]
+    # A head that rests on start or end is confident too, but does nothing.
+    return sorted(rows, key=lambda row: (row[2].startswith("rests"), -row[3]))
+
+
+def draw_reasons(
+    services: Services, shown: Shown, layer: int, report: Callable[[float, str], None] = lambda share, what: None
+) -> tuple[dict, dict, str]:
+    """Gradient times input and occlusion as maps like those of attention, and a line that compares the three.
+
+    layer: of the cross-attention they stand beside, its last one if there is no such layer. report: hears how much is
+    done, in [0, 1], and in words. Both take about as long.
+    """
+    translator, attention = services.translator(shown.model), shown.attention
+    where = (translator, shown.translation, shown.hypothesis, shown.sentence)
+    gradient = interpret.gradient_times_input(
+        *where, report=lambda done, total: report(done / total / 2, f"Gradients: {done} of {total} target tokens")
+    )
+    occluded = interpret.occlusion(
+        *where, report=lambda done, total: report(0.5 + done / total / 2, f"Occlusion: {done} of {total} source tokens")
+    )
+    axes = ("queries: target", "keys: source", "leans on")
+    rows, columns = interpret.labels(attention, "cross")
+    drawn = [
+        figures.heat_map(interpret.shares(scores), rows, columns, title, *axes, raw=scores, unit="nats")
+        for scores, title in (
+            (gradient, "Gradient × input, share of each row"),
+            (occluded, "Occlusion, share of each row"),
+        )
+    ]
+    layer = min(layer, attention.cross.shape[0] - 1)  # an encoder may have more layers than the decoder
+    mean = attention.cross[layer].mean(0)
+    by_gradient, by_occlusion = (interpret.agreement(mean, interpret.shares(x)) for x in (gradient, occluded))
+    between = interpret.agreement(interpret.shares(gradient), interpret.shares(occluded))
+    line = (
+        f"The most important source token is the same for attention (layer {layer + 1}, mean over heads) and the "
+        "gradient "
+        f"in {by_gradient:.0%} of the target tokens, for attention and occlusion in {by_occlusion:.0%}, for gradient "
+        "and "
+        f"occlusion in {between:.0%}."
+    )
+    return *drawn, line
+
+
+def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
+    """What switching off each head of one kind changes, (L, h) as lists; None if nobody has asked."""
+    return None if shown.changes is None else shown.changes[kind].tolist()
+
+
+# -- the view ---------------------------------------------------------------------------------------------------------
+
+
+def heat(elem_id: str, clickable: bool = False) -> gr.HTML:
+    """An empty large map. clickable: a click on a cell triggers `cell` with its row and column."""
+    classes = ["card", "heat-card"] + ["clickable"] * clickable
+    return theme.drawn("translate/heat_map.js", "heat", elem_id, classes, stretch=False, threshold=0)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the view's controls say."""
+
+    kind: str
+    layer: int | None
+    head: int | str  # a number or one of `COMBINED`
+    look: str
+    without_ends: bool
+    stretch: bool
+    threshold: float
+
+    @property
+    def alone(self) -> int:
+        """The one head that is looked at, -1 for all."""
+        return self.head if isinstance(self.head, int) else -1
+
+
+class AttentionView(View):
+    """All maps of a sentence: one large, all of them small, and what each head does."""
+
+    name = "attention"
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        super().__init__(tab, services)
+        gr.Markdown(
+            "Each row (a *query*) shares out a weight of 1 among the columns (the *keys*): whom it looks at, and how "
+            "much. A piece that goes on with a word begins with a hyphen.",
+            elem_classes="hint",
+        )
+        self.note = gr.HTML(elem_id="attention-note")
+        with gr.Column(visible=False) as self.body:
+            self._controls()
+            with gr.Row(elem_classes="attention-views"):
+                with gr.Column(scale=3, min_width=320):
+                    self.map = heat("heat-map", clickable=True)
+                    self.cell = gr.HTML(elem_id="cell-note")
+                    self.lines = theme.drawn(
+                        "translate/lines.js", "lines", "lines", "card heat-card", threshold=0, alone=-1, visible=False
+                    )
+                    self.bertviz = gr.HTML(visible=False, elem_id="bertviz", elem_classes="card")
+                with gr.Column(scale=2, min_width=300):
+                    self._side()
+            self._statistics()
+            self._reasons()
+
+    def _controls(self) -> None:
+        with gr.Row(elem_classes="attention-controls"):
+            self.kind = gr.Radio(
+                KIND_LABELS, value="cross", label="Who looks (attention)", scale=5, min_width=640, elem_id="kind"
+            )
+            self.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="layer")
+            self.head = gr.Dropdown(COMBINED, value="mean", label="Head", scale=1, min_width=190, elem_id="head")
+
+    def _side(self) -> None:
+        """The small maps and how maps are drawn."""
+        self.look = gr.Radio(LOOKS, value="map", label="Shown as", elem_id="look")
+        self.thumbs = theme.drawn(
+            "translate/thumbnails.js", "thumbs", "thumbnails", "card", selected=[0, -1], stretch=False, change=None
+        )
+        gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
+        with gr.Row(elem_classes="look-options"):
+            self.stretch = gr.Checkbox(
+                False, label="Stretch colours", info="Darkest at each map's maximum.", min_width=150, elem_id="stretch"
+            )
+            self.ends = gr.Checkbox(
+                False,
+                label="Hide start and end",
+                info="And padding; rows sum to 1 again.",
+                min_width=150,
+                elem_id="hide-ends",
+            )
+        self.threshold = gr.Slider(
+            0,
+            1,
+            value=0,
+            step=0.01,
+            label="Show weights from",
+            info="Smaller ones are left blank.",
+            elem_id="threshold",
+        )
+        self.ablate = gr.Button("Which heads matter?", size="sm", elem_id="ablate-button")
+        self.ablate_note = gr.HTML(elem_id="ablate-note")
+
+    def _statistics(self) -> None:
+        with gr.Accordion("What each head does", open=False, elem_id="head-statistics"):
+            gr.Markdown(
+                "Means over the rows of each map, sharpest heads first; click a column's name to sort by it, and a "
+                "row to see its map. *Entropy* in nats, *distance* in tokens, the others are shares of the attention.",
+                elem_classes="hint",
+            )
+            self.statistics = gr.Dataframe(
+                headers=STATISTICS + STEADY["cross"],
+                datatype=["number", "number", "str"] + ["number"] * 7,
+                label="Heads",
+                show_label=False,
+                interactive=False,
+                elem_id="statistics-table",
+            )
+
+    def _reasons(self) -> None:
+        with gr.Accordion("Is attention an explanation?", open=False, elem_id="reasons"):
+            gr.Markdown(
+                "Not by itself: a head may look at a word and make nothing of it. Two other questions to the same "
+                "translation: how fast does each target token's log-probability change with a source token's "
+                "embedding (gradient × input), and how much is lost when nobody may look at that source token "
+                "(occlusion)?",
+                elem_classes="hint",
+            )
+            self.reason = gr.Button("Compare with gradients and occlusion", size="sm", elem_id="reasons-button")
+            self.reason_note = gr.HTML(elem_id="reasons-note")
+            with gr.Row(visible=False) as self.reason_maps:
+                with gr.Column(min_width=320):
+                    self.gradient = heat("gradient-map")
+                with gr.Column(min_width=320):
+                    self.occlusion = heat("occlusion-map")
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below."""
+        choice = [self.tab.shown, self.kind, self.layer, self.head, self.look, self.ends, self.stretch, self.threshold]
+        drawn = [self.map, self.cell, self.lines, self.bertviz, self.thumbs]
+        outputs = [self.body, self.layer, self.head, self.ends, *drawn, self.ablate_note, self.statistics]
+        outputs += [self.reason_note, self.reason_maps]
+        self.on_open(self.refresh, choice, outputs)
+        for name in ("kind", "ends"):
+            getattr(self, name).input(self.refresh, choice, outputs, api_name=f"choose_{name}", **QUICKLY)
+        for name in ("layer", "head", "look"):
+            getattr(self, name).input(self.choose, choice, drawn, api_name=f"choose_{name}", **QUICKLY)
+        here = [self.layer, self.head]
+        picked = self.thumbs.pick(self.pick, None, here, api_name="pick", **QUICKLY)
+        picked.then(self.choose, choice, drawn, api_name="pick_map", **QUICKLY)
+        picked = self.statistics.select(self.pick_row, None, here, api_name="pick_row", **QUICKLY)
+        picked.then(self.choose, choice, drawn, api_name="row_map", **QUICKLY)
+        for name in ("stretch", "threshold"):
+            getattr(self, name).input(
+                self.colour,
+                choice,
+                [self.map, self.lines, self.thumbs],
+                api_name=name,
+                trigger_mode="always_last",
+                **QUICKLY,
+            )
+        cell = [self.tab.shown, self.kind, self.layer, self.head, self.ends]
+        self.map.cell(self.pick_cell, cell, [self.cell, self.tab.query], api_name="pick_cell", **QUICKLY)
+        self.ablate.click(
+            self.ablate_heads,
+            [self.tab.shown, self.kind, self.layer, self.head, self.stretch],
+            [self.tab.shown, self.thumbs, self.ablate_note],
+            api_name="ablate_page",
+            **ON_DEVICE,
+        )
+        announced = self.reason.click(
+            self.announce, self.tab.shown, self.reason_note, api_name="reasons_announce", **QUICKLY
+        )
+        announced.then(
+            self.reasons,
+            [self.tab.shown, self.layer],
+            [self.gradient, self.occlusion, self.reason_note, self.reason_maps],
+            api_name="reasons",
+            show_progress_on=self.reason_note,
+            **ON_DEVICE,
+        )
+
+    # An update of an HTML component replaces all of its own properties, so each update names them all.
+
+    def _drawing(self, shown: Shown, look: Look) -> dict:
+        """Map, cell note, lines and bertviz; those that are not looked at are put away."""
+        found = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz)}
+        found[self.cell] = ""
+        if look.look == "map":
+            value = draw_map(shown.attention, look.kind, look.layer, look.head, look.without_ends)
+            value["hint"] = "Point at a cell to read its weight; click it for every head."
+            found[self.map] = gr.update(value=value, stretch=look.stretch, threshold=look.threshold, visible=True)
+        elif look.look == "lines":
+            value = draw_lines(shown.attention, look.kind, look.layer, look.without_ends)
+            found[self.lines] = gr.update(value=value, alone=look.alone, threshold=look.threshold, visible=True)
+        else:
+            try:
+                value = bertviz.frame(
+                    shown.attention, look.kind, look.look, look.layer, look.head if look.alone >= 0 else None
+                )
+            except (ValueError, FileNotFoundError) as error:
+                value = messages.alert(messages.sentence(error))
+            found[self.bertviz] = gr.update(value=value, visible=True)
+        return found
+
+    def _small(self, shown: Shown, kind: str, layer: int, head: int | str, stretch: bool, **value: Any) -> dict:
+        """Update of the thumbnails."""
+        one = [layer, head if isinstance(head, int) else -1]
+        # An empty list takes the numbers of the sentence before away; None would leave them where they are.
+        change = head_changes(shown, kind) or []
+        return {self.thumbs: gr.update(selected=one, stretch=stretch, change=change, **value)}
+
+    def refresh(self, shown, kind, layer, head, look, ends, stretch, threshold):
+        """Everything anew for the sentence that is shown."""
+        if shown.attention is None:  # the note already says why
+            return {self.body: gr.update(visible=False)}
+        # The last layer is shown first: there the words have found each other.
+        layers, layer = layer_choices(kind, layer, shown.attention)
+        heads = shown.attention.cross.shape[1]
+        head = head if isinstance(head, str) or head < heads else "mean"
+        chosen = Look(kind, layer, head, look, ends, stretch, threshold)
+        try:
+            drawn = self._drawing(shown, chosen)
+            thumbs = draw_thumbnails(shown.attention, kind, ends)
+        except ValueError:  # a sentence of nothing but its end
+            ends = False
+            drawn = self._drawing(shown, replace(chosen, without_ends=False))
+            thumbs = draw_thumbnails(shown.attention, kind)
+        return {
+            self.body: gr.update(visible=True),
+            self.layer: gr.update(choices=layers, value=layer),
+            self.head: gr.update(choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=head),
+            self.ends: ends,
+            **drawn,
+            **self._small(shown, kind, layer, head, stretch, value=thumbs),
+            self.ablate_note: gr.skip() if shown.changes is not None else "",
+            self.statistics: {
+                "headers": STATISTICS + STEADY[kind],
+                "data": statistics_rows(shown.attention, kind),
+            },
+            self.reason_note: "",
+            self.reason_maps: gr.update(visible=False),
+        }
+
+    def choose(self, shown, kind, layer, head, look, ends, stretch, threshold):
+        """Another layer, head or way to draw."""
+        if shown.attention is None:
+            return gr.skip()
+        chosen = Look(kind, layer, head, look, ends, stretch, threshold)
+        return {**self._drawing(shown, chosen), **self._small(shown, kind, layer, head, stretch)}
+
+    def colour(self, shown, kind, layer, head, look, ends, stretch, threshold):
+        """The same numbers in other colours, or fewer of them."""
+        if shown.attention is None:
+            return gr.skip()
+        one = head if isinstance(head, int) else -1
+        return {
+            self.map: gr.update(stretch=stretch, threshold=threshold),
+            self.lines: gr.update(alone=one, threshold=threshold),
+            **self._small(shown, kind, layer, head, stretch),
+        }
+
+    def pick(self, event: gr.EventData):
+        """A small map was clicked."""
+        return {self.layer: int(event.layer), self.head: int(event.head)}
+
+    def pick_row(self, event: gr.SelectData):
+        """A row of the table of heads was clicked."""
+        layer, head = (int(value) for value in event.row_value[:2])
+        return {self.layer: layer - 1, self.head: head - 1}
+
+    def pick_cell(self, shown, kind, layer, head, ends, event: gr.EventData):
+        """A cell of the large map was clicked: its weight in every head, and its row is the query from now on."""
+        if shown.attention is None:
+            return gr.skip()
+        try:
+            row = interpret.attention_map(shown.attention, kind, layer, head, ends).row_places[int(event.row)]
+            note = cell_note(shown.attention, kind, layer, head, ends, int(event.row), int(event.column))
+        except (ValueError, IndexError):
+            return {self.cell: ""}
+        return {self.cell: note, self.tab.query: row}
+
+    def ablate_heads(self, shown, kind, layer, head, stretch):
+        """Switch off every head in turn and write what that costs on its thumbnail."""
+        if shown.attention is None:
+            return gr.skip()
+        try:
+            logprob, changes = interpret.ablation(
+                self.services.translator(shown.model), shown.translation, shown.hypothesis, shown.sentence
+            )
+        except Exception as error:
+            return {self.ablate_note: messages.alert(messages.sentence(error))}
+        shown = replace(shown, changes=changes)
+        note = (
+            f"This translation has log-probability {logprob:.3f}. Each number is the change when that one head is "
+            "switched off: the more negative, the more this translation leans on it. A dark map is not always a head "
+            "that matters."
+        )
+        small = self._small(shown, kind, layer, head, stretch)
+        return {self.tab.shown: shown, **small, self.ablate_note: messages.status(note)}
+
+    def announce(self, shown):
+        """What is about to be worked out: for a long sentence it takes a while, so the page says so at once."""
+        if shown.attention is None:
+            return gr.skip()
+        rows, columns = shown.attention.cross.shape[-2:]
+        return messages.status(f"Working out {rows} target tokens by {columns} source tokens …")
+
+    def reasons(self, shown, layer, progress=gr.Progress()):
+        """Gradients and occlusion beside attention."""
+        if shown.attention is None:
+            return {self.reason_note: "", self.reason_maps: gr.update(visible=False)}
+        try:
+            gradient, occluded, line = draw_reasons(self.services, shown, layer, progress)
+        except Exception as error:
+            alert = messages.alert(messages.sentence(error))
+            return {self.reason_note: alert, self.reason_maps: gr.update(visible=False)}
+        return {
+            self.gradient: gradient,
+            self.occlusion: occluded,
+            self.reason_note: messages.status(line),
+            self.reason_maps: gr.update(visible=True),
+        }

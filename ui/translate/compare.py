@@ -1,0 +1,301 @@
+"""The Compare view of the Translate tab: two inputs, two models or two settings side by side."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from transformer.insight import interpret
+from transformer.insight.intervene import word_difference
+from ui import messages
+from ui.dropdowns import hold
+from ui.services import Services
+from ui.translate import decoding_figures
+from ui.translate.attention import KIND_LABELS, draw_map, heat, layer_choices
+from ui.translate.languages import model_for, pair_choices
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+
+MEAN = -1  # the choice "mean over heads"
+SIDES = ("A", "B")
+SETTINGS = ("text", "model", "pair", "beam", "alpha")
+MAX_CHARACTERS = 1000
+IT_TEXTS = [f"The animal didn't cross the street because it was too {word}." for word in ("tired", "wide")]
+IT_NOTE = (
+    "French shows what “it” stands for: l'animal is masculine (il … fatigué, large), la rue feminine (elle … fatiguée, "
+    "large or grande). Press Compare and see whether the model knows, and where its heads look at “it”."
+)
+
+
+@dataclass
+class Side:
+    """One of the two translations."""
+
+    translation: Any  # a Translation
+    attention: Any  # its first sentence's Attention; None if that was copied without the model
+    seconds: float
+    target: str  # language
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def translate_side(
+    services: Services, side: str, text: str, model: str | None, pair: str, beam: float, alpha: float
+) -> Side:
+    """Translate one of the two. Raises ValueError with the side's name in front for whatever is wrong with it."""
+    try:
+        if not text or not text.strip():
+            raise ValueError("there is no text; enter a sentence.")
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"the text has {len(text):,} characters and {MAX_CHARACTERS:,} fit here; shorten it.")
+        translator = services.translator(model or None)
+        source, _, target = str(pair).partition("-")
+        start = time.perf_counter()
+        translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=float(alpha))
+        seconds = time.perf_counter() - start
+        attention = translator.attend(translation) if translation.sentences[0].ids else None
+    except ValueError as error:
+        raise ValueError(f"{side}: {error}") from error
+    return Side(translation, attention, seconds, target)
+
+
+def describe(left: Side, right: Side) -> str:
+    """HTML of both translations: B's words against A's, and the figures of each."""
+    same_language = left.target == right.target
+    words = word_difference(left.translation.text, right.translation.text) if same_language else None
+    figures = [
+        (
+            side,
+            one.translation.text,
+            one.translation.hypotheses[0].logprob,
+            one.translation.score,
+            len(one.translation.tokens),
+            one.seconds,
+        )
+        for side, one in zip(SIDES, (left, right))
+    ]
+    return decoding_figures.side_by_side(figures, words)
+
+
+def draw_side(side: Side | None, kind: str, layer: int, head: int) -> dict | None:
+    """One side's map; a layer or head that its model does not have becomes its last one."""
+    if side is None or side.attention is None:
+        return None
+    layers, heads = getattr(side.attention, kind).shape[:2]
+    head = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
+    return draw_map(side.attention, kind, min(int(layer), layers - 1), head)
+
+
+# -- the view ---------------------------------------------------------------------------------------------------------
+
+
+class SideInputs:
+    """The fields of one of the two sides."""
+
+    def __init__(self, side: str, services: Services) -> None:
+        name = side.lower()
+        self.text = gr.Textbox(label=f"Text {side}", lines=2, max_length=2000, elem_id=f"compare-text-{name}")
+        with gr.Row():
+            self.model = gr.Dropdown(
+                services.translators(),
+                value=services.translation_model,
+                label=f"Model {side}",
+                allow_custom_value=services.local,
+                min_width=170,
+                elem_id=f"compare-model-{name}",
+            )
+            self.pair = gr.Dropdown(
+                [("English → German", "en-de")],
+                value="en-de",
+                label=f"Languages {side}",
+                min_width=170,
+                elem_id=f"compare-pair-{name}",
+            )
+        with gr.Row():
+            self.beam = gr.Slider(
+                1, 10, value=4, step=1, label=f"Beam size {side}", min_width=140, elem_id=f"compare-beam-{name}"
+            )
+            self.alpha = gr.Slider(
+                0,
+                2,
+                value=0.6,
+                step=0.1,
+                label=f"Length penalty {side}",
+                min_width=140,
+                elem_id=f"compare-alpha-{name}",
+            )
+
+    @property
+    def settings(self) -> list:
+        """Its components in the order of `SETTINGS`."""
+        return [getattr(self, name) for name in SETTINGS]
+
+
+class CompareView(View):
+    """Two translations side by side, and their maps."""
+
+    name = "compare"
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        super().__init__(tab, services)
+        self.sides = gr.State(None, time_to_live=STATE_SECONDS)
+        gr.Markdown(
+            "## Side by side\nTwo sentences, two models or two settings: change what you like in A or in B.",
+            elem_classes="section",
+        )
+        self.inputs, self.maps = {}, {}
+        with gr.Row():
+            for side in SIDES:
+                with gr.Column(min_width=300, elem_classes="card"):
+                    self.inputs[side] = SideInputs(side, services)
+        with gr.Row():
+            self.run = gr.Button("Compare", variant="primary", elem_id="compare-button")
+            self.it = gr.Button("What does “it” mean? Two sentences to try", size="sm", elem_id="compare-it")
+        self.result = gr.HTML(elem_id="compare-result")
+        with gr.Column(visible=False) as self.body:
+            with gr.Row(elem_classes="attention-controls"):
+                self.kind = gr.Radio(
+                    KIND_LABELS, value="cross", label="Attention", min_width=280, elem_id="compare-kind"
+                )
+                self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="compare-layer")
+                self.head = gr.Dropdown(
+                    [("Mean over heads", MEAN)], value=MEAN, label="Head", min_width=140, elem_id="compare-head"
+                )
+            with gr.Row():
+                for side in SIDES:
+                    with gr.Column(min_width=300):
+                        gr.Markdown(f"**{side}**")
+                        self.maps[side] = heat(f"compare-map-{side.lower()}")
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below."""
+        a, b = (self.inputs[side] for side in SIDES)
+        self.on_open(
+            self.refresh,
+            [self.tab.shown, a.text, b.text],
+            [a.text, b.text, a.model, b.model, a.pair, b.pair],
+            concurrency_id="translate",
+        )
+        for side, offer in zip(SIDES, (self.offer_pairs_a, self.offer_pairs_b)):
+            own = self.inputs[side]
+            hold(own.model.input, own.pair, name=f"hold_pairs_{side.lower()}")
+            own.model.input(
+                offer,
+                [own.model, self.tab.shown],
+                [own.pair, self.result],
+                api_name=f"compare_pairs_{side.lower()}",
+                **QUIETLY_ON_DEVICE,
+            )
+        self.it.click(
+            self.take_it,
+            None,
+            [a.text, b.text, a.model, b.model, a.pair, b.pair, self.result],
+            api_name="compare_it",
+            **QUIETLY_ON_DEVICE,
+        )
+        look, maps = [self.kind, self.layer, self.head], list(self.maps.values())
+        gr.on(
+            [self.run.click, a.text.submit, b.text.submit],
+            self.compare,
+            [*look, *a.settings, *b.settings],
+            [self.sides, self.result, self.body, self.layer, self.head, *maps],
+            api_name="compare",
+            **ON_DEVICE,
+        )
+        sides = [self.sides, *look]
+        self.kind.input(self.choose_kind, sides, [self.layer, *maps], api_name="compare_kind", **QUICKLY)
+        gr.on([self.layer.input, self.head.input], self.choose, sides, maps, api_name="compare_map", **QUICKLY)
+
+    def refresh(self, shown: Shown, *texts):
+        """An empty side starts with what is shown; what the visitor entered stays."""
+        a, b = (self.inputs[side] for side in SIDES)
+        choices = self.services.translators()
+        if shown.translation is None or any(text and text.strip() for text in texts):
+            return {side.model: gr.update(choices=choices) for side in (a, b)}
+        sentence = shown.translation.sentences[shown.sentence].source_text
+        model = shown.model or self.services.translation_model
+        try:
+            pairs = pair_choices(self.services, model)
+            pair = shown.pair if shown.pair in [key for _, key in pairs] else pairs[0][1]
+        except Exception as error:  # the sentence that is shown has been translated by it, so this is rare
+            raise gr.Error(messages.sentence(error), print_exception=False) from error
+        found: dict = {}
+        for side in (a, b):
+            found[side.text] = sentence
+            found[side.model] = gr.update(choices=choices, value=model)
+            found[side.pair] = gr.update(choices=pairs, value=pair)
+        return found
+
+    def take_it(self):
+        """Two sentences in which one word decides what "it" stands for, into French, which has to say so."""
+        try:
+            model = model_for(self.services, "en-fr", None) or self.services.translation_model
+            pairs = pair_choices(self.services, model)
+        except Exception as error:
+            return {self.result: messages.alert(messages.sentence(error))}
+        found: dict = {self.result: messages.status(IT_NOTE)}
+        for side, text in zip(SIDES, IT_TEXTS):
+            found[self.inputs[side].text] = text
+            found[self.inputs[side].model] = model
+            found[self.inputs[side].pair] = gr.update(choices=pairs, value="en-fr")
+        return found
+
+    def offer_pairs_a(self, model, shown):
+        """The language pairs of A's new model."""
+        return self._offer_pairs("A", model, shown)
+
+    def offer_pairs_b(self, model, shown):
+        """The language pairs of B's new model."""
+        return self._offer_pairs("B", model, shown)
+
+    def _offer_pairs(self, side: str, model: str, shown: Shown) -> dict:
+        """The language pairs of another model; those of the translation above, if the model has them."""
+        # Not the pair that stands there: a choice is told twice, and by then the pair is none of the choices any more.
+        place = self.inputs[side].pair
+        try:
+            choices = pair_choices(self.services, model)
+        except Exception as error:
+            return {place: gr.update(interactive=True), self.result: messages.alert(messages.sentence(error))}
+        kept = shown.pair if shown.pair in [key for _, key in choices] else choices[0][1]
+        return {place: gr.update(choices=choices, value=kept, interactive=True), self.result: ""}
+
+    def compare(self, kind, layer, head, *values):
+        """Translate both sides and draw their maps."""
+        given = [dict(zip(SETTINGS, values[: len(SETTINGS)])), dict(zip(SETTINGS, values[len(SETTINGS) :]))]
+        try:
+            left, right = (translate_side(self.services, side, **one) for side, one in zip(SIDES, given))
+        except Exception as error:
+            return {self.result: messages.alert(messages.sentence(error))}
+        found = {self.sides: (left, right), self.result: describe(left, right)}
+        shown = [one.attention for one in (left, right) if one.attention is not None]
+        if not shown:
+            return {**found, self.body: gr.update(visible=False)}
+        layers, layer = layer_choices(kind, layer, *shown)
+        heads = max(one.cross.shape[1] for one in shown)
+        head = MEAN if head is None else min(int(head), heads - 1)
+        choices = [("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)]
+        return {
+            **found,
+            self.body: gr.update(visible=True),
+            self.layer: gr.update(choices=layers, value=layer),
+            self.head: gr.update(choices=choices, value=head),
+            **self.choose((left, right), kind, layer, head),
+        }
+
+    def choose(self, sides, kind, layer, head):
+        """Another map of both."""
+        if sides is None:
+            return gr.skip()
+        return {self.maps[side]: draw_side(one, kind, layer, head) for side, one in zip(SIDES, sides)}
+
+    def choose_kind(self, sides, kind, layer, head):
+        """Another kind of attention, with its layers."""
+        shown = [one.attention for one in sides or () if one.attention is not None]
+        if not shown:
+            return gr.skip()
+        layers, layer = layer_choices(kind, layer, *shown)
+        return {self.layer: gr.update(choices=layers, value=layer), **self.choose(sides, kind, layer, head)}

@@ -1,0 +1,364 @@
+"""The Decoding view of the Translate tab: how the translation comes about, token by token."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from transformer.insight import intervene
+from transformer.translator import Hypothesis, Translator
+from ui import asked, messages, theme
+from ui.services import Services
+from ui.translate import decoding_figures
+from ui.translate.forcing import Forcing
+from ui.translate.languages import model_for
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+
+WHOLE_CACHE = -1  # the choice "sizes only"
+INTO_VIEW = "() => document.getElementById('branch-card')?.scrollIntoView({block: 'nearest', behavior: 'smooth'})"
+
+
+@dataclass
+class Followed:
+    """What one visitor follows: an output with its cache, and the search that found it."""
+
+    of: tuple  # `identity` of the translation and the settings of the search
+    model: str | None
+    beam: int
+    alpha: float
+    decoding: intervene.Decoding
+    search: intervene.Continuation
+    branch: intervene.Continuation | None = None  # what another token or a forced beginning led to
+    layer: int | None = None  # whose attention the page holds
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def search_beam(search: str, beam: float) -> int:
+    """The beam that the search settings mean: greedy search is a beam of one."""
+    return 1 if search == "greedy" else int(beam)
+
+
+def identity(shown: Shown) -> tuple | None:
+    """What tells the output that is shown from any other; None without one, or if it was copied without the model."""
+    if shown.translation is None:
+        return None
+    sentence = shown.translation.sentences[shown.sentence]
+    return (shown.model, *map(tuple, (sentence.source_ids, sentence.ids[shown.hypothesis]))) if sentence.ids else None
+
+
+def follow_shown(translator: Translator, shown: Shown, beam: int, alpha: float) -> Followed:
+    """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
+    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+    finished = len(ids) < intervene.limit(translator, sentence.source_ids)
+    names = sentence.stand_ins
+    decoding = intervene.follow(translator, sentence.source_ids, ids, finished, stand_ins=names)
+    search = intervene.decode_from(translator, sentence.source_ids, (), int(beam), float(alpha), stand_ins=names)
+    return Followed((identity(shown), beam, alpha), shown.model, int(beam), float(alpha), decoding, search)
+
+
+def own_hypothesis(translator: Translator, followed: Followed) -> Hypothesis:
+    """The output that is followed."""
+    decoding = followed.decoding
+    length = intervene.length_penalty(len(decoding.labels), followed.alpha)
+    text = intervene.text_of(translator, decoding.ids, decoding.stand_ins)
+    pieces = translator.labels(decoding.ids, decoding.stand_ins)
+    return Hypothesis(text, pieces, decoding.logprob / length, decoding.logprob)
+
+
+def path_to(followed: Followed, node: int) -> list[int]:
+    """The tokens from the start of the output to one node of the search's tree. Raises ValueError if there is none."""
+    tree = followed.search.tree
+    if not 0 < node < len(tree) or tree[node].state == "finished":
+        raise ValueError("No translation goes on from there; select another branch.")
+    ids = []
+    while node > 0:
+        ids.append(tree[node].token)
+        node = tree[node].parent
+    return [*followed.search.prefix.ids, *reversed(ids)]
+
+
+def draw_branch(translator: Translator, followed: Followed, found: intervene.Continuation, how: str) -> str:
+    """What a changed beginning led to, beside the output that is followed."""
+    before = own_hypothesis(translator, followed)
+    words = intervene.word_difference(before.text, found.hypotheses[0].text)
+    return decoding_figures.branch(before, found, words, how)
+
+
+def cache_of(followed: Followed, layer: int, head: int) -> dict | None:
+    """The cached numbers of one head, or None where only sizes are wanted."""
+    return None if head == WHOLE_CACHE else decoding_figures.cache_strip(followed.decoding, layer, head)
+
+
+def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float, model: str | None, layer: int) -> Any:
+    """The answer of `/trace`: everything this view shows, as plain values."""
+    if not text or not text.strip():
+        raise ValueError("There is nothing to translate yet; enter a sentence.")
+    model = model_for(services, pair, model)
+    translator = services.translator(model)
+    source, _, target = pair.partition("-")
+    translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=float(alpha))
+    followed = follow_shown(translator, Shown(translation, model=model), beam, alpha)
+    decoding, layers = followed.decoding, translator.model.config.decoder_layers
+    if not 0 <= layer <= layers:
+        raise ValueError(f"This model's decoder has layers 1 to {layers}; 0 leaves the attention out.")
+    told = decoding_figures.steps(translator, decoding)
+    steps = [
+        {
+            "input": told["read"][: step + 1],
+            "token": told["chosen"][step],
+            "logprob": told["logprobs"][step],
+            "rank": told["ranks"][step],
+            "entropy": told["entropy"][step],
+            "top": [{"token": piece, "probability": p} for piece, p, _, _ in told["top"][step]],
+            "cache_bytes": sum(size.bytes for size in decoding.cache_size(step)),
+        }
+        for step in range(len(told["chosen"]))
+    ]
+    if layer:
+        for step, row in enumerate(steps):
+            row["decoder"] = decoding.decoder[layer - 1, :, step, : step + 1].tolist()
+            row["cross"] = decoding.cross[layer - 1, :, step].tolist()
+    drawn = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha)
+    nodes = zip(drawn["parent"], drawn["step"], drawn["token"], drawn["logprob"], drawn["state"])
+    names = ("parent", "step", "token", "logprob", "state")
+    return {
+        "translation": own_hypothesis(translator, followed).text,
+        "source": told["source"],
+        "steps": steps,
+        "tree": [dict(zip(names, node)) for node in nodes],
+        "finished": [
+            {"text": ended, "logprob": logprob, "tokens": length, "score": candidate.score}
+            for (ended, logprob, length, _), candidate in zip(drawn["ended"], followed.search.ended)
+        ],
+    }
+
+
+# -- the view ---------------------------------------------------------------------------------------------------------
+
+
+class DecodingView(View):
+    """One output token by token with its cache, and the search that found it."""
+
+    name = "decoding"
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        super().__init__(tab, services)
+        self.followed = gr.State(None, time_to_live=STATE_SECONDS)
+        gr.Markdown(
+            "## One token at a time\nThe decoder reads what it has written so far and rates every token that could "
+            "come next. Move the slider, or use the arrow keys, to see what it sees at each step.",
+            elem_classes="section",
+        )
+        self.note = gr.HTML(elem_id="decoding-note")
+        with gr.Column() as self.body:
+            with gr.Row(elem_classes="attention-controls"):
+                self.layer = gr.Dropdown([], label="Layer of the attention", min_width=150, elem_id="decoding-layer")
+                self.cache_layer = gr.Dropdown([], label="Layer of the cache", min_width=150, elem_id="cache-layer")
+                self.cache_head = gr.Dropdown(
+                    [("Sizes only", WHOLE_CACHE)],
+                    value=WHOLE_CACHE,
+                    label="Cached numbers of head",
+                    min_width=150,
+                    elem_id="cache-head",
+                )
+            self.steps = theme.drawn("translate/decoding.js", "decode-view", "decoding-steps", attention=None)
+            self.cache = theme.drawn("translate/cache_values.js", "cache-values", "cache-values")
+            self.forcing = Forcing(tab, services)
+            gr.Markdown(
+                "## The search\nBeam search keeps the best few beginnings at every step. Alive branches lead to the "
+                "beginnings kept at the current step.",
+                elem_classes="section",
+            )
+            self.tree = theme.drawn("translate/beam_tree.js", "beam", "beam-tree", "card")
+            with gr.Column(visible=False, elem_classes="card", elem_id="branch-card") as self.branch_card:
+                self.branch = gr.HTML(elem_id="branch")
+                with gr.Row():
+                    self.adopt = gr.Button("Show its steps", size="sm", min_width=150, elem_id="branch-adopt")
+                    self.back = gr.Button("Back to the translation", size="sm", min_width=150, elem_id="branch-back")
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below."""
+        tab, look = self.tab, [self.layer, self.cache_layer, self.cache_head]
+        settings = [tab.shown, tab.settings.search, tab.settings.beam, tab.settings.alpha, *look]
+        drawn = [self.followed, self.note, self.body, *look, self.steps, self.cache, self.branch_card, self.tree]
+        drawn.append(self.forcing.result)
+        self.forcing.wire()
+        self.on_open(
+            self.refresh,
+            [*settings, self.followed],
+            drawn,
+            concurrency_id="translate",
+            show_progress="minimal",
+            show_progress_on=self.steps,
+        )
+        self.layer.input(
+            self.choose_layer,
+            [self.followed, self.layer],
+            [self.followed, self.steps],
+            api_name="decoding_layer",
+            **QUIETLY_ON_DEVICE,
+        )
+        gr.on(
+            [self.cache_layer.input, self.cache_head.input],
+            self.choose_cache,
+            [self.followed, self.cache_layer, self.cache_head],
+            self.cache,
+            api_name="decoding_cache",
+            **QUICKLY,
+        )
+        branched = [self.followed, self.branch, self.branch_card]
+        for event, act, name, place in (
+            (self.steps.branch, self.branch_off, "branch", self.steps),
+            (self.tree.force, self.force, "force", self.tree),
+        ):
+            # A long sentence takes a while.
+            seen = {**ON_DEVICE, "show_progress": "minimal", "show_progress_on": place}
+            event(act, self.followed, branched, api_name=f"decoding_{name}", **seen).then(js=INTO_VIEW)
+        self.adopt.click(
+            self.adopt_branch, [self.followed, *look], drawn, api_name="decoding_adopt", **QUIETLY_ON_DEVICE
+        )
+        self.back.click(self.refresh, settings, drawn, api_name="decoding_back", **QUIETLY_ON_DEVICE)
+        gr.api(self.trace, api_name="trace", concurrency_id="translate")
+
+    def draw(self, followed: Followed, note: str, layer, cache_layer, cache_head) -> dict:
+        """Everything but the tree."""
+        translator = self.services.translator(followed.model)
+        config = translator.model.config
+        layers = config.decoder_layers
+        # What the visitor looks at stays, as far as this model has it; the last layer comes first.
+        layer = layers - 1 if layer is None else min(int(layer), layers - 1)
+        cache_layer, cache_head = min(int(cache_layer or 0), layers - 1), min(int(cache_head), config.heads - 1)
+        choices = [(str(n + 1), n) for n in range(layers)]
+        heads = [("Sizes only", WHOLE_CACHE)] + [(str(n + 1), n) for n in range(config.heads)]
+        # As text: the browser's side of Gradio watches and copies every list of a value, which takes seconds here.
+        steps = json.dumps(decoding_figures.steps(translator, followed.decoding))
+        weights = decoding_figures.layer_weights(followed.decoding, layer)
+        return {
+            self.followed: replace(followed, layer=layer),
+            self.note: messages.status(note) if note else "",
+            self.body: gr.update(visible=True),
+            self.layer: gr.update(choices=choices, value=layer),
+            self.cache_layer: gr.update(choices=choices, value=cache_layer),
+            self.cache_head: gr.update(choices=heads, value=cache_head),
+            self.steps: gr.update(value=steps, attention=weights),
+            self.cache: cache_of(followed, cache_layer, cache_head),
+            self.branch_card: gr.update(visible=False),
+        }
+
+    def refresh(self, shown: Shown, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
+        """Follow the output that is shown."""
+        if shown.translation is None:
+            return {self.followed: None, self.note: "", self.body: gr.update(visible=False)}
+        beam = search_beam(search, beam)
+        if followed is not None and followed.of == (identity(shown), beam, alpha):
+            return gr.skip()  # the visitor comes back: everything is as it was left
+        try:
+            translator = self.services.translator(shown.model)
+            found = follow_shown(translator, shown, beam, alpha)
+            tree = decoding_figures.tree(translator, found.search, found.beam, found.alpha)
+            drawn = self.draw(found, "", layer, cache_layer, cache_head)
+            return {**drawn, self.tree: json.dumps(tree), self.forcing.result: ""}
+        except Exception as error:
+            hidden, alert = gr.update(visible=False), messages.alert(messages.sentence(error))
+            return {self.followed: None, self.note: alert, self.body: hidden, self.branch_card: hidden}
+
+    def choose_layer(self, followed, layer):
+        """Another layer's attention."""
+        # A dropdown says twice that it was used; the attention of a long sentence is a megabyte, so it is sent once.
+        if followed is None or followed.layer == int(layer):
+            return gr.skip()
+        weights = decoding_figures.layer_weights(followed.decoding, int(layer))
+        return {self.followed: replace(followed, layer=int(layer)), self.steps: gr.update(attention=weights)}
+
+    def choose_cache(self, followed, layer, head):
+        """Another head's cached numbers."""
+        return gr.skip() if followed is None else cache_of(followed, int(layer), int(head))
+
+    def branch_off(self, followed, event: gr.EventData):
+        """Another token at one step, on the cache of the tokens before it."""
+        if followed is None:
+            return gr.skip()
+        try:
+            translator = self.services.translator(followed.model)
+            step, token = int(event.step), int(event.token)
+            decoding = followed.decoding
+            found = intervene.continue_from(translator, decoding, step, token, followed.beam, followed.alpha)
+            chosen, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
+            how = (
+                f"“{instead}” instead of “{chosen}” at step {step + 1}; "
+                f"{found.reused} cached tokens were used again, the rest was searched anew."
+            )
+            return self._branched(followed, found, how)
+        except Exception as error:
+            return self._refused(error)
+
+    def force(self, followed, event: gr.EventData):
+        """A branch of the tree, alive or pruned, as the beginning."""
+        if followed is None:
+            return gr.skip()
+        try:
+            translator = self.services.translator(followed.model)
+            ids = path_to(followed, int(event.node))
+            decoding = followed.decoding
+            found = intervene.decode_from(
+                translator, decoding.source_ids, ids, followed.beam, followed.alpha, stand_ins=decoding.stand_ins
+            )
+            begun = intervene.text_of(translator, ids, decoding.stand_ins)
+            return self._branched(followed, found, f"Begun with “{begun}”, as that branch of the search does.")
+        except Exception as error:
+            return self._refused(error)
+
+    def _branched(self, followed: Followed, found: intervene.Continuation, how: str) -> dict:
+        drawing = draw_branch(self.services.translator(followed.model), followed, found, how)
+        return {
+            self.followed: replace(followed, branch=found),
+            self.branch: drawing,
+            self.branch_card: gr.update(visible=True),
+        }
+
+    def _refused(self, error: Exception) -> dict:
+        return {self.branch: messages.alert(messages.sentence(error)), self.branch_card: gr.update(visible=True)}
+
+    def adopt_branch(self, followed, layer, cache_layer, cache_head):
+        """Follow what the branch led to."""
+        if followed is None or followed.branch is None:
+            return gr.skip()
+        try:
+            best, before = followed.branch.candidates[0], followed.decoding
+            translator = self.services.translator(followed.model)
+            decoding = intervene.follow(
+                translator, before.source_ids, best.ids, best.finished, stand_ins=before.stand_ins
+            )
+            note = f"These are the steps of “{followed.branch.hypotheses[0].text}”."
+            followed = replace(followed, decoding=decoding, branch=None)
+            return self.draw(followed, note, layer, cache_layer, cache_head)
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+
+    @asked.endpoint
+    def trace(
+        self, text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, model: str = "", layer: int = 0
+    ) -> dict[str, Any]:
+        """Translate one sentence and return every step of its decoding and the search as a tree.
+
+        Args:
+            text: one sentence; of a longer text the first is taken
+            pair: source and target language, for example en-de
+            beam: beam size, 1 is greedy search
+            alpha: length penalty, 0 to 2
+            model: key of a model, empty for the page's default
+            layer: decoder layer whose attention is returned with every step, from 1; 0 leaves it out
+
+        Returns:
+            translation: the text; source: its tokens; steps: for every step the input so far, the chosen token, its
+            log-probability and rank, the entropy (nats), the likeliest tokens and the size of the key/value cache, and
+            with a layer the weights of each head; tree: the nodes of the search with the number of their parent, step,
+            token, log-probability so far and state (beam, finished, pruned); finished: every hypothesis that ended
+        """
+        return trace_text(self.services, text, pair, beam, alpha, model, int(layer))

@@ -1,0 +1,125 @@
+"""Teacher forcing against free generation: the loss of every token of a given translation, and of the model's own."""
+
+from __future__ import annotations
+
+from html import escape
+from types import SimpleNamespace
+
+import gradio as gr
+import numpy as np
+
+from transformer.insight import intervene
+from transformer.insight.intervene import Decoding
+from transformer.translator import Translator
+from ui import messages
+from ui.services import Services
+from ui.translate.shown import ON_DEVICE, Shown
+from ui.translate.words import plain
+
+MAX_CHARACTERS = 1000
+ABOUT = (
+    "In training the model reads the right words so far, whatever it would have written itself (teacher forcing), and "
+    "pays −log p of the next right one: the loss. Left alone it reads its own words. Write a translation and see both."
+)
+
+
+def forced(translator: Translator, shown: Shown, text: str) -> tuple[Decoding, Decoding]:
+    """A given translation of the sentence that is shown, teacher-forced, and what greedy search writes by itself.
+
+    text: the translation, empty for the one that is shown. Raises ValueError with one sentence for a text that is too
+    long or has characters that the vocabulary lacks, and for a sentence that was copied without the model.
+    """
+    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+    names = sentence.stand_ins
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"The translation has {len(text):,} characters and {MAX_CHARACTERS:,} fit here; shorten it.")
+    if text.strip():
+        ids = intervene.prefix_ids(translator, text.strip(), names)
+        most = intervene.limit(translator, sentence.source_ids)
+        if len(ids) >= most:
+            raise ValueError(
+                f"That is {len(ids)} word pieces, and this model writes fewer than {most} here; shorten it."
+            )
+    given = intervene.follow(translator, sentence.source_ids, ids, stand_ins=names)
+    greedy = intervene.decode_from(translator, sentence.source_ids, (), 1, 0.0, stand_ins=names).candidates[0]
+    free = intervene.follow(translator, sentence.source_ids, greedy.ids, greedy.finished, stand_ins=names)
+    return given, free
+
+
+def table(translator: Translator, given: Decoding, free: Decoding) -> str:
+    """HTML of both, token beside token, with each one's loss in nats."""
+    rows = []
+    mine, own = (translator.labels(one.labels, one.stand_ins) for one in (given, free))
+    likeliest = translator.labels([row[0][0] for row in given.top], given.stand_ins)
+    most = float(max(-given.logprobs.min(), -free.logprobs.min(), 1e-6))
+    for step in range(max(len(mine), len(own))):
+        cells = [f"<td>{step + 1}</td>"]
+        if step < len(mine):
+            agrees = given.labels[step] == given.top[step][0][0]
+            instead = "the same" if agrees else f"{plain(likeliest[step])} ({given.top[step][0][1]:.0%})"
+            cells += [_token(mine[step]), _loss(given, step, most), f'<td dir="auto">{escape(instead)}</td>']
+        else:
+            cells.append("<td></td><td></td><td></td>")
+        cells += [_token(own[step]), _loss(free, step, most)] if step < len(own) else ["<td></td><td></td>"]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return (
+        f'<div class="outcome"><p>{_told("Teacher forcing", given)} {_told("Free generation", free)}</p>'
+        '<div class="rank-scroll"><table class="outcome-table forcing"><thead><tr><th>#</th><th>your token</th>'
+        "<th>loss</th><th>it would have chosen</th><th>its own token</th><th>loss</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div></div>"
+    )
+
+
+def _token(piece: str) -> str:
+    return f'<td dir="auto">{escape(plain(piece))}</td>'
+
+
+def _loss(decoding: Decoding, step: int, most: float) -> str:
+    loss = max(0.0, -float(decoding.logprobs[step]))
+    return f'<td><span class="loss-bar" style="width: {60 * loss / most:.1f}px"></span> {loss:.3f}</td>'
+
+
+def _told(what: str, decoding: Decoding) -> str:
+    mean = -float(decoding.logprobs.mean())
+    return f"<b>{what}</b>: {mean:.3f} nats a token, perplexity {np.exp(mean):.2f}."
+
+
+class Forcing:
+    """A fold of the view Word by word."""
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        self.tab, self.services = tab, services
+        with gr.Accordion("A translation of yours: teacher forcing and loss per token", open=False, elem_id="forcing"):
+            gr.Markdown(ABOUT, elem_classes="hint")
+            with gr.Row(elem_classes="actions"):
+                self.text = gr.Textbox(
+                    label="Your translation",
+                    placeholder="Empty: the translation above",
+                    max_length=2 * MAX_CHARACTERS,
+                    scale=4,
+                    elem_id="forcing-text",
+                )
+                self.button = gr.Button("Compute the loss", scale=1, min_width=150, elem_id="forcing-button")
+            self.result = gr.HTML(elem_id="forcing-result")
+
+    def wire(self) -> None:
+        """Connect the components with the handler below."""
+        gr.on(
+            [self.button.click, self.text.submit],
+            self.run,
+            [self.tab.shown, self.text],
+            self.result,
+            api_name="forcing",
+            show_progress_on=self.result,
+            **ON_DEVICE,
+        )
+
+    def run(self, shown: Shown, text: str) -> str:
+        """Both as HTML, or one sentence that says why not."""
+        try:
+            if shown.translation is None:
+                raise ValueError("Translate a sentence first.")
+            translator = self.services.translator(shown.model)
+            return table(translator, *forced(translator, shown, text or ""))
+        except Exception as error:
+            return messages.alert(messages.sentence(error))

@@ -1,0 +1,202 @@
+"""The view "Learning": one sentence read by the models of a training, from its first updates to its last."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from training.run import Run, list_runs, open_run
+from transformer import series as recorded
+from transformer.series import Moment, Series
+from ui import messages
+from ui.services import Services
+from ui.translate.answers import learning_answer, save
+from ui.translate.attention import draw_map, heat
+from ui.translate.layers import table
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY, STATE_SECONDS, View, files_below, offer
+
+SHIPPED = "shipped"
+SENTENCE = "A young girl is eating a red apple."
+MOST_CHARACTERS = 300
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def choices(runs: Path) -> list[tuple[str, str]]:
+    """(label, key) of what can be looked at: the shipped series, and the runs of a Transformer."""
+    found = []
+    try:
+        found.append((f"Recorded: {recorded.shipped().name}", SHIPPED))
+    except (ValueError, FileNotFoundError):
+        pass
+    for name in list_runs(runs):
+        try:
+            if Run(runs / name).recipe().get("task") == "TranslationTask":
+                found.append((f"run {name}", f"run:{name}"))
+        except ValueError:
+            continue
+    return found
+
+
+def moments(runs: Path, key: str, text: str) -> list[Moment]:
+    """The sentence as each model of a series reads it, oldest first.
+
+    key: of `choices`. Raises ValueError with one sentence for another key, an empty or a very long text.
+    """
+    text = (text or "").strip()
+    if not text:
+        raise ValueError("Enter a sentence that the models of the training shall read.")
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"Enter a sentence of at most {MOST_CHARACTERS} characters.")
+    if key == SHIPPED:
+        return _read(recorded.shipped(), text)
+    if not str(key).startswith("run:"):
+        raise ValueError("Choose a recorded series or a run of the list.")
+    run = open_run(runs, str(key).removeprefix("run:"))
+    with tempfile.TemporaryDirectory(prefix="atelier-series-") as folder:
+        return _read(recorded.record(run.folder, Path(folder) / "series"), text)
+
+
+def _read(series: Series, text: str) -> list[Moment]:
+    return [series.moment(text, step) for step in series.steps]
+
+
+def moments_html(found: Sequence[Moment], layer: int, head: int) -> str:
+    """Every update's translation, the entropy of the head that is looked at, and the run's BLEU."""
+    rows = []
+    for one in found:
+        entropy, bleu = one.entropy("cross", layer, head), one.figures.get("bleu")
+        at = "" if one.evaluated_at == one.step else f" <small>at {one.evaluated_at:,}</small>"
+        rows.append(
+            f'<th scope="row">{one.step:,}</th><td dir="auto">{escape(one.translation.text)}</td>'
+            f"<td>{'–' if math.isnan(entropy) else f'{entropy:.2f}'}</td>"
+            f"<td>{'–' if bleu is None else f'{bleu:.1f}{at}'}</td>"
+        )
+    return table(["update", "translation", "entropy (nats)", "BLEU"], rows, "One sentence at every update")
+
+
+def map_at(found: Sequence[Moment], place: int, layer: int, head: int) -> dict | None:
+    """The cross-attention of one head at one moment; None where nothing was decoded."""
+    attention = found[place].attention
+    if attention is None:
+        return None
+    drawn = draw_map(attention, "cross", min(layer, len(attention.cross) - 1), head)
+    return {**drawn, "title": f"Update {found[place].step:,}: {drawn['title']}"}
+
+
+# -- the view ---------------------------------------------------------------------------------------------------------
+
+
+class LearningView(View):
+    """Attention appears while a small model learns."""
+
+    name = "learning"
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        super().__init__(tab, services)
+        gr.Markdown(
+            "The same sentence, read by one model after so many updates of its training. Move "
+            "the slider and see when the "
+            "words find their partners. The entropy of a row falls as a head makes up its mind.",
+            elem_classes="section",
+        )
+        self.found = gr.State([], time_to_live=STATE_SECONDS)
+        with gr.Row():
+            offered = choices(services.runs)
+            first = offered[0][1] if offered else None
+            self.series = gr.Dropdown(offered, value=first, label="Training", min_width=180, elem_id="learning-series")
+            self.text = gr.Textbox(SENTENCE, label="Sentence", scale=3, min_width=260, elem_id="learning-text")
+            self.read = gr.Button("Read it", variant="primary", min_width=100, elem_id="learning-read")
+        self.note = gr.HTML(elem_id="learning-note")
+        with gr.Column(visible=False) as self.results:
+            with gr.Row():
+                self.place = gr.Slider(1, 2, value=1, step=1, label="Moment", scale=3, elem_id="learning-place")
+                self.layer = gr.Dropdown([], label="Layer", min_width=80, elem_id="learning-layer")
+                self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="learning-head")
+            self.map = heat("learning-map")
+            self.table = gr.HTML(elem_id="learning-table")
+            self.make, self.files = files_below("learning", "Make files: CSV, JSON, HTML, and the map as SVG and PNG")
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below."""
+        outputs = [self.found, self.note, self.results, self.place, self.layer, self.head, self.map, self.table]
+        outputs += [self.files]
+        gr.on(
+            [self.read.click, self.text.submit],
+            self.read_series,
+            [self.series, self.text],
+            outputs,
+            api_name="learning",
+            **ON_DEVICE,
+        )
+        self.series.focus(self.offer, None, self.series, api_name="learning_series", **QUICKLY)
+        looked_at = [self.found, self.place, self.layer, self.head]
+        for name in ("place", "layer", "head"):
+            getattr(self, name).input(
+                self.draw,
+                looked_at,
+                [self.map, self.table],
+                api_name=f"learning_{name}",
+                trigger_mode="always_last",
+                preprocess=False,  # a value and a new range may cross on their way, which Gradio calls an error
+                **QUICKLY,
+            )
+        self.make.click(self.make_files, looked_at, [self.files, self.note], api_name="save_learning", **QUIETLY)
+
+    def offer(self):
+        """The trainings that are there now."""
+        return gr.update(choices=choices(self.services.runs))
+
+    def read_series(self, key, text):
+        """The sentence at every moment of the chosen training."""
+        try:
+            found = moments(self.services.runs, key, text)
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+        return {
+            self.found: found,
+            self.note: "",
+            self.results: gr.update(visible=True),
+            **self._controls(found),
+            self.files: gr.update(visible=False),
+        }
+
+    def _controls(self, found: list[Moment]) -> dict:
+        shapes = [one.attention.cross.shape for one in found if one.attention is not None]
+        layers, heads = (shapes[0][0], shapes[0][1]) if shapes else (1, 1)
+        last, layer, head = len(found), layers - 1, 0
+        return {
+            self.place: gr.update(maximum=max(2, last), value=last, info=f"1 to {last}, oldest first"),
+            self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
+            self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
+            self.map: map_at(found, last - 1, layer, head),
+            self.table: moments_html(found, layer, head),
+        }
+
+    def draw(self, found, place, layer, head):
+        """One moment's map; the table's entropies are those of the same head."""
+        if not found:
+            return gr.skip()
+        place = min(max(1, int(place)), len(found))
+        drawn: dict[Any, Any] = {self.map: map_at(found, place - 1, int(layer), int(head))}
+        return {**drawn, self.table: moments_html(found, int(layer), int(head))}
+
+    def make_files(self, found, place, layer, head):
+        """What is shown, as files."""
+
+        def write(folder: Path) -> list[Path]:
+            if not found:
+                raise ValueError("Read a sentence first.")
+            answer = learning_answer(found, min(max(1, int(place)), len(found)) - 1, int(layer), int(head))
+            sentence = found[0].translation.sentences[0].source_text
+            return save(answer, sentence, moments_html(found, int(layer), int(head)), folder)
+
+        yield from offer(self.files, self.note, write)

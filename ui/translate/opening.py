@@ -1,0 +1,81 @@
+"""The sentence that the page opens with, translated and kept with its maps, so that nothing is computed for it.
+
+`python -m ui.translate.opening` writes it anew, which is due whenever the weights of the default model change.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from transformer.insight.interpret import KINDS
+from transformer.translate import DEFAULT_MODEL
+from transformer.translator import Attention, Hypothesis, Sentence, Translation
+from ui import theme
+from ui.services import Services
+from ui.translate.shown import Shown
+from ui.translate.visit import Visit
+from ui.translate.work import translate_text
+
+TEXT = "The animal didn't cross the street because it was too tired."
+PAIR = "en-de"
+FILE = theme.STATIC / "translate" / "opening.json"
+LEFT_OUT = ("trace", "encoding")  # of a Sentence: what only the run that made it needs
+
+
+def record(services: Services) -> dict[str, Any]:
+    """The translation of `TEXT` by the page's default model and its attention, as JSON values."""
+    translation = translate_text(services, TEXT, PAIR, 4, 0.6, 4)
+    attention = services.translator().attend(translation)
+    for sentence in translation.sentences:
+        sentence.encoding = None  # it holds a weak reference, which cannot be copied
+    told = asdict(translation)
+    for sentence in told["sentences"]:
+        for name in LEFT_OUT:
+            sentence.pop(name)
+    told.pop("trace")
+    weights = {kind: _packed(getattr(attention, kind)) for kind in KINDS}
+    tokens = {name: getattr(attention, name) for name in ("source_tokens", "target_tokens", "decoder_tokens")}
+    return {"model": services.translation_model, "pair": PAIR, "translation": told, "attention": {**weights, **tokens}}
+
+
+def read(services: Services) -> Shown | None:
+    """What is kept, as if it had just been translated; None if the page's default model is another one."""
+    told = json.loads(FILE.read_text(encoding="utf-8"))
+    if told["model"] != services.translation_model:
+        return None
+    found = told["translation"]
+    found["hypotheses"] = [Hypothesis(**one) for one in found["hypotheses"]]
+    found["sentences"] = [
+        Sentence(**{**one, "hypotheses": [Hypothesis(**h) for h in one["hypotheses"]], "trace": None})
+        for one in found["sentences"]
+    ]
+    attention = {**told["attention"], **{kind: _unpacked(told["attention"][kind]) for kind in KINDS}}
+    return Shown(Translation(**found, trace=None), attention=Attention(**attention), pair=told["pair"])
+
+
+def is_meant(wanted: Visit) -> bool:
+    """True if a visit asks for nothing else than what is kept."""
+    return wanted.text in ("", TEXT) and wanted.pair in (None, PAIR) and wanted.model in (None, DEFAULT_MODEL)
+
+
+def _packed(weights: np.ndarray) -> dict[str, Any]:
+    return {"shape": weights.shape, "float32": base64.b64encode(weights.astype("<f4").tobytes()).decode("ascii")}
+
+
+def _unpacked(value: dict[str, Any]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(value["float32"]), "<f4").reshape(value["shape"]).copy()
+
+
+def main() -> None:
+    """Write the file anew with the default model."""
+    FILE.write_text(json.dumps(record(Services(device="cpu")), ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"{FILE}: {FILE.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""The Tree view of the Translate tab: what the parser wrote, drawn; and `/parse`."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from transformer.parsing.linear import Phrase, linearised, phrases
+from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, QUICK_BEAM, ParsedSentence, phrase_weights
+from transformer.parsing.trees import indented
+from ui import asked, messages, theme
+from ui.services import Services, shipped_pairs
+from ui.translate.exports import font
+from ui.translate.shown import Shown, View, files_below, offer
+
+MISSING = (
+    "The parser is not on this page: its weights, assets/models/parse, are not installed; train them with "
+    "python -m transformer.train --preset parse."
+)
+OTHER = "This view draws what a parser writes: choose English → phrase structure tree under Languages, and translate."
+SIZE, LEVEL, GAP, EDGE = 15, 46, 18, 12  # pixels: letters, between levels, between words, around everything
+MOST_CHARACTERS = 2000
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def parser_key(services: Services, model: str | None) -> str:
+    """Key of a parser: the given one, or the shipped one. Raises ValueError with one sentence if there is none."""
+    if model:
+        return model
+    if DEFAULT_MODEL not in shipped_pairs():
+        raise ValueError(MISSING)
+    return DEFAULT_MODEL
+
+
+def parsed(shown: Shown) -> ParsedSentence | None:
+    """The sentence that is shown, if it is one with trees."""
+    if shown.translation is None:
+        return None
+    one = shown.translation.sentences[shown.sentence]
+    return one if isinstance(one, ParsedSentence) else None
+
+
+def _width(text: str) -> float:
+    return font(SIZE).getlength(text)
+
+
+def _columns(words: list[str], found: list[Phrase]) -> list[tuple[float, float]]:
+    """(left, right) of each word in pixels: as wide as it is, and as the labels above it alone need."""
+    needed = [_width(word) for word in words]
+    for phrase in found:
+        if phrase.end - phrase.start == 1:
+            needed[phrase.start] = max(needed[phrase.start], _width(phrase.label))
+    columns, left = [], float(EDGE)
+    for width in needed:
+        columns.append((left, left + width))
+        left += width + GAP
+    return columns
+
+
+def tree_svg(sentence: ParsedSentence, hypothesis: int = 0) -> str:
+    """A drawing of one tree, the words on one line below it.
+
+    Phrases are groups with data-row, their place in `phrases`, and words groups with the rows that follow; every text
+    is escaped.
+    """
+    words, found = sentence.words, phrases(linearised(sentence.trees[hypothesis]))
+    columns = _columns(words, found)
+    bottom = EDGE + SIZE + LEVEL * (1 + max(phrase.depth for phrase in found))
+    width, height = columns[-1][1] + EDGE, bottom + EDGE
+
+    def middle(phrase: Phrase) -> tuple[float, float]:
+        return (columns[phrase.start][0] + columns[phrase.end - 1][1]) / 2, EDGE + SIZE + LEVEL * phrase.depth
+
+    lines, groups, around = [], [], {}
+    for row, phrase in enumerate(found):
+        x, y = middle(phrase)
+        parent = around.get(phrase.depth - 1)
+        if parent:
+            lines.append(_line(parent, (x, y - SIZE)))
+        around[phrase.depth] = (x, y + 5)
+        for word in range(phrase.start, phrase.end):
+            around[f"word {word}"] = (x, y + 5)  # the last one that covers it is the smallest
+        groups.append(_label("tree-phrase", row, x, y, phrase.label, "middle", "bold"))
+    for word, (left, right) in enumerate(columns):
+        x = (left + right) / 2
+        # First to the level of its sisters, then straight down, where nothing else stands.
+        above = around[f"word {word}"]
+        lines.append(_line(above, (x, above[1] + LEVEL - SIZE - 5), (x, bottom - SIZE)))
+        groups.append(_label("tree-word", len(found) + word, x, bottom, words[word], "middle", "normal"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="Tree of the sentence" '
+        f'font-family="DejaVu Sans, IBM Plex Sans, sans-serif" font-size="{SIZE}">'
+        f'<g stroke="currentColor" stroke-opacity="0.45" fill="none">{"".join(lines)}</g>{"".join(groups)}</svg>'
+    )
+
+
+def _line(*points: tuple[float, float]) -> str:
+    return f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}"/>'
+
+
+def _label(kind: str, row: int, x: float, y: float, text: str, anchor: str, weight: str) -> str:
+    wide = _width(text) + 8
+    return (
+        f'<g class="{kind}" data-row="{row}"><rect x="{x - wide / 2:.1f}" y="{y - SIZE:.1f}" width="{wide:.1f}" '
+        f'height="{SIZE + 6}" rx="4" fill="none"/><text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" '
+        f'font-weight="{weight}" fill="currentColor">{escape(text)}</text></g>'
+    )
+
+
+def drawing(shown: Shown) -> dict:
+    """What the page's script needs: the picture, the words of every row, and what its writing looked at."""
+    sentence = parsed(shown)
+    found = phrases(linearised(sentence.trees[shown.hypothesis]))
+    spans = [[phrase.start, phrase.end] for phrase in found]
+    spans += [[word, word + 1] for word in range(len(sentence.words))]
+    looks = [] if shown.attention is None else phrase_weights(shown.attention, sentence, shown.hypothesis).tolist()
+    labels = [phrase.label for phrase in found] + sentence.words
+    return {"svg": tree_svg(sentence, shown.hypothesis), "spans": spans, "looks": looks, "labels": labels,
+            "words": sentence.words}  # fmt: skip
+
+
+def summary(sentence: ParsedSentence) -> str:
+    """One line on how the tree came about."""
+    count = len(sentence.words)
+    if not sentence.repairs:
+        return f"{count} words; no step had to be repaired: the model's favourite could become a tree every time."
+    steps = "one step" if sentence.repairs == 1 else f"{sentence.repairs} steps"
+    return f"{count} words; {steps} had to be repaired, where the model's favourite could not have become a tree."
+
+
+def save(shown: Shown, folder: Path) -> list[Path]:
+    """The tree as SVG and in brackets. Raises ValueError if none is shown."""
+    sentence = parsed(shown)
+    if sentence is None:
+        raise ValueError("There is no tree to save yet; parse a sentence first.")
+    picture, brackets = folder / "tree.svg", folder / "tree.mrg"
+    picture.write_text(tree_svg(sentence, shown.hypothesis), encoding="utf-8")
+    brackets.write_text(str(sentence.trees[shown.hypothesis]) + "\n", encoding="utf-8")
+    return [picture, brackets]
+
+
+def parse_text(services: Services, text: str, beam: int, alpha: float, model: str = "") -> list[dict[str, Any]]:
+    """What `/parse` returns of each sentence. Raises ValueError with one sentence for whatever cannot be parsed."""
+    if len(text or "") > MOST_CHARACTERS:
+        raise ValueError(
+            f"The text has {len(text):,} characters and {MOST_CHARACTERS:,} are parsed at once; shorten it."
+        )
+    if not 1 <= int(beam) <= PAPER_BEAM:
+        raise ValueError(f"The beam has to be from 1 to {PAPER_BEAM}, the paper's; got {beam}.")
+    parser = services.translator(parser_key(services, model))
+    if not hasattr(parser, "parse"):
+        raise ValueError(f"{parser.name} translates and writes no trees; choose a parser.")
+    return [
+        {
+            "words": sentence.words,
+            "tree": str(sentence.trees[0]),
+            "phrases": [
+                {"label": one.label, "start": one.start, "end": one.end, "depth": one.depth}
+                for one in phrases(linearised(sentence.trees[0]))
+            ],
+            "logprob": float(sentence.hypotheses[0].logprob),
+            "score": float(sentence.hypotheses[0].score),
+            "repairs": sentence.repairs,
+        }
+        for sentence in parser.parse(text, beam=int(beam), alpha=float(alpha))
+    ]
+
+
+# -- the view ---------------------------------------------------------------------------------------------------------
+
+
+class TreeView(View):
+    """The tree of the sentence that is shown."""
+
+    name = "tree"
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        super().__init__(tab, services)
+        gr.Markdown(
+            "Section 6.3 of the paper: the same network writes a sentence's **constituents** "
+            "as brackets, `(S (NP XX XX "
+            ")NP …`, one token after the other. Point at a phrase or a word: its words light "
+            "up, and the darker a word's "
+            "ground, the more the steps that wrote it looked there (cross-attention, last layer, all heads).",
+            elem_classes="section",
+        )
+        self.note = gr.HTML(elem_id="tree-note")
+        with gr.Column(visible=False) as self.results:
+            self.tree = theme.drawn("translate/parse_tree.js", "parse-tree", "parse-tree", "card")
+            self.brackets = gr.Textbox(
+                label="In brackets", lines=4, max_lines=20, interactive=False, buttons=["copy"], elem_id="tree-brackets"
+            )
+            self.make, self.files = files_below("tree", "Make files: SVG and brackets")
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below, and publish `/parse`."""
+        self.on_open(self.refresh, [self.tab.shown], [self.note, self.results, self.tree, self.brackets, self.files])
+        self.make.click(
+            self.make_files, self.tab.shown, [self.files, self.note], api_name="save_tree", api_visibility="private"
+        )
+        gr.api(self.parse, api_name="parse", concurrency_id="translate")
+
+    def refresh(self, shown):
+        """Draw the tree, or say why there is none."""
+        sentence = parsed(shown)
+        if sentence is None:
+            says = OTHER if DEFAULT_MODEL in shipped_pairs() else MISSING
+            return {self.note: messages.status(says), self.results: gr.update(visible=False)}
+        return {
+            self.note: messages.status(summary(sentence)),
+            self.results: gr.update(visible=True),
+            self.tree: drawing(shown),
+            self.brackets: indented(sentence.trees[shown.hypothesis], 80),
+            self.files: gr.update(visible=False),
+        }
+
+    def make_files(self, shown):
+        """Write the drawing and the brackets, and offer them."""
+        yield from offer(self.files, self.note, lambda folder: save(shown, folder))
+
+    @asked.endpoint
+    def parse(self, text: str, beam: int = QUICK_BEAM, alpha: float = ALPHA, model: str = "") -> dict[str, Any]:
+        """Parse English sentences into constituency trees.
+
+        Args:
+            text: English text
+            beam: hypotheses kept at each step, 1 to 21; 21 is the paper's
+            alpha: length penalty, 0.3 in the paper
+            model: a parser of the page's list of models, by its key; empty for the shipped one
+
+        Returns:
+            sentences: of each its words, its tree in brackets, its phrases (label, first word, word after the last,
+            depth), log-probability, score, and at how many steps the model's favourite could not have become a tree
+        """
+        return {"sentences": parse_text(self.services, text, beam, alpha, model)}

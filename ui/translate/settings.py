@@ -1,0 +1,143 @@
+"""Model, languages and search: what the visitor chooses before a translation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from ui.services import Services
+from ui.translate.languages import model_for, pair_choices
+from ui.translate.shown import QUICKLY
+from ui.translate.work import SEARCHES
+
+LIKELIEST = 40  # pieces that sampling draws among at first; among all 8,000 it soon draws nonsense
+
+
+class Settings:
+    """The components of the settings, which `TranslateTab` places and wires."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    def languages(self) -> None:
+        """The pair of languages and what turns it round."""
+        self.pair = gr.Dropdown(
+            [("English → German", "en-de")],
+            value="en-de",
+            label="Languages",
+            scale=0,
+            min_width=230,
+            container=False,
+            elem_id="pair",
+        )
+        self.swap = gr.Button("⇄ Swap", scale=0, min_width=100, elem_id="swap-languages")
+
+    def model_and_search(self) -> None:
+        """The model, and how it searches for a translation."""
+        services = self.services
+        with gr.Row():
+            self.model = gr.Dropdown(
+                services.translators(),
+                value=services.translation_model,
+                label="Model",
+                info="Shipped with this page, or a run of the Train tab"
+                + ("; or type a folder or a name like Helsinki-NLP/opus-mt-en-de." if services.local else "."),
+                allow_custom_value=services.local,
+                elem_id="translation-model",
+            )
+            self.search = gr.Radio(SEARCHES, value="beam", label="Search", elem_id="search")
+        with gr.Row(visible=True) as self.beam_row:
+            self.beam = gr.Slider(1, 10, value=4, step=1, label="Beam size", info="1 is greedy search.", elem_id="beam")
+            self.alpha = gr.Slider(
+                0,
+                2,
+                value=0.6,
+                step=0.1,
+                label="Length penalty α",
+                info="0 favours short translations; the paper uses 0.6.",
+                elem_id="alpha",
+            )
+        with gr.Row(visible=False) as self.sampling_row:
+            self._sampling()
+        self.n_best = gr.Slider(
+            1,
+            10,
+            value=4,
+            step=1,
+            label="Translations to show",
+            info="At most as many as the beam is wide.",
+            elem_id="count",
+        )
+
+    def _sampling(self) -> None:
+        self.temperature = gr.Slider(
+            0.1,
+            3,
+            value=1,
+            step=0.1,
+            label="Temperature",
+            info="Below 1 likely words gain, above 1 unlikely ones.",
+            elem_id="temperature",
+        )
+        self.top_k = gr.Number(
+            LIKELIEST, label="Among the k likeliest", info="0 = among all.", precision=0, minimum=0, elem_id="top-k"
+        )
+        self.seed = gr.Number(
+            0, label="Seed", info="The same seed draws the same.", precision=0, elem_id="sampling-seed"
+        )
+
+    @property
+    def values(self) -> list:
+        """The components whose values `translate_text` takes, in the order of its arguments."""
+        search = [self.beam, self.alpha, self.n_best, self.model, self.search]
+        return [self.pair, *search, self.temperature, self.top_k, self.seed]
+
+    def wire(self) -> None:
+        """The events that concern nothing but the settings."""
+        # A training may have written a checkpoint since the page was opened.
+        self.model.focus(self.offer_checkpoints, None, self.model, api_name="checkpoints", **QUICKLY)
+        rows = [self.beam_row, self.sampling_row, self.n_best]
+        self.search.input(self.choose_search, self.search, rows, api_name="search", **QUICKLY)
+
+    def offer_checkpoints(self):
+        """The models that are there now."""
+        return gr.update(choices=self.services.translators())
+
+    def choose_search(self, search):
+        """The settings of this way to search."""
+        shown_most = "How many to draw." if search == "sampling" else "At most as many as the beam is wide."
+        return {
+            self.beam_row: gr.update(visible=search == "beam"),
+            self.sampling_row: gr.update(visible=search == "sampling"),
+            self.n_best: gr.update(visible=search != "greedy", info=shown_most),
+        }
+
+    def offer_pairs(self, model: str | None, wanted: str | None) -> dict:
+        """The model's language pairs first, then those of others; the wanted pair is chosen if the model has it.
+
+        Raises ValueError with one sentence if there is no such model.
+        """
+        own = [key for _, key in pair_choices(self.services, model)]
+        choices = pair_choices(self.services, model, others=True)
+        return {self.pair: gr.update(choices=choices, value=wanted if wanted in own else own[0])}
+
+    def take_pair(self, pair: str, model: str | None) -> dict:
+        """Choose a pair, and the model that has it if the chosen one has not. Raises ValueError if none has it."""
+        other = model_for(self.services, pair, model)
+        return {self.pair: pair} if other == (model or None) else {self.pair: pair, self.model: other}
+
+
+def told(services: Services, model: str | None, search: str, *numbers: Any) -> str:
+    """Which model and which search ran, in words. numbers: beam, alpha, temperature, top_k and seed."""
+    beam, alpha, temperature, top_k, seed = numbers
+    how = {
+        "beam": f"beam search, {int(beam)} wide, length penalty {float(alpha):g}",
+        "greedy": "greedy search",
+        "sampling": f"drawn at temperature {float(temperature):g}"
+        + (f" among the {int(top_k)} likeliest" if top_k else " among all pieces")
+        + f", seed {int(seed or 0)}",
+    }[search]
+    name = model or services.translation_model
+    labels = {key: label for label, key in services.translators()}
+    return f"{labels.get(name, name)} · {how}"

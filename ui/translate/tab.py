@@ -1,0 +1,480 @@
+"""The Translate tab: text in, translation out, and below it the views of what happened inside."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from html import escape
+from typing import Any, TypeVar
+
+import gradio as gr
+
+from transformer.insight import intervene
+from ui import messages, theme
+from ui.services import Services
+from ui.translate import opening, visit, words
+from ui.translate.api import Api
+from ui.translate.attention import COMBINED, AttentionView
+from ui.translate.compare import CompareView
+from ui.translate.decoding import DecodingView, search_beam
+from ui.translate.languages import better_pair, language_name, pair_label
+from ui.translate.layers import LayersView
+from ui.translate.learning import LearningView
+from ui.translate.one_head import OneHeadView
+from ui.translate.parse import TreeView
+from ui.translate.save import SaveView
+from ui.translate.settings import Settings, told
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Refresh, Shown, View
+from ui.translate.through import ThroughView
+from ui.translate.tour import Tour
+from ui.translate.what_if import WhatIfView
+from ui.translate.work import (
+    MAX_CHARACTERS,
+    first_pieces,
+    hypothesis_rows,
+    linked_words,
+    translate_text,
+    whole_text,
+    with_continuation,
+)
+
+AnyView = TypeVar("AnyView", bound=View)
+
+EXAMPLES = [
+    opening.TEXT,
+    "I am a student.",
+    "Can you help me?",
+    "Two young girls are playing soccer in the park.",
+    "A woman in a red dress is reading a book on a bench.",
+]
+EXAMPLE_NOTE = "An example, kept with its maps: write a sentence of your own, or choose another one."
+
+
+class TranslateTab:
+    """The two boxes, the settings and the views below them; built inside the current Blocks, wired by `wire`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.shown = gr.State(Shown(), time_to_live=STATE_SECONDS)
+        self.view = gr.State("attention")  # name of the open view
+        self.refreshers: dict[str, tuple] = {}  # of `View.on_open`
+        self.query = gr.State(0)  # row of the query that was picked last
+        self.better = gr.State("")  # the pair that the text seems to want
+        self.visit = visit.carrier()
+        self.settings = Settings(services)
+        with gr.Row(elem_classes="actions"):
+            self._actions()
+        with gr.Row(equal_height=True, elem_classes="translator"):
+            self._boxes()
+        self.words = theme.drawn("translate/boxes.js", "boxes", "words", choices=None)
+        with gr.Row(elem_classes="folds"):
+            self._folds()
+        with gr.Column(visible=False, elem_id="attention") as self.results:
+            self._results()
+
+    def _actions(self) -> None:
+        self.settings.languages()
+        self.run = gr.Button("Translate", variant="primary", scale=0, min_width=150, elem_id="translate-button")
+        self.turn = gr.Button("", size="sm", scale=0, min_width=120, visible=False, elem_id="better-pair")
+        self.status = gr.HTML(elem_id="translate-status", scale=4, min_width=200)
+        self.link = gr.Button("Copy link", size="sm", scale=0, min_width=90, elem_id="copy-link")
+
+    def _boxes(self) -> None:
+        with gr.Column(min_width=300):
+            self.source = gr.Textbox(
+                label="Text",
+                lines=2,
+                max_lines=12,
+                placeholder="Write here; Shift + Enter translates.",
+                elem_id="source-text",
+                max_length=20_000,
+            )
+            self.count = gr.HTML(
+                None,
+                html_template='<span class="count"></span>',
+                js_on_load=theme.script("translate/count.js"),
+                most=MAX_CHARACTERS,
+                elem_id="character-count",
+            )
+        with gr.Column(min_width=300):
+            self.target = gr.Textbox(
+                label="Translation", lines=2, max_lines=12, interactive=False, buttons=["copy"], elem_id="target-text"
+            )
+
+    def _folds(self) -> None:
+        """Everything that folds away once there is a translation."""
+        with gr.Accordion("Examples", open=False, elem_id="examples-fold"):
+            source = gr.Textbox(visible=False)
+            self.examples = gr.Dataset(
+                components=[source], samples=[[one] for one in EXAMPLES], type="index", elem_id="translate-examples"
+            )
+        with gr.Accordion("Other translations it found", open=False, elem_id="hypotheses-fold"):
+            self.table = gr.Dataframe(
+                headers=["#", "translation", "score", "log p", "tokens"],
+                datatype=["number", "str", "number", "number", "number"],
+                label="Select one to see it above and how it came about.",
+                interactive=False,
+                wrap=True,
+                column_widths=["7%", "44%", "16%", "17%", "16%"],
+                elem_id="n-best",
+            )
+        with gr.Accordion("Model and search", open=False, elem_id="search-settings"):
+            self.settings.model_and_search()
+
+    def _results(self) -> None:
+        with gr.Row(elem_id="now-row"):
+            self.now = gr.HTML(elem_id="now", scale=4, min_width=200)
+            self.sentence = gr.Dropdown(
+                [("1", 0)], value=0, label="Sentence", visible=False, container=False, scale=2, elem_id="sentence"
+            )
+            self.tour = Tour(self, self.services)
+        self.tour.place_card()
+        self.views: dict[str, gr.Tab] = {}
+        with gr.Tabs(elem_id="views") as self.tabs:
+            self.attention = self._view("Who looks at whom", AttentionView)
+            self.through = self._view("Through the model", ThroughView)
+            self.one_head = self._view("One head", OneHeadView)
+            self.decoding = self._view("Word by word", DecodingView)
+            self.layers = self._view("Layers", LayersView, examples=EXAMPLES)
+            self.what_if = self._view("What if", WhatIfView)
+            self.compare = self._view("Compare", CompareView)
+            self.learning = self._view("Learning", LearningView)
+            self.tree = self._view("Tree", TreeView)
+            self.save = self._view("Save", SaveView)
+
+    def _view(self, label: str, make: type[AnyView], **options: Any) -> AnyView:
+        with gr.Tab(label, id=make.name, elem_id=f"view-{make.name}") as self.views[make.name]:
+            return make(self, self.services, **options)
+
+    # -- wiring
+    # ---------------------------------------------------------------------------------------------------------
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Connect the components with the handlers below, and publish `/translate`, `/attend` and `/ablate`."""
+        views = [self.attention, self.through, self.one_head, self.decoding, self.layers, self.what_if]
+        for view in (*views, self.compare, self.learning, self.tree, self.save, self.tour):
+            view.wire()
+        self.settings.wire()
+        self.refresh = Refresh(self, always=("tour",), known=(self.shown, self.query))
+        attended = [self.shown, self.attention.note, self.words, self.now, self.query]
+        self.attended = [*attended, *(one for one in self.refresh.outputs if one not in attended)]
+        self._wire_arrival(page)
+        self._wire_translation()
+        self._wire_choices()
+        for name, view in self.views.items():
+            view.select(lambda name=name: name, None, self.view, api_name=f"view_{name}", **QUICKLY)
+        self.tour.draw_with(self.refresh)
+        draw = self.refresh
+        self.through.opened.then(draw, draw.inputs, draw.outputs, api_name="through_draw", **QUIETLY_ON_DEVICE)
+        visit.keep(self)
+        Api(self.services).publish()
+
+    def _wire_arrival(self, page: gr.Blocks) -> None:
+        chosen, seen = self.settings, self.attention
+        places = [self.source, self.target, self.status, self.results, self.table, self.tabs, self.view]
+        places += [chosen.pair, chosen.model, seen.kind, seen.layer, seen.head, *self.attended]
+        places = list(dict.fromkeys(places))
+        inputs = [self.visit, *self.refresh.inputs]
+        arrived = page.load(self.arrive, inputs, places, js=visit.RECALL, api_name="arrive", **QUICKLY)
+        # The opening is there without a model; what a link or a visit before brought is translated anew.
+        self._then_translate(arrived, "arrival")
+        page.load(
+            self.warm, None, None, api_name="models", **QUICKLY
+        )  # no place in the queue for every visitor who comes
+
+    def _wire_translation(self) -> None:
+        translated = gr.on(
+            [self.run.click, self.source.submit],
+            self.translate,
+            [self.source, *self.settings.values],
+            self._translated,
+            api_name="translate_page",
+            show_progress_on=self.target,
+            **ON_DEVICE,
+        )
+        self._then_attend(translated, "page")
+        chosen, pair = self.settings, [self.settings.pair, self.settings.model]
+        for event, act, inputs, outputs, name in (
+            (self.examples.click, self.take_example, [self.examples], [self.source], "take_example"),
+            (chosen.pair.input, self.choose_pair, pair, [chosen.model, self.status], "choose_pair"),
+            (chosen.model.input, self.choose_model, pair, [chosen.pair, self.status], "choose_model"),
+            (chosen.swap.click, self.swap, [*pair, self.source, self.target], self._turned, "swap_languages"),
+            (self.turn.click, self.take_better, [self.better, chosen.model], self._turned, "take_better_pair"),
+        ):
+            taken = event(act, inputs, outputs, api_name=name, **QUIETLY_ON_DEVICE)
+            self._then_translate(taken, name, languages=event not in (self.examples.click, chosen.model.input))
+
+    @property
+    def _translated(self) -> list:
+        """Outputs of `translate`."""
+        return [self.target, self.status, self.shown, self.results, self.table, self.sentence, self.turn, self.better]
+
+    @property
+    def _turned(self) -> list:
+        """Outputs of what turns the languages round."""
+        return [self.settings.pair, self.settings.model, self.source, self.target, self.status, self.turn]
+
+    def _wire_choices(self) -> None:
+        """Another hypothesis, another sentence, another word."""
+        shown = [self.shown, self.target]
+        chosen = self.table.select(self.choose_hypothesis, self.shown, shown, api_name="choose_hypothesis", **QUICKLY)
+        self._then_attend(chosen, "hypothesis")
+        sentence = [self.shown, self.sentence]
+        chosen = self.sentence.input(
+            self.choose_sentence, sentence, [*shown, self.table], api_name="choose_sentence", **QUICKLY
+        )
+        self._then_attend(chosen, "sentence")
+        search = [self.shown, self.settings.search, self.settings.beam, self.settings.alpha]
+        self.words.word(self.alternatives, self.shown, self.words, api_name="alternatives", **QUIETLY_ON_DEVICE)
+        outputs = [*shown, self.table, self.words, self.status]
+        taken = self.words.take(
+            self.take_alternative, search, outputs, api_name="take_alternative", **QUIETLY_ON_DEVICE
+        )
+        self._then_attend(taken, "alternative")
+
+    def _then_translate(self, event: Any, name: str, languages: bool = False) -> None:
+        """Translate what the event has put into the boxes, if there is anything. languages: see `translate_again`."""
+        inputs = [self.shown, self.source, *self.settings.values]
+        translated = event.success(
+            partial(self.translate_again, languages),
+            inputs,
+            self._translated,
+            api_name=f"translate_{name}",
+            show_progress_on=self.target,
+            **ON_DEVICE,
+        )
+        self._then_attend(translated, f"after_{name}")
+
+    def _then_attend(self, event: Any, name: str) -> None:
+        inputs = [self.shown, *self.refresh.inputs]
+        event.success(self.attend, inputs, self.attended, api_name=f"attend_{name}", **QUIETLY_ON_DEVICE)
+
+    # -- arriving
+    # -------------------------------------------------------------------------------------------------------
+
+    def warm(self) -> None:
+        """Get the default model ready. Where that fails, the first translation says why."""
+        try:
+            self.services.translator()
+        except Exception as error:
+            messages.sentence(error)  # into the log, if it is none of ours
+
+    def arrive(self, carried, *values):
+        """What a link or this visitor's last visit asks for; otherwise the sentence that the page opens with."""
+        wanted = visit.read(carried)
+        found = {self.settings.model: gr.update(choices=self.services.translators())}
+        try:
+            found.update(self.settings.offer_pairs(wanted.model, wanted.pair))
+            if wanted.model:
+                found[self.settings.model] = gr.update(choices=self.services.translators(), value=wanted.model)
+        except Exception as error:
+            found[self.status] = messages.alert(messages.sentence(error))
+        seen = self.attention
+        found[self.source] = wanted.text or opening.TEXT
+        shown = opening.read(self.services) if opening.is_meant(wanted) else None
+        if wanted.view in self.views:
+            found.update({self.tabs: gr.update(selected=wanted.view), self.view: wanted.view})
+        found[seen.kind] = wanted.kind
+        # Choices are known to the server only once they were offered; the drawing offers all of them.
+        if wanted.layer is not None:
+            found[seen.layer] = gr.update(choices=[(str(wanted.layer + 1), wanted.layer)], value=wanted.layer)
+        if wanted.head not in visit.COMBINED:
+            wanted_head = (str(wanted.head + 1), wanted.head)
+            found[seen.head] = gr.update(choices=[*COMBINED, wanted_head], value=wanted.head)
+        else:
+            found[seen.head] = wanted.head
+        if shown is not None:
+            known = {seen.kind: wanted.kind, seen.head: wanted.head, seen.layer: wanted.layer}
+            found.update(self._drawn(shown, values, known))
+            found[self.target] = shown.translation.text
+            found[self.status] = messages.status(EXAMPLE_NOTE)
+            found[self.results] = gr.update(visible=True)
+            found[self.table] = hypothesis_rows(shown.translation.sentences[0])
+        return found
+
+    # -- translating
+    # ----------------------------------------------------------------------------------------------------
+
+    def translate(self, text, pair, *settings):
+        """Translate what stands in the box."""
+        beam, alpha, n_best, model, search, *draws = settings
+        try:
+            model = self.settings.take_pair(pair, model).get(self.settings.model, model or None)
+            start = time.perf_counter()
+            translation = translate_text(self.services, text, pair, beam, alpha, n_best, model, search, *draws)
+            seconds = time.perf_counter() - start
+        except Exception as error:  # every error becomes a sentence; what was there stays, and is marked by the page
+            return {self.status: messages.alert(messages.sentence(error))}
+        tokens = len(translation.tokens)
+        note = f"{told(self.services, model, search, beam, alpha, *draws)} · {tokens} token{'s' * (tokens != 1)}"
+        note += f" in {seconds:.2f} s ({tokens / max(seconds, 1e-9):.0f} tokens/s)"
+        better = better_pair(self.services, text, pair, model)
+        if better:
+            note = f"This reads like {language_name(better.partition('-')[0])}. {note}"
+        sentences = translation.sentences
+        choices = [(f"{number + 1}: {sentence.source_text[:80]}", number) for number, sentence in enumerate(sentences)]
+        return {
+            self.target: translation.text,
+            self.status: messages.status(note) + messages.notes(translation.notes),
+            self.shown: Shown(translation, model=model, pair=pair),
+            self.results: gr.update(visible=True),
+            self.table: hypothesis_rows(sentences[0]),
+            self.sentence: gr.update(choices=choices, value=0, visible=len(sentences) > 1),
+            self.better: better or "",
+            self.turn: gr.update(
+                value=f"Read it as {language_name(better.partition('-')[0])}" if better else "", visible=bool(better)
+            ),
+        }
+
+    def translate_again(self, languages, shown, text, pair, *settings):
+        """As `translate`, but nothing happens without a text, or where its translation is there already.
+
+        languages: the visitor has chosen languages; that these have brought another model is said.
+        """
+        if not text or not text.strip():
+            return gr.skip()
+        kept = shown.translation is not None and shown.translation.source_text == text and shown.pair == pair
+        default = self.services.translation_model
+        before, now = shown.model or default, settings[3] or default
+        if kept and before == now:
+            return gr.skip()
+        found = self.translate(text, pair, *settings)
+        if languages and shown.translation is not None and before != now and self.shown in found:
+            label = pair_label(*str(pair).split("-", 1))
+            found[self.status] = messages.status(f"{label} is another model’s: now {now}.") + found[self.status]
+        return found
+
+    def _drawn(self, shown: Shown, values: Any, known: dict | None = None) -> dict:
+        """The boxes' words and the open view for a sentence whose attention is known."""
+        note, links, drawn = "", [], {}
+        try:
+            links = linked_words(self.services, shown)
+            drawn = self.refresh.draw(values, known={**(known or {}), self.shown: shown, self.query: 0})
+        except Exception as error:
+            note = messages.alert(messages.sentence(error))
+        sentence = shown.translation.sentences[shown.sentence]
+        text = sentence.hypotheses[shown.hypothesis].text
+        value = {"text": shown.translation.source_text, "translation": whole_text(shown), "pair": shown.pair}
+        return {
+            self.shown: shown,
+            self.attention.note: note,
+            self.words: gr.update(value={**value, "sentences": links}, choices=None),
+            self.now: f'<div class="now"><span dir="auto">{escape(sentence.source_text)}</span> → '
+            f'<span dir="auto">{escape(text)}</span></div>',
+            self.query: 0,
+            **drawn,
+        }
+
+    def attend(self, shown, *values):
+        """Recompute the attention of the sentence that is shown, and draw the view that is open."""
+        if shown.translation is None or shown.attention is not None:
+            return gr.skip()
+        note = None
+        try:
+            found = self.services.translator(shown.model).attend(
+                shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
+            )
+        except Exception as error:
+            found, note = None, messages.alert(messages.sentence(error))
+        drawn = self._drawn(replace(shown, attention=found, changes=None), values)
+        return {**drawn, self.attention.note: note or drawn[self.attention.note]}
+
+    # -- choosing
+    # -------------------------------------------------------------------------------------------------------
+
+    def take_example(self, number):
+        """An example goes into the box."""
+        return EXAMPLES[int(number)]
+
+    def choose_hypothesis(self, shown, event: gr.SelectData):
+        """Another translation of the sentence: it stands in the box, and its attention below."""
+        shown = replace(shown, hypothesis=int(event.index[0]), attention=None)
+        return {self.shown: shown, self.target: whole_text(shown)}
+
+    def choose_sentence(self, shown, sentence):
+        """Another sentence of the text."""
+        if shown.translation is None:
+            return gr.skip()
+        shown = replace(shown, sentence=int(sentence), hypothesis=0, attention=None)
+        rows = hypothesis_rows(shown.translation.sentences[shown.sentence])
+        return {self.shown: shown, self.target: whole_text(shown), self.table: rows}
+
+    def alternatives(self, shown, event: gr.EventData):
+        """What else could stand at a word of the translation."""
+        if shown.attention is None or int(event.sentence) != shown.sentence:
+            return gr.skip()
+        word = int(event.word)
+        try:
+            translator = self.services.translator(shown.model)
+            step = first_pieces(shown.attention.target_tokens)[word]
+            sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+            decoding = intervene.follow(
+                translator, sentence.source_ids, ids[: step + 1], finished=False, stand_ins=sentence.stand_ins
+            )
+            found = words.alternatives(translator, decoding, step)
+        except Exception as error:
+            return gr.update(choices={"word": word, "error": messages.sentence(error), "options": []})
+        return gr.update(choices={"word": word, "sentence": shown.sentence, "step": step, "options": found})
+
+    def take_alternative(self, shown, search, beam, alpha, event: gr.EventData):
+        """Another word at its place, and the model goes on from there."""
+        if shown.attention is None:
+            return gr.skip()
+        try:
+            translator, step = self.services.translator(shown.model), int(event.step)
+            sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+            begin = [*ids[:step], int(event.token)]
+            found = intervene.decode_from(
+                translator,
+                sentence.source_ids,
+                begin,
+                search_beam(search, beam),
+                float(alpha),
+                stand_ins=sentence.stand_ins,
+            )
+        except Exception as error:
+            return {self.status: messages.alert(messages.sentence(error))}
+        shown = replace(with_continuation(shown, found), attention=None)
+        rows = hypothesis_rows(shown.translation.sentences[shown.sentence])
+        note = messages.status("Your word, and what the model makes of it; all translations stand below.")
+        text = whole_text(shown)
+        return {
+            self.shown: shown,
+            self.target: text,
+            self.table: rows,
+            self.words: gr.update(choices=None),
+            self.status: note,
+        }
+
+    def choose_model(self, pair, model):
+        """Load another model and offer its language pairs first; the pair stays if the model has it."""
+        try:
+            return {**self.settings.offer_pairs(model, pair), self.status: ""}
+        except Exception as error:
+            return {self.status: messages.alert(messages.sentence(error))}
+
+    def choose_pair(self, pair, model):
+        """Languages that the chosen model does not have bring the model that has them."""
+        try:
+            taken = self.settings.take_pair(pair, model)
+        except Exception as error:
+            return {self.status: messages.alert(messages.sentence(error))}
+        return {self.status: "", **{one: value for one, value in taken.items() if one is self.settings.model}}
+
+    def swap(self, pair, model, source, target):
+        """The other direction; what was translated becomes the text."""
+        source_language, _, target_language = pair.partition("-")
+        try:
+            taken = self.settings.take_pair(f"{target_language}-{source_language}", model)
+        except Exception as error:
+            return {self.status: messages.alert(messages.sentence(error))}
+        return {**taken, self.source: target or source, self.target: "", self.status: ""}
+
+    def take_better(self, pair, model):
+        """The languages that the text seems to be in."""
+        try:
+            taken = self.settings.take_pair(pair, model)
+        except Exception as error:
+            return {self.status: messages.alert(messages.sentence(error))}
+        return {**taken, self.turn: gr.update(visible=False), self.status: ""}

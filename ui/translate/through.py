@@ -1,0 +1,347 @@
+"""The Through-the-model view of the Translate tab: one sentence on its way through every box of Figure 1."""
+
+from __future__ import annotations
+
+import base64
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from transformer.insight import through
+from transformer.insight.through import AttentionPass, Embedded, FeedForwardPass, Norm, Walk
+from transformer.translator import Translator
+from ui import messages, theme
+from ui.services import Services
+from ui.translate.attention import layer_choices
+from ui.translate.shown import QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+from ui.translate.words import plain, query_names
+
+SHOWN_TOKENS = 12
+
+
+# -- what the browser draws -----------------------------------------------------------------------------------------
+
+
+def strip(
+    name: str, symbol: str, numbers: np.ndarray, note: str = "", rows: Any = None, mark: int | None = None
+) -> dict:
+    """One vector, or several below each other, as coloured cells. numbers: (n,) or (R, n); rows: R labels; mark: the
+    row that is followed. The numbers travel as float32, so what is read on hover is the library's own.
+    """
+    numbers = np.atleast_2d(np.asarray(numbers, dtype="<f4"))
+    return {
+        "name": name,
+        "symbol": symbol,
+        "note": note,
+        "numbers": base64.b64encode(np.ascontiguousarray(numbers).tobytes()).decode("ascii"),
+        "count": numbers.shape[1],
+        "rows": list(rows or [""] * numbers.shape[0]),
+        "mark": mark,
+    }
+
+
+def bars(name: str, symbol: str, numbers: np.ndarray, labels: list[str], note: str = "") -> dict:
+    """Shares in [0, 1] with a label each, as bars."""
+    return {**strip(name, symbol, numbers, note), "labels": labels}
+
+
+def embedding_part(token: str, place: int, found: Embedded) -> list[dict]:
+    """Input or output embedding, and the position."""
+    return [
+        strip(f"Embedding of {token}", "E[token] · √d_model", found.embedding, "its row of the embedding matrix"),
+        strip(f"Position {place + 1}", f"PE({place})", found.position, "sines and cosines (section 3.5)"),
+        strip("Their sum, the first layer's input", "x", found.total),
+    ]
+
+
+def norm_part(found: Norm, what: str) -> list[dict]:
+    """Add & Norm."""
+    figures = f"mean {found.mean:.3f}, standard deviation {found.deviation:.3f}"
+    return [
+        strip("What came in (residual connection)", "x", found.given),
+        strip(f"What {what} adds", "Sublayer(x)", found.added),
+        strip("Sum", "x + Sublayer(x)", found.total, figures),
+        strip(
+            "Normalised",
+            "LayerNorm(x + Sublayer(x))",
+            found.result,
+            "minus mean, over deviation, times gain, plus bias",
+        ),
+    ]
+
+
+def attention_part(found: AttentionPass, head: int, labels: list[str], asks: str, of: str) -> list[dict]:
+    """Multi-head attention, one head in detail. asks: what the query does; of: where keys and values come from."""
+    allowed = np.isfinite(found.scores[head])
+    masked = int((~allowed).sum())
+    hidden = f"; {masked} masked" if masked else ""
+    keys = [label for label, may in zip(labels, allowed) if may]
+    heads = [f"head {n + 1}" for n in range(len(found.heads))]
+    return [
+        strip(f"Query, {asks}", "x W_Q", found.query, "one for each head", heads, head),
+        strip(f"Keys of {of}, head {head + 1}", "W_K", found.key[head], "", labels),
+        bars(
+            "How well query and keys agree, as weights",
+            "softmax(q·k / √d_k)",
+            found.weights[head][allowed],
+            keys,
+            f"head {head + 1}{hidden}",
+        ),
+        strip(f"Values of {of}, head {head + 1}", "W_V", found.value[head], "", labels),
+        strip("Weighted sums of the values", "head_i", found.heads, "one for each head", heads, head),
+        strip("All heads side by side", "Concat(head_1, …, head_h)", found.concatenated),
+        strip("Mixed by the output matrix", "Concat · W_O", found.output),
+    ]
+
+
+def feed_forward_part(found: FeedForwardPass, activation: str) -> list[dict]:
+    """The feed-forward network."""
+    name = {"relu": "max(0, ·)"}.get(activation, activation)
+    share = float((found.active > 0).mean())
+    return [
+        strip("In", "x", found.norm.given),
+        strip("Widened", "x W_1 + b_1", found.inner),
+        strip("Negative numbers become 0", name, found.active, f"{share:.0%} are above 0")
+        if activation == "relu"
+        else strip("Activation", name, found.active),
+        strip("Narrowed again", "· W_2 + b_2 (eq. 2)", found.output),
+    ]
+
+
+def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dict[str, dict]:
+    """Every box of Figure 1 by its key: title, one plain sentence, the view that shows more, and what is drawn.
+
+    tokens: source and read (labels), place and step, asks_source and asks_target (what the two queries do).
+    """
+    source, read, place, step = (tokens[name] for name in ("source", "read", "place", "step"))
+
+    def part(title: str, says: str, rows: list[dict], view: str = "", kind: str = "") -> dict:
+        return {"title": title, "says": says, "rows": rows, "view": view, "kind": kind}
+
+    def norm(says: str, seen: Norm, of: str) -> dict:
+        return part("Add & norm", says, norm_part(seen, of))
+
+    def feed_forward(seen: FeedForwardPass) -> dict:
+        says = "The same small network works on every position by itself."
+        return part("Feed-forward network", says, feed_forward_part(seen, activation))
+
+    kept = "What was there is kept, the new is added."
+    return {
+        "source": part(
+            "Input embedding and position",
+            "The word piece becomes a vector; a pattern that stands for its place is added.",
+            embedding_part(source[place], place, walk.source),
+        ),
+        "encoder_attention": part(
+            "Self-attention of the source",
+            "The piece gathers from the whole sentence what it needs, head by head.",
+            attention_part(walk.encoder_attention, head, source, tokens["asks_source"], "the source"),
+            "one_head",
+            "encoder",
+        ),
+        "encoder_norm": norm(kept, walk.encoder_attention.norm, "attention"),
+        "encoder_feed_forward": feed_forward(walk.encoder_feed_forward),
+        "encoder_norm_2": norm("The layer's output.", walk.encoder_feed_forward.norm, "the network"),
+        "target": part(
+            "Output embedding and position",
+            "The decoder reads the last piece that was written.",
+            embedding_part(read[step], step, walk.target),
+        ),
+        "decoder_attention": part(
+            "Masked self-attention of the translation",
+            "The piece looks back at what is written; what comes later is masked.",
+            attention_part(walk.decoder_attention, head, read, tokens["asks_target"], "the translation so far"),
+            "one_head",
+            "decoder",
+        ),
+        "decoder_norm": norm(kept, walk.decoder_attention.norm, "attention"),
+        "cross_attention": part(
+            "Attention to the source",
+            "Queries come from the translation, keys and values from the encoder.",
+            attention_part(walk.cross_attention, head, source, tokens["asks_target"], "the source"),
+            "attention",
+            "cross",
+        ),
+        "cross_norm": norm(kept, walk.cross_attention.norm, "attention"),
+        "decoder_feed_forward": feed_forward(walk.decoder_feed_forward),
+        "decoder_norm_2": norm("The layer's output.", walk.decoder_feed_forward.norm, "the network"),
+        "linear": part(
+            "Linear: a score for every piece of the vocabulary",
+            f"The last layer's output is multiplied with the embedding of each of {len(walk.logits):,} pieces.",
+            [
+                strip("Output of the last decoder layer", "x", walk.hidden),
+                strip("Scores of the whole vocabulary", "x Eᵀ (logits)", walk.logits),
+            ],
+        ),
+        "softmax": part(
+            "Softmax: the next piece",
+            "The scores become probabilities; below you can change how one would draw from them.",
+            [],
+            "decoding",
+        ),
+    }
+
+
+def next_bars(
+    translator: Translator, logits: np.ndarray, chosen: int, temperature: float = 1.0, top_k: int = 0
+) -> dict:
+    """The likeliest next tokens under a temperature and top-k, for the page; chosen: the token that the search took."""
+    found = through.next_token(logits, temperature, top_k, SHOWN_TOKENS)
+    return {
+        "tokens": [plain(piece) for piece in translator.labels(found.tokens, {})],
+        "probabilities": found.probabilities.tolist(),
+        "chosen": found.tokens.index(chosen) if chosen in found.tokens else -1,
+        "entropy": found.entropy,
+        "temperature": temperature,
+        "top_k": top_k,
+    }
+
+
+# -- the view ---------------------------------------------------------------------------------------------------------
+
+
+class ThroughView(View):
+    """Figure 1 as a picture to click, and beside it the numbers of the box that was clicked."""
+
+    name = "through"
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        super().__init__(tab, services)
+        self.logits = gr.State(None, time_to_live=STATE_SECONDS)  # (model, logits, chosen token) of the step
+        gr.Markdown(
+            "One piece of your sentence on its way through the whole model. **Click a box** of Figure 1 to see the "
+            "numbers that enter and leave it: a vector is a strip of coloured cells, and pointing at a cell reads it.",
+            elem_classes="section",
+        )
+        self.note = gr.HTML(elem_id="through-note")
+        with gr.Column(visible=False) as self.body:
+            with gr.Row(elem_classes="attention-controls"):
+                self.place = gr.Dropdown([], label="Piece that is read", min_width=150, elem_id="through-place")
+                self.step = gr.Dropdown([], label="Step of the translation", min_width=240, elem_id="through-step")
+                self.encoder_layer = gr.Dropdown([], label="Encoder layer", min_width=110, elem_id="through-encoder")
+                self.decoder_layer = gr.Dropdown([], label="Decoder layer", min_width=110, elem_id="through-decoder")
+                self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="through-head")
+            self.figure = theme.drawn("translate/through.js", "through", "through", "card", bars=None)
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below."""
+        tab, seen = self.tab, self.tab.attention
+        chosen = [self.place, self.step, self.encoder_layer, self.decoder_layer, self.head]
+        outputs = [self.logits, self.note, self.body, *chosen, self.figure]
+        looked_at = [tab.shown, seen.kind, seen.layer, seen.head, tab.query]
+        self.on_open(self.refresh, looked_at, outputs, concurrency_id="translate")
+        gr.on(
+            [one.input for one in chosen],
+            self.choose,
+            [tab.shown, *chosen],
+            [self.logits, self.note, self.figure],
+            api_name="through_choose",
+            trigger_mode="always_last",
+            **QUIETLY_ON_DEVICE,
+        )
+        self.figure.draw(
+            self.draw_next, self.logits, self.figure, api_name="through_next", trigger_mode="always_last", **QUICKLY
+        )
+        # The picture is linked to the views that show more of a box.
+        opened = self.figure.open(
+            self.open_view,
+            [tab.shown, *chosen],
+            [tab.tabs, tab.view, seen.kind, seen.layer, seen.head, tab.query],
+            api_name="through_open",
+            **QUICKLY,
+        )
+        self.opened = opened
+
+    def refresh(self, shown: Shown, kind, layer, head, query):
+        """The sentence that is shown, from its first piece to its first word; the head that is looked at elsewhere."""
+        if shown.attention is None:
+            note = "" if shown.translation is None else messages.alert("This sentence was copied, not translated.")
+            return {self.note: note, self.body: gr.update(visible=False)}
+        attention = shown.attention
+        names = query_names(attention, "cross")
+        # Where nothing was picked yet, the second word: the first step has nothing to look back at.
+        place = min(query if kind == "encoder" and query else 2, len(attention.source_tokens) - 1)
+        step = min(query if kind != "encoder" and query else 1, len(names) - 1)
+        head = head if isinstance(head, int) and head < attention.cross.shape[1] else 0
+        encoder = layer_choices("encoder", layer if kind == "encoder" else None, attention)
+        decoder = layer_choices("cross", layer if kind != "encoder" else None, attention)
+        places = [(f"{n + 1} · {plain(token)}", n) for n, token in enumerate(attention.source_tokens)]
+        steps = [(f"{n + 1} · {name}", n) for n, name in enumerate(names)]
+        heads = [(str(n + 1), n) for n in range(attention.cross.shape[1])]
+        return {
+            self.body: gr.update(visible=True),
+            self.place: gr.update(choices=places, value=place),
+            self.step: gr.update(choices=steps, value=step),
+            self.encoder_layer: gr.update(choices=encoder[0], value=encoder[1]),
+            self.decoder_layer: gr.update(choices=decoder[0], value=decoder[1]),
+            self.head: gr.update(choices=heads, value=head),
+            **self.choose(shown, place, step, encoder[1], decoder[1], head),
+        }
+
+    def choose(self, shown, place, step, encoder_layer, decoder_layer, head):
+        """Another piece, step, layer or head."""
+        if shown.attention is None:
+            return gr.skip()
+        try:
+            translator = self.services.translator(shown.model)
+            walk = through.walk(
+                translator,
+                shown.translation,
+                int(place),
+                int(step),
+                int(encoder_layer),
+                int(decoder_layer),
+                shown.hypothesis,
+                shown.sentence,
+            )
+        except Exception as error:
+            return {self.note: messages.alert(messages.sentence(error))}
+        attention, config = shown.attention, translator.model.config
+        ids = [*shown.translation.chosen(shown.sentence, shown.hypothesis)[1], config.eos]
+        tokens = {
+            "source": [plain(token) for token in attention.source_tokens],
+            "read": [plain(token) for token in attention.decoder_tokens],
+            "place": int(place),
+            "step": int(step),
+            "asks_source": query_names(attention, "encoder")[int(place)],
+            "asks_target": query_names(attention, "cross")[int(step)],
+        }
+        value = {
+            "parts": parts(walk, int(head), tokens, config.activation),
+            "tokens": tokens,
+            "layers": [config.encoder_layers, config.decoder_layers],
+            "at": [int(encoder_layer) + 1, int(decoder_layer) + 1],
+        }
+        bars_now = next_bars(translator, walk.logits, ids[int(step)])
+        return {
+            self.logits: (shown.model, walk.logits, ids[int(step)]),
+            self.note: "",
+            # As text: the browser's side of Gradio watches and copies every list of a value.
+            self.figure: gr.update(value=json.dumps(value), bars=bars_now),
+        }
+
+    def draw_next(self, held, event: gr.EventData):
+        """The next token under another temperature or top-k."""
+        if held is None:
+            return gr.skip()
+        model, logits, chosen = held
+        temperature, top_k = min(max(float(event.temperature), 0.1), 3.0), min(max(int(event.top_k), 0), len(logits))
+        return gr.update(bars=next_bars(self.services.translator(model), logits, chosen, temperature, top_k))
+
+    def open_view(self, shown, place, step, encoder_layer, decoder_layer, head, event: gr.EventData):
+        """The view that shows more of a box, at the same layer, head and query."""
+        if shown.attention is None or str(event.view) not in self.tab.views:
+            return gr.skip()
+        seen, kind, view = self.tab.attention, str(event.kind), str(event.view)
+        found = {self.tab.tabs: gr.update(selected=view), self.tab.view: view}
+        if kind in ("encoder", "decoder", "cross"):
+            layer = int(encoder_layer) if kind == "encoder" else int(decoder_layer)
+            choices, layer = layer_choices(kind, layer, shown.attention)
+            found[seen.kind] = kind
+            found[seen.layer] = gr.update(choices=choices, value=layer)
+            found[seen.head] = int(head)
+            found[self.tab.query] = int(place) if kind == "encoder" else int(step)
+        return found

@@ -1,0 +1,86 @@
+"""What a link carries and a reload brings back: text, languages, model, view, kind, layer and head.
+
+The browser keeps it behind the # of the page's address, which no server sees, and for the time that its tab is open.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from transformer.insight.interpret import KINDS
+from ui import theme
+from ui.translate.shown import QUICKLY
+from ui.translate.work import MAX_CHARACTERS
+
+COMBINED = ("mean", "max", "rollout")
+_SCRIPT = (theme.STATIC / "translate" / "visit.js").read_text(encoding="utf-8")
+RECALL = f"(carried, ...others) => {{ {_SCRIPT}\nreturn [recallVisit(), ...others]; }}"
+KEEP = f"(...values) => {{ {_SCRIPT}\nkeepVisit(values); }}"
+KEEP_TAB = f"() => {{ {_SCRIPT}\nkeepTab(); }}"
+COPY = f"() => {{ {_SCRIPT}\ncopyLink(); }}"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What the browser asks for; every field is checked, as anybody may have written the link."""
+
+    text: str = ""
+    pair: str | None = None
+    model: str | None = None
+    view: str | None = None
+    kind: str = "cross"
+    layer: int | None = None  # from 0
+    head: int | str = "mean"  # from 0, or one of COMBINED
+
+
+def carrier() -> gr.Textbox:
+    """The component that brings the browser's word with the page's first event."""
+    return gr.Textbox(visible=False, elem_id="visit")
+
+
+def read(carried: Any) -> Visit:
+    """The visit that the browser tells as JSON; whatever is not understood is left out."""
+    try:
+        told = json.loads(carried or "{}")
+    except (TypeError, ValueError):
+        return Visit()
+    if not isinstance(told, dict):
+        return Visit()
+
+    def word(name: str, most: int) -> str | None:
+        value = told.get(name)
+        return value if isinstance(value, str) and 0 < len(value) <= most else None
+
+    def number(name: str) -> int | None:
+        value = str(told.get(name, ""))
+        return int(value) - 1 if value.isdigit() and 1 <= int(value) <= 100 else None
+
+    kind, head = told.get("kind"), told.get("head")
+    return Visit(
+        word("text", MAX_CHARACTERS) or "",
+        word("pair", 20),
+        word("model", 200),
+        word("view", 20),
+        kind if kind in KINDS else "cross",
+        number("layer"),
+        head if head in COMBINED else "mean" if number("head") is None else number("head"),
+    )
+
+
+def keep(tab: Any) -> None:
+    """Let the browser keep what is looked at in a `TranslateTab`, whenever that changes."""
+    seen, chosen = tab.attention, tab.settings
+    looked_at = [tab.source, chosen.pair, chosen.model, seen.kind, seen.layer, seen.head]
+    changed = [tab.source.input, tab.words.change, seen.kind.change, seen.layer.change, seen.head.change]
+    changed += [view.select for view in tab.views.values()]
+    gr.on(changed, None, looked_at, None, js=KEEP, api_name="keep_visit", **QUICKLY)
+    tab.link.click(None, None, None, js=COPY, api_name="copy_link", **QUICKLY)
+
+
+def keep_tab(tabs: list[gr.Tab]) -> None:
+    """Let the browser keep which of the page's tabs is open."""
+    gr.on([tab.select for tab in tabs], None, None, None, js=KEEP_TAB, api_name="keep_tab", **QUICKLY)

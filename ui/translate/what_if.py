@@ -1,0 +1,417 @@
+"""The What if view of the Translate tab: change something inside the model and translate again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+
+from transformer.insight import interpret, intervene
+from transformer.insight.intervene import Edit, Surgery
+from transformer.translator import Translator
+from ui import messages, theme
+from ui.services import Services
+from ui.translate import decoding_figures
+from ui.translate.attention import KIND_LABELS, draw_map, heat
+from ui.translate.decoding import identity, search_beam
+from ui.translate.shown import ON_DEVICE, QUICKLY, STATE_SECONDS, Shown, View
+from ui.translate.words import plain, query_names
+
+ALL = -1  # the choice "all heads" or "all rows"
+MAX_CELLS = 50
+OTHERS = [("share what is left", True), ("stay as they are", False)]
+
+
+@dataclass
+class Changes:
+    """What one visitor has changed, and for which translation."""
+
+    shown: tuple | None = None  # what tells the translation from any other
+    surgery: Surgery = field(default_factory=Surgery)
+    worth: dict[str, list] | None = None  # the change of the log-probability without each head, if asked for
+
+
+# -- the work behind the events, without Gradio ---------------------------------------------------------------------
+
+
+def read_switches(names: list[str], translator: Translator) -> frozenset[tuple[str, int, int]]:
+    """Heads that the page names "kind/layer/head". Raises ValueError for one that the model does not have."""
+    off = []
+    for name in names[:10_000]:
+        try:
+            kind, layer, head = str(name).split("/")
+            off.append((kind, int(layer), int(head)))
+        except ValueError:
+            raise ValueError("There is no head of that name; reload the page.") from None
+    surgery = Surgery(off=frozenset(off))
+    surgery.check(translator.model, 1)
+    return surgery.off
+
+
+def switch_state(surgery: Surgery) -> dict[str, Any]:
+    """The heads that are off, as the page names them. The stamp makes it new for a page that holds the same names, so
+    that switches which the visitor has turned meanwhile are set as well.
+    """
+    return {"names": ["/".join(map(str, place)) for place in sorted(surgery.off)], "stamp": time.time_ns()}
+
+
+def make_edit(kind: str, layer: int, head: int, row: int, column: int, weight: float, renormalise: bool) -> Edit:
+    """An edit as the page's controls say it; head and row may be ALL."""
+    return Edit(
+        kind,
+        int(layer),
+        None if head == ALL else int(head),
+        None if row == ALL else int(row),
+        ((int(column), float(weight)),),
+        bool(renormalise),
+    )
+
+
+def add_edit(surgery: Surgery, edit: Edit) -> Surgery:
+    """With one more edit. Cells of the same row of the same map become one edit, so that the other weights share what
+    all of them leave, and a cell that is set again takes the new weight.
+    """
+    place = (edit.kind, edit.layer, edit.head, edit.row, edit.renormalise)
+    cells, others = dict(edit.cells), []
+    for old in surgery.edits:
+        if (old.kind, old.layer, old.head, old.row, old.renormalise) == place:
+            cells = {**dict(old.cells), **cells}
+        else:
+            others.append(old)
+    return replace(surgery, edits=(*others, replace(edit, cells=tuple(sorted(cells.items())))))
+
+
+def edit_sentence(attention: Any, edit: Edit) -> str:
+    """An edit in words, with the tokens it is about."""
+    columns = interpret.labels(attention, edit.kind)[1]
+    head = "all heads" if edit.head is None else f"head {edit.head + 1}"
+    row = "every row" if edit.row is None else f"row {edit.row + 1} ({query_names(attention, edit.kind)[edit.row]})"
+    cells = ", ".join(f"“{plain(columns[column])}” gets {weight:.2f}" for column, weight in edit.cells)
+    rest = "the others share the rest" if edit.renormalise else "the others stay"
+    return f"{edit.kind} layer {edit.layer + 1}, {head}, {row}: {cells}; {rest}"
+
+
+def surgery_lines(attention: Any, surgery: Surgery) -> list[str]:
+    """Everything that is changed, one line each; no line without a change."""
+    lines = []
+    for kind in interpret.KINDS:
+        layers = sorted({layer for k, layer, _ in surgery.off if k == kind})
+        for layer in layers:
+            heads = sorted(head + 1 for k, n, head in surgery.off if (k, n) == (kind, layer))
+            lines.append(f"{kind} layer {layer + 1}: head{'s' * (len(heads) > 1)} {', '.join(map(str, heads))} off")
+    return lines + [edit_sentence(attention, edit) for edit in surgery.edits]
+
+
+def listing(shown: Shown, surgery: Surgery) -> str:
+    """HTML of everything that is changed."""
+    lines = surgery_lines(shown.attention, surgery)
+    return messages.notes(lines) if lines else messages.status("Nothing is changed.")
+
+
+def map_of(shown: Shown, kind: str, layer: int, head: int) -> dict:
+    """One map ready for the page; head may be ALL."""
+    return draw_map(shown.attention, kind, int(layer), interpret.MEAN if head == ALL else int(head))
+
+
+def force_text(services: Services, shown: Shown, text: str, beam: int, alpha: float) -> str:
+    """Continue the translation that is shown from a beginning of the visitor's; returns the drawing."""
+    translator = services.translator(shown.model)
+    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+    names = sentence.stand_ins
+    begin = intervene.prefix_ids(translator, text or "", names)
+    found = intervene.decode_from(translator, sentence.source_ids, begin, beam, float(alpha), stand_ins=names)
+    before = sentence.hypotheses[shown.hypothesis]
+    words = intervene.word_difference(intervene.text_of(translator, ids, names), found.hypotheses[0].text)
+    read = " ".join(translator.labels(begin, names)) or "nothing, so the search is free"
+    how = f"Begun with: {read}; log-probability of that beginning {found.prefix.logprob:.3f}."
+    return decoding_figures.branch(before, found, words, how)
+
+
+def run_surgery(services: Services, shown: Shown, surgery: Surgery, beam: int, alpha: float) -> str:
+    """Translate again with the changed model; returns the drawing."""
+    if not surgery:
+        raise ValueError("Nothing is changed yet; switch a head off or overwrite a weight first.")
+    result = intervene.operate(
+        services.translator(shown.model),
+        shown.translation,
+        surgery,
+        shown.sentence,
+        shown.hypothesis,
+        beam,
+        float(alpha),
+    )
+    lines = surgery_lines(shown.attention, surgery)
+    what = "; ".join(lines[:6]) + (f"; and {len(lines) - 6} more" if len(lines) > 6 else "") + "."
+    return decoding_figures.outcome(result, what[0].upper() + what[1:])
+
+
+# -- the view ---------------------------------------------------------------------------------------------------------
+
+
+class WhatIfView(View):
+    """A beginning of the visitor's, heads switched off, weights set by hand."""
+
+    name = "what_if"
+
+    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+        super().__init__(tab, services)
+        self.changes = gr.State(Changes(), time_to_live=STATE_SECONDS)
+        self.note = gr.HTML(elem_id="what-if-note")
+        with gr.Column(visible=False) as self.body:
+            self._beginning()
+            gr.Markdown(
+                "## Operate on the model\nSwitch heads off, or set a weight of a map, and translate again. A head that "
+                "is off adds nothing to its layer.",
+                elem_classes="section",
+            )
+            with gr.Row():
+                with gr.Column(scale=2, min_width=300, elem_classes="card"):
+                    self._switches()
+                with gr.Column(scale=3, min_width=300):
+                    self._map()
+            self._weight()
+            self.list = gr.HTML(elem_id="edit-list")
+            self.run = gr.Button("Translate again", variant="primary", elem_id="surgery-button")
+            self.outcome = gr.HTML(elem_id="surgery-result")
+
+    def _beginning(self) -> None:
+        gr.Markdown(
+            "## Begin it yourself\nWrite how the translation has to begin; the model goes on from there. The last word "
+            "may be unfinished.",
+            elem_classes="section",
+        )
+        with gr.Row(equal_height=True):
+            self.prefix = gr.Textbox(
+                label="Beginning", max_length=2000, scale=4, min_width=220, elem_id="prefix", placeholder="Ein"
+            )
+            self.force = gr.Button("Go on from here", scale=1, min_width=150, elem_id="prefix-button")
+        self.forced = gr.HTML(elem_id="prefix-result")
+
+    def _switches(self) -> None:
+        gr.Markdown(
+            "A filled box is a head at work. Select it, or a whole layer, to switch it off and on.", elem_classes="hint"
+        )
+        self.switches = theme.drawn("translate/head_switches.js", "switches", "head-switches", off=None, changes=None)
+        with gr.Row():
+            self.matter = gr.Button("Which head matters?", size="sm", min_width=120, elem_id="matter-button")
+            self.restore = gr.Button("Undo all changes", size="sm", min_width=120, elem_id="restore-button")
+        self.matter_note = gr.HTML(elem_id="matter-note")
+
+    def _map(self) -> None:
+        with gr.Row(elem_classes="attention-controls"):
+            self.kind = gr.Radio(KIND_LABELS, value="cross", label="Map", min_width=330, elem_id="edit-kind")
+            self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="edit-layer")
+            self.head = gr.Dropdown([("All heads", ALL)], value=ALL, label="Head", min_width=120, elem_id="edit-head")
+        self.map = heat("edit-map", clickable=True)
+
+    def _weight(self) -> None:
+        with gr.Row(elem_classes="attention-controls"):
+            self.row = gr.Dropdown(
+                [("Every row", ALL)], value=ALL, label="Row (query)", min_width=150, elem_id="edit-row"
+            )
+            self.column = gr.Dropdown([], label="Column (key)", min_width=150, elem_id="edit-column")
+            self.weight = gr.Slider(0, 1, value=1, step=0.01, label="New weight", min_width=200, elem_id="edit-weight")
+            self.others = gr.Radio(
+                OTHERS, value=True, label="Other weights of the row", min_width=230, elem_id="edit-others"
+            )
+            self.add = gr.Button("Set this weight", min_width=140, elem_id="edit-add")
+        gr.Markdown(
+            "Select a cell of the map to fill in its row and column. In cross and decoder a row is a step: once the "
+            "translation changes, the same step may choose another word.",
+            elem_classes="hint",
+        )
+
+    def wire(self) -> None:
+        """Connect the components with the handlers below."""
+        tab, held = self.tab, [self.tab.shown, self.changes]
+        settings = [tab.settings.search, tab.settings.beam, tab.settings.alpha]
+        drawn = [self.changes, self.note, self.body, self.prefix, self.forced, self.switches, self.matter_note]
+        drawn += [self.kind, self.layer, self.head, self.map, self.row, self.column, self.list, self.outcome]
+        self.on_open(self.refresh, held, drawn, queue=False)
+        gr.on(
+            [self.force.click, self.prefix.submit],
+            self.begin,
+            [tab.shown, self.prefix, *settings],
+            self.forced,
+            api_name="force_prefix",
+            **ON_DEVICE,
+        )
+        self.switches.switches(
+            self.switch,
+            held,
+            [self.changes, self.list],
+            api_name="switch_heads",
+            trigger_mode="always_last",
+            **QUICKLY,
+        )
+        self.restore.click(
+            self.undo,
+            held,
+            [self.changes, self.list, self.switches, self.outcome],
+            api_name="restore_model",
+            **QUICKLY,
+        )
+        self.matter.click(
+            self.ask_which_matters,
+            held,
+            [self.changes, self.switches, self.matter_note],
+            api_name="which_head_matters",
+            **ON_DEVICE,
+        )
+        look = [tab.shown, self.kind, self.layer, self.head]
+        places = [self.layer, self.map, self.row, self.column]
+        self.kind.input(self.choose_kind, look, places, api_name="edit_kind", **QUICKLY)
+        gr.on([self.layer.input, self.head.input], self.choose_map, look, self.map, api_name="edit_map", **QUICKLY)
+        self.map.cell(self.pick, None, [self.row, self.column], api_name="edit_cell", **QUICKLY)
+        self.add.click(
+            self.add_weight,
+            [*held, self.kind, self.layer, self.head, self.row, self.column, self.weight, self.others],
+            [self.changes, self.list],
+            api_name="edit_add",
+            **QUICKLY,
+        )
+        self.run.click(self.operate, [*held, *settings], self.outcome, api_name="operate", **ON_DEVICE)
+
+    def _places(self, shown: Shown, kind: str) -> dict:
+        """The rows and columns that may be chosen."""
+        columns = interpret.labels(shown.attention, kind)[1]
+        names = query_names(shown.attention, kind)
+        row_choices = [("Every row", ALL)] + [(f"{n + 1}: {name}", n) for n, name in enumerate(names)]
+        column_choices = [(f"{n + 1}: {plain(token)}", n) for n, token in enumerate(columns)]
+        return {
+            self.row: gr.update(choices=row_choices, value=ALL),
+            self.column: gr.update(choices=column_choices, value=0),
+        }
+
+    def refresh(self, shown: Shown, changes: Changes):
+        """A sentence that is new here: its maps and its words; heads that are off stay off."""
+        now = identity(shown)
+        if now is None or shown.attention is None:
+            copied = messages.alert("This sentence holds no words, so it was copied and there is nothing to change.")
+            note = "" if shown.translation is None else copied
+            return {self.changes: Changes(), self.note: note, self.body: gr.update(visible=False)}
+        if changes.shown == now:  # the visitor comes back: everything is as it was left
+            return gr.skip()
+        attention = shown.attention
+        layers = {kind: getattr(attention, kind).shape[0] for kind in interpret.KINDS}
+        heads, last = attention.cross.shape[1], layers["cross"] - 1
+        words = shown.translation.sentences[shown.sentence].hypotheses[shown.hypothesis].text.split()
+        # Heads that are off stay off for the next sentence; weights were set for the words of this one.
+        same_model = changes.shown is not None and changes.shown[0] == now[0]
+        surgery = Surgery(off=changes.surgery.off) if same_model else Surgery()
+        # No changes at all take the numbers of the sentence before away; None would leave them where they are.
+        switches = gr.update(value={"layers": layers, "heads": heads}, off=switch_state(surgery), changes={})
+        return {
+            self.changes: Changes(now, surgery),
+            self.note: "",
+            self.body: gr.update(visible=True),
+            self.prefix: " ".join(words[:2]),
+            self.forced: "",
+            self.switches: switches,
+            self.matter_note: "",
+            self.kind: "cross",
+            self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers["cross"])], value=last),
+            self.head: gr.update(choices=[("All heads", ALL)] + [(str(n + 1), n) for n in range(heads)], value=ALL),
+            self.map: map_of(shown, "cross", last, ALL),
+            **self._places(shown, "cross"),
+            self.list: listing(shown, surgery),
+            self.outcome: "",
+        }
+
+    def begin(self, shown, text, search, beam, alpha):
+        """Go on from the visitor's beginning."""
+        try:
+            return force_text(self.services, shown, text, search_beam(search, beam), alpha)
+        except Exception as error:
+            return messages.alert(messages.sentence(error))
+
+    def switch(self, shown, changes, event: gr.EventData):
+        """Heads were switched off or on."""
+        if changes.shown is None:
+            return gr.skip()
+        try:
+            off = read_switches(list(event.off), self.services.translator(shown.model))
+        except Exception as error:
+            return {self.list: messages.alert(messages.sentence(error))}
+        changes = replace(changes, surgery=replace(changes.surgery, off=off))
+        return {self.changes: changes, self.list: listing(shown, changes.surgery)}
+
+    def undo(self, shown, changes):
+        """The model as it was."""
+        if changes.shown is None:
+            return gr.skip()
+        # An update of an HTML component replaces all of its own properties, so each one names them all.
+        switches = gr.update(off=switch_state(Surgery()), changes=changes.worth)
+        return {
+            self.changes: replace(changes, surgery=Surgery()),
+            self.list: listing(shown, Surgery()),
+            self.switches: switches,
+            self.outcome: "",
+        }
+
+    def ask_which_matters(self, shown, changes):
+        """The change of the log-probability without each head, on its switch."""
+        if changes.shown is None:
+            return gr.skip()
+        try:
+            translator = self.services.translator(shown.model)
+            logprob, found = interpret.ablation(translator, shown.translation, shown.hypothesis, shown.sentence)
+        except Exception as error:
+            return {self.matter_note: messages.alert(messages.sentence(error))}
+        note = (
+            f"The translation has log-probability {logprob:.3f}. Each number is what it changes by when that head "
+            "alone is off: below 0, the head helped. Compare the mean attention beside it: a head may look hard at a "
+            "word and still not matter."
+        )
+        worth = {kind: values.tolist() for kind, values in found.items()}
+        return {
+            self.changes: replace(changes, worth=worth),
+            self.switches: gr.update(changes=worth, off=switch_state(changes.surgery)),
+            self.matter_note: messages.status(note),
+        }
+
+    def choose_kind(self, shown, kind, layer, head):
+        """Another kind of attention: its layers, rows and columns."""
+        if shown.attention is None:
+            return gr.skip()
+        layers = getattr(shown.attention, kind).shape[0]
+        layer = min(int(layer or 0), layers - 1)
+        return {
+            self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
+            self.map: map_of(shown, kind, layer, head),
+            **self._places(shown, kind),
+        }
+
+    def choose_map(self, shown, kind, layer, head):
+        """Another layer or head."""
+        return gr.skip() if shown.attention is None else map_of(shown, kind, layer, head)
+
+    def pick(self, event: gr.EventData):
+        """A cell was clicked."""
+        return {self.row: int(event.row), self.column: int(event.column)}
+
+    def add_weight(self, shown, changes, kind, layer, head, row, column, weight, renormalise):
+        """One more weight of the visitor's."""
+        if changes.shown is None:
+            return gr.skip()
+        try:
+            edit = make_edit(kind, layer, head, row, column, weight, renormalise)
+            surgery = add_edit(changes.surgery, edit)
+            if sum(len(one.cells) for one in surgery.edits) > MAX_CELLS:
+                raise ValueError(f"There are {MAX_CELLS} changed weights already; undo them to set another one.")
+            surgery.check(self.services.translator(shown.model).model, len(shown.attention.source_tokens))
+        except Exception as error:
+            return {self.list: messages.alert(messages.sentence(error)) + listing(shown, changes.surgery)}
+        return {self.changes: replace(changes, surgery=surgery), self.list: listing(shown, surgery)}
+
+    def operate(self, shown, changes, search, beam, alpha):
+        """Translate again with the changed model."""
+        if changes.shown is None:
+            return gr.skip()
+        try:
+            return run_surgery(self.services, shown, changes.surgery, search_beam(search, beam), alpha)
+        except Exception as error:
+            return messages.alert(messages.sentence(error))

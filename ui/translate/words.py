@@ -1,0 +1,46 @@
+"""Word pieces in words: what a reader sees instead of the vocabulary's marks, and what a query does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformer.insight import interpret
+from transformer.insight.intervene import Decoding
+from transformer.tokenizer import is_language_token
+from transformer.translator import Attention, Translator
+from ui.translate.languages import language_name
+
+NAMES = {"<s>": "(start)", "</s>": "(end)", "<pad>": "(padding)"}
+
+
+def plain(token: str) -> str:
+    """A word piece without the vocabulary's mark: a piece that goes on with a word begins with a hyphen."""
+    if token in NAMES:
+        return NAMES[token]
+    if is_language_token(token):
+        return f"(to {language_name(token.strip('<>')[1:])})"
+    if token.startswith("▁"):
+        return token[1:] or "(blank)"
+    return f"‑{token}" if token[:1].isalnum() else token
+
+
+def query_names(attention: Attention, kind: str) -> list[str]:
+    """What every query of one kind of attention does: "after Tier, choosing über",
+    or in the encoder "reading animal".
+    """
+    rows, _ = interpret.labels(attention, kind)
+    if kind == "encoder":
+        return [f"reading {plain(row)}" for row in rows]
+    return [f"after {plain(read)}, choosing {plain(row)}" for read, row in zip(attention.decoder_tokens, rows)]
+
+
+def alternatives(translator: Translator, decoding: Decoding, step: int) -> list[dict[str, Any]]:
+    """The likeliest tokens of one step for the page: token, text, probability and whether it is the chosen one."""
+    config = translator.model.config
+    special = {config.pad, config.unk, config.bos}
+    options = [(token, probability) for token, probability in decoding.top[step] if token not in special]
+    texts = translator.labels([token for token, _ in options], decoding.stand_ins)
+    return [
+        {"token": token, "text": plain(text), "probability": probability, "chosen": token == decoding.labels[step]}
+        for (token, probability), text in zip(options, texts)
+    ]

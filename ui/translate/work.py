@@ -1,0 +1,130 @@
+"""What the Translate tab asks of the library: a translation, its table of hypotheses,
+and which words belong together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from transformer.insight import interpret
+from transformer.insight.intervene import Continuation
+from transformer.translator import Sampling
+from ui import figures, serving
+from ui.services import Services
+from ui.translate.shown import Shown
+
+SEARCHES = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sampling")]
+MAX_CHARACTERS = 5000
+MOST_LINKED = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
+
+
+def translate_text(
+    services: Services,
+    text: str,
+    pair: str,
+    beam: int,
+    alpha: float,
+    n_best: int,
+    model: str | None = None,
+    search: str = "beam",
+    temperature: float = 1.0,
+    top_k: int = 0,
+    seed: int = 0,
+) -> Any:
+    """Translate a text of the page. pair: "en-de"; returns a Translation with at most `n_best` hypotheses.
+
+    model: a key of `services.translator`; search: "beam", "greedy" (a beam of one) or "sampling" (n_best draws with
+    this temperature, among the top_k likeliest pieces, 0 for all, and this seed).
+
+    Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
+    """
+    if not text or not text.strip():
+        raise ValueError("There is nothing to translate yet; enter a sentence.")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"The text has {len(text):,} characters and this page takes {MAX_CHARACTERS:,} at once; shorten it."
+        )
+    if search not in [key for _, key in SEARCHES]:
+        raise ValueError(f"There is no search {search!r}; choose beam, greedy or sampling.")
+    beam, n_best = (1 if search == "greedy" else int(beam)), int(n_best)
+    sampling = Sampling(float(temperature), int(top_k or 0), int(seed or 0)) if search == "sampling" else None
+    source, _, target = str(pair).partition("-")
+    began = time.perf_counter()
+    found = services.translator(model or None).translate(
+        text,
+        source=source,
+        target=target,
+        beam=beam,
+        alpha=float(alpha),
+        n_best=n_best if sampling else min(n_best, beam),
+        sampling=sampling,
+    )
+    serving.told("translation", {pair: time.perf_counter() - began}, tokens=len(found.tokens))
+    return found
+
+
+def hypothesis_rows(sentence: Any) -> list[list[Any]]:
+    """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, tokens."""
+    return [
+        [
+            rank,
+            hypothesis.text,
+            round(float(hypothesis.score), 3),
+            round(float(hypothesis.logprob), 3),
+            len(hypothesis.tokens),
+        ]
+        for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
+    ]
+
+
+def linked_words(services: Services, shown: Shown) -> list[dict]:
+    """The words of every sentence of the text with their partners, by the last layer's cross-attention, for the page.
+
+    Sentences that were copied without the model have none. shown.attention is that of the chosen sentence, or None.
+    """
+    sentences, found = shown.translation.sentences, []
+    for number in range(len(sentences)) if len(sentences) <= MOST_LINKED else [shown.sentence]:
+        attention = shown.attention
+        if number != shown.sentence:
+            copied = not sentences[number].ids
+            attention = None if copied else services.translator(shown.model).attend(shown.translation, sentence=number)
+        if attention is not None:
+            last = attention.cross.shape[0] - 1
+            columns = interpret.alignment(attention.cross, last, attention.source_tokens)
+            found.append(figures.word_links(attention.source_tokens, attention.target_tokens, columns))
+    return found
+
+
+def whole_text(shown: Shown) -> str:
+    """The translated text with the chosen translation of the sentence that is looked at."""
+    text, place = shown.translation.text, 0
+    for number, sentence in enumerate(shown.translation.sentences):
+        best = sentence.hypotheses[0].text
+        place = max(text.find(best, place), place)
+        if number == shown.sentence:
+            return text[:place] + sentence.hypotheses[shown.hypothesis].text + text[place + len(best) :]
+        place += len(best)
+    return text
+
+
+def first_pieces(tokens: Sequence[str]) -> list[int]:
+    """For every word of a translation the number of its first piece; tokens with </s>, as in an Attention."""
+    places = figures.merge_words(tokens)[1]
+    firsts = [places.index(word) for word in sorted(set(places))]
+    return firsts[:-1]
+
+
+def with_continuation(shown: Shown, found: Continuation) -> Shown:
+    """A copy in which what a search made of a beginning is one more translation of the sentence, and the chosen one."""
+    sentence = shown.translation.sentences[shown.sentence]
+    ids = found.candidates[0].ids
+    if ids in sentence.ids:
+        return replace(shown, hypothesis=sentence.ids.index(ids))
+    added = replace(sentence, ids=[*sentence.ids, ids], hypotheses=[*sentence.hypotheses, found.hypotheses[0]])
+    sentences = list(shown.translation.sentences)
+    sentences[shown.sentence] = added
+    translation = replace(shown.translation, sentences=sentences)
+    return replace(shown, translation=translation, hypothesis=len(sentence.ids))

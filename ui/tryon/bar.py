@@ -1,0 +1,120 @@
+"""The line that stays in view: start, Cancel, the stages of a run as a strip, and what the page says."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import Any
+
+import gradio as gr
+from gradio.utils import is_prop_update
+
+from ui import messages
+from ui.tryon.kept import Kept
+from vton.pipeline import STAGES
+
+
+def settled(handler: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    """A generator of updates by component whose last one changes nothing.
+
+    Gradio sends the last update again when the generator has ended, which can be a while later, and would take back
+    what a visitor has ticked or chosen in between. Values travel inside updates: the browser makes each message out of
+    the one before in place, and a bare value would become the next message's while a component still shows it.
+    """
+
+    @functools.wraps(handler)
+    def run(*given: Any) -> Iterator[Any]:
+        for values in handler(*given):
+            yield {one: value if is_prop_update(value) else gr.update(value=value) for one, value in values.items()}
+        yield gr.skip()
+
+    return run
+
+
+def strip(current: int | None, seconds: dict[str, float], stopped: str = "") -> str:
+    """HTML of the stages, one segment each.
+
+    current: index of the stage at work, None before and after a run; seconds: time of each stage that is done; stopped:
+    "failed" marks the current stage.
+    """
+    items = []
+    for index, name in enumerate(STAGES):
+        state = stopped or "running" if index == current else "done" if name in seconds else "waiting"
+        time = f"{seconds[name]:.2f} s" if name in seconds else "…" if state == "running" else ""
+        aria = ' aria-current="step"' if state == "running" else ""
+        items.append(
+            f'<li class="stage {escape(state)}"{aria} title="{index + 1}. {escape(name)} {time}">'
+            f'<span class="stage-name">{escape(name)}</span><span class="stage-time">{time}</span></li>'
+        )
+    return f'<ol class="stages" aria-label="Stages">{"".join(items)}</ol>'
+
+
+class Bar:
+    """Try it on, Cancel, the stages with their times,
+    and one line for progress and for errors. Every run speaks here.
+    """
+
+    def __init__(self, done: dict[str, float]):
+        """done: seconds of each stage of what the page opens with."""
+        self.stopping = gr.State(False)  # Cancel was pressed, and nothing begun since
+        self.resting: list[gr.Button] = []  # other buttons that are off while their work lasts
+        with gr.Column(elem_id="tryon-bar"):
+            with gr.Row(elem_classes="bar-line"):
+                self.run = gr.Button("Try it on", variant="primary", elem_id="tryon-button", min_width=130, scale=0)
+                self.cancel = gr.Button("Cancel", visible=False, elem_id="cancel-button", min_width=90, scale=0)
+                self.stages_strip = gr.HTML(strip(None, done), elem_id="stages", scale=1, min_width=200)
+            self.status = gr.HTML(elem_id="tryon-status")
+
+    @property
+    def components(self) -> list[gr.components.Component]:
+        """All that a run updates; complete once `resting` is."""
+        return [self.stages_strip, self.status, self.run, self.cancel, *self.resting]
+
+    def idle(self) -> dict:
+        """Run can be pressed, there is nothing to cancel."""
+        return {self.run: gr.update(interactive=True), self.cancel: gr.update(visible=False)}
+
+    def busy(self) -> dict:
+        """A run is on: it can be cancelled, and no other one started."""
+        return {self.run: gr.update(interactive=False), self.cancel: gr.update(visible=True)}
+
+    def said(self, html: str) -> dict:
+        """The status line."""
+        return {self.status: html}
+
+    def working(self, line: str) -> dict:
+        """A line of progress while Cancel is offered."""
+        return {**self.said(messages.status(line)), **self.busy()}
+
+    def failed(self, error: BaseException) -> dict:
+        """The sentence of an error, and the buttons at rest. It stays until something else is begun."""
+        return {**self.said(messages.alert(messages.sentence(error))), **self.idle(), **self.rested()}
+
+    def rested(self) -> dict:
+        """What a run has switched off can be pressed again."""
+        return {button: gr.update(interactive=True) for button in self.resting}
+
+    def stages(self, current: int | None, seconds: dict, stopped: str = "") -> dict:
+        """The strip of stages: the current one, seconds of those that are done, and why it stopped."""
+        return {self.stages_strip: strip(current, seconds, stopped)}
+
+    def asked(self) -> dict:
+        """Said at once and outside the queue, where another visitor's run may come first."""
+        return {**self.working("Waiting for a free place …"), self.stopping: False}
+
+    def stop(self) -> dict:
+        """Asks the run to stop before its next stage."""
+        return {**self.said(messages.status("Cancelling …")), self.stopping: True}
+
+    def stopped(self, stopping: bool, kept: Kept) -> dict:
+        """The page at rest, where the visitor has asked for it."""
+        if not stopping:
+            return {self.stopping: False}
+        line = messages.status("Cancelled. Your photos are still here; change what you like and try again.")
+        return {
+            **self.stages(None, kept.result.seconds if kept.result is not None else {}),
+            **self.said(line),
+            **self.idle(),
+            **self.rested(),
+        }

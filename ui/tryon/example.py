@@ -1,0 +1,313 @@
+"""The photographs that the page offers, and the finished try-on that it opens with.
+
+    python -m ui.tryon.example                     the stored try-on again, with the networks of now
+    python -m ui.tryon.example PERSON GARMENT      of another pair, by the names of their files
+    python -m ui.tryon.example failures            the gallery of failures again
+    python -m ui.tryon.example misaligned          the pairs whose garment fits least, for Compare
+
+Photographs lie in `people/` and `garments/` of `assets/examples`, their credits in PHOTOGRAPHS.md there. The stored
+try-on is `finished/`: every picture as WebP, label maps without loss, and what stands below them as JSON.
+`misaligned.json` holds, of each person's pair with the largest misaligned share, the largest few.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from training import assets
+
+PAIR = ("woman-coral-knit", "polo-green")
+THUMBNAIL = (72, 96)  # width, height
+SIZE = (512, 384)
+LONGEST = 900  # of a stored picture
+MEASURED = (256, 192)  # size at which pairs are compared by their misaligned share
+OFFERED = 4  # pairs of `misaligned`
+EXACT = (
+    "pose",
+    "parse",
+    "garment_mask",
+    "agnostic_map",
+    "segmentation",
+    "warped_mask",
+    "misalignment",
+    "divided",
+    "region",
+)
+
+
+class Misaligned(NamedTuple):
+    """A pair of photographs, by name, and the share of the predicted cloth that the warped garment leaves open."""
+
+    person: str
+    garment: str
+    share: float
+
+
+class Failure(NamedTuple):
+    """A pair that goes wrong. stage: the one at fault; map: the picture of it that shows the fault; text: what one
+    sees.
+    """
+
+    person: str
+    garment: str
+    stage: str
+    map: str
+    title: str
+    text: str
+
+
+FAILURES = (
+    Failure(
+        "man-blue-jacket",
+        "t-shirt-white",
+        "segmentation",
+        "segmentation",
+        "The old garment is longer",
+        "The predicted cloth ends where a T-shirt ends, but the denim below it was never "
+        "trousers: a rest of the jacket "
+        "stays. An open jacket is two layers, and the parse knows one.",
+    ),
+    Failure(
+        "man-white-shirt",
+        "t-shirt-printed",
+        "segmentation",
+        "divided",
+        "Puffed sleeves",
+        "The network predicts sleeves that are wider than the garment's, and the spline is "
+        "fitted to what it predicts, so "
+        "they puff; what the spline cannot reach is orange, and the generator paints cloth there.",
+    ),
+    Failure(
+        "man-white-tee-office",
+        "shirt-blue",
+        "segmentation",
+        "segmentation",
+        "The collar is lost",
+        "The segmentation has one class for upper garments and none for collars: where the throat is predicted bare, a "
+        "shirt's collar is cut away.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """One photograph that can be chosen. shows: a few words; credit: its source and licence."""
+
+    name: str
+    path: Path
+    shows: str
+    credit: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The stored try-on: its two photographs, its pictures by name, and what is said of it (`facts`)."""
+
+    person: Path
+    garment: Path
+    pictures: dict[str, Path]
+    facts: dict[str, Any]
+
+
+def _folder() -> Path | None:
+    try:
+        return assets.examples_dir()
+    except FileNotFoundError:
+        return None
+
+
+@lru_cache(maxsize=2)
+def photographs(kind: str) -> tuple[Photograph, ...]:
+    """The photographs of a kind, "people" or "garments", in the order of their names; none where none are shipped."""
+    folder = _folder()
+    if folder is None or not (folder / kind).is_dir():
+        return ()
+    rows = re.findall(
+        rf"^\| `{kind}/([\w-]+)\.jpg`[^|]*\|([^|]+)\|(.*)\|$", (folder / "PHOTOGRAPHS.md").read_text(), re.M
+    )
+    credits_ = {name: (shows.strip(), _credit(kind, rest)) for name, shows, rest in rows}
+    return tuple(
+        Photograph(path.stem, path, *credits_.get(path.stem, (path.stem.replace("-", " "), "")))
+        for path in sorted((folder / kind).glob("*.jpg"))
+    )
+
+
+def _credit(kind: str, rest: str) -> str:
+    """Source and licence out of the last columns of a row of PHOTOGRAPHS.md."""
+    if kind == "garments":
+        return "clothing dataset, CC0 1.0"
+    author, licence = (cell.strip() for cell in rest.split("|")[:2])
+    return f"{author if author != 'as above' else 'Google, “Shrine”, 2018'}, {licence}".replace('"', "")
+
+
+def photograph(kind: str, name: str) -> Photograph:
+    """The photograph of a name. Raises ValueError with one sentence for a name that is not offered."""
+    for found in photographs(kind):
+        if found.name == name:
+            return found
+    raise ValueError("There is no such example; choose one of the pictures.")
+
+
+def data_url(picture: Image.Image | np.ndarray, size: tuple[int, int], quality: int = 80) -> str:
+    """A small WebP inside an address. size: (width, height) of the box that it fits into."""
+    small = picture if isinstance(picture, Image.Image) else Image.fromarray(picture)
+    small = small.convert("RGB")
+    small.thumbnail(size)
+    buffer = io.BytesIO()
+    small.save(buffer, "WEBP", quality=quality)
+    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+@lru_cache(maxsize=2)
+def thumbnails(kind: str) -> dict[str, Any]:
+    """Value of a strip of thumbnails for `static/tryon/strip.js`."""
+    twice = (2 * THUMBNAIL[0], 2 * THUMBNAIL[1])  # sharp on a dense screen
+    items = [
+        {"name": p.name, "title": p.shows, "credit": p.credit, "url": data_url(Image.open(p.path), twice)}
+        for p in photographs(kind)
+    ]
+    shown = finished()
+    chosen = {"people": shown.person.stem, "garments": shown.garment.stem}[kind] if shown else ""
+    return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": chosen}
+
+
+@lru_cache(maxsize=1)
+def misaligned() -> tuple[Misaligned, ...]:
+    """The stored pairs of much misalignment, the most first; none where none are shipped."""
+    folder = _folder()
+    if folder is None or not (folder / "misaligned.json").is_file():
+        return ()
+    return tuple(Misaligned(*row) for row in json.loads((folder / "misaligned.json").read_text(encoding="utf-8")))
+
+
+@lru_cache(maxsize=1)
+def pairs() -> dict[str, Any]:
+    """Value of the strip of `misaligned` pairs, each named "PERSON+GARMENT", with its share below."""
+    items = []
+    for found in misaligned():
+        person, garment = photograph("people", found.person), photograph("garments", found.garment)
+        both = [ImageOps.fit(Image.open(p.path).convert("RGB"), (144, 192)) for p in (person, garment)]
+        picture = np.concatenate([np.asarray(one) for one in both], 1)
+        title = f"{person.shows}, with: {garment.shows}"
+        share = f"{100 * found.share:.1f} %"
+        name = f"{found.person}+{found.garment}"
+        items.append({"name": name, "title": title, "url": data_url(picture, (288, 192)), "below": share})
+    return {"items": items, "width": 2 * THUMBNAIL[0], "height": THUMBNAIL[1]}
+
+
+@lru_cache(maxsize=1)
+def finished() -> Finished | None:
+    """The stored try-on; None where none is shipped."""
+    folder = _folder()
+    if folder is None or not (folder / "finished" / "facts.json").is_file():
+        return None
+    facts = json.loads((folder / "finished" / "facts.json").read_text(encoding="utf-8"))
+    pictures = {path.stem: path for path in sorted((folder / "finished").glob("*.webp"))}
+    person, garment = photograph("people", facts["person"]), photograph("garments", facts["garment"])
+    return Finished(person.path, garment.path, pictures, facts)
+
+
+def write(person: str, garment: str, target: Path) -> None:
+    """Run the try-on of a pair and store it in `target`, a folder."""
+    from ui.tryon import figures
+    from vton import TryOn, record
+
+    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
+    paths = photograph("people", person).path, photograph("garments", garment).path
+    result = tryon.run(str(paths[0]), str(paths[1]), size=SIZE)
+    target.mkdir(exist_ok=True)
+    for name, picture in record.pictures(result).items():
+        if name != "garment_photo":
+            _write(picture, target / f"{name}.webp", name in EXACT)
+    names = list(result.pictures())
+    facts = {
+        "person": person,
+        "garment": garment,
+        "settings": record.settings(result),
+        "captions": {name: figures.caption(result, name) for name in names},
+        "legends": {name: figures.legend(result, name) for name in names if name in figures.LEGENDS},
+    }
+    (target / "facts.json").write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _write(picture: np.ndarray, path: Path, exact: bool) -> None:
+    image = Image.fromarray(picture)
+    if not exact:
+        image.thumbnail((LONGEST, LONGEST))
+    image.save(path, "WEBP", quality=100 if exact else 82, lossless=exact, method=6)
+
+
+def write_failures(target: Path) -> None:
+    """Run the pairs of FAILURES and store, of each, photograph, garment,
+    the map at fault and the result side by side.
+    """
+    from vton import TryOn
+    from vton.contact_sheet import fitted
+    from vton.inputs import photo
+
+    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
+    target.mkdir(exist_ok=True)
+    for found in FAILURES:
+        paths = photograph("people", found.person).path, photograph("garments", found.garment).path
+        result = tryon.run(str(paths[0]), str(paths[1]), size=SIZE)
+        around = [photo.crop(picture, result.frame, SIZE) for picture in (result.photo, result.result)]
+        cells = [around[0], result.garment_photo, result.pictures()[found.map], around[1]]
+        row = np.concatenate([fitted(cell, (320, 240)) for cell in cells], 1)
+        _write(row, target / f"{found.person}-{found.garment}.webp", False)
+
+
+def write_misaligned(target: Path) -> None:
+    """Run every person with every garment up to the misalignment, and store the largest share of each person's."""
+    from vton import TryOn
+
+    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
+    most = []
+    for person in photographs("people"):
+        result, found = None, []
+        for garment in photographs("garments"):
+            path = str(garment.path)
+            result = (
+                tryon.run(str(person.path), path, size=MEASURED, until="misalignment")
+                if result is None
+                else tryon.redress(result, path, until="misalignment")
+            )
+            found.append(Misaligned(person.name, garment.name, round(float(result.misaligned_share), 4)))
+        most.append(max(found, key=lambda one: one.share))
+    rows = sorted(most, key=lambda one: -one.share)[:OFFERED]
+    target.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def failures() -> list[tuple[Failure, Path]]:
+    """The stored failures with their pictures."""
+    folder = _folder()
+    paths = (
+        [(found, folder / "failures" / f"{found.person}-{found.garment}.webp") for found in FAILURES] if folder else []
+    )
+    return [(found, path) for found, path in paths if path.is_file()]
+
+
+def main(arguments: list[str]) -> int:
+    """Write `finished/`, `failures/` or `misaligned.json` of the shipped examples."""
+    if arguments == ["misaligned"]:
+        write_misaligned(assets.examples_dir() / "misaligned.json")
+        return 0
+    if arguments == ["failures"]:
+        write_failures(assets.examples_dir() / "failures")
+        return 0
+    write(*(arguments or PAIR), assets.examples_dir() / "finished")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

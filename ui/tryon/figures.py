@@ -1,0 +1,295 @@
+"""What the Try on tab draws, as pictures and as values for its scripts; the numbers come from vton."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import cv2
+import numpy as np
+
+from ui import figures
+from vton import labels
+from vton.maps import MAPS
+from vton.pipeline import STAGES
+from vton.record import LABEL_MAPS, label_png, png
+
+# Pictures of a result whose labels can be read: the field that holds them.
+LEGENDS = {"parse": "parse", "agnostic_map": "parse_agnostic", "segmentation": "segmentation", "divided": "divided"}
+# What can be painted: map of the page -> (title, the map of the library, label that the brush starts with).
+PAINTED = {
+    "segmentation": ("Predicted segmentation", "segmentation", 3),
+    "parse": ("Parse", "parse", 5),
+    "painted_mask": ("Garment cut-out", "painted_mask", 1),
+    "misalignment": ("Misalignment", "misalignment", 1),
+}
+MASK_NAMES = {"painted_mask": ("background", "garment"), "misalignment": ("covered", "misaligned")}
+MASK_COLOURS = {
+    "painted_mask": np.array([(30, 60, 120), (255, 255, 255)], np.uint8),
+    "misalignment": np.array([(60, 60, 60), labels.MISALIGNED_COLOUR], np.uint8),
+}
+SLEEVE_WORDS = {"none": "no sleeves", "short": "short sleeves", "long": "long sleeves"}
+NECKLINE_WORDS = {"round": "round neckline", "v": "V-neck", "collar": "collar", "high": "high neck"}
+CANVAS = 1024  # longer side of the garment's picture on the canvas
+
+
+def symbol(text: str) -> str:
+    """A symbol of vton.maps as HTML: what follows "_" stands lower."""
+    return re.sub(r"_(\w+)", r"<sub>\1</sub>", escape(text))
+
+
+def data_url(picture: np.ndarray) -> str:
+    """A PNG inside an address, exact."""
+    return "data:image/png;base64," + base64.b64encode(png(picture)).decode("ascii")
+
+
+def garment_readings(attributes: Any) -> dict[str, str]:
+    """What was read of a garment, by the names of the options that it decides: "short sleeves (97 %)"."""
+    told = (("sleeves", SLEEVE_WORDS), ("neckline", NECKLINE_WORDS))
+    return {
+        name: f"{words[attributes[name].value]} ({100 * attributes[name].certainty:.0f} %)"
+        for name, words in told
+        if name in attributes
+    }
+
+
+def caption(result: Any, name: str) -> str:
+    """HTML line under a map: its stage, shape and time, and whether the stage ran again or was corrected."""
+    shown = MAPS[name]
+    array = result.pictures()[name]
+    parts = [f"{array.shape[0]} × {array.shape[1]}"]
+    seconds = result.seconds.get(shown.stage)
+    if seconds is not None:
+        parts.append(f"{seconds:.2f} s" if seconds >= 0.005 else "under 0.01 s")
+    if name == "misalignment":
+        parts.append(f"{100 * result.misaligned_share:.1f} % of the predicted cloth")
+    if name == "garment_mask" and result.garment_cut is not None:
+        parts.append(
+            {
+                "painted": "painted by hand",
+                "alpha": "cut out by its transparency",
+                "uniform": "cut out from a plain background",
+                "grabcut": "cut out by colour",
+                "network": "cut out by the garment reader",
+                "worn": "cut out of the person who wears it",
+            }[result.garment_cut.method]
+        )
+    if name == "garment":
+        parts += garment_readings(result.garment_cut.attributes).values()
+    edited = {
+        "garment_mask": "painted_mask",
+        "garment": "painted_mask",
+        "agnostic_map": "parse_agnostic",
+        "warped_cloth": "control_points",
+    }
+    if edited.get(name, name) in result.corrected:
+        parts.append("<b>corrected</b>")
+    return f'<p class="map-facts">{escape(shown.stage)} · {" · ".join(parts)}</p>'
+
+
+def legend(result: Any, name: str) -> str:
+    """HTML legend of a label map, empty for the others."""
+    if name not in LEGENDS:
+        return ""
+    names, palette = LABEL_MAPS[LEGENDS[name]]
+    return figures.legend(getattr(result, LEGENDS[name]), names, palette)
+
+
+def quality(result: Any, device: str, licence: str) -> str:
+    """HTML list of what a result rests on: pose, side, coverage, misalignment, seed, weights, device, licence."""
+    known = result.quality
+    seen = {"front": "from the front", "side": "from the side", "back": "from behind", "unknown": "not told"}[
+        known["facing"]
+    ]
+    rows = [
+        ("Pose", f"{known['joints']} of {known['joints_wanted']} joints found", known["joints"] >= 9),
+        ("Seen", seen, known["facing"] == "front"),
+    ]
+    if "cloth_coverage" in known:
+        rows += [
+            (
+                "Cloth coverage",
+                f"{100 * known['cloth_coverage']:.1f} % of the predicted region",
+                known["cloth_coverage"] > 0.85,
+            ),
+            ("Misaligned", f"{100 * known['misaligned_share']:.1f} %", known["misaligned_share"] < 0.15),
+        ]
+    if result.corrected:
+        rows.append(("Corrected", ", ".join(name.replace("_", " ") for name in result.corrected), True))
+    rows += [
+        ("Size, seed", f"{result.options.size[0]} × {result.options.size[1]}, {result.options.seed}", True),
+        ("Weights", f"{result.weights} on {device}", True),
+        ("Licence", licence, True),
+    ]
+    items = "".join(
+        f'<dt>{escape(name)}</dt><dd class="{"" if good else "weak"}">{escape(text)}</dd>' for name, text, good in rows
+    )
+    return f'<dl class="quality">{items}</dl>'
+
+
+def rerun(result: Any) -> str:
+    """One plain sentence: which stages ran again and how long they took."""
+    if not result.resumed_from:
+        return ""
+    stages = [stage for stage in STAGES[STAGES.index(result.resumed_from) :] if stage in result.seconds]
+    kept = STAGES[: STAGES.index(result.resumed_from)]
+    times = ", ".join(f"{stage} {result.seconds[stage]:.2f} s" for stage in stages)
+    return f"Run again: {times}. Kept as they were: {', '.join(kept)}."
+
+
+def looked_at(result: Any, name: str) -> dict[str, Any]:
+    """Value for `static/tryon/label_canvas.js`: one map laid over the person, or over the garment's canvas for the
+    garment's maps.
+    """
+    pictures = result.pictures()
+    picture = pictures[name]
+    base = result.photo if picture.shape[:2] != tuple(result.options.size) else result.person
+    if name in ("garment", "garment_mask"):
+        base = result.cloth
+    if max(base.shape[:2]) > CANVAS and base is result.photo:  # a whole photograph is looked at reduced
+        ratio = CANVAS / max(base.shape[:2])
+        size = (round(base.shape[1] * ratio), round(base.shape[0] * ratio))
+        base, picture = (cv2.resize(p, size, interpolation=cv2.INTER_AREA) for p in (base, picture))
+    value = {
+        "name": name,
+        "title": f"{MAPS[name].title} over the photo",
+        "width": base.shape[1],
+        "height": base.shape[0],
+        "base": data_url(base),
+        "labels": "",
+        "names": [],
+        "palette": [],
+        "over": "",
+        "paint": False,
+    }
+    if name in LEGENDS:
+        names, palette = LABEL_MAPS[LEGENDS[name]]
+        value |= _labels(getattr(result, LEGENDS[name]), names, palette)
+    elif name == "misalignment":
+        value |= _labels((result.misalignment > 127).astype(np.uint8), MASK_NAMES[name], MASK_COLOURS[name])
+    else:
+        value["over"] = data_url(picture)
+    return value
+
+
+def _labels(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) -> dict[str, Any]:
+    data = base64.b64encode(np.ascontiguousarray(label_map, np.uint8).tobytes()).decode("ascii")
+    return {"labels": data, "names": list(names), "palette": np.asarray(palette).tolist()}
+
+
+def can_be_painted(result: Any) -> list[str]:
+    """Which of PAINTED exist in a record, so that they can be corrected;
+    the garment's mask also where none was found.
+    """
+    if result is None:
+        return []
+    return [
+        name
+        for name in PAINTED
+        if (
+            result.garment_photo is not None and "parse" in result.seconds
+            if name == "painted_mask"
+            else getattr(result, name) is not None
+        )
+    ]
+
+
+def painting(result: Any, name: str) -> dict[str, Any]:
+    """Value for `static/tryon/label_canvas.js` with a brush: the labels of one map, one byte a pixel, over the picture
+    they belong to.
+    """
+    title, _, brush = PAINTED[name]
+    if name == "painted_mask":
+        picture = result.garment_photo[..., :3]
+        ratio = min(1.0, CANVAS / max(picture.shape[:2]))
+        size = (max(1, round(picture.shape[1] * ratio)), max(1, round(picture.shape[0] * ratio)))
+        base = cv2.resize(picture, size, interpolation=cv2.INTER_AREA) if ratio < 1 else picture
+        cut = (
+            result.painted_mask
+            if result.painted_mask is not None
+            else result.garment_cut.mask
+            if result.garment_cut
+            else None
+        )
+        mask = (
+            np.zeros(base.shape[:2], np.uint8)
+            if cut is None
+            else (cv2.resize(cut, size, interpolation=cv2.INTER_AREA) > 127)
+        )
+        names, palette, values = MASK_NAMES[name], MASK_COLOURS[name], mask.astype(np.uint8)
+    elif name == "misalignment":
+        base, names, palette = result.warped_cloth, MASK_NAMES[name], MASK_COLOURS[name]
+        base = np.where(result.warped_mask[..., None] > 127, base, result.agnostic)
+        values = (result.misalignment > 127).astype(np.uint8)
+    else:
+        base, values, (names, palette) = result.person, getattr(result, name), LABEL_MAPS[name]
+    return {
+        "name": name,
+        "title": f"{title}, to be painted",
+        "width": base.shape[1],
+        "height": base.shape[0],
+        "base": data_url(base),
+        "over": "",
+        "paint": True,
+        "brush": brush,
+        **_labels(values, names, palette),
+    }
+
+
+def paint_file(result: Any, name: str) -> bytes:
+    """The map of `painting` as a PNG file for another program: labels with a palette, or a mask, white = inside."""
+    if name in LABEL_MAPS:
+        return label_png(getattr(result, name), LABEL_MAPS[name][1])
+    if name == "misalignment":
+        return png(result.misalignment)
+    if result.painted_mask is not None:
+        return png(result.painted_mask)
+    return png(result.garment_cut.mask if result.garment_cut else np.zeros(result.garment_photo.shape[:2], np.uint8))
+
+
+def painted(name: str, text: str, width: int, height: int) -> np.ndarray:
+    """The map that comes back from the canvas, in the form in which `TryOn.correct` takes it. Raises ValueError with a
+    sentence.
+    """
+    try:
+        values = np.frombuffer(base64.b64decode(text, validate=True), np.uint8).reshape(int(height), int(width))
+        most = len(MASK_NAMES[name]) if name in MASK_NAMES else len(LABEL_MAPS[name][0])
+    except (ValueError, TypeError, KeyError):
+        raise ValueError("The painted map did not arrive whole; paint again.") from None
+    if values.size and values.max() >= most:
+        raise ValueError("The painted map holds labels that do not exist; reset it and paint again.")
+    return values * np.uint8(255) if name in MASK_NAMES else values.copy()
+
+
+def warped_over(result: Any, cloth: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
+    """The person with the warped garment laid on and the uncovered part of the predicted cloth in orange, (H, W, 3)
+    uint8.
+
+    cloth, mask: another warp than the record's.
+    """
+    cloth, mask = (result.warped_cloth, result.warped_mask) if cloth is None else (cloth, mask)
+    picture = np.where(mask[..., None] > 127, cloth, result.person)
+    orange = np.array(labels.MISALIGNED_COLOUR, np.float32)
+    mixed = (picture * 0.35 + orange * 0.65).astype(np.uint8)
+    uncovered = (result.segmentation == labels.UPPER) & (mask <= 127)
+    return np.where(uncovered[..., None], mixed, picture)
+
+
+def control_points(result: Any, start: np.ndarray | None = None, fresh: bool = True) -> dict[str, Any]:
+    """Value for `static/tryon/control_points.js`. start: the points that Reset goes back to; fresh: forget earlier
+    steps.
+    """
+    n = round(len(result.control_points) ** 0.5)
+    return {
+        "points": result.control_points.tolist(),
+        "start": (result.control_points if start is None else start).tolist(),
+        "width": result.options.size[1],
+        "height": result.options.size[0],
+        "person": data_url(warped_over(result)),
+        "cloth": data_url(result.cloth),
+        "fresh": fresh,
+        "note": f"{n} × {n} points, {100 * result.misaligned_share:.1f} % of the predicted cloth uncovered (orange)",
+    }

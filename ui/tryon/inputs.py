@@ -1,0 +1,245 @@
+"""The two photographs and the settings of a try-on, and what is said about them before it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from ui import messages, theme
+from ui.components import Photograph
+from ui.services import Services
+from ui.tryon import example, work
+from ui.tryon import settings as form
+from ui.tryon.kept import Kept, mark
+from vton.options import ABOUT, DEFAULTS, Options
+
+BOX_HEIGHT = 392
+ATTRIBUTES = ("sleeves", "neckline", "hem")  # what a visitor knows of a garment better than any network
+READ = ("sleeves", "neckline")  # those that a network reads from its picture
+
+
+def photograph(**options: Any) -> Photograph:
+    """A box for a photograph, whose file keeps its channels and its turn."""
+    return Photograph(type="filepath", image_mode=None, format="png", **options)
+
+
+# The thumbnail of what stands in a box is marked, and credited.
+MARK = """(photo) => {
+  const host = document.querySelector('#example-KIND .strip-host'), path = (photo && photo.path) || '';
+  if (host && host.mark) host.mark(path.split('/').pop().replace(/\\.\\w+$/, ''));
+}"""
+
+
+def strip(value: dict[str, Any], label: str, elem_id: str) -> gr.HTML:
+    """Thumbnails to choose from. value: see `example.thumbnails`; label: said of them all."""
+    return gr.HTML(
+        value,
+        html_template=f'<div class="strip-host" role="group" aria-label="{label}"></div>',
+        js_on_load=theme.script("tryon/strip.js"),
+        elem_id=elem_id,
+        visible=bool(value["items"]),
+    )
+
+
+class Inputs:
+    """Everything that a run reads. `settings` holds the components by the name of their field in `Options`."""
+
+    def __init__(self, services: Services):
+        self.services = services
+        self.finished = example.finished()
+        self.settings: dict[str, gr.components.Component] = {}
+
+    def build_person(self) -> None:
+        """The person's photograph, and others to choose from."""
+        self.person = photograph(
+            value=str(self.finished.person) if self.finished else None,
+            label="Person",
+            height=BOX_HEIGHT,
+            sources=["upload", "webcam", "clipboard"],
+            elem_id="person",
+            alt_text="Photo of the person",
+            placeholder="One person from the front,\nhead to hips in view",
+        )
+        self.person_check = gr.HTML(elem_id="person-check", elem_classes="check")
+        self.people = strip(example.thumbnails("people"), "Example people", "example-people")
+        with gr.Row(elem_classes="small-settings"):
+            self._options(size=150)
+
+    def build_garment(self) -> None:
+        """The garment's photograph, others to choose from, and what is said of the garment."""
+        self.garment = photograph(
+            value=str(self.finished.garment) if self.finished else None,
+            label="Garment",
+            height=BOX_HEIGHT,
+            sources=["upload", "webcam", "clipboard"],
+            elem_id="garment",
+            alt_text="Photo of the garment",
+            placeholder="One upper garment,\nlaid flat on a plain ground",
+        )
+        self.garment_check = gr.HTML(elem_id="garment-check", elem_classes="check")
+        self.garments = strip(example.thumbnails("garments"), "Example garments", "example-garments")
+        with gr.Row(elem_id="garment-attributes", elem_classes="small-settings"):
+            for name in ATTRIBUTES:
+                self.settings[name] = form.component(name, label=name.capitalize(), min_width=90)
+
+    def build_settings(self) -> None:
+        """What most visitors never need."""
+        with gr.Accordion("More settings", open=False, elem_id="tryon-more"):
+            with gr.Row():
+                models = self.services.tryons()
+                self.model = gr.Dropdown(
+                    models,
+                    value=models[0][1],
+                    label="Networks",
+                    elem_id="tryon-model",
+                    min_width=150,
+                    scale=2,
+                    allow_custom_value=self.services.local,
+                )
+                devices = self.services.devices()
+                self.device = gr.Dropdown(
+                    devices, value=devices[0][1], label="Device", elem_id="tryon-device", min_width=110
+                )
+            others = [name for name in ABOUT if name not in self.settings]
+            switches = [name for name in others if isinstance(DEFAULTS[name], bool)]
+            with gr.Row():
+                self._options(**{name: 130 for name in others if name not in switches})
+            with gr.Row():
+                self._options(**dict.fromkeys(switches, 190))
+            with gr.Row():
+                self._rest()
+
+    def _rest(self) -> None:
+        self.stop = gr.Checkbox(
+            False,
+            label="Maps first",
+            info="Stop before the slow synthesis, look at the maps, correct them, go on.",
+            elem_id="maps-first",
+            min_width=190,
+        )
+        self.saved = gr.File(
+            label="Open a saved try-on (its zip, or settings.json)",
+            file_types=[".zip", ".json"],
+            height=110,
+            elem_id="saved",
+            min_width=190,
+        )
+
+    def _options(self, **widths: int) -> None:
+        """Components of options, by name, with their least widths in pixels."""
+        for name, width in widths.items():
+            self.settings[name] = form.component(name, min_width=width)
+
+    @property
+    def components(self) -> set[gr.components.Component]:
+        """All that a run reads; an event that is given them as a set gets their values by component."""
+        return {self.person, self.garment, *self.settings.values(), self.model, self.device}
+
+    def options(self, values: dict) -> Options:
+        """The options that are chosen. Raises ValueError with the sentence for what is missing or out of range."""
+        chosen = {name: values[component] for name, component in self.settings.items()}
+        return form.read(values[self.person], values[self.garment], chosen)
+
+    def networks(self, values: dict) -> str | None:
+        """The key of the networks and the device that are chosen."""
+        return self.services.placed(values[self.model], values[self.device])
+
+    def show(self, options: Options, model: str | None) -> dict:
+        """Updates that put the options of a record into the settings; model: a key that the page offers, or None."""
+        shown = {component: form.held(name, getattr(options, name)) for name, component in self.settings.items()}
+        return {**shown, self.model: model} if model else shown
+
+    def same_photos(self, values: dict, kept: Kept) -> bool:
+        """Whether the boxes hold the pictures that what is shown was made of."""
+        given = values[self.person], values[self.garment]
+        if kept.example and self.finished:
+            of = self.finished.person, self.finished.garment
+            return all(path and Path(path).name == source.name for path, source in zip(given, of))
+        return tuple(mark(path) for path in given) == kept.photos
+
+    def stale(self, values: dict, kept: Kept) -> str:
+        """What the boxes and the settings hold that the shown result was not made of: a sentence, "" if nothing."""
+        if kept.result is None and not kept.example:
+            return ""
+        if not self.same_photos(values, kept):
+            return "This result is of other photographs. Press “Try it on” for the ones in the boxes."
+        chosen = {name: values[component] for name, component in self.settings.items()}
+        made = kept.result.options if kept.result is not None else Options()
+        other = [ABOUT[n].label for n, value in chosen.items() if value != form.held(n, getattr(made, n))]
+        if kept.result is not None and self.networks(values) != kept.key:
+            other.append("Networks")
+        if not other:
+            return ""
+        return f"Made with other settings ({', '.join(other)}). Press “Try it on” to see these."
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def check_person(self, path: str | None) -> str:
+        """One line below the person's picture."""
+        if not path:
+            return ""
+        try:
+            seen, notes = work.look_at_person(path)
+            return messages.notes(notes) if notes else messages.status(f"✓ {seen}")
+        except Exception as error:
+            return messages.alert(messages.sentence(error))
+
+    def check_garment(self, path: str | None) -> dict:
+        """One line below the garment's picture, and beside each attribute what was read of it and how surely."""
+        line, read = "", {}
+        try:
+            if path:
+                seen, read = work.look_at_garment(path)
+                line = messages.status(f"✓ {seen}")
+        except Exception as error:
+            line = messages.alert(messages.sentence(error))
+        told = {self.settings[name]: gr.update(info=read.get(name, "")) for name in READ}
+        return {self.garment_check: line, **told}
+
+    def pick_person(self, event: gr.EventData) -> dict:
+        """The example that was clicked, as the person."""
+        return {self.person: str(example.photograph("people", str(event.name)).path)}
+
+    def pick_garment(self, event: gr.EventData) -> dict:
+        """The example that was clicked, as the garment."""
+        return {self.garment: str(example.photograph("garments", str(event.name)).path), **self.as_found()}
+
+    def pick_pair(self, event: gr.EventData) -> dict:
+        """A person and a garment, of `example.pairs`."""
+        person, _, garment = str(event.name).partition("+")
+        paths = example.photograph("people", person).path, example.photograph("garments", garment).path
+        return {self.person: str(paths[0]), self.garment: str(paths[1]), **self.as_found()}
+
+    def as_found(self) -> dict:
+        """What was chosen for the last garment does not hold for another one."""
+        return {self.settings[name]: DEFAULTS[name] for name in ATTRIBUTES}
+
+    def offered(self) -> Any:
+        """Runs make checkpoints while the page is open."""
+        return gr.update(choices=self.services.tryons())
+
+    def wire(self) -> None:
+        """Connects choosing networks, photographs and examples."""
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        self.model.focus(self.offered, None, self.model, api_name="tryon_models", queue=False, **quiet)
+        for component, check, line, name in (
+            (self.person, self.check_person, [self.person_check], "check_person"),
+            (
+                self.garment,
+                self.check_garment,
+                [self.garment_check, *(self.settings[n] for n in READ)],
+                "check_garment",
+            ),
+        ):
+            component.change(check, component, line, api_name=name, trigger_mode="always_last", **quiet)
+        for component, kind in ((self.person, "people"), (self.garment, "garments")):
+            js = MARK.replace("KIND", kind)
+            component.change(None, component, None, js=js, api_name=f"mark_{kind}", api_visibility="private")
+        attributes = [self.settings[name] for name in ATTRIBUTES]
+        self.garment.input(self.as_found, None, attributes, api_name="as_found", queue=False, **quiet)
+        self.people.pick(self.pick_person, None, self.person, api_name="pick_person", queue=False, **quiet)
+        self.garments.pick(
+            self.pick_garment, None, [self.garment, *attributes], api_name="pick_garment", queue=False, **quiet
+        )

@@ -1,0 +1,215 @@
+"""The view that opens the networks: ALIAS normalisation, the segmentation's doubt, the spline's fit and grid, and a
+pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from ui import colours, messages
+from ui.services import Progress, Services
+from ui.tryon import work
+from ui.tryon.bar import Bar, settled
+from ui.tryon.figures import data_url, warped_over
+from ui.tryon.kept import Kept
+from vton import insight, labels
+from vton.pipeline import STAGES
+
+SIDE = 288  # height in pixels of a painted map of activations
+
+
+def _figure(picture: np.ndarray, caption: str) -> str:
+    return (
+        f'<figure><img src="{data_url(picture)}" '
+        f'alt="{escape(caption)}"><figcaption>{escape(caption)}</figcaption></figure>'
+    )
+
+
+def _row(title: str, figures: list[str], about: str = "") -> str:
+    said = f'<p class="map-about">{escape(about)}</p>' if about else ""
+    return f'<h4>{escape(title)}</h4>{said}<div class="inside-row">{"".join(figures)}</div>'
+
+
+def _ramp(values: np.ndarray, most: float) -> np.ndarray:
+    """Values from 0 to `most` in the page's colours."""
+    return _enlarged(colours.paint(np.clip(values / max(most, 1e-9), 0, 1), colours.RAMPS["light"]))
+
+
+def _signed(values: np.ndarray) -> np.ndarray:
+    """Values around 0: blue below, orange above."""
+    most = max(float(np.abs(values).max()), 1e-9)
+    return _enlarged(colours.paint(0.5 + values / most / 2, colours.SIGNED["light"]))
+
+
+def _enlarged(picture: np.ndarray) -> np.ndarray:
+    """Whole-number enlargement, so that every place of a small map stays a square."""
+    times = max(1, SIDE // picture.shape[0])
+    return picture.repeat(times, 0).repeat(times, 1)
+
+
+def alias(tryon: Any, result: Any, on_stage: Any) -> str:
+    """Every block of the ALIAS generator."""
+    on_stage("synthesis", STAGES.index("synthesis"), len(STAGES))
+    rows = []
+    for level in insight.alias_levels(tryon, result):
+        most = max(float(level.before.max()), float(level.after.max()))
+        maps = [
+            _figure(_ramp(level.mask, 1.0), "M_misalign at this size")
+            if level.mask is not None
+            else "<figure><figcaption>No mask: this block standardises the whole picture.</figcaption></figure>",
+            _figure(_signed(level.gamma), f"γ, {level.gamma.min():.2f} to {level.gamma.max():.2f}"),
+            _figure(_signed(level.beta), f"β, {level.beta.min():.2f} to {level.beta.max():.2f}"),
+            _figure(_ramp(level.before, most), f"activations before, rms {level.before.mean():.2f}"),
+            _figure(_ramp(level.after, most), f"and after, rms {level.after.mean():.2f}"),
+        ]
+        rows.append(_row(f"{level.block}: {level.size[0]} × {level.size[1]}, {level.channels} channels", maps))
+    about = (
+        "ALIAS normalisation standardises the activations apart inside and outside the "
+        "misaligned region, then scales and "
+        "shifts them by γ and β, which it reads from the divided segmentation (equations 5 to "
+        "7). Means over the channels; "
+        "γ is what the release adds to 1. Blue is below 0, orange above."
+    )
+    return f'<p class="map-about">{escape(about)}</p>{"".join(rows)}'
+
+
+def doubt(tryon: Any, result: Any, on_stage: Any) -> str:
+    """Class probabilities and entropy of the predicted segmentation."""
+    on_stage("segmentation", STAGES.index("segmentation"), len(STAGES))
+    probabilities, entropy = insight.segmentation_doubt(tryon, result)
+    share = probabilities.reshape(len(probabilities), -1).mean(1)
+    order = np.argsort(-share)
+    classes = [
+        _figure(_ramp(probabilities[c], 1.0), f"{labels.SEGMENTATION[c]}, {100 * share[c]:.1f} %")
+        for c in order
+        if share[c] > 0.0005
+    ]
+    about = (
+        f"Entropy in bits: 0 is certain, {np.log2(len(probabilities)):.1f} would be all classes alike. Here it is "
+        f"{entropy.mean():.3f} on average and {entropy.max():.2f} at most; it lives on the "
+        f"borders, and where sleeves end."
+    )
+    picture = labels.colour(probabilities.argmax(0), labels.SEGMENTATION_COLOURS)
+    first = [_figure(_ramp(entropy, float(entropy.max())), "entropy"), _figure(picture, "the likeliest class")]
+    return _row("Where it doubts", first, about) + _row("Probability of each class, before the rules", classes)
+
+
+def fit(tryon: Any, result: Any, on_stage: Any) -> str:
+    """The fit of the spline step by step."""
+    on_stage("warp", STAGES.index("warp"), len(STAGES))
+    steps, shown = insight.fit_steps(tryon, result)
+    frames = []
+    for number, cloth, mask in shown:
+        picture = warped_over(result, cloth, mask)
+        frames.append(_figure(picture, f"step {number}: loss {steps[number].loss:.3f}"))
+    best = min(range(len(steps)), key=lambda number: steps[number].loss)
+    about = (
+        f"From θ as the network predicts it (step 0). {len(steps) - 1} gradient steps bring the loss from "
+        f"{steps[0].loss:.3f} to {steps[best].loss:.3f} at step {best}. Orange is cloth that "
+        f"is predicted and not covered."
+    )
+    return _row("The garment on its way", frames, about) + _curves(steps)
+
+
+def _curves(steps: list[Any]) -> str:
+    """The loss and its terms over the steps, as SVG."""
+    width, height, left, low = 640, 220, 46, 26
+    most = max(step.loss for step in steps) or 1.0
+    lines, legend = [], []
+    for index, name in enumerate(("loss", "misfit", "bending", "keep", "fold")):
+        colour = colours.HEADS["light"][index]
+        places = " ".join(
+            f"{left + i * (width - left) / max(len(steps) - 1, 1):.1f},"
+            f"{(height - low) * (1 - getattr(s, name) / most):.1f}"
+            for i, s in enumerate(steps)
+        )
+        lines.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        legend.append(f'<li><span class="swatch" style="background:{colour}"></span>{name}</li>')
+    axes = (
+        f'<text x="{left - 6}" y="12" text-anchor="end">{most:.2f}</text><text x="{left - 6}" y="{height - low}" '
+        f'text-anchor="end">0</text><text x="{width}" y="{height - 6}" text-anchor="end">step {len(steps) - 1}</text>'
+    )
+    return (
+        f'<h4>The loss and its terms</h4><svg class="curves" viewBox="0 0 {width + 8} {height}" role="img" '
+        f'aria-label="Loss of the fit over its steps">{axes}{"".join(lines)}</svg>'
+        f'<ul class="legend">{"".join(legend)}</ul>'
+    )
+
+
+def grid(tryon: Any, result: Any, on_stage: Any) -> str:
+    """A square grid before and after the spline."""
+    flat, bent = insight.grid_on_garment(result)
+    about = (
+        "The same square grid on the garment's picture and after the thin-plate spline: where "
+        "cells grow, cloth is stretched."
+    )
+    return _row("The spline on the garment", [_figure(flat, "c with a grid"), _figure(bent, "W(c, θ)")], about)
+
+
+def pair(tryon: Any, result: Any, on_stage: Any) -> str:
+    """The worn garment put on again, where the photograph is the truth."""
+    found = insight.paired(tryon, result, on_stage)
+    about = (
+        f"The garment in the photograph is cut out by the parse and put on again, so the "
+        f"photograph itself is the truth. "
+        f"SSIM {found.ssim:.3f} (1 = equal), parser distance {found.distance:.3f} (0 = equal). "
+        f"It is easier than a product "
+        "picture: the cloth has the right light and folds already."
+    )
+    garment = np.where(found.garment[..., 3:] > 127, found.garment[..., :3], 246).astype(np.uint8)
+    pictures = [(found.truth, "the photograph"), (garment, "the worn garment"), (found.made, "put on again")]
+    return _row("A paired try-on", [_figure(picture, caption) for picture, caption in pictures], about)
+
+
+# What can be opened: title, the last stage that the record must have, and what makes the HTML.
+SUBJECTS: dict[str, tuple[str, str, Callable]] = {
+    "alias": ("ALIAS normalisation", "misalignment", alias),
+    "doubt": ("Doubt of the segmentation", "segmentation", doubt),
+    "fit": ("The fit of the spline", "warp", fit),
+    "grid": ("The spline as a grid", "warp", grid),
+    "pair": ("A paired try-on: SSIM", "composite", pair),
+}
+
+
+class Inside:
+    """One part of the machine opened, for the record on the page."""
+
+    def __init__(self, services: Services, bar: Bar):
+        self.services, self.bar = services, bar
+        gr.Markdown("One part of the machine opened, with the numbers of the result on the page.", elem_classes="hint")
+        self.subject = gr.Radio(
+            [(title, name) for name, (title, _, _) in SUBJECTS.items()],
+            value="alias",
+            label="What to open",
+            elem_id="inside-subject",
+        )
+        with gr.Row():
+            self.button = gr.Button("Open it", elem_id="inside-button", min_width=140, scale=0)
+        self.shown = gr.HTML(elem_id="inside-shown")
+
+    @property
+    def components(self) -> list[gr.components.Component]:
+        """All that `run` updates."""
+        return [self.shown, *self.bar.components]
+
+    @settled
+    def run(self, kept: Kept, name: str) -> Iterator[dict]:
+        """Compute and show one subject; cancellable like every other run."""
+        title, stage, draw = SUBJECTS[name]
+        try:
+            if kept.result is None or stage not in kept.result.seconds:
+                raise ValueError(work.GONE)
+            yield {**self.bar.working(f"{title}: starting …"), self.button: gr.update(interactive=False)}
+            for report in self.services.stream_on_tryon(lambda t, on_stage: draw(t, kept.result, on_stage), kept.key):
+                if isinstance(report, Progress):
+                    yield self.bar.working(f"{title}: {STAGES[max(report.stage, 0)]}")
+                else:
+                    done = {**self.bar.said(""), **self.bar.idle(), **self.bar.rested()}
+                    yield {self.shown: f'<div class="inside card">{report}</div>', **done}
+        except Exception as error:
+            yield {self.shown: messages.status(""), **self.bar.failed(error)}

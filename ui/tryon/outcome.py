@@ -1,0 +1,113 @@
+"""The result of a try-on on the page: the picture beside the two photographs, what it rests on, and its files."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import gradio as gr
+
+from ui import messages, theme
+from ui.services import Services
+from ui.tryon import example, figures, work
+from ui.tryon.inputs import BOX_HEIGHT
+from ui.tryon.kept import Kept
+from vton.maps import MAPS
+
+EDGE = 12  # per cent of the width: the result is what one sees, and the handle can be found
+LABEL = "Result: before and after"
+PUBLISHED_LABEL = "As published, and with the additions"
+
+
+class Outcome:
+    """The result in large, and what is said of it."""
+
+    def __init__(self, services: Services):
+        self.services = services
+        self.finished = finished = example.finished()
+        self.slider = gr.ImageSlider(
+            (str(finished.pictures["photo"]), str(finished.pictures["result"])) if finished else None,
+            label=LABEL,
+            format="png",
+            type="filepath",
+            height=BOX_HEIGHT,
+            max_height=BOX_HEIGHT - 2,
+            slider_position=EDGE,
+            elem_id="before-after",
+            interactive=False,
+            buttons=["download", "fullscreen"],
+        )
+        theme.drawn("tryon/slider_keys.js", "slider-keys", "slider-keys")
+        self.stale = gr.HTML(elem_id="tryon-stale")
+        self.summary = gr.HTML(self._of_example() if finished else "", elem_id="tryon-summary")
+        self.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="tryon-go-on")
+        self.published = gr.Checkbox(
+            False,
+            label="As published",
+            info="The paper's system alone, beside the full result: every addition of this project off at once.",
+            elem_id="as-published",
+            visible=False,
+        )
+        with gr.Row(elem_id="tryon-files"):
+            self.picture = gr.DownloadButton(
+                "Result (PNG)", elem_id="download-result", min_width=110, size="sm", visible=False
+            )
+            self.download = gr.DownloadButton(
+                "Everything (zip)", elem_id="download-zip", min_width=110, size="sm", visible=False
+            )
+            self.undo = gr.Button("Undo", visible=False, elem_id="tryon-undo", min_width=90, size="sm")
+            self.reset = gr.Button("Back to the first", visible=False, elem_id="tryon-reset", min_width=110, size="sm")
+        self.notes = gr.HTML(elem_id="tryon-notes")
+        self.quality = gr.HTML(elem_id="quality")
+
+    @property
+    def components(self) -> list[gr.components.Component]:
+        """All that `shown` updates."""
+        return [
+            *(self.slider, self.summary, self.go_on, self.published, self.notes, self.picture, self.download),
+            *(self.undo, self.reset, self.quality, self.stale),
+        ]
+
+    def _of_example(self) -> str:
+        return '<div class="badge">Example</div>' + messages.status(
+            "A finished try-on that came with the page. Choose any person and any garment, then press “Try it on”."
+        )
+
+    def shown(self, kept: Kept, paths: dict[str, str], archive: str) -> dict:
+        """Updates that show a record. paths: its pictures by name; archive: its zip."""
+        result, finished = kept.result, kept.result.result is not None
+        _, networks = self.services.place_of(kept.key)
+        again = figures.rerun(result)
+        # A number of its own, so that the browser and tests can tell one shown record from the next.
+        number = f'<span data-record="{secrets.token_hex(4)}"></span>'
+        device = self.services.tryon(kept.key).device.type
+        facts = figures.quality(result, device, work.licence(networks)) if result.keypoints is not None else ""
+        before = paths["photo"], paths["result"] if finished else paths["photo"]
+        return {
+            self.slider: gr.update(value=before if finished else None, label=LABEL, slider_position=EDGE),
+            self.stale: "",
+            self.summary: number + messages.status(work.summary(result)) + (messages.status(again) if again else ""),
+            self.go_on: gr.update(visible=not finished and "misalignment" in result.seconds),
+            self.published: gr.update(value=False, visible=finished),
+            self.notes: messages.notes(list(result.notes)),
+            self.picture: gr.update(value=paths.get("result"), visible=finished),
+            self.download: gr.update(value=archive, visible=True),
+            self.undo: gr.update(visible=bool(kept.history)),
+            self.reset: gr.update(visible=len(kept.history) > 1),
+            self.quality: f'<details class="facts"><summary>What it rests on</summary>{facts}</details>'
+            if facts
+            else "",
+        }
+
+
+def written(kept: Kept, services: Services, folder: Path) -> tuple[dict[str, str], str]:
+    """Every picture of a record and its zip as files in `folder`. Returns the paths by name, and the zip's."""
+    paths = work.write_pictures(kept.result, folder)
+    _, networks = services.place_of(kept.key)
+    return paths, work.write_zip(paths, kept.result, networks, folder / "try-on.zip")
+
+
+def stored(name: str) -> str | None:
+    """A picture of the stored try-on by its name in MAPS, for what the page opens with."""
+    finished = example.finished()
+    return str(finished.pictures[name]) if finished and name in MAPS else None

@@ -1,0 +1,204 @@
+"""Figure 3 of the paper with the maps of the record in it, and every map with its facts below,
+in the figure's groups.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, NamedTuple
+
+import gradio as gr
+import numpy as np
+from PIL import Image
+
+from ui import theme
+from ui.tryon import example, figures, work
+from ui.tryon.kept import Kept
+from ui.tryon.outcome import stored
+from vton.maps import MAPS
+
+THUMBNAIL = (132, 176)
+
+
+class Group(NamedTuple):
+    """A part of Figure 3: its heading, one sentence, and the maps in it."""
+
+    title: str
+    about: str
+    maps: tuple[str, ...]
+
+
+GROUPS = (
+    Group(
+        "Preparing",
+        "The person without the old garment, and the garment without its background (section 3.1).",
+        ("pose", "parse", "agnostic", "agnostic_map", "garment", "garment_mask"),
+    ),
+    Group("Predicting the segmentation", "Where cloth, arms and body will be (section 3.2).", ("segmentation",)),
+    Group(
+        "Bending the garment",
+        "A spline moves the garment into its place, and what it leaves open is marked "
+        "(section 3.3, equations 3 and 4).",
+        ("warped_cloth", "warped_mask", "misalignment", "divided", "pasted"),
+    ),
+    Group(
+        "Painting",
+        "The generator paints the person, and the photograph gets back what was not to change (section 3.4).",
+        ("synthesis", "region", "result"),
+    ),
+)
+# Places in the figure: x, y of the middle in units of a thumbnail's width and height. Networks are words in boxes.
+PLACES = {
+    "photo": (0, 0),
+    "garment_photo": (0, 2),
+    "pose": (1.25, 0.55),
+    "parse": (1.25, -0.55),
+    "agnostic": (2.5, 0.55),
+    "agnostic_map": (2.5, -0.55),
+    "garment": (1.25, 2.0),
+    "garment_mask": (2.5, 2.0),
+    "segmentation": (5.0, -0.1),
+    "warped_cloth": (5.0, 2.1),
+    "warped_mask": (6.25, 2.1),
+    "misalignment": (6.25, 1.0),
+    "divided": (6.25, -0.1),
+    "synthesis": (8.75, 0.45),
+    "result": (10.1, 0.95),
+    "region": (8.75, 1.6),
+    "pasted": (7.5, 2.1),
+}
+NETWORKS = {
+    "G_S": ("Segmentation generator", "G_S", 3.8, 0.0),
+    "GMM": ("Geometric matching module", "θ", 3.8, 2.0),
+    "ALIAS": ("ALIAS generator", "G_I", 7.5, 0.45),
+}
+ARROWS = (
+    ("photo", "pose"),
+    ("photo", "parse"),
+    ("parse", "agnostic_map"),
+    ("pose", "agnostic"),
+    ("garment_photo", "garment"),
+    ("garment", "garment_mask"),
+    ("agnostic_map", "G_S"),
+    ("agnostic", "G_S"),
+    ("garment_mask", "GMM"),
+    ("agnostic", "GMM"),
+    ("G_S", "segmentation"),
+    ("GMM", "warped_cloth"),
+    ("warped_cloth", "warped_mask"),
+    ("warped_mask", "misalignment"),
+    ("segmentation", "divided"),
+    ("misalignment", "divided"),
+    ("segmentation", "misalignment"),
+    ("divided", "ALIAS"),
+    ("misalignment", "ALIAS"),
+    ("warped_cloth", "pasted"),
+    ("ALIAS", "synthesis"),
+    ("synthesis", "result"),
+    ("region", "result"),
+)
+PHOTOS = {"photo": ("Photograph", ""), "garment_photo": ("Garment's photograph", "")}
+
+
+def figure(pictures: dict[str, Any]) -> dict[str, Any]:
+    """Value for `static/tryon/figure3.js`. pictures: by name, arrays (H, W[, 3 or 4]) uint8, or pictures of Pillow."""
+    nodes = []
+    for name, (x, y) in PLACES.items():
+        title, symbol = PHOTOS.get(name) or (MAPS[name].title, MAPS[name].symbol)
+        about = "" if name in PHOTOS else MAPS[name].about
+        node = {"name": name, "title": title, "symbol": figures.symbol(symbol), "about": about, "x": x, "y": y}
+        nodes.append(
+            {**node, "url": example.data_url(_on_white(pictures[name]), THUMBNAIL) if name in pictures else ""}
+        )
+    boxes = [
+        {"name": name, "title": title, "symbol": figures.symbol(symbol), "x": x, "y": y}
+        for name, (title, symbol, x, y) in NETWORKS.items()
+    ]
+    return {"nodes": nodes, "networks": boxes, "arrows": [list(arrow) for arrow in ARROWS]}
+
+
+def _on_white(picture: Any) -> Image.Image:
+    image = picture if isinstance(picture, Image.Image) else Image.fromarray(np.ascontiguousarray(picture))
+    if image.mode != "RGBA":
+        return image
+    ground = Image.new("RGBA", image.size, "white")
+    ground.alpha_composite(image)
+    return ground
+
+
+def stored_figure() -> dict[str, Any] | None:
+    """The figure of the stored try-on."""
+    finished = example.finished()
+    if finished is None:
+        return None
+    pictures = {name: Image.open(path) for name, path in finished.pictures.items()}
+    return figure({**pictures, "garment_photo": Image.open(finished.garment)})
+
+
+class Steps:
+    """Figure 3, and below it a card for every map."""
+
+    def __init__(self) -> None:
+        self.figure = theme.drawn("tryon/figure3.js", "figure3", "figure3", "card")
+        self.figure.value = stored_figure()
+        finished = example.finished()
+        self.facts = finished.facts if finished else {"captions": {}, "legends": {}}
+        self.maps, self.captions, self.legends = {}, {}, {}
+        number = 0
+        for group in GROUPS:
+            gr.HTML(f'<h3 class="group-title">{escape(group.title)}</h3><p class="map-about">{escape(group.about)}</p>')
+            with gr.Row(elem_classes="maps"):
+                for name in group.maps:
+                    number += 1
+                    with gr.Column(min_width=150, elem_classes="map card", elem_id=f"card-{name}"):
+                        self._card(number, name)
+
+    def _card(self, number: int, name: str) -> None:
+        shown = MAPS[name]
+        gr.HTML(
+            f'<div class="map-title"><span class="map-number">{number}</span> {escape(shown.title)} '
+            f'<span class="symbol">{figures.symbol(shown.symbol)}</span></div>'
+        )
+        self.maps[name] = gr.Image(
+            stored(name),
+            label=shown.title,
+            show_label=False,
+            format="png",
+            type="filepath",
+            interactive=False,
+            buttons=["download", "fullscreen"],
+            alt_text=f"{shown.title}. {shown.about}",
+            elem_id=f"map-{name}",
+            container=False,
+        )
+        gr.HTML(f'<p class="map-about">{escape(shown.about)}</p>')
+        self.captions[name] = gr.HTML(self.facts["captions"].get(name, ""), elem_id=f"facts-{name}")
+        if name in figures.LEGENDS:
+            self.legends[name] = gr.HTML(self.facts["legends"].get(name, ""), elem_id=f"legend-{name}")
+
+    @property
+    def components(self) -> list[gr.components.Component]:
+        """All that `shown` updates."""
+        return [self.figure, *self.maps.values(), *self.captions.values(), *self.legends.values()]
+
+    def shown(self, kept: Kept, paths: dict[str, str], archive: str) -> dict:
+        """Updates that show a record. paths: its pictures by name; archive: its zip."""
+        ready = work.shown_maps(kept.result)
+        pictures = {name: Image.open(path) for name, path in paths.items()}
+        values = {self.figure: figure(pictures), **{image: paths.get(name) for name, image in self.maps.items()}}
+        for draw, lines in ((figures.caption, self.captions), (figures.legend, self.legends)):
+            values |= {line: draw(kept.result, name) if name in ready else "" for name, line in lines.items()}
+        return values
+
+
+def failures() -> str:
+    """HTML of the stored failures: what one sees, and the stage at fault."""
+    cells = []
+    for found, path in example.failures():
+        address = example.data_url(Image.open(path), (960, 320))
+        cells.append(
+            f'<figure class="failure"><img src="{address}" alt="{escape(found.title)}: photograph, garment, '
+            f'{escape(MAPS[found.map].title.lower())}, result"><figcaption><b>{escape(found.title)}</b> '
+            f'<span class="badge">{escape(found.stage)}</span> {escape(found.text)}</figcaption></figure>'
+        )
+    return f'<div class="failures">{"".join(cells)}</div>' if cells else ""

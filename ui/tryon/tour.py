@@ -1,0 +1,200 @@
+"""A guided tour of the Try on tab in ten short stops, each with the numbers of what the page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import Any
+
+import gradio as gr
+
+from ui.tryon import example
+from ui.tryon.kept import Kept
+from vton import record
+
+CLOSED = -1
+# The card that a stop speaks of comes into view and lights up; the tour's own card sticks below it.
+LEAD = """() => {
+  const stop = document.querySelector('#tryon-tour [data-map]');
+  const card = stop && stop.dataset.map && document.querySelector(`#card-${stop.dataset.map}`);
+  const lead = () => {
+    if (!card) return;
+    card.scrollIntoView({ behavior: 'smooth', block: 'center' });
+    card.classList.remove('found');
+    requestAnimationFrame(() => card.classList.add('found'));
+  };
+  setTimeout(lead, 150);
+}"""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One stop. text: HTML; view: the tab that it opens; map: the card that it leads to, "" for none."""
+
+    title: str
+    text: str
+    view: str = "steps"
+    map: str = ""
+
+
+def facts(kept: Kept) -> dict[str, Any] | None:
+    """The settings and measures of the record on the page or of the stored example; None where there is neither."""
+    if kept.result is not None:
+        return record.settings(kept.result) if kept.result.result is not None else None
+    finished = example.finished()
+    return finished.facts["settings"] if kept.example and finished else None
+
+
+def stops(known: dict[str, Any]) -> list[Stop]:
+    """The ten stops. known: see `facts`."""
+    quality, seconds = known["quality"], known["seconds"]
+    share = 100 * quality["misaligned_share"]
+    cut = {
+        "alpha": "by its transparency",
+        "uniform": "from a plain background",
+        "grabcut": "from its background by colour",
+        "painted": "by hand",
+    }.get(known["cut_out_by"], "")
+    slowest = max(seconds, key=seconds.get)
+    return [
+        Stop(
+            "Two photographs, ten stages",
+            f"A person and a garment go in; ten stages later the person wears it. Here they took "
+            f"{sum(seconds.values()):.1f} s, "
+            f"most of it for <b>{escape(slowest)}</b>. Four of them are networks, the others are geometry.",
+            map="result",
+        ),
+        Stop(
+            "Joints",
+            f"{quality['joints']} of {quality['joints_wanted']} joints were found. The "
+            f"networks see this skeleton P, so "
+            "they know where shoulders, elbows and hips are, whatever covers them.",
+            map="pose",
+        ),
+        Stop(
+            "A label for every pixel",
+            "The human parser gives every pixel one of 20 labels. What it takes for cloth will "
+            "be removed; what it misses "
+            "of the old garment shows at the edges of the result.",
+            map="parse",
+        ),
+        Stop(
+            "Forget the old garment",
+            "The paper's first idea: paint the old garment and the arms grey, so that nothing of "
+            "its shape is left to copy "
+            "(I<sub>a</sub>, S<sub>a</sub>, section 3.1).",
+            map="agnostic",
+        ),
+        Stop(
+            "The garment alone",
+            f"The garment was cut out {cut}. From here on the networks read its picture c and its mask c<sub>m</sub>.",
+            map="garment",
+        ),
+        Stop(
+            "Where everything will be",
+            "Before anything is painted, a network predicts the segmentation Ŝ of the person "
+            "in the new garment. Sleeves "
+            "are decided here, so a wrong length begins here.",
+            map="segmentation",
+        ),
+        Stop(
+            "Bend it",
+            "A second network gives the 25 control points of a thin-plate spline, which bends the garment into its "
+            "place: W(c, θ). In the view “Move the warp” you can drag them.",
+            map="warped_cloth",
+        ),
+        Stop(
+            "What does not fit",
+            f"A spline never fits quite: {share:.1f} % of the predicted cloth is not covered. This is the misaligned "
+            "region (equations 3 and 4). Earlier systems smeared the background or the old skin into it.",
+            map="misalignment",
+        ),
+        Stop(
+            "ALIAS normalisation",
+            "The paper's main idea: inside the generator, the misaligned region is standardised apart from the rest "
+            "(equations 5 to 7), so that its misleading activations do not spread. “Open it” shows every block.",
+            view="inside",
+        ),
+        Stop(
+            "Does it matter?",
+            "Compare runs this result again with one thing changed and measures the difference. "
+            "Where little is misaligned, "
+            "ALIAS and instance normalisation paint nearly the same; choose a hoodie or a turtleneck for more of it.",
+            view="compare",
+        ),
+    ]
+
+
+def card(stop: Stop, number: int, total: int) -> str:
+    """HTML of one stop. Its map is led to by `LEAD`."""
+    return (
+        f'<div class="tour-card" role="region" aria-label="Tour" data-stop="{number + 1}" '
+        f'data-map="{escape(stop.map)}">'
+        f'<div class="tour-title"><span class="tour-number">{number + 1} / {total}</span> {escape(stop.title)}</div>'
+        f"<p>{stop.text}</p></div>"
+    )
+
+
+class Tour:
+    """The line above the views that starts the tour, and its card."""
+
+    def __init__(self) -> None:
+        self.at = gr.State(CLOSED)
+        with gr.Row():
+            self.start = gr.Button(
+                "Take the tour: ten stops through the machine",
+                size="sm",
+                scale=0,
+                min_width=340,
+                elem_id="tryon-tour-start",
+            )
+        with gr.Column(visible=False, elem_id="tryon-tour", elem_classes="card") as self.body:
+            self.card = gr.HTML(elem_id="tryon-tour-card")
+            with gr.Row(elem_classes="tour-buttons"):
+                self.back = gr.Button("← Back", size="sm", min_width=90, elem_id="tryon-tour-back")
+                self.next = gr.Button("Next →", size="sm", min_width=90, variant="primary", elem_id="tryon-tour-next")
+                self.end = gr.Button("End the tour", size="sm", min_width=90, elem_id="tryon-tour-end")
+
+    def components(self, tabs: gr.Tabs) -> list[gr.components.Component]:
+        """All that `go` updates."""
+        return [self.at, self.body, self.start, self.card, self.back, self.next, tabs]
+
+    def go(self, tabs: gr.Tabs, by: int | None, kept: Kept, at: int) -> dict:
+        """One stop further, one back, or the first (by = None)."""
+        known = facts(kept)
+        if known is None:
+            line = '<div class="note note-status">The tour speaks of a finished result; press “Try it on” first.</div>'
+            return {self.card: line, self.body: gr.update(visible=True)}
+        found = stops(known)
+        at = 0 if by is None else min(max(at + by, 0), len(found) - 1)
+        return {
+            self.at: at,
+            self.body: gr.update(visible=True),
+            self.start: gr.update(visible=False),
+            self.card: card(found[at], at, len(found)),
+            self.back: gr.update(interactive=at > 0),
+            self.next: gr.update(interactive=at < len(found) - 1),
+            tabs: gr.update(selected=found[at].view),
+        }
+
+    def leave(self) -> dict:
+        """Ends the tour."""
+        return {self.at: CLOSED, self.body: gr.update(visible=False), self.start: gr.update(visible=True)}
+
+    def again(self, kept: Kept, at: int) -> Any:
+        """Another result while the tour is on: the same stop, with its numbers."""
+        known = facts(kept)
+        return gr.skip() if at == CLOSED or known is None else card(stops(known)[at], at, len(stops(known)))
+
+    def wire(self, tabs: gr.Tabs, kept: gr.State, shown: gr.HTML) -> None:
+        """shown: a component that changes with every record on the page."""
+        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        outputs = self.components(tabs)
+        for button, by, name in ((self.start, None, "start"), (self.next, 1, "next"), (self.back, -1, "back")):
+            event = button.click(
+                partial(self.go, tabs, by), [kept, self.at], outputs, api_name=f"tryon_tour_{name}", **quiet
+            )
+            event.then(None, js=LEAD, api_visibility="private", api_name=f"tryon_tour_lead_{name}")
+        self.end.click(self.leave, None, [self.at, self.body, self.start], api_name="tryon_tour_end", **quiet)
+        shown.change(self.again, [kept, self.at], self.card, api_name="tryon_tour_again", **quiet)

@@ -1,0 +1,192 @@
+"""The views that run a result again: Compare with one thing changed, Several with other pictures."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from ui import colours, messages, theme
+from ui.services import Progress, Services
+from ui.tryon import example, work
+from ui.tryon.bar import Bar, settled
+from ui.tryon.figures import data_url
+from ui.tryon.inputs import strip
+from ui.tryon.kept import Kept
+from vton import record
+from vton.pipeline import STAGES
+
+FAR = 64  # a difference of so many grey levels takes the strongest colour of the map
+
+
+def panel(variant: work.Variant) -> dict[str, Any]:
+    """One picture of a comparison, with its difference map and its numbers, for `static/tryon/compare.js`."""
+    shown = {
+        "label": variant.label,
+        "url": data_url(variant.picture),
+        "line": variant.line,
+        "difference": "",
+        "rows": [],
+    }
+    if variant.against is None:
+        return {**shown, "line": f"{variant.line} · the others are measured against this one".lstrip(" ·")}
+    found = variant.against
+    painted = colours.paint(np.minimum(found.map / FAR, 1), colours.RAMPS["light"])
+    rows = [
+        ("ΔE in the edited region", f"{found.colour:.2f}"),
+        ("ΔE where misaligned", "none is" if np.isnan(found.misaligned) else f"{found.misaligned:.2f}"),
+        ("Mean difference of 255", f"{found.mean:.2f}"),
+        ("Pixels that changed", f"{100 * found.changed:.1f} %"),
+        ("SSIM", f"{found.ssim:.4f}"),
+    ]
+    return {**shown, "difference": data_url(painted), "rows": [list(row) for row in rows]}
+
+
+class Compare:
+    """Variants of the result that differ in one option."""
+
+    def __init__(self, services: Services, bar: Bar):
+        self.services, self.bar = services, bar
+        gr.Markdown(
+            "Runs this result again with one thing changed, from the first stage that reads it. Zoom with the wheel or "
+            "with two fingers and drag: all pictures move in step.",
+            elem_classes="hint",
+        )
+        with gr.Row(elem_classes="actions"):
+            self.comparison = gr.Dropdown(
+                [(comparison.title, name) for name, comparison in work.COMPARISONS.items()],
+                value="norm",
+                label="What to compare",
+                min_width=220,
+                scale=2,
+                elem_id="tryon-comparison",
+            )
+            self.button = gr.Button("Compare", elem_id="tryon-compare-button", min_width=120, scale=1)
+        offered = example.pairs()
+        with gr.Column(visible=bool(offered["items"]), elem_id="compare-offer"):
+            gr.Markdown(
+                "Where the warped garment covers nearly all of the cloth, the variants look alike. Of "
+                "all pairs of examples, these "
+                "leave the most open (share below each): choose one, it is tried on at once, and then press Compare.",
+                elem_classes="hint",
+            )
+            self.pairs = strip(offered, "Pairs with much misalignment", "compare-pairs")
+        self.note = gr.HTML(elem_id="tryon-compare-note")
+        self.compared = theme.drawn("tryon/compare.js", "compare", "tryon-compared", "card")
+
+    @property
+    def components(self) -> list[gr.components.Component]:
+        """All that `run` updates."""
+        return [self.note, self.compared, *self.bar.components]
+
+    @settled
+    def run(self, kept: Kept, name: str) -> Iterator[dict]:
+        """Show the variants as they come."""
+        comparison, found = work.COMPARISONS[name], []
+        try:
+            yield {
+                **self.bar.working("Compare: starting …"),
+                self.button: gr.update(interactive=False),
+                self.note: messages.status(comparison.about),
+                self.compared: None,
+            }
+            for made in work.compare(self.services, kept.result, name, kept.key):
+                if isinstance(made, Progress):
+                    yield self.bar.working(
+                        f"Compare, {len(found) + 1} of {len(comparison.variants)}: {STAGES[max(made.stage, 0)]}"
+                    )
+                    continue
+                found.append(made)
+                # As text: a list that grows would reach the script as a change inside a value, which it does not see.
+                yield {self.compared: json.dumps([panel(v) for v in found])}
+            line = messages.status(work.claim(name, found[:-1]))
+            yield {self.note: line, **self.bar.said(""), **self.bar.idle(), **self.bar.rested()}
+        except Exception as error:
+            yield self.bar.failed(error)
+
+
+class Several:
+    """The person in other garments, or the garment on other people."""
+
+    def __init__(self, services: Services, bar: Bar):
+        self.services, self.bar = services, bar
+        gr.Markdown(
+            f"This person in other garments, or this garment on other people; up to "
+            f"{work.MAX_SEVERAL} pictures at a time.",
+            elem_classes="hint",
+        )
+        self.kind = gr.Radio(
+            [("More garments for this person", "garments"), ("More people for this garment", "people")],
+            value="garments",
+            label="Pictures of",
+            elem_id="several-kind",
+        )
+        self.files = gr.File(
+            label="Pictures", file_count="multiple", file_types=["image"], height=140, elem_id="several-files"
+        )
+        self.chosen = gr.HTML(elem_id="several-chosen")
+        with gr.Row(elem_classes="actions"):
+            self.button = gr.Button("Dress them", elem_id="several-button", min_width=120, scale=1)
+            self.sheet = gr.DownloadButton(
+                "The grid (PNG)", visible=False, elem_id="several-sheet", min_width=120, scale=1
+            )
+        self.note = gr.HTML(elem_id="several-note")
+        self.shown = gr.Gallery(
+            label="Results",
+            format="png",
+            columns=3,
+            height="auto",
+            object_fit="contain",
+            interactive=False,
+            buttons=["download", "fullscreen"],
+            elem_id="several-shown",
+            visible=False,
+        )
+
+    @property
+    def components(self) -> list[gr.components.Component]:
+        """All that `run` updates."""
+        return [self.note, self.shown, self.sheet, *self.bar.components]
+
+    def preview(self, files: list[str] | None) -> str:
+        """Thumbnails and names of the chosen files."""
+        return work.thumbnails(files or [])
+
+    @settled
+    def run(self, kept: Kept, kind: str, files: list[str] | None) -> Iterator[dict]:
+        """Dress one after another; a picture that cannot be used is named with its sentence."""
+        rows, pictures, remarks = [], [], []
+        total = len(files or [])
+        try:
+            yield {
+                **self.bar.working("Several: starting …"),
+                self.note: "",
+                self.shown: gr.update(visible=False, value=None),
+                self.sheet: gr.update(visible=False),
+                self.button: gr.update(interactive=False),
+            }
+            for made in work.several(self.services, kept.result, files, kind, kept.key):
+                if isinstance(made, Progress):
+                    name = Path(files[len(rows)]).stem[:60]
+                    yield self.bar.working(f"{len(rows) + 1} of {total}, {name}: {STAGES[max(made.stage, 0)]}")
+                    continue
+                row, picture = made
+                rows.append(row)
+                if picture is not None:
+                    pictures.append((picture, f"{row.name}: {row.line}"))
+                else:
+                    remarks.append(f"{row.name}: {row.error}")
+                shown = gr.update(value=list(pictures), visible=bool(pictures))
+                yield {self.note: messages.notes(remarks), self.shown: shown}
+            with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+                path = Path(folder) / "grid.png"
+                path.write_bytes(record.png(work.sheet(rows)))
+                done = {**self.bar.said(""), **self.bar.idle(), **self.bar.rested()}
+                yield {self.sheet: gr.update(value=str(path), visible=True), **done}
+        except Exception as error:
+            yield self.bar.failed(error)

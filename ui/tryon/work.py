@@ -1,0 +1,356 @@
+"""The work behind the Try on tab's events, without Gradio: checks, files, comparisons, grids, saved records."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from training import assets
+from ui import figures
+from ui.services import Progress, Services
+from ui.tryon import example
+from ui.tryon.figures import garment_readings
+from vton import contact_sheet, insight, record
+from vton.inputs import garment, photo, pose
+from vton.maps import MAPS
+from vton.options import ABOUT, PUBLISHED, SIZES, read_size, to_text
+from vton.pipeline import STAGES
+
+MAX_SEED = 2**31 - 1
+MAX_SEVERAL = 6
+GONE = "There is no result of yours to work on yet, or it has been cleared away; press “Try it on” first."
+CELL = (256, 192)
+BASELINE = "Baseline: warped garment, pasted"
+
+
+class Comparison(NamedTuple):
+    """Variants of a finished result that differ in one option. picture: what of them is shown,
+    a field of the record.
+    """
+
+    title: str
+    variants: tuple[tuple[str, dict[str, Any]], ...]
+    about: str
+    outlined: bool = True
+    picture: str = "synthesis"
+
+
+def first_stage(options: Iterable[str]) -> str:
+    """The first stage that reads any of some options."""
+    return min((ABOUT[name].read_by for name in options), key=STAGES.index)
+
+
+COMPARISONS = {
+    "additions": Comparison(
+        "The paper's system and each addition",
+        (
+            ("With all additions", {}),
+            *((f"Without: {ABOUT[name].label.lower()}", {name: value}) for name, value in PUBLISHED.items()),
+            ("As published", PUBLISHED),
+        ),
+        "Each picture leaves out one thing that this project adds to the paper; the last but "
+        "one leaves out all of them.",
+        False,
+        "result",
+    ),
+    "norm": Comparison(
+        "ALIAS or instance normalisation",
+        (("ALIAS normalisation", {"norm": "alias"}), ("Instance normalisation", {"norm": "instance"})),
+        "The paper's central claim: ALIAS normalisation keeps the misaligned region, outlined in orange, from "
+        "misleading the generator.",
+    ),
+    "fit": Comparison(
+        "Fitted or unfitted warp",
+        (("Fitted", {"fit": True}), ("As the network predicts it", {"fit": False})),
+        "What the gradient steps on the control points change. Orange outlines what the warped garment leaves open.",
+    ),
+    "grid": Comparison(
+        "5 × 5 or 10 × 10 control points",
+        (("5 × 5 control points", {"grid": 5}), ("10 × 10 control points", {"grid": 10})),
+        "A finer grid gives the fit more freedom, and the garment more ways to wrinkle (Fig. 13 of the paper).",
+    ),
+    "noise": Comparison(
+        "Noise on or off",
+        (("With noise", {"noise": True}), ("Without noise", {"noise": False})),
+        "Both generators of VITON-HD are given noise; this is how much of the picture it decides.",
+        False,
+    ),
+    "mirror": Comparison(
+        "Segmentation with or without its mirror image",
+        (("With the mirror image", {"mirror": True}), ("Without it, as published", {"mirror": False})),
+        "The segmentation is the mean of what the network says of the picture and of its mirror "
+        "image; the paper asks once. "
+        "Orange outlines what the warped garment leaves open.",
+    ),
+    "seed": Comparison(
+        "Five seeds",
+        tuple((f"Seed {seed}", {"seed": seed}) for seed in range(5)),
+        "The same two photos under five noises.",
+        False,
+    ),
+}
+
+
+def check_inputs(person: str | None, garment: str | None, size: str, seed: float | None) -> dict[str, Any]:
+    """The options of `TryOn.run` from what the page holds.
+
+    Raises ValueError with the sentence for what is missing or out of range.
+    """
+    if not person and not garment:
+        raise ValueError("Add a photo of a person and a photo of a garment first.")
+    if not person:
+        raise ValueError("Add a photo of a person first.")
+    if not garment:
+        raise ValueError("Add a photo of a garment first.")
+    sizes = [to_text(known) for known in SIZES]
+    if size not in sizes:
+        raise ValueError(f"Choose one of these sizes: {', '.join(sizes)}.")
+    if seed is None or not 0 <= seed <= MAX_SEED or int(seed) != seed:
+        raise ValueError(f"The seed is a whole number from 0 to {MAX_SEED}.")
+    return {"size": read_size(size), "seed": int(seed)}
+
+
+def look_at_person(path: str) -> tuple[str, list[str]]:
+    """Before running: what is seen of the person in a few words, and what makes the photo unsuited, none when all is
+    well.
+
+    Raises InputError when it cannot be used.
+    """
+    picture = photo.load_image(path, longest=1024)
+    found = pose.detect(picture)
+    photo.frame_person(found.keypoints, picture.shape[:2])
+    joints = photo.present(found.keypoints)
+    parts = {"shoulders": (2, 5), "elbows": (3, 6), "wrists": (4, 7), "hips": (9, 12)}
+    whole = [part for part, pair in parts.items() if joints[list(pair)].all()]
+    side = {"front": "from the front", "side": "from the side", "back": "from behind"}.get(pose.facing(found.keypoints))
+    seen = f"One person{f' {side}' if side else ''}: {', '.join(whole) or 'no pair of joints'} seen."
+    return seen, pose.check(found, picture.shape[:2])
+
+
+def look_at_garment(path: str) -> tuple[str, dict[str, str]]:
+    """Before running: how the garment will be cut out, one sentence; and what is read of it, see `garment_readings`.
+
+    Raises InputError when it cannot be used.
+    """
+    try:
+        cut = garment.cut_out(photo.load_image(path, alpha=True, longest=1024), shipped_reader())
+    except garment.WornGarment:
+        return "Somebody wears it; the garment will be cut out of that person.", {}
+    how = {
+        "alpha": "by its transparency",
+        "uniform": "from its plain background",
+        "network": "by the garment reader",
+    }
+    share = 100 * (cut.mask > 0).mean()
+    return f"Cut out {how[cut.method]}, {share:.0f} % of the picture.", garment_readings(cut.attributes)
+
+
+@functools.cache
+def shipped_reader() -> Any:
+    """The reader of garments that goes with the shipped model, for a look before any model is loaded."""
+    from vton.pipeline import load_network, network_folder
+
+    return load_network("garment", network_folder(Path(), "garment"))
+
+
+def write_pictures(result: Any, folder: Path) -> dict[str, str]:
+    """Write the two photos and every picture of a result as NAME.png. Returns the path of each name."""
+    paths = {}
+    for name, picture in record.pictures(result).items():
+        paths[name] = str(folder / f"{name}.png")
+        Path(paths[name]).write_bytes(record.png(picture))
+    return paths
+
+
+def write_zip(paths: dict[str, str], result: Any, model: str | None, target: Path) -> str:
+    """One zip with every PNG, all arrays (npz) and the settings with the model's key (JSON). Returns its path."""
+    record.save(result, target, paths, model=model or "")
+    return str(target)
+
+
+def summary(result: Any) -> str:
+    """One line about a result, plain text."""
+    height, width = result.options.size
+    first = STAGES.index(result.resumed_from) if result.resumed_from else 0
+    seconds = sum(result.seconds.get(stage, 0.0) for stage in STAGES[first:])  # of the stages that ran
+    done = "Done" if result.result is not None else "Stopped before the synthesis"
+    text = f"{done} in {seconds:.1f} s at {height} × {width}, seed {result.options.seed}. "
+    if result.misalignment is not None:
+        text += f"{100 * result.misaligned_share:.1f} % of the predicted cloth is not covered by the warped garment."
+    return text
+
+
+def finished(result: Any) -> Any:
+    """The record itself. Raises ValueError with a sentence when it has not been run to its end."""
+    if result is None or result.result is None:
+        raise ValueError(GONE)
+    return result
+
+
+def streamed(services: Services, result: Any, options: dict[str, Any], model: str | None) -> Iterator[Any]:
+    """The record with other options, run from the first stage that reads one of them: Progress, and the record at last.
+
+    Options that are as they were run nothing.
+    """
+    changed = {name: value for name, value in options.items() if getattr(result.options, name) != value}
+    if not changed:
+        yield result
+        return
+    stage = first_stage(changed)
+    yield from services.stream_on_tryon(lambda t, on_stage: t.resume(result, stage, on_stage, **changed), model)
+
+
+class Variant(NamedTuple):
+    """One picture of a comparison. against: its difference from the first one, None for the first itself."""
+
+    label: str
+    picture: np.ndarray
+    against: insight.Difference | None
+    line: str
+
+
+def compare(services: Services, result: Any, name: str, model: str | None = None) -> Iterator[Any]:
+    """The variants of a comparison one by one, Progress in between, and the pasted baseline at last.
+
+    Nothing before the first stage that reads the changed options is repeated. Raises ValueError when there is no
+    finished result.
+    """
+    comparison, first = COMPARISONS[name], None
+    finished(result)
+    frame, size = result.frame, result.options.size
+    region = photo.crop(result.region, frame, size, "nearest", 0) > 0
+    for label, options in comparison.variants:
+        for report in streamed(services, result, options, model):
+            if isinstance(report, Progress):
+                yield report
+        picture = report.synthesis if comparison.picture == "synthesis" else photo.crop(report.result, frame, size)
+        first = picture if first is None else first
+        against = None if picture is first else insight.difference(first, picture, region, report.misalignment > 127)
+        shown = figures.outline(picture, report.misalignment) if comparison.outlined else picture
+        yield Variant(label, shown, against, f"{100 * report.misaligned_share:.1f} % of the cloth misaligned")
+    pasted = figures.outline(result.pasted, result.misalignment) if comparison.outlined else result.pasted
+    yield Variant(BASELINE, pasted, insight.difference(first, result.pasted, region, result.misalignment > 127), "")
+
+
+def claim(name: str, variants: list[Variant]) -> str:
+    """What a comparison shows, in words that its numbers carry. variants: without the baseline."""
+    about, measured = COMPARISONS[name].about, [variant for variant in variants if variant.against is not None]
+    if not measured:
+        return about
+    most = max(measured, key=lambda variant: variant.against.colour)
+    found = most.against
+    numbers = (
+        f"“{most.label}” differs from “{variants[0].label}” by ΔE {found.colour:.1f} on average in the edited region"
+    )
+    if not np.isnan(found.misaligned):
+        numbers += f" and by {found.misaligned:.1f} where the garment is misaligned"
+    seen = (
+        "which can be seen" if found.visible else f"less than an eye sees ({insight.VISIBLE}): no effect on this pair"
+    )
+    return f"{about} Here: {numbers}, {seen}."
+
+
+def several(
+    services: Services, result: Any, files: list[str] | None, kind: str, model: str | None = None
+) -> Iterator[Any]:
+    """One person in several garments (kind "garments"), or several people in one garment ("people").
+
+    files: at most MAX_SEVERAL pictures. Yields Progress, and for each file a row of the contact sheet with the picture
+    (None after an error, whose sentence the row holds). The person's stages are not repeated for another garment.
+    """
+    if result is None or "garment" not in result.seconds:
+        raise ValueError(GONE)
+    if not files:
+        raise ValueError(f"Add up to {MAX_SEVERAL} pictures of {kind} first.")
+    if len(files) > MAX_SEVERAL:
+        raise ValueError(f"At most {MAX_SEVERAL} pictures at a time; take some away.")
+    for file in files:
+        # The visitor's name of a file is text for the eye alone.
+        name = Path(file).stem[:60]
+        try:
+            for made in services.stream_on_tryon(partial(_dressed, result, file, kind), model):
+                if isinstance(made, Progress):
+                    yield made
+            yield _row(name, made), made.result
+        except (ValueError, OSError) as error:
+            given = result.photo if kind == "garments" else result.garment_photo
+            cells = [contact_sheet.given(file, CELL), contact_sheet.fitted(given, CELL)]
+            cells = tuple(cells[::-1] if kind == "garments" else cells)
+            yield contact_sheet.Row(name, cells, "", " ".join(str(error).split())), None
+
+
+def _dressed(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
+    if kind == "garments":
+        return tryon.redress(result, file, on_stage)
+    return tryon.run(file, result.garment_photo, result.options, on_stage=on_stage, painted_mask=result.painted_mask)
+
+
+def _row(name: str, made: Any) -> contact_sheet.Row:
+    around = [photo.crop(picture, made.frame, made.options.size) for picture in (made.photo, made.result)]
+    pictures = (around[0], made.garment_photo, made.pasted, around[1])
+    cells = tuple(contact_sheet.fitted(picture, CELL) for picture in pictures)
+    return contact_sheet.Row(name, cells, f"{100 * made.misaligned_share:.1f} % open")
+
+
+def sheet(rows: list[contact_sheet.Row]) -> np.ndarray:
+    """The grid of `several` as one picture, (H, W, 3) uint8."""
+    return contact_sheet.draw(rows, ("pasted",))
+
+
+def upto(stop: bool) -> str:
+    """The last stage of a run that stops before the slow synthesis, or of a whole one."""
+    return STAGES[STAGES.index("synthesis") - 1] if stop else STAGES[-1]
+
+
+def next_stage(result: Any) -> str:
+    """The first stage that has not run yet. Raises ValueError when there is nothing left."""
+    if result is None:
+        raise ValueError(GONE)
+    missing = [stage for stage in STAGES if stage not in result.seconds]
+    if not missing:
+        raise ValueError("Every stage has run; change something first.")
+    return missing[0]
+
+
+def licence(model: str | None) -> str:
+    """What the weights may be used for, in one line."""
+    return (
+        "CC BY-NC 4.0: research and teaching, not for commercial use"
+        if (model or "").startswith("released:")
+        else "learned from photographs for research and teaching; not for commercial use"
+    )
+
+
+def example_pairs() -> list[list[str]]:
+    """Shipped examples as [person, garment] paths: the n-th person with the n-th garment."""
+    try:
+        folder = assets.examples_dir()
+    except FileNotFoundError:
+        return []
+    people = sorted(str(path) for path in folder.glob("person*.[pj][np]g"))
+    garments = sorted(str(path) for path in folder.glob("garment*.[pj][np]g"))
+    return [[person, garments[i % len(garments)]] for i, person in enumerate(people)] if garments else []
+
+
+def shown_maps(result: Any) -> list[str]:
+    """Names of the maps that a record holds, in the order of Fig. 3."""
+    return [name for name in MAPS if MAPS[name].stage in result.seconds]
+
+
+def thumbnails(files: list[str]) -> str:
+    """HTML of small pictures with the names of their files; a file that is no picture is named alone."""
+    cells = []
+    for file in files[: 2 * MAX_SEVERAL]:
+        name = escape(Path(file).stem[:60])
+        try:
+            address = example.data_url(photo.load_image(file, longest=512), (144, 192))
+            cells.append(f'<figure><img src="{address}" alt="{name}"><figcaption>{name}</figcaption></figure>')
+        except (ValueError, OSError):
+            cells.append(f"<figure><figcaption>{name}: not a picture that can be read</figcaption></figure>")
+    return f'<div class="several-chosen">{"".join(cells)}</div>' if cells else ""
