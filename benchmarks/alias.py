@@ -21,6 +21,7 @@ import tempfile
 import time
 import zlib
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -29,8 +30,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import spectral_norm
 
-from vton.alias import AliasGenerator, gaussian_noise, misalignment
-from vton.config import LITE, PAPER, AliasConfig
+from vton.networks import alias_inference
+from vton.networks.alias import AliasGenerator, gaussian_noise, misalignment
+from vton.networks.config import LITE, PAPER, AliasConfig
 
 CONFIGS = {"paper": PAPER.alias, "lite": LITE.alias}
 
@@ -56,12 +58,10 @@ class DirectNorm(nn.Module):
         return self.standardise(filled) * torch.sqrt(size / (h.shape[2] * h.shape[3]))
 
     def forward(self, h, segmentation, misalign, noise):
+        """h (B,C,H,W), segmentation and misalign maps of its size -> the modulated h."""
         if noise is not None:
             h = h + noise * self.noise_scale.view(1, -1, 1, 1)
-        if self.masked:
-            normalised = self.region(h, 1 - misalign) + self.region(h, misalign)
-        else:
-            normalised = self.standardise(h)
+        normalised = self.region(h, 1 - misalign) + self.region(h, misalign) if self.masked else self.standardise(h)
         shared = self.conv_shared(segmentation)
         gamma = self.conv_gamma(shared)
         beta = self.conv_beta(shared)
@@ -84,6 +84,7 @@ class DirectBlock(nn.Module):
             self.norm_s = DirectNorm(masked, inputs, labels, hidden)
 
     def forward(self, x, segmentation, misalign, noise):
+        """x (B,C,H,W) -> (B,outputs,H,W); the maps are brought to its size."""
         size = x.shape[2:]
         segmentation = F.interpolate(segmentation, size=size, mode="nearest")
         misalign = F.interpolate(misalign, size=size, mode="nearest")
@@ -98,7 +99,7 @@ class DirectBlock(nn.Module):
 
 
 class DirectGenerator(nn.Module):
-    """ALIAS generator, Fig. 12. The names are those of vton.alias, so that one state dict serves both."""
+    """ALIAS generator, Fig. 12. The names are those of vton.networks.alias, so that one state dict serves both."""
 
     def __init__(self, config: AliasConfig):
         super().__init__()
@@ -116,6 +117,7 @@ class DirectGenerator(nn.Module):
         self.up = nn.Upsample(scale_factor=2, mode="nearest")
 
     def forward(self, x, segmentation, divided, misalign, noise=None):
+        """The picture (B,3,H,W) in [-1, 1]; arguments as in `vton.networks.alias.AliasGenerator`."""
         height, width = x.shape[2:]
         levels = self.config.levels
         sizes = [(height // 2 ** (levels - 1 - i), width // 2 ** (levels - 1 - i)) for i in range(levels)]
@@ -135,8 +137,8 @@ VARIANTS = {"direct": DirectGenerator, "ours": AliasGenerator}
 def inputs(size: tuple[int, int], seed: int = 4) -> dict[str, torch.Tensor]:
     """I_a, P and W(c, theta) (1,9,H,W), S, S_div and M_misalign of a drawn person, the cloth warped a little wrong."""
     from vton import labels
-    from vton.synthetic import draw_pair
-    from vton.warping import sampling_grid, warp
+    from vton.data.synthetic import draw_pair
+    from vton.networks.warping import sampling_grid, warp
 
     drawn = draw_pair(seed, size=size)
     seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(labels.lip_to_13(drawn.parse)), 7))[None]
@@ -186,25 +188,35 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
     torch.set_num_threads(options.threads)
     size = (options.height, options.height * 3 // 4)
     network, given = build(variant, CONFIGS[options.config]), load_file(options.given)
+    answer = partial(alias_inference.forward, network) if variant == "ours" else network
     loaded, seconds, cpu_seconds = peak_mib(), [], []
     for _ in range(options.repeats):
         start, cpu = time.perf_counter(), time.process_time()
-        out = network(**given, noise=gaussian_noise(1) if options.noise else None)
+        out = answer(**given, noise=gaussian_noise(1) if options.noise else None)
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)  # of all threads; does not count what other programs take
     save_file({"out": out}, options.answer)
-    return {"variant": variant, "config": options.config, "size": f"{size[0]}x{size[1]}", "threads": options.threads,
-            "noise": options.noise, "seconds": [round(s, 3) for s in seconds],
-            "cpu_seconds": [round(s, 3) for s in cpu_seconds], "peak_mib": round(peak_mib()),
-            "peak_mib_before": round(loaded)}  # fmt: skip
+    return {
+        "variant": variant,
+        "config": options.config,
+        "size": f"{size[0]}x{size[1]}",
+        "threads": options.threads,
+        "noise": options.noise,
+        "seconds": [round(s, 3) for s in seconds],
+        "cpu_seconds": [round(s, 3) for s in cpu_seconds],
+        "peak_mib": round(peak_mib()),
+        "peak_mib_before": round(loaded),
+    }
 
 
 @torch.inference_mode()
 def measure_cuda(variant: str, options: argparse.Namespace, batch: int = 4, repeats: int = 10) -> dict:
     """Pictures per second and peak memory in bf16 on CUDA."""
     network = build(variant, CONFIGS[options.config]).to("cuda", memory_format=torch.channels_last)
-    given = {k: t.cuda().repeat(batch, 1, 1, 1).contiguous(memory_format=torch.channels_last)
-             for k, t in load_file(options.given).items()}
+    given = {
+        k: t.cuda().repeat(batch, 1, 1, 1).contiguous(memory_format=torch.channels_last)
+        for k, t in load_file(options.given).items()
+    }
     torch.cuda.reset_peak_memory_stats()
     with torch.autocast("cuda", torch.bfloat16):
         for i in range(repeats + 3):
@@ -214,9 +226,14 @@ def measure_cuda(variant: str, options: argparse.Namespace, batch: int = 4, repe
             network(**given)
         torch.cuda.synchronize()
     seconds = time.perf_counter() - start
-    return {"variant": variant, "device": torch.cuda.get_device_name(), "precision": "bf16", "batch": batch,
-            "pictures_per_second": round(batch * repeats / seconds, 2),
-            "peak_mib": round(torch.cuda.max_memory_allocated() / 2**20)}  # fmt: skip
+    return {
+        "variant": variant,
+        "device": torch.cuda.get_device_name(),
+        "precision": "bf16",
+        "batch": batch,
+        "pictures_per_second": round(batch * repeats / seconds, 2),
+        "peak_mib": round(torch.cuda.max_memory_allocated() / 2**20),
+    }
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -227,9 +244,16 @@ def compare(options: argparse.Namespace) -> None:
         save_file({k: v.contiguous() for k, v in inputs((options.height, options.height * 3 // 4)).items()}, given)
         for variant in VARIANTS:
             answer = Path(folder) / f"{variant}.safetensors"
-            passed = {"variant": variant, "given": given, "answer": answer, "config": options.config,
-                      "height": options.height, "threads": options.threads, "repeats": options.repeats,
-                      "noise": options.noise}  # fmt: skip
+            passed = {
+                "variant": variant,
+                "given": given,
+                "answer": answer,
+                "config": options.config,
+                "height": options.height,
+                "threads": options.threads,
+                "repeats": options.repeats,
+                "noise": options.noise,
+            }
             command = [sys.executable, "-m", "benchmarks.alias"]
             command += [str(word) for name, value in passed.items() for word in (f"--{name}", value)]
             lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
@@ -237,12 +261,18 @@ def compare(options: argparse.Namespace) -> None:
                 print(line, flush=True)
             results[variant], answers[variant] = json.loads(lines[0]), load_file(answer)["out"]
     direct, ours = results["direct"], results["ours"]
-    print(json.dumps({
-        "time_ratio": round(min(ours["seconds"]) / min(direct["seconds"]), 3),
-        "cpu_time_ratio": round(min(ours["cpu_seconds"]) / min(direct["cpu_seconds"]), 3),
-        "memory_ratio": round(ours["peak_mib"] / direct["peak_mib"], 3),
-        "largest_difference": float((answers["direct"] - answers["ours"]).abs().max()),
-        "network": asdict(CONFIGS[options.config])}), flush=True)  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "time_ratio": round(min(ours["seconds"]) / min(direct["seconds"]), 3),
+                "cpu_time_ratio": round(min(ours["cpu_seconds"]) / min(direct["cpu_seconds"]), 3),
+                "memory_ratio": round(ours["peak_mib"] / direct["peak_mib"], 3),
+                "largest_difference": float((answers["direct"] - answers["ours"]).abs().max()),
+                "network": asdict(CONFIGS[options.config]),
+            }
+        ),
+        flush=True,
+    )
 
 
 def main() -> None:

@@ -1,15 +1,19 @@
-"""Beam-search decoding against transformers' MarianMTModel.generate and CTranslate2: same weights, same outputs, one run.
+"""Beam-search decoding against transformers' MarianMTModel.generate and CTranslate2: same weights, same outputs, one
+run.
 
     python -m benchmarks.decoding --threads 2
 
-Prints one JSON object a measurement. `ratio` is transformers' time divided by ours, `ratio_ctranslate2` that of
-CTranslate2 in fp32 (extra `bench`), from the fastest of several alternating runs each. Between them what the 200th token costs
-against the 20th, and what asking for attention costs against a translation.
+Prints a table: for each batch, how many times as long transformers and CTranslate2 (fp32, and its int8; extra `bench`)
+take as we do, the median of several runs with the smallest and the largest. In each run all take turns, so that
+whatever else the machine does meets all alike; the time is the wall's, or with `--cpu-time` the processor's, which
+other work disturbs less. `--json` prints one JSON object a measurement instead, with what the 200th token costs against
+the 20th, and what asking for attention costs against a translation.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import statistics
 import tempfile
@@ -26,15 +30,30 @@ from transformer.search import TransformerDecoder, beam_search
 from transformer.threads import threads_for
 
 CLOCK = time.perf_counter
+PAUSE = 0.25  # seconds
 VOCAB, EOS, UNK = 16000, 0, 1
 PAD = VOCAB - 1
-FIELDS = dict(
-    vocab_size=VOCAB, d_model=256, encoder_layers=6, decoder_layers=6, encoder_attention_heads=4,
-    decoder_attention_heads=4, encoder_ffn_dim=1024, decoder_ffn_dim=1024, max_position_embeddings=512,
-    activation_function="relu", scale_embedding=True, static_position_embeddings=True, pad_token_id=PAD,
-    eos_token_id=EOS, bos_token_id=PAD, decoder_start_token_id=PAD, forced_eos_token_id=None, tie_word_embeddings=True,
-    share_encoder_decoder_embeddings=True,
-)  # fmt: skip
+FIELDS = {
+    "vocab_size": VOCAB,
+    "d_model": 256,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 1024,
+    "decoder_ffn_dim": 1024,
+    "max_position_embeddings": 512,
+    "activation_function": "relu",
+    "scale_embedding": True,
+    "static_position_embeddings": True,
+    "pad_token_id": PAD,
+    "eos_token_id": EOS,
+    "bos_token_id": PAD,
+    "decoder_start_token_id": PAD,
+    "forced_eos_token_id": None,
+    "tie_word_embeddings": True,
+    "share_encoder_decoder_embeddings": True,
+}
 
 
 def models():
@@ -49,18 +68,18 @@ def models():
                 parameter.add_(torch.randn_like(parameter) * 0.05)
         theirs.model.shared.weight[PAD] = 0.0  # a decoder's first input, which CTranslate2 takes to be zero
     config = marian.config_from_marian(theirs.config.to_dict())
-    ours = Transformer(config).eval()
+    ours = Transformer(config).eval().requires_grad_(False)
     ours.load_state_dict(marian.state_from_marian(theirs.state_dict(), config))
     return theirs, ours
 
 
-def third(theirs, folder: str, threads: int):  # noqa: ANN001, ANN201
-    """The same weights in CTranslate2, fp32; None where it is not installed."""
+def third(theirs, folder: str, threads: int) -> dict:  # noqa: ANN001
+    """The same weights in CTranslate2, fp32 and int8, by name; empty where it is not installed."""
     try:
         import ctranslate2
         from ctranslate2.converters.transformers import MarianMTLoader
     except ImportError:
-        return None
+        return {}
     loader = MarianMTLoader()
     spec = loader.get_model_spec(theirs)
     loader.set_vocabulary(spec, ["</s>", "<unk>", *(f"w{i}" for i in range(2, PAD))])
@@ -69,7 +88,11 @@ def third(theirs, folder: str, threads: int):  # noqa: ANN001, ANN201
     spec.config.add_source_eos = False
     spec.validate()
     spec.save(folder)
-    return ctranslate2.Translator(folder, "cpu", compute_type="float32", inter_threads=1, intra_threads=threads)
+    options = {"inter_threads": 1, "intra_threads": threads}
+    return {
+        "ctranslate2": ctranslate2.Translator(folder, "cpu", compute_type="float32", **options),
+        "ctranslate2_int8": ctranslate2.Translator(folder, "cpu", compute_type="int8", **options),
+    }
 
 
 @torch.inference_mode()
@@ -82,9 +105,16 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
 
     def their_run():
         return theirs.generate(
-            input_ids=src, attention_mask=mask.long(), num_beams=beam, length_penalty=0.0, max_new_tokens=tokens,
-            min_new_tokens=tokens, bad_words_ids=[[PAD]], do_sample=False, early_stopping=False,
-        )  # fmt: skip
+            input_ids=src,
+            attention_mask=mask.long(),
+            num_beams=beam,
+            length_penalty=0.0,
+            max_new_tokens=tokens,
+            min_new_tokens=tokens,
+            bad_words_ids=[[PAD]],
+            do_sample=False,
+            early_stopping=False,
+        )
 
     def our_run():
         with threads_for(ours, batch * beam):
@@ -93,41 +123,70 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
 
     words = [["</s>" if i == EOS else "<unk>" if i == UNK else f"w{i}" for i in [*s, EOS]] for s in sources]
 
-    def third_run():
-        found = faster.translate_batch(
-            words, beam_size=beam, length_penalty=0.0, min_decoding_length=tokens, max_decoding_length=tokens,
+    def third_run(translator):
+        found = translator.translate_batch(
+            words,
+            beam_size=beam,
+            length_penalty=0.0,
+            min_decoding_length=tokens,
+            max_decoding_length=tokens,
             max_batch_size=0,
-        )  # fmt: skip
+        )
         return [[UNK if w == "<unk>" else int(w[1:]) for w in f.hypotheses[0]] for f in found]
 
-    runs = {"theirs": their_run, "ours": our_run, **({"ctranslate2": third_run} if faster else {})}
-    expected, found = [e[1 : tokens + 1].tolist() for e in their_run()], [f.candidates[0].ids for f in our_run()]
-    result = dict(batch=batch, beam=beam, tokens=tokens, same_outputs=f"{sum(map(eq, found, expected))}/{batch}")
-    if faster:
-        result["same_outputs_ctranslate2"] = f"{sum(map(eq, found, third_run()))}/{batch}"
-    best = fastest(runs, repeats)
-    result |= {f"seconds_{name}": seconds for name, seconds in best.items()}
-    result["ratio"] = best["theirs"] / best["ours"]
-    if faster:
-        result["ratio_ctranslate2"] = best["ctranslate2"] / best["ours"]
+    runs = {"theirs": their_run, "ours": our_run}
+    runs |= {name: functools.partial(third_run, translator) for name, translator in faster.items()}
+    outputs = {name: run() for name, run in runs.items()}
+    outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]
+    outputs["ours"] = [f.candidates[0].ids for f in outputs["ours"]]
+    result = {"batch": batch, "beam": beam, "tokens": tokens}
+    for name, found in outputs.items():
+        if name != "ours":
+            result[f"same_outputs_{name}"] = f"{sum(map(eq, found, outputs['ours']))}/{batch}"
+    times = alternating(runs, repeats)
+    result |= {f"seconds_{name}": statistics.median(seconds) for name, seconds in times.items()}
+    for name in runs:
+        if name != "ours":
+            ratios = sorted(other / own for other, own in zip(times[name], times["ours"]))
+            result[f"ratio_{name}"] = {"median": statistics.median(ratios), "least": ratios[0], "most": ratios[-1]}
     return result
 
 
-def fastest(runs: dict, repeats: int) -> dict[str, float]:
-    """Seconds of the fastest of several alternating runs each."""
+def alternating(runs: dict, repeats: int) -> dict[str, list[float]]:
+    """Seconds of each run, all taking turns; between them a pause,
+    in which waiting threads of the others go to sleep.
+    """
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
+            time.sleep(PAUSE)
             start = CLOCK()
             run()
             times[name].append(CLOCK() - start)
-    return {name: min(values) for name, values in times.items()}
+    return times
+
+
+def table(results: list[dict]) -> str:
+    """The ratios as a table in Markdown: how many times as long the others take as we do."""
+    names = [name.removeprefix("ratio_") for name in results[0] if name.startswith("ratio_")]
+    shown = {
+        "theirs": "transformers `generate`",
+        "ctranslate2": "CTranslate2 fp32",
+        "ctranslate2_int8": "CTranslate2 int8",
+    }
+    lines = ["| Batch | " + " | ".join(shown[name] for name in names) + " |", "| ---: " * (len(names) + 1) + "|"]
+    for result in results:
+        cells = [result[f"ratio_{name}"] for name in names]
+        texts = [f"{c['median']:.2f} ({c['least']:.2f} to {c['most']:.2f})" for c in cells]
+        lines.append(f"| {result['batch']} | " + " | ".join(texts) + " |")
+    return "\n".join(lines)
 
 
 class Timed(TransformerDecoder):
     """Notes the seconds of each step."""
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """As the decoder, with its seconds noted."""
         start = CLOCK()
         out = super().step(tokens)
         self.seconds = [*getattr(self, "seconds", []), CLOCK() - start]
@@ -145,7 +204,7 @@ def late_tokens(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
             beam_search(decoder, [205], PAD, EOS, beam, 0.0, [PAD], min_length=205)
         rows.append(decoder.seconds)
     early, late = (statistics.median(min(row[i] for row in rows) for i in range(n - 4, n + 5)) for n in (20, 200))
-    return dict(beam=beam, seconds_token_20=early, seconds_token_200=late, ratio=late / early)
+    return {"beam": beam, "seconds_token_20": early, "seconds_token_200": late, "ratio": late / early}
 
 
 @torch.inference_mode()
@@ -165,9 +224,10 @@ def asking_for_attention(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
 
     kept = TransformerDecoder(ours, src, mask).encoding  # which a `Translation` of one sentence brings along
     runs = {"translate": translate, "attend": attend}
-    best = fastest(runs, 5 * repeats)
-    return dict(beam=beam, tokens=10, **{f"seconds_{k}": v for k, v in best.items()},
-                share=best["attend"] / best["translate"])  # fmt: skip
+    best = {name: min(seconds) for name, seconds in alternating(runs, 5 * repeats).items()}
+    return dict(
+        beam=beam, tokens=10, **{f"seconds_{k}": v for k, v in best.items()}, share=best["attend"] / best["translate"]
+    )
 
 
 def main() -> None:
@@ -177,24 +237,26 @@ def main() -> None:
     options.add_argument("--beam", type=int, default=4)
     options.add_argument("--tokens", type=int, default=30)
     options.add_argument("--repeats", type=int, default=5)
-    options.add_argument("--batches", type=int, nargs="+", default=[1, 32])
+    options.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
+    options.add_argument("--json", action="store_true", help="one JSON object a measurement, and two more measurements")
     options.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
     given = options.parse_args()
     global CLOCK
     CLOCK = time.process_time if given.cpu_time else time.perf_counter
     torch.set_num_threads(given.threads)
     theirs, ours = models()
-    for batch in given.batches:
-        result = measure(theirs, ours, None, batch, given.beam, given.tokens, given.repeats)
-        print(json.dumps(result), flush=True)
-    print(json.dumps(late_tokens(ours, given.beam, given.repeats)), flush=True)
-    print(json.dumps(asking_for_attention(ours, given.beam, given.repeats)), flush=True)
-    # Last, because its threads slow down torch's for as long as it is loaded.
+    if given.json:
+        print(json.dumps(late_tokens(ours, given.beam, given.repeats)), flush=True)
+        print(json.dumps(asking_for_attention(ours, given.beam, given.repeats)), flush=True)
+    results = []
     with tempfile.TemporaryDirectory() as folder:
         faster = third(theirs, folder, given.threads)
-        for batch in given.batches if faster else ():
-            result = measure(theirs, ours, faster, batch, given.beam, given.tokens, given.repeats)
-            print(json.dumps(result), flush=True)
+        for batch in given.batches:
+            results.append(measure(theirs, ours, faster, batch, given.beam, given.tokens, given.repeats))
+            if given.json:
+                print(json.dumps(results[-1]), flush=True)
+    if not given.json:
+        print(table(results))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What the training loop itself costs: `python -m benchmarks.engine transformer --preset tiny --steps 200`.
 
-Everything that is not the task's own work (batches, forward, backward, optimizer) is counted by kind, in per cent of the
-task's work: bookkeeping (learning rates, checks, log lines), samples, evaluation, checkpoints. With `--presets` the seconds
-a step of the small presets on one thread are printed, as the Train tab shows them where nothing was measured yet;
-`cpu_seconds_per_step` is the processor's time, the same on a machine that is busy with something else.
+Everything that is not the task's own work (batches, forward, backward, optimizer) is counted by kind, in per cent of
+the task's work: bookkeeping (learning rates, checks, log lines), samples, evaluation, checkpoints. With `--presets` the
+seconds a step of the small presets on one thread are printed, as the Train tab shows them where nothing was measured
+yet; `cpu_seconds_per_step` is the processor's time, the same on a machine that is busy with something else.
 """
 
 from __future__ import annotations
@@ -19,11 +19,18 @@ from pathlib import Path
 
 import torch
 
-import training.loop as loop
-from training.recipe import Recipe, Task
-from ui.train_recipes import NETWORKS, values
+from training import loop
+from training.recipe import Recipe
+from training.task import Task
+from ui.train.recipes import NETWORKS, values
 
-PRESETS = [("transformer", "tiny"), ("parser", "drawn"), ("segmentation", "drawn"), ("matching", "drawn"), ("alias", "drawn")]
+PRESETS = [
+    ("transformer", "tiny"),
+    ("parser", "drawn"),
+    ("segmentation", "drawn"),
+    ("matching", "drawn"),
+    ("alias", "drawn"),
+]
 
 
 def task_of(network: str) -> type[Task]:
@@ -49,6 +56,7 @@ def overhead(network: str, recipe: Recipe) -> dict[str, float]:
                 return function(*args, **kwargs)
             finally:
                 seconds[kind] += time.perf_counter() - start
+
         return call
 
     torch.manual_seed(recipe.seed)
@@ -68,6 +76,7 @@ def overhead(network: str, recipe: Recipe) -> dict[str, float]:
 
 
 def main() -> None:
+    """Prints the seconds of each side and their ratio."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("network", nargs="?", choices=list(NETWORKS), default="transformer")
     options.add_argument("--preset", default="")
@@ -78,17 +87,23 @@ def main() -> None:
     if given.presets:
         for network, preset in PRESETS:  # each in a process of its own, as precision cannot change within one
             words = [sys.executable, *NETWORKS[network].words[1:], "--preset", preset, "--threads", "1", "--time", "5"]
-            figures = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+            figures = json.loads(
+                subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+            )
             steps = values(network, preset)["steps"]
             print(json.dumps({"network": network, "preset": preset, "steps": steps, **figures}), flush=True)
         return
     preset = given.preset or NETWORKS[given.network].first
     recipe = recipe_of(given.network, preset, steps=given.steps, threads=given.threads)
     found = overhead(given.network, recipe)
-    print(f"{given.network} {preset}: {given.steps} steps, {1000 * found['work'] / given.steps:.1f} ms of work a step, "
-          f"{torch.get_num_threads()} threads")
+    print(
+        f"{given.network} {preset}: {given.steps} steps, {1000 * found['work'] / given.steps:.1f} ms of work a step, "
+        f"{torch.get_num_threads()} threads"
+    )
     for kind in ("bookkeeping", "samples", "evaluation", "checkpoints"):
-        print(f"{kind:12s} {1000 * found[kind] / given.steps:8.2f} ms a step  {100 * found[kind] / found['work']:6.2f} %")
+        print(
+            f"{kind:12s} {1000 * found[kind] / given.steps:8.2f} ms a step  {100 * found[kind] / found['work']:6.2f} %"
+        )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python -m benchmarks.training_step --threads 2
 
-Prints one JSON object a precision; `ratio` is their time divided by ours, the fastest of several alternating steps each.
-Both share one embedding matrix between source, target and output, use post-norm and the same dropout, and see padding.
+Prints one JSON object a precision; `ratio` is their time divided by ours, the fastest of several alternating steps
+each. Both share one embedding matrix between source, target and output, use post-norm and the same dropout, and see
+padding.
 """
 
 from __future__ import annotations
@@ -37,11 +38,17 @@ class Theirs(nn.Module):
         self.register_buffer("positions", sinusoids(config.max_length, config.d_model))
         self.dropout = nn.Dropout(config.dropout)
         self.transformer = nn.Transformer(
-            config.d_model, config.heads, config.encoder_layers, config.decoder_layers, config.d_ff, config.dropout,
+            config.d_model,
+            config.heads,
+            config.encoder_layers,
+            config.decoder_layers,
+            config.d_ff,
+            config.dropout,
             batch_first=True,
         )
 
     def embed(self, tokens: Tensor) -> Tensor:
+        """tokens (B, T) -> (B, T, width), with positions and dropout."""
         return self.dropout(self.embedding(tokens) * math.sqrt(self.width) + self.positions[: tokens.shape[1]])
 
     def forward(self, batch: Batch) -> Tensor:
@@ -49,8 +56,12 @@ class Theirs(nn.Module):
         padding = ~batch.src_mask[:, 0, 0]
         future = ~batch.tgt_mask[0, 0]
         x = self.transformer(
-            self.embed(batch.src), self.embed(batch.tgt), tgt_mask=future, src_key_padding_mask=padding,
-            memory_key_padding_mask=padding, tgt_is_causal=True,
+            self.embed(batch.src),
+            self.embed(batch.tgt),
+            tgt_mask=future,
+            src_key_padding_mask=padding,
+            memory_key_padding_mask=padding,
+            tgt_is_causal=True,
         )
         return F.linear(x, self.embedding.weight)
 
@@ -100,8 +111,15 @@ def measure(config: TransformerConfig, tokens: int, length: int, precision: str,
             times[name].append(step(name))
     best = {name: min(values[1:]) for name, values in times.items()}
     sizes = {name: sum(p.numel() for p in model.parameters()) for name, model in models.items()}
-    return dict(precision=precision, sentences=len(batch.src), tokens=batch.labels.numel(), parameters=sizes,
-                seconds_theirs=best["theirs"], seconds_ours=best["ours"], ratio=best["theirs"] / best["ours"])  # fmt: skip
+    return {
+        "precision": precision,
+        "sentences": len(batch.src),
+        "tokens": batch.labels.numel(),
+        "parameters": sizes,
+        "seconds_theirs": best["theirs"],
+        "seconds_ours": best["ours"],
+        "ratio": best["theirs"] / best["ours"],
+    }
 
 
 def main() -> None:

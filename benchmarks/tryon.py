@@ -2,9 +2,9 @@
 
     python -m benchmarks.tryon --threads 2
 
-A drawn person and a drawn garment on white, default settings, the model loaded before the clock starts. The first run of
-a size is given apart: it makes what is kept, such as the spline's matrix. Prints one JSON object a size: the median run
-and its stages, CPU time of all threads (which does not count what other programs take), and the peak memory.
+A drawn person and a drawn garment on white, default settings, the model loaded before the clock starts. The first run
+of a size is given apart: it makes what is kept, such as the spline's matrix. Prints one JSON object a size: the median
+run and its stages, CPU time of all threads (which does not count what other programs take), and the peak memory.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import time
 import torch
 
 from benchmarks.alias import peak_mib
+from vton.data.synthetic import draw_pair
 from vton.pipeline import SIZES, STAGES, TryOn
-from vton.synthetic import draw_pair
 
 PHOTO = (1280, 960)  # pixels of the person's photograph
 
@@ -26,7 +26,7 @@ def measure(tryon: TryOn, size: tuple[int, int], repeats: int) -> dict:
     """Median seconds of one try-on at `size` and of its stages."""
     person, garment = draw_pair(1, size=PHOTO).person, draw_pair(14, size=PHOTO).cloth
     runs = []
-    for i in range(repeats + 1):
+    for _i in range(repeats + 1):
         start, cpu = time.perf_counter(), time.process_time()
         result = tryon.run(person, garment, size=size)
         if tryon.device.type == "cuda":
@@ -34,10 +34,17 @@ def measure(tryon: TryOn, size: tuple[int, int], repeats: int) -> dict:
         runs.append((time.perf_counter() - start, time.process_time() - cpu, result.seconds))
     first, *runs = runs
     seconds, cpu, stages = sorted(runs, key=lambda run: run[0])[len(runs) // 2]
-    return {"size": f"{size[0]}x{size[1]}", "model": tryon.name, "device": str(tryon.device),
-            "threads": torch.get_num_threads(), "seconds": round(seconds, 2), "cpu_seconds": round(cpu, 2),
-            "first": round(first[0], 2), "peak_mib": round(peak_mib()),
-            "stages": {name: round(stages[name], 3) for name in STAGES}}  # fmt: skip
+    return {
+        "size": f"{size[0]}x{size[1]}",
+        "model": tryon.name,
+        "device": str(tryon.device),
+        "threads": torch.get_num_threads(),
+        "seconds": round(seconds, 2),
+        "cpu_seconds": round(cpu, 2),
+        "first": round(first[0], 2),
+        "peak_mib": round(peak_mib()),
+        "stages": {name: round(stages[name], 3) for name in STAGES},
+    }
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import time
 import torch
 from torch import Tensor
 
-from vton.warping import EXTENT, control_grid, sampling_grid, spline_matrix
+from vton.networks.warping import EXTENT, control_grid, sampling_grid, spline_matrix
 
 
 class DirectSpline:
@@ -38,6 +38,7 @@ class DirectSpline:
 
     @staticmethod
     def basis(squared: Tensor) -> Tensor:
+        """The spline's radial function U(r) = r^2 log r^2, of r^2."""
         return squared * torch.log(torch.where(squared == 0, torch.ones_like(squared), squared))
 
     def grid(self, theta: Tensor) -> Tensor:
@@ -45,7 +46,7 @@ class DirectSpline:
         batch, (height, width), count = len(theta), self.x.shape, len(self.points)
         coordinates = []
         for axis in range(2):
-            targets = self.points[:, axis] + theta[:, axis * count:(axis + 1) * count]
+            targets = self.points[:, axis] + theta[:, axis * count : (axis + 1) * count]
             weights = targets @ self.inverse[:count, :count].T
             affine = targets @ self.inverse[count:, :count].T
             # U of every pixel and every control point, once per axis.
@@ -78,9 +79,17 @@ def measure(n: int, size: tuple[int, int], repeats: int) -> dict:
     difference = float((direct.grid(theta) - sampling_grid(theta, size)).abs().max())
     seconds_direct = fastest(lambda: direct.grid(theta), repeats)
     seconds = fastest(lambda: sampling_grid(theta, size), repeats)
-    return {"grid": f"{n}x{n}", "size": f"{size[0]}x{size[1]}", "threads": torch.get_num_threads(),
-            "seconds_direct": seconds_direct, "seconds": seconds, "first": first, "ratio": seconds / seconds_direct,
-            "ratio_first": first / seconds_direct, "largest_difference": difference}  # fmt: skip
+    return {
+        "grid": f"{n}x{n}",
+        "size": f"{size[0]}x{size[1]}",
+        "threads": torch.get_num_threads(),
+        "seconds_direct": seconds_direct,
+        "seconds": seconds,
+        "first": first,
+        "ratio": seconds / seconds_direct,
+        "ratio_first": first / seconds_direct,
+        "largest_difference": difference,
+    }
 
 
 def main() -> None:

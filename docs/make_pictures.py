@@ -17,14 +17,17 @@ sys.path.insert(0, str(DOCS.parent))
 
 STRIP = ("pose", "parse", "garment", "agnostic", "segmentation", "warped_cloth", "misalignment", "result")
 CELL = (180, 240)  # width, height
-# What README shows of each screenshot, in rows of pixels.
-PARTS = {"translate": (0, 2050), "decoding": (1125, 2780), "try-on": (0, 2000)}
 SENTENCE = "A woman in a red dress is reading a book on a bench."
+PAIRS = (
+    ("woman-coral-knit", "polo-green"),
+    ("man-pale-jumper", "t-shirt-striped"),
+    ("woman-denim-shirt", "long-sleeves-turquoise"),
+)
 
 
 def strips(pairs: list[list[str]], service) -> Image.Image:
     """One row a pair: the photo, the most telling maps, and the result cut to the person's frame."""
-    from vton import photo
+    from vton.inputs import photo
 
     names = ("photo", *STRIP)
     sheet = Image.new("RGB", (len(names) * (CELL[0] + 6) + 6, len(pairs) * (CELL[1] + 6) + 30), "white")
@@ -43,8 +46,8 @@ def strips(pairs: list[list[str]], service) -> Image.Image:
     return sheet
 
 
-def screenshots(address: str, pair: list[str]) -> None:
-    """The two tabs with a result, light and wide."""
+def screenshots(address: str) -> None:
+    """What a visitor sees of each tab, light and wide."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -52,16 +55,16 @@ def screenshots(address: str, pair: list[str]) -> None:
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
         )
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page = browser.new_page(viewport={"width": 1280, "height": 1200})
         page.set_default_timeout(240_000)
         page.goto(address + "?__theme=light")
         page.locator("#source-text textarea").fill(SENTENCE)
         page.click("#translate-button")
         page.locator("#heat-map svg").wait_for()
-        page.wait_for_timeout(1500)
-        page.screenshot(path=DOCS / "translate.png", full_page=True)
+        page.wait_for_timeout(2500)
+        page.screenshot(path=DOCS / "translate.png")
 
-        page.get_by_role("tab", name="Decoding", exact=True).click()
+        page.locator("#views").get_by_role("tab", name="Word by word", exact=True).first.click()
         slider = page.locator("#decoding-steps input[type=range]")
         slider.wait_for()
         page.wait_for_timeout(3000)
@@ -69,38 +72,37 @@ def screenshots(address: str, pair: list[str]) -> None:
         for _ in range(5):
             slider.press("ArrowRight")
         page.wait_for_timeout(500)
-        page.screenshot(path=DOCS / "decoding.png", full_page=True)
+        page.screenshot(path=DOCS / "decoding.png")
 
-        page.get_by_role("tab", name="Try on").click()
-        page.set_input_files("#person input[type=file]", pair[0])
-        page.set_input_files("#garment input[type=file]", pair[1])
-        page.locator("#garment img").wait_for()
-        page.wait_for_timeout(1000)
-        page.click("#tryon-button")
-        page.locator("#tryon-results").wait_for()
-        page.wait_for_timeout(2000)
-        page.mouse.wheel(0, 4000)  # pictures further down are loaded when they are reached
+        page.get_by_role("tab", name="Try on", exact=True).first.click()
+        page.wait_for_timeout(4000)
+        page.screenshot(path=DOCS / "try-on.png")
+
+        page.get_by_role("tab", name="GAN", exact=True).first.click()
+        page.get_by_role("button", name="Play").first.click()
+        page.wait_for_timeout(20_000)
+        page.get_by_role("button", name="Pause").first.click()
         page.wait_for_timeout(1500)
-        page.mouse.wheel(0, -8000)
-        page.wait_for_timeout(500)
-        page.screenshot(path=DOCS / "try-on.png", full_page=True)
+        page.screenshot(path=DOCS / "gan.png")
         browser.close()
 
 
 def main() -> None:
-    from ui import page, tryon
+    """Takes every picture of the documentation; returns the exit status."""
+    from training.assets import examples_dir
+    from ui import page
     from ui.services import Services
 
     services = Services()
-    pairs = tryon.example_pairs()
-    strips(pairs[:3], services.tryon()).save(DOCS / "strips.png", optimize=True)
+    folder = examples_dir()
+    pairs = [[str(folder / "people" / f"{a}.jpg"), str(folder / "garments" / f"{b}.jpg")] for a, b in PAIRS]
+    strips(pairs, services.tryon()).save(DOCS / "strips.jpg", quality=88, optimize=True)
     built = page.build(services)
     _, address, _ = built.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
-    screenshots(address, pairs[0])
+    screenshots(address)
     built.close()
-    for name, (top, bottom) in PARTS.items():
+    for name in ("translate", "decoding", "try-on", "gan"):
         picture = Image.open(DOCS / f"{name}.png").convert("RGB")
-        picture = picture.crop((0, top, picture.width, min(bottom, picture.height)))
         # A palette keeps the screenshots small.
         picture.quantize(256, dither=Image.Dither.NONE).save(DOCS / f"{name}.png", optimize=True)
 

@@ -1,0 +1,161 @@
+"""How many pictures a second a visitor of the GAN tab sees: `python -m benchmarks.gan_page --seconds 20`.
+
+Starts the page, opens it in Chromium (Playwright, of the extra `test`), presses Play on each game and counts the
+pictures that were drawn. Beside the rate stand the processor's milliseconds a picture, of the page and of the browser,
+and the kilobytes that travel: these are the same on a machine that is busy with something else; what page and browser
+use while nothing is played is taken off. `pause_ms` is the time from the
+click on Pause to the last picture drawn after it. Linux only, for it reads /proc. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from playwright.sync_api import Page, Response, sync_playwright
+
+VIEWS = {"line": "Figure 1 in motion", "plane": "In two dimensions", "loss": "Why the other loss"}
+PATIENCE = 400  # seconds until the page answers
+TICKS = os.sysconf("SC_CLK_TCK")
+RESTED = 3  # seconds in which nothing is played
+SETTLED = 1500  # milliseconds after Pause in which a last picture would come
+
+
+def family(root: int) -> set[int]:
+    """A process and all that it started."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it has ended
+            continue
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def cpu_seconds(root: int) -> float:
+    """Processor time of a process and all that it started, in seconds."""
+    total = 0
+    for pid in family(root):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+def serve(folder: str) -> tuple[subprocess.Popen, str]:
+    """The page in a process of its own, and its address once it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "app.py", "--port", str(port), "--runs", folder, "--log-level", "error"],
+        stdout=subprocess.DEVNULL,
+    )
+    address, start = f"http://127.0.0.1:{port}/", time.monotonic()
+    while True:
+        try:
+            urllib.request.urlopen(address, timeout=5).close()
+            return server, address
+        except OSError:
+            if server.poll() is not None or time.monotonic() > start + PATIENCE:
+                server.terminate()
+                raise SystemExit("error: the page did not start.") from None
+            time.sleep(0.3)
+
+
+def measure(page: Page, kind: str, seconds: float, server: int, browser: int) -> dict[str, float]:
+    """Plays one game for so long, then pauses it."""
+    page.get_by_role("tab", name=VIEWS[kind], exact=True).click()
+    game = page.locator(f"#gan-{kind}-game .game")
+    page.locator(f"#gan-{kind}-game .game-readout").wait_for()
+    sizes: list[int] = []
+
+    def count(answer: Response) -> None:
+        sizes.append(int(answer.headers.get("content-length", 0)))
+
+    page.on("response", count)
+
+    def pictures() -> int:
+        return int(game.get_attribute("data-pictures"))
+
+    page.wait_for_timeout(2000)
+    idle, rest = (cpu_seconds(server), cpu_seconds(browser)), time.monotonic()
+    page.wait_for_timeout(1000 * RESTED)
+    rest = time.monotonic() - rest
+    idle = (cpu_seconds(server) - idle[0]) / rest, (cpu_seconds(browser) - idle[1]) / rest
+    page.click(f"#gan-{kind}-play")
+    page.wait_for_timeout(2000)  # the first ones warm everything up
+    before, at = pictures(), time.monotonic()
+    cpu = cpu_seconds(server), cpu_seconds(browser)
+    sizes.clear()
+    page.wait_for_timeout(1000 * seconds)
+    drawn, took = pictures() - before, time.monotonic() - at
+    used = cpu_seconds(server) - cpu[0] - took * idle[0], cpu_seconds(browser) - cpu[1] - took * idle[1]
+    kilobytes = sum(sizes) / 1000
+    paused = page.evaluate(
+        """([kind, settled]) => new Promise((done) => {
+          const game = document.querySelector(`#gan-${kind}-game .game`), start = performance.now();
+          let last = 0;
+          new MutationObserver(() => { last = performance.now() - start; })
+            .observe(game, { attributes: true, attributeFilter: ['data-pictures'] });
+          document.querySelector(`#gan-${kind}-pause`).click();
+          setTimeout(() => done(last), settled);
+        })""",
+        [kind, SETTLED],
+    )
+    page.remove_listener("response", count)
+    return {
+        "pictures_per_second": round(drawn / took, 1),
+        "page_cpu_ms": round(1000 * used[0] / max(1, drawn), 1),
+        "browser_cpu_ms": round(1000 * used[1] / max(1, drawn), 1),
+        "kilobytes": round(kilobytes / max(1, drawn), 1),
+        "pause_ms": round(paused),
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure every game, or those that are named."""
+    parser = argparse.ArgumentParser(description="Pictures a second in the GAN tab.")
+    parser.add_argument("--seconds", type=float, default=20, help="of each game")
+    parser.add_argument("--games", nargs="+", choices=list(VIEWS), default=list(VIEWS))
+    parser.add_argument("--address", help="of a page that runs already; its processor time is then not measured")
+    options = parser.parse_args(argv)
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        parser.error("needs Chromium on the PATH (Debian and Ubuntu: apt-get install chromium).")
+    with tempfile.TemporaryDirectory() as folder:
+        server, address = (None, options.address) if options.address else serve(folder)
+        try:
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+                page = browser.new_page(viewport={"width": 1440, "height": 900})
+                page.set_default_timeout(1000 * PATIENCE)
+                page.goto(address)
+                page.get_by_role("tab", name="GAN", exact=True).click()
+                pids = server.pid if server else os.getpid(), os.getpid()
+                found = {kind: measure(page, kind, options.seconds, *pids) for kind in options.games}
+                browser.close()
+        finally:
+            if server:
+                server.terminate()
+                server.wait()
+    print(json.dumps(found, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,88 @@
+"""The page in a process of its own, as an operator starts it, for what drives it from outside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+STARTING = 180  # seconds until the page counts as not starting
+
+
+class Server:
+    """`with Server("--training", "off") as server:` starts `app.py` with these options on a free port of this machine.
+
+    folder: where its log and uploads lie, a temporary one without; runs: of its runs, one in `folder` without;
+    address: of the page, with a slash at its end.
+    """
+
+    def __init__(self, *options: str, folder: Path | None = None, runs: Path | None = None) -> None:
+        self._temporary = folder is None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="atelier-server-"))
+        self.options, self.runs = options, runs or self.folder / "runs"
+        self._log, self._told = self.folder / "log.txt", 0
+
+    def __enter__(self) -> Server:
+        self.runs.mkdir(parents=True, exist_ok=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}/"
+        with self._log.open("w") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "app.py", "--port", str(port), "--runs", str(self.runs), *self.options],
+                cwd=ROOT,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "GRADIO_TEMP_DIR": str(self.folder / "uploads")},
+            )
+        deadline = time.monotonic() + STARTING
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                log = self.log
+                self.__exit__()
+                raise RuntimeError(f"The page did not start:\n{log}")
+            time.sleep(0.3)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self._temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def log(self) -> str:
+        """What the server has said since it began, or since `forget`."""
+        return self._log.read_bytes()[self._told :].decode(errors="replace")
+
+    def forget(self) -> None:
+        """Leaves out of `log` what it has said so far."""
+        self._told = self._log.stat().st_size
+
+    def answers(self, seconds: float = 5) -> bool:
+        """Whether it lives and says so within this time."""
+        if self.process.poll() is not None:
+            return False
+        try:
+            urllib.request.urlopen(f"{self.address}health", timeout=seconds).close()
+        except OSError:
+            return False
+        return True
+
+    def memory(self) -> float:
+        """Its resident memory in MB. Linux only."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000
