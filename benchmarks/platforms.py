@@ -30,7 +30,7 @@ PYTHONS = ("3.10", "3.11", "3.12")
 TORCHES = ("2.8", "2.11")  # the bounds of shared GPU Spaces
 NEEDED_GB = 12  # free space below which no environment is begun
 INSTALL_SECONDS, TEST_SECONDS = 3600, 3600
-SHORT_INSTALL_SECONDS, SHORT_TEST_SECONDS = 360, 180
+SHORT_INSTALL_SECONDS, SHORT_TEST_SECONDS = 360, 600
 UNINSTALLED = "could not be installed"
 QUICK = ("tests", "--ignore=tests/e2e")
 SHORT = (

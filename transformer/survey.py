@@ -123,10 +123,11 @@ def survey(path: str | Path, source: str, target: str) -> Survey:
     """Reads up to `MOST_ROWS` rows. Raises ValueError for a table that cannot be read or holds no pair with text."""
     path, pairs, seen = Path(path), [], 0
     with open_table(path) as rows:
+        columns = rows.fieldnames or ()
         for name in (source, target):
-            if name not in (rows.fieldnames or ()):
+            if name not in columns:
                 raise ValueError(
-                    f"{path.name}, line 1: there is no column {name!r}; the columns are {', '.join(rows.fieldnames)}."
+                    f"{path.name}, line 1: there is no column {name!r}; the columns are {', '.join(columns)}."
                 )
         for row in islice(rows, MOST_ROWS):
             seen += 1

@@ -102,6 +102,8 @@ class Refresh:
         given = {**dict(zip(self.inputs, values)), **(known or {})}
         found: dict = {}
         for name in (values[0], *self.always):
+            if name not in self.refreshers:  # a view of something else than the sentence
+                continue
             refresh, inputs, outputs = self.refreshers[name]
             made = refresh(*(given[one] for one in inputs))
             if made != gr.skip():

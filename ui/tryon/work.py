@@ -111,7 +111,7 @@ def check_inputs(person: str | None, garment: str | None, size: str, seed: float
     sizes = [to_text(known) for known in SIZES]
     if size not in sizes:
         raise ValueError(f"Choose one of these sizes: {', '.join(sizes)}.")
-    if seed is None or not 0 <= seed <= MAX_SEED or int(seed) != seed:
+    if not isinstance(seed, int | float) or not 0 <= seed <= MAX_SEED or int(seed) != seed:
         raise ValueError(f"The seed is a whole number from 0 to {MAX_SEED}.")
     return {"size": read_size(size), "seed": int(seed)}
 
