@@ -12,32 +12,36 @@ LEVELS = ("debug", "info", "warning", "error")
 RELEASED_VARIABLE = "ATELIER_RELEASED"  # folders as for --released, separated by the system's path separator
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Parse the command line, build the page and serve it until interrupted."""
-    on_spaces = "SPACE_ID" in os.environ or os.environ.get("SYSTEM") == "spaces"
-    parser = argparse.ArgumentParser(description="Atelier: translate and try on in the browser, and look inside.")
-    parser.add_argument("--host", default="0.0.0.0" if on_spaces else "127.0.0.1", help="address to listen on")
+def on_spaces() -> bool:
+    """Whether this is a Space of Hugging Face."""
+    return "SPACE_ID" in os.environ or os.environ.get("SYSTEM") == "spaces"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    out = argparse.ArgumentParser(description="Atelier: translate and try on in the browser, and look inside.")
+    out.add_argument("--host", default="0.0.0.0" if on_spaces() else "127.0.0.1", help="address to listen on")
     port = os.environ.get("GRADIO_SERVER_PORT", "7860")
-    parser.add_argument("--port", type=int, default=port, help="port to listen on")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"))
-    parser.add_argument("--translation-model", help="shipped model or folder")
-    parser.add_argument("--tryon-model", help="shipped model or folder")
-    parser.add_argument("--runs", default="runs", help="folder whose runs the Train tab shows and starts")
-    parser.add_argument(
+    out.add_argument("--port", type=int, default=port, help="port to listen on")
+    out.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"))
+    out.add_argument("--translation-model", help="shipped model or folder")
+    out.add_argument("--tryon-model", help="shipped model or folder")
+    out.add_argument("--runs", default="runs", help="folder whose runs the Train tab shows and starts")
+    out.add_argument(
         "--local",
         action=argparse.BooleanOptionalAction,
         default=None,
         help="visitors may name folders of this machine and models of the Hub; "
         "by default only if the page listens to this machine alone",
     )
-    parser.add_argument(
+    out.add_argument(
         "--training",
         choices=("on", "limited", "off"),
         help="whether visitors may start trainings: by default only if the page listens to this machine "
         "alone; on a Space it is off, or limited where the "
         f"environment variable {TRAINING_VARIABLE} is 1",
     )
-    parser.add_argument(
+    out.add_argument(
         "--released",
         metavar="[NAME=]DIR",
         action="append",
@@ -45,24 +49,45 @@ def main(argv: list[str] | None = None) -> None:
         help="folder with the released seg_final.pth, gmm_final.pth and alias_final.pth, offered in "
         f"Try on; may be repeated, or stand in {RELEASED_VARIABLE}",
     )
-    parser.add_argument("--log-level", default="info", choices=LEVELS, help="one line a run at info, never its content")
-    parser.add_argument("--mcp", action="store_true", help="offer the API as MCP tools, too (needs the extra `mcp`)")
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
-    options = parser.parse_args(argv)
+    out.add_argument("--log-level", default="info", choices=LEVELS, help="one line a run at info, never its content")
+    out.add_argument("--mcp", action="store_true", help="offer the API as MCP tools, too (needs the extra `mcp`)")
+    out.add_argument("--open", action="store_true", help="open the page in a browser")
+    return out
+
+
+def permissions(options: argparse.Namespace) -> tuple[bool, str]:
+    """(whether visitors may name what lies on this machine, "on", "limited" or "off" for training)."""
     local = options.host in ("127.0.0.1", "localhost", "::1") if options.local is None else options.local
-    training = options.training or ("on" if local else "off")
-    if on_spaces:  # whatever the command line says: there the operator's word is the environment
-        training = "limited" if os.environ.get(TRAINING_VARIABLE) == "1" else "off"
-    named = options.released + [d for d in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if d]
-    released = {}
-    for entry in named:
+    if on_spaces():  # whatever the command line says: there the operator's word is the environment
+        return False, "limited" if os.environ.get(TRAINING_VARIABLE) == "1" else "off"
+    return local, options.training or ("on" if local else "off")
+
+
+def released_folders(named: list[str]) -> dict[str, Path]:
+    """Folders by the names that the page offers. Raises ValueError for one that is not there.
+
+    named: entries "NAME=DIR" or "DIR"; those of `RELEASED_VARIABLE` come after them.
+    """
+    out = {}
+    for entry in named + [one for one in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if one]:
         name, _, folder = entry.rpartition("=")
         if not Path(folder).is_dir():
-            parser.error(f"--released: there is no folder {folder}.")
-        released[name or Path(folder).resolve().name] = Path(folder)
+            raise ValueError(f"--released: there is no folder {folder}.")
+        out[name or Path(folder).resolve().name] = Path(folder)
+    return out
 
+
+def main(argv: list[str] | None = None) -> None:
+    """Parse the command line, build the page and serve it until interrupted."""
+    command = parser()
+    options = command.parse_args(argv)
+    local, training = permissions(options)
+    try:
+        released = released_folders(options.released)
+    except ValueError as error:
+        command.error(str(error))
     if options.mcp and importlib.util.find_spec("mcp") is None:
-        parser.error("--mcp needs the extra `mcp`: pip install -e '.[mcp]'.")
+        command.error("--mcp needs the extra `mcp`: pip install -e '.[mcp]'.")
 
     from ui import shared_gpu  # before torch
 
@@ -75,14 +100,14 @@ def main(argv: list[str] | None = None) -> None:
     try:
         choose_device(device)
     except ValueError as error:
-        parser.error(str(error))
+        command.error(str(error))
     serving.set_up_log(options.log_level)
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
     built = page.build(
         services.Services(
             device=device,
             runs=options.runs,
-            local=local and not on_spaces,
+            local=local,
             released=released,
             training={"on": Limits(), "limited": PUBLIC, "off": None}[training],
             **{name: value for name, value in chosen.items() if value},

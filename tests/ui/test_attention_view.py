@@ -220,7 +220,7 @@ def test_the_tour_speaks_of_the_sentence_and_shows_what_it_says(shown):
     assert {stop.view for stop in found} == {"attention", "one_head", "what_if", "layers", "learning"}
     layers, heads = shown.attention.cross.shape[:2]
     for number, stop in enumerate(found):
-        interpret.attention_map(shown.attention, stop.kind, stop.layer, stop.head, stop.without_ends)
+        interpret.attention_map(shown.attention, stop.kind, stop.layer, stop.head)
         assert f'data-stop="{number + 1}"' in tour.card(stop, number, 12)
     step = found[7]
     row = shown.attention.cross[step.layer, step.head, step.query]

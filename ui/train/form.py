@@ -65,6 +65,7 @@ def measure(network: str, preset: str, fields: dict[str, Any]) -> dict[str, floa
     try:
         done = subprocess.run(
             [sys.executable, *NETWORKS[network].words[1:], *timed],
+            check=False,
             capture_output=True,
             text=True,
             timeout=MEASURE_SECONDS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from types import SimpleNamespace
 from typing import Any
@@ -23,17 +23,107 @@ CLOSED = -1
 
 @dataclass(frozen=True)
 class Stop:
-    """One stop: what it says (text is HTML, tokens escaped) and what the page shows there."""
+    """One stop: what it says (text is HTML, tokens escaped) and what the page shows there.
+
+    In `STOPS` the text has gaps for the facts of `_facts`, and place is a key of `_places`; `stops` fills both in.
+    """
 
     title: str
     text: str
     view: str = "attention"
     kind: str = "cross"
+    place: str = "first"
+    look: str = "map"
     layer: int = 0
     head: int | str = "mean"
-    look: str = "map"
-    without_ends: bool = False
     query: int = 0
+
+
+STOPS = (
+    Stop(
+        "Words become pieces",
+        "The model reads {source_count} pieces: {pieces}. A piece that goes on with a word begins with a hyphen here; "
+        "rare words fall into several pieces. Pointing at a word in the boxes above lights up its partners.",
+        place="last",
+    ),
+    Stop(
+        "The source looks at itself",
+        "In the encoder every word gathers what it needs from the others. In the first layer the query {query} attends "
+        "to {key} with {weight:.2f}, the strongest tie between two different words.",
+        kind="encoder",
+    ),
+    Stop(
+        "Heads divide the work",
+        "In the encoder {layers} layers with {heads} heads each look at the same words in different ways. The sharpest "
+        "one here is head {sharp[1]} of layer {sharp[0]}: it {role}. The table “What each head does” lists all.",
+        kind="encoder",
+        place="sharp",
+    ),
+    Stop(
+        "The target looks at the source",
+        "Each row is a word being written, each column a word being read. In the last layer the query {target} looks "
+        "at {source} with {aligned:.2f}: this is how words find their partners, and what lights up in the boxes above.",
+        place="last",
+    ),
+    Stop(
+        "Layers differ",
+        "How widely a row spreads is its entropy: 0 nats is a single word, {spread:.2f} all alike. Here it is "
+        "{first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the last; the small maps show it "
+        "from top to bottom.",
+    ),
+    Stop(
+        "Lines, a colour for each head",
+        "The same weights as lines, as in Figures 3 to 5 of the paper. Click a word to see its lines alone ({target}), "
+        "and a number above to switch a head off.",
+        place="last",
+        look="lines",
+    ),
+    Stop(
+        "No looking ahead",
+        "The decoder writes from left to right, so its map is empty above the diagonal: the mask sets those scores to "
+        "−∞ before the softmax. The first row can look at the start sign <code>{start}</code> only.",
+        kind="decoder",
+        place="last",
+    ),
+    Stop(
+        "One head, step by step",
+        "Head {one[1]} of layer {one[0]}: the query {asked} is multiplied with every key, the softmax gives {answered} "
+        "the weight {share:.2f}, and the weighted values add up. Switch off the division by √d<sub>k</sub> and see the "
+        "softmax saturate.",
+        view="one_head",
+        place="one",
+    ),
+    Stop(
+        "Heads that rest",
+        "Of all heads, head {resting[1]} of layer {resting[0]} leaves the largest share on start and end of the "
+        "sentence, {rests:.0%}: places to look at when there is nothing to say. “Hide start and end” leaves them out "
+        "and normalises the rows again.",
+        place="resting",
+    ),
+    Stop(
+        "Does the model need it?",
+        "The translation was written in {steps} steps, with a probability of {probability:.0%} per token on average. "
+        "A dark cell is not yet a reason: in this view heads can be switched off, beginnings forced and weights "
+        "overwritten, and the model translates again.",
+        view="what_if",
+        place="last",
+    ),
+    Stop(
+        "When does the answer form?",
+        "Below each of the {steps} words that were chosen stands what every decoder layer would have said (logit "
+        "lens); the last row ends in {last_word}. The other questions ask what the encoder has understood by each "
+        "layer, and how much of a word comes from the source.",
+        view="layers",
+        place="last",
+    ),
+    Stop(
+        "Attention is learnt",
+        "Nothing of this was built in. Read a sentence with a small model as it was at several moments of its "
+        "training, and move the slider: grey becomes a diagonal, the entropy falls, and the words come.",
+        view="learning",
+        place="last",
+    ),
+)
 
 
 def _word(token: str) -> str:
@@ -60,122 +150,72 @@ def _best(figure: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
+def _places(encoder: interpret.HeadStatistics, cross: interpret.HeadStatistics) -> dict[str, tuple[int, int | str]]:
+    """(layer, head) of the maps that the stops speak of, from 0; head is "mean" where all heads are shown together."""
+    return {
+        "first": (0, "mean"),
+        "last": (len(cross.entropy) - 1, "mean"),
+        "sharp": _best(encoder.confidence - encoder.ends),
+        "resting": _best(cross.ends),
+        "one": _best(cross.confidence - cross.ends),
+    }
+
+
+def _facts(
+    shown: Shown, encoder: interpret.HeadStatistics, cross: interpret.HeadStatistics, places: dict
+) -> dict[str, Any]:
+    """What the texts say of this sentence, by the names of their gaps; row: the query that "One head" opens with."""
+    attention = shown.attention
+    hypothesis = shown.translation.sentences[shown.sentence].hypotheses[shown.hypothesis]
+    layers, heads = encoder.entropy.shape
+    steps = len(attention.target_tokens)
+    role = interpret.roles(encoder, "encoder")[places["sharp"]] or "spreads its attention in a pattern of its own"
+    query, key, weight, _ = _strongest(attention, "encoder", 0, "mean", apart=True)
+    target, source, aligned, _ = _strongest(attention, "cross", *places["last"])
+    asked, answered, share, row = _strongest(attention, "cross", *places["one"])
+    return {
+        "pieces": " ".join(f"<code>{escape(plain(token))}</code>" for token in attention.source_tokens[:24]),
+        "source_count": len(attention.source_tokens),
+        "layers": layers,
+        "heads": heads,
+        "role": escape(role),
+        "query": query,
+        "key": key,
+        "weight": weight,
+        "target": target,
+        "source": source,
+        "aligned": aligned,
+        "asked": asked,
+        "answered": answered,
+        "share": share,
+        "row": row,
+        "rests": float(cross.ends[places["resting"]]),
+        "first_entropy": float(cross.entropy[0].mean()),
+        "last_entropy": float(cross.entropy[-1].mean()),
+        "spread": math.log(len(attention.source_tokens)),
+        "steps": steps,
+        "probability": math.exp(hypothesis.logprob / steps),
+        "start": escape(plain(attention.decoder_tokens[0])),
+        "last_word": _word(attention.target_tokens[-1]),
+        **{name: [number + 1 for number in places[name]] for name in ("sharp", "resting", "one")},
+    }
+
+
 def stops(shown: Shown) -> list[Stop]:
     """The twelve stops for the sentence that is shown. Raises ValueError if no attention was paid to it."""
     attention = shown.attention
     if attention is None:
         raise ValueError("Translate a sentence with words first; the tour is about your own sentence.")
-    chosen = shown.translation.sentences[shown.sentence]
-    hypothesis = chosen.hypotheses[shown.hypothesis]
-    (layers, heads), last = attention.encoder.shape[:2], attention.cross.shape[0] - 1
-    pieces = " ".join(f"<code>{escape(plain(token))}</code>" for token in attention.source_tokens[:24])
     encoder = interpret.statistics(attention.encoder, attention.source_tokens)
     cross = interpret.statistics(attention.cross, attention.source_tokens)
-    sharp = _best(encoder.confidence - encoder.ends)
-    role = interpret.roles(encoder, "encoder")[sharp] or "spreads its attention in a pattern of its own"
-    resting = _best(cross.ends)
-    one = _best(cross.confidence - cross.ends)
-    query, key, weight, _ = _strongest(attention, "encoder", 0, "mean", apart=True)
-    target, source, aligned, _ = _strongest(attention, "cross", last, "mean")
-    asked, answered, share, row = _strongest(attention, "cross", *one)
-    first_entropy, last_entropy = float(cross.entropy[0].mean()), float(cross.entropy[last].mean())
-    tokens = len(attention.target_tokens)
-    probability = math.exp(hypothesis.logprob / tokens)
-    spread = math.log(len(attention.source_tokens))
-    start = escape(plain(attention.decoder_tokens[0]))
-    return [
-        Stop(
-            "Words become pieces",
-            f"The model reads {len(attention.source_tokens)} pieces: {pieces}. A piece that "
-            "goes on with a word begins with a hyphen here; rare words fall into several pieces. Pointing at a word in "
-            "the boxes above lights up its partners.",
-            layer=last,
-        ),
-        Stop(
-            "The source looks at itself",
-            "In the encoder every word gathers what it needs from the others. In the first layer "
-            f"the query {query} attends to {key} with {weight:.2f}, the strongest tie between two different words.",
-            kind="encoder",
-        ),
-        Stop(
-            "Heads divide the work",
-            f"In the encoder {layers} layers with {heads} heads each look at the same words in different ways. The "
-            f"sharpest one here is head {sharp[1] + 1} of layer {sharp[0] + 1}: it {escape(role)}. The table “What "
-            "each head does” lists all.",
-            kind="encoder",
-            layer=sharp[0],
-            head=sharp[1],
-        ),
-        Stop(
-            "The target looks at the source",
-            "Each row is a word being written, each column a word being read. In the last layer "
-            f"the query {target} looks at {source} with {aligned:.2f}: this is how words find their partners, and "
-            "what lights up in the boxes above.",
-            layer=last,
-        ),
-        Stop(
-            "Layers differ",
-            f"How widely a row spreads is its entropy: 0 nats is a single word, {spread:.2f} all alike. Here it is "
-            f"{first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the last; the small maps "
-            "show it from top to bottom.",
-            layer=0,
-        ),
-        Stop(
-            "Lines, a colour for each head",
-            "The same weights as lines, as in Figures 3 to 5 of the paper. "
-            f"Click a word to see its lines alone ({target}), and a number above to switch a head off.",
-            layer=last,
-            look="lines",
-        ),
-        Stop(
-            "No looking ahead",
-            "The decoder writes from left to right, so its map is empty above the diagonal: the mask sets those "
-            f"scores to −∞ before the softmax. The first row can look at the start sign <code>{start}</code> only.",
-            kind="decoder",
-            layer=last,
-        ),
-        Stop(
-            "One head, step by step",
-            f"Head {one[1] + 1} of layer {one[0] + 1}: the query {asked} is multiplied with every key, the softmax "
-            f"gives {answered} the weight {share:.2f}, and the weighted values add up. Switch off the division by "
-            "√d<sub>k</sub> and see the softmax saturate.",
-            view="one_head",
-            layer=one[0],
-            head=one[1],
-            query=row,
-        ),
-        Stop(
-            "Heads that rest",
-            f"Of all heads, head {resting[1] + 1} of layer {resting[0] + 1} leaves the largest share on start and "
-            f"end of the sentence, {float(cross.ends[resting]):.0%}: places to look at when there is nothing to say. "
-            "“Hide start and end” leaves them out and normalises the rows again.",
-            layer=resting[0],
-            head=resting[1],
-        ),
-        Stop(
-            "Does the model need it?",
-            f"The translation was written in {tokens} steps, with a probability of {probability:.0%} per token on "
-            "average. A dark cell is not yet a reason: in this view heads can be switched off, beginnings forced and "
-            "weights overwritten, and the model translates again.",
-            view="what_if",
-            layer=last,
-        ),
-        Stop(
-            "When does the answer form?",
-            f"Below each of the {tokens} words that were chosen stands what every decoder layer would have said "
-            f"(logit lens); the last row ends in {_word(attention.target_tokens[-1])}. The other questions ask what "
-            "the encoder has understood by each layer, and how much of a word comes from the source.",
-            view="layers",
-            layer=last,
-        ),
-        Stop(
-            "Attention is learnt",
-            "Nothing of this was built in. Read a sentence with a small model as it was at several moments of its "
-            "training, and move the slider: grey becomes a diagonal, the entropy falls, and the words come.",
-            view="learning",
-            layer=last,
-        ),
-    ]
+    places = _places(encoder, cross)
+    facts = _facts(shown, encoder, cross, places)
+    found = []
+    for stop in STOPS:
+        layer, head = places[stop.place]
+        query = facts["row"] if stop.view == "one_head" else 0
+        found.append(replace(stop, text=stop.text.format_map(facts), layer=layer, head=head, query=query))
+    return found
 
 
 def card(stop: Stop, number: int, total: int) -> str:
@@ -249,7 +289,7 @@ class Tour(View):
             seen.layer: gr.update(choices=layers, value=layer),
             seen.head: stop.head,
             seen.look: stop.look,
-            seen.ends: stop.without_ends,
+            seen.ends: False,
             self.tab.query: stop.query,
             self.back: gr.update(interactive=at > 0),
             self.next: gr.update(interactive=at < len(found) - 1),

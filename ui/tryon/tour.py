@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from typing import Any
@@ -30,7 +30,9 @@ LEAD = """() => {
 
 @dataclass(frozen=True)
 class Stop:
-    """One stop. text: HTML; view: the tab that it opens; map: the card that it leads to, "" for none."""
+    """One stop. text: HTML, in `STOPS` with gaps for the numbers; view: the tab that it opens; map: the card that it
+    leads to, "" for none.
+    """
 
     title: str
     text: str
@@ -46,84 +48,88 @@ def facts(kept: Kept) -> dict[str, Any] | None:
     return finished.facts["settings"] if kept.example and finished else None
 
 
+STOPS = (
+    Stop(
+        "Two photographs, ten stages",
+        "A person and a garment go in; ten stages later the person wears it. Here they took {seconds:.1f} s, most of "
+        "it for <b>{slowest}</b>. Four of them are networks, the others are geometry.",
+        map="result",
+    ),
+    Stop(
+        "Joints",
+        "{joints} of {joints_wanted} joints were found. The networks see this skeleton P, so they know where "
+        "shoulders, elbows and hips are, whatever covers them.",
+        map="pose",
+    ),
+    Stop(
+        "A label for every pixel",
+        "The human parser gives every pixel one of 20 labels. What it takes for cloth will be removed; what it misses "
+        "of the old garment shows at the edges of the result.",
+        map="parse",
+    ),
+    Stop(
+        "Forget the old garment",
+        "The paper's first idea: paint the old garment and the arms grey, so that nothing of its shape is left to "
+        "copy (I<sub>a</sub>, S<sub>a</sub>, section 3.1).",
+        map="agnostic",
+    ),
+    Stop(
+        "The garment alone",
+        "The garment was cut out {cut}. From here on the networks read its picture c and its mask c<sub>m</sub>.",
+        map="garment",
+    ),
+    Stop(
+        "Where everything will be",
+        "Before anything is painted, a network predicts the segmentation Ŝ of the person in the new garment. Sleeves "
+        "are decided here, so a wrong length begins here.",
+        map="segmentation",
+    ),
+    Stop(
+        "Bend it",
+        "A second network gives the 25 control points of a thin-plate spline, which bends the garment into its place: "
+        "W(c, θ). In the view “Move the warp” you can drag them.",
+        map="warped_cloth",
+    ),
+    Stop(
+        "What does not fit",
+        "A spline never fits quite: {share:.1f} % of the predicted cloth is not covered. This is the misaligned "
+        "region (equations 3 and 4). Earlier systems smeared the background or the old skin into it.",
+        map="misalignment",
+    ),
+    Stop(
+        "ALIAS normalisation",
+        "The paper's main idea: inside the generator, the misaligned region is standardised apart from the rest "
+        "(equations 5 to 7), so that its misleading activations do not spread. “Open it” shows every block.",
+        view="inside",
+    ),
+    Stop(
+        "Does it matter?",
+        "Compare runs this result again with one thing changed and measures the difference. Where little is "
+        "misaligned, ALIAS and instance normalisation paint nearly the same; choose a hoodie or a turtleneck for more "
+        "of it.",
+        view="compare",
+    ),
+)
+CUT_OUT = {
+    "alpha": "by its transparency",
+    "uniform": "from a plain background",
+    "grabcut": "from its background by colour",
+    "painted": "by hand",
+}
+
+
 def stops(known: dict[str, Any]) -> list[Stop]:
-    """The ten stops. known: see `facts`."""
+    """The ten stops with their gaps filled in. known: see `facts`."""
     quality, seconds = known["quality"], known["seconds"]
-    share = 100 * quality["misaligned_share"]
-    cut = {
-        "alpha": "by its transparency",
-        "uniform": "from a plain background",
-        "grabcut": "from its background by colour",
-        "painted": "by hand",
-    }.get(known["cut_out_by"], "")
-    slowest = max(seconds, key=seconds.get)
-    return [
-        Stop(
-            "Two photographs, ten stages",
-            f"A person and a garment go in; ten stages later the person wears it. Here they took "
-            f"{sum(seconds.values()):.1f} s, "
-            f"most of it for <b>{escape(slowest)}</b>. Four of them are networks, the others are geometry.",
-            map="result",
-        ),
-        Stop(
-            "Joints",
-            f"{quality['joints']} of {quality['joints_wanted']} joints were found. The "
-            f"networks see this skeleton P, so "
-            "they know where shoulders, elbows and hips are, whatever covers them.",
-            map="pose",
-        ),
-        Stop(
-            "A label for every pixel",
-            "The human parser gives every pixel one of 20 labels. What it takes for cloth will "
-            "be removed; what it misses "
-            "of the old garment shows at the edges of the result.",
-            map="parse",
-        ),
-        Stop(
-            "Forget the old garment",
-            "The paper's first idea: paint the old garment and the arms grey, so that nothing of "
-            "its shape is left to copy "
-            "(I<sub>a</sub>, S<sub>a</sub>, section 3.1).",
-            map="agnostic",
-        ),
-        Stop(
-            "The garment alone",
-            f"The garment was cut out {cut}. From here on the networks read its picture c and its mask c<sub>m</sub>.",
-            map="garment",
-        ),
-        Stop(
-            "Where everything will be",
-            "Before anything is painted, a network predicts the segmentation Ŝ of the person "
-            "in the new garment. Sleeves "
-            "are decided here, so a wrong length begins here.",
-            map="segmentation",
-        ),
-        Stop(
-            "Bend it",
-            "A second network gives the 25 control points of a thin-plate spline, which bends the garment into its "
-            "place: W(c, θ). In the view “Move the warp” you can drag them.",
-            map="warped_cloth",
-        ),
-        Stop(
-            "What does not fit",
-            f"A spline never fits quite: {share:.1f} % of the predicted cloth is not covered. This is the misaligned "
-            "region (equations 3 and 4). Earlier systems smeared the background or the old skin into it.",
-            map="misalignment",
-        ),
-        Stop(
-            "ALIAS normalisation",
-            "The paper's main idea: inside the generator, the misaligned region is standardised apart from the rest "
-            "(equations 5 to 7), so that its misleading activations do not spread. “Open it” shows every block.",
-            view="inside",
-        ),
-        Stop(
-            "Does it matter?",
-            "Compare runs this result again with one thing changed and measures the difference. "
-            "Where little is misaligned, "
-            "ALIAS and instance normalisation paint nearly the same; choose a hoodie or a turtleneck for more of it.",
-            view="compare",
-        ),
-    ]
+    gaps = {
+        "seconds": sum(seconds.values()),
+        "slowest": escape(max(seconds, key=seconds.get)),
+        "joints": quality["joints"],
+        "joints_wanted": quality["joints_wanted"],
+        "cut": CUT_OUT.get(known["cut_out_by"], ""),
+        "share": 100 * quality["misaligned_share"],
+    }
+    return [replace(stop, text=stop.text.format_map(gaps)) for stop in STOPS]
 
 
 def card(stop: Stop, number: int, total: int) -> str:
