@@ -28,7 +28,7 @@ shows how the method works, not how a garment fits.
 
 def cards() -> list[tuple[str, str, float]]:
     """Name, card text (Markdown) and size of the weights in MB of every shipped model."""
-    found = []
+    found: list[tuple[str, str, float]] = []
     try:
         names = assets.list_models()
     except FileNotFoundError:

@@ -90,6 +90,12 @@ class Services:
         # A cancelled run ends at its next stage, a moment after its place in the queue is free again.
         self.tryon_in_use = threading.Lock()
 
+    def limits(self) -> Limits:
+        """How visitors may train. Raises ValueError where no training can be started from this page."""
+        if self.training is None:
+            raise ValueError("Trainings cannot be started from this page.")
+        return self.training
+
     # -- what there is -------------------------------------------------------------------------------------------
 
     def translators(self) -> list[tuple[str, str]]:

@@ -115,7 +115,7 @@ class RunControls:
             self.delete: gr.update(visible=not busy),
             self.resume: gr.update(visible=not busy),
             self.fork: gr.update(visible=bool(steps)),
-            self.from_step: gr.update(choices=choices, value=chosen if chosen in steps else (steps or [None])[0]),
+            self.from_step: gr.update(choices=choices, value=chosen if chosen in steps else next(iter(steps), None)),
         }
         if busy:
             made[self.ask] = gr.update(visible=False)
@@ -183,7 +183,7 @@ class RunControls:
         def work() -> tuple[str, str]:
             name = values[self.view.run]
             run, network, saved, fields = self._planned(name, values[self.changed])
-            self.services.training.check(self.runs, fields.get("steps", saved["steps"]), new=False)
+            self.services.limits().check(self.runs, fields.get("steps", saved["steps"]), new=False)
             if not (any(run.events()) or run.checkpoints.exists()):
                 raise ValueError(f"{name!r} never began; delete it and start a new one.")
             start.start(run.folder, [recipes.resume_command(network, run.folder, fields)])
@@ -198,7 +198,7 @@ class RunControls:
             name, step = values[self.view.run], values[self.from_step]
             run, network, saved, fields = self._planned(name, values[self.changed])
             find_checkpoint(run.checkpoints, step)
-            self.services.training.check(self.runs, fields.get("steps", saved["steps"]), new=True)
+            self.services.limits().check(self.runs, fields.get("steps", saved["steps"]), new=True)
             folder = start.check_name(self.runs, values[self.new_name])
             start.start(folder, [recipes.fork_command(network, run.folder, step, folder, fields)])
             return f"{folder.name} begins at step {step:,} of {name}.", folder.name
@@ -225,7 +225,7 @@ class RunControls:
         def work() -> tuple[str, str | None]:
             name = values[self.view.run]
             start.delete(self.runs, name)
-            return f"{name} was deleted.", (list_runs(self.runs) or [None])[0]
+            return f"{name} was deleted.", next(iter(list_runs(self.runs)), None)
 
         return self._said(work)
 

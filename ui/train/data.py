@@ -65,7 +65,8 @@ def data_commands(
     if data == LOCAL and not folder:
         raise ValueError("Write the path of a folder or file on this machine.")
     if network == "transformer":
-        return [], {"data": str(run / "data" / f"table{table_suffix(upload)}") if data == UPLOAD else folder, **words}
+        table = str(run / "data" / f"table{table_suffix(upload)}") if data == UPLOAD and upload else folder
+        return [], {"data": table, **words}
     if network in ("gan", "parse"):
         inside = run / "data" / (f"train{trees_suffix(upload)}" if network == "parse" and upload else "")
         return [], {"data": str(inside) if data == UPLOAD else folder}
@@ -112,13 +113,17 @@ def survey(data: str, upload: str | None, folder: str, source: str, target: str)
 
 def table_of(data: str, upload: str | None, folder: str) -> Path | None:
     """The file whose pairs are learned from: the upload, or that of a folder; None while there is none."""
-    from transformer.data import find_split
-
     if data == UPLOAD:
         return Path(upload) if upload else None
     if data != LOCAL or not (folder or "").strip():
         return None
-    path = Path(folder.strip()).expanduser()
+    return table_in(Path(folder.strip()).expanduser())
+
+
+def table_in(path: Path) -> Path:
+    """The file itself, or the folder's train.tsv or train.csv. Raises FileNotFoundError."""
+    from transformer.data import find_split
+
     table = path if path.is_file() else find_split(path, "train")
     if table is None:
         raise FileNotFoundError(f"The folder {path.name!r} holds no train.tsv or train.csv.")
@@ -127,68 +132,76 @@ def table_of(data: str, upload: str | None, folder: str) -> Path | None:
 
 def bring_data(network: str, data: str, upload: str | None, folder: str, source: str, target: str, run: Path) -> None:
     """Checks the data, and puts an upload where the command looks for it. Raises ValueError or FileNotFoundError."""
-    if data == LOCAL and not Path(folder.strip()).expanduser().exists():
-        raise FileNotFoundError(f"There is no folder or file {folder.strip()!r} on this machine.")
     if data == BUNDLED:
         return
-    bring = {"transformer": bring_table, "gan": bring_digits, "parse": bring_trees}.get(network)
-    if bring is bring_table:
-        bring_table(data, upload, folder, source, target, run)
-    elif bring:
-        bring(data, upload, folder, run)
+    if data == UPLOAD and not upload:
+        raise ValueError("Upload a file first.")
+    given = Path(upload) if data == UPLOAD and upload else Path(folder.strip()).expanduser()
+    if data == LOCAL and not given.exists():
+        raise FileNotFoundError(f"There is no folder or file {folder.strip()!r} on this machine.")
+    into = run / "data" if data == UPLOAD else None
+    if network == "transformer":
+        bring_table(given, source, target, into)
+    elif network == "gan":
+        bring_digits(given, into)
+    elif network == "parse":
+        bring_trees(given, into)
     elif network != "garment":
-        bring_photos(network, data, upload, folder, run)
+        bring_photos(network, given, into)
 
 
-def bring_table(data: str, upload: str | None, folder: str, source: str, target: str, run: Path) -> None:
-    """As `bring_data`, for a table of sentence pairs."""
+# Each of these checks `given` and copies it `into` the run's folder, if it is an upload; errors as in `bring_data`.
+
+
+def bring_table(given: Path, source: str, target: str, into: Path | None) -> None:
+    """A table of sentence pairs."""
     from transformer.data import read_parallel
 
-    table = table_of(data, upload, folder)
+    table = given if into else table_in(given)
     if table.suffix == ".gz":
         check_unpacked_size(table)
     if len(read_parallel(table, source, target)) < 2:
         raise ValueError(f"{table.name} holds one pair only; training needs at least two.")
-    if data == UPLOAD:
-        _copy(upload, run / "data" / f"table{table_suffix(upload)}")
+    if into:
+        _copy(given, into / f"table{table_suffix(given.name)}")
 
 
-def bring_trees(data: str, upload: str | None, folder: str, run: Path) -> None:
-    """As `bring_data`, for trees in brackets."""
+def bring_trees(given: Path, into: Path | None) -> None:
+    """Trees in brackets."""
     from transformer.parsing.recipe import load_splits
 
-    if data == UPLOAD and Path(upload).suffix == ".gz":
-        check_unpacked_size(Path(upload))
-    load_splits(upload if data == UPLOAD else Path(folder.strip()).expanduser())
-    if data == UPLOAD:
-        _copy(upload, run / "data" / f"train{trees_suffix(upload)}")
+    if into and given.suffix == ".gz":
+        check_unpacked_size(given)
+    load_splits(given)
+    if into:
+        _copy(given, into / f"train{trees_suffix(given.name)}")
 
 
-def bring_photos(network: str, data: str, upload: str | None, folder: str, run: Path) -> None:
-    """As `bring_data`, for people and garments in the VITON-HD layout."""
+def bring_photos(network: str, given: Path, into: Path | None) -> None:
+    """People and garments in the VITON-HD layout."""
     from vton.prepare import find_set
 
-    if data == UPLOAD:
-        unpack(upload, run / "data" / "set", most_bytes=MOST_UNPACKED)
-    place = run / "data" / "set" if data == UPLOAD else Path(folder.strip()).expanduser()
+    place = into / "set" if into else given
+    if into:
+        unpack(given, place, most_bytes=MOST_UNPACKED)
     if place.is_dir():
         find_set(place, garments=network in ("segmentation", "matching", "flow"))
 
 
-def _copy(upload: str, file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(upload, file)
-
-
-def bring_digits(data: str, upload: str | None, folder: str, run: Path) -> None:
-    """As `bring_data`, for handwritten digits."""
+def bring_digits(given: Path, into: Path | None) -> None:
+    """Handwritten digits."""
     from gan.digits import read_digits, read_idx
 
-    if data == UPLOAD:
-        read_idx(upload)
-        _copy(upload, run / "data" / f"digits-images-idx3-ubyte{'.gz' if Path(upload).suffix == '.gz' else ''}")
-    elif data == LOCAL:
-        read_digits(Path(folder.strip()).expanduser())
+    if into:
+        read_idx(given)
+        _copy(given, into / f"digits-images-idx3-ubyte{'.gz' if given.suffix == '.gz' else ''}")
+    else:
+        read_digits(given)
+
+
+def _copy(upload: Path, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(upload, file)
 
 
 def check_unpacked_size(file: Path, most: int = MOST_TABLE) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from training import start
 from training.run import Run, list_runs
@@ -142,7 +143,7 @@ class TrainForm:
         if services.training is None:
             gr.HTML(messages.status("Trainings cannot be started from this page; its operator or a shell starts them."))
         choice = [self.network, self.preset, self.initial, self.data, self.upload, self.folder]
-        self.inputs = {*choice, self.source, self.target, self.name, *self.fields}
+        self.inputs: set[Block] = {*choice, self.source, self.target, self.name, *self.fields}
         self.follows = [self.command, self.about, self.preview]
 
     def _build_choices(self) -> None:
@@ -230,9 +231,9 @@ class TrainForm:
         known = recipes.preset_names(network, self.services.training)
         return network, values[self.preset] if values[self.preset] in known else known[0]
 
-    def _places(self, values: dict) -> tuple:
+    def _places(self, values: dict) -> tuple[str, str | None, str, str, str]:
         """What `ui.train.data` asks for: data, upload, folder, source, target."""
-        return tuple(values[one] for one in (self.data, self.upload, self.folder, self.source, self.target))
+        return values[self.data], values[self.upload], values[self.folder], values[self.source], values[self.target]
 
     def survey(self, values: dict) -> Survey | None:
         """What the chosen table holds, None where none is chosen. Raises ValueError or FileNotFoundError."""
@@ -261,7 +262,7 @@ class TrainForm:
     def planned(self, values: dict) -> tuple[list[list[str]], dict[str, Any]]:
         """Commands, and all fields of the run, of the form as it is; ValueError for what cannot be."""
         network, preset, initial = values[self.network], values[self.preset], values[self.initial] or ""
-        limits = self.services.training
+        limits = self.services.limits()
         if network not in self.offered:
             raise ValueError("On this page that network cannot be trained; choose one of the list.")
         if preset not in recipes.preset_names(network, limits):
@@ -290,8 +291,9 @@ class TrainForm:
         if found and not values[self.initial]:
             found.check(fields)
         needed = start.room_for(recipes.parameters(network, fields), NETWORKS[network].recipe(**fields))
-        if self.services.training.megabytes:  # it stops there
-            needed = min(needed, self.services.training.megabytes)
+        most = self.services.limits().megabytes
+        if most:  # it stops there
+            needed = min(needed, most)
         start.check_room(self.runs, needed)
 
     # -- updates ---------------------------------------------------------------------------------------------------
@@ -434,10 +436,8 @@ class TrainForm:
         """Starts a process, and shows its run."""
         made = None
         try:
-            if self.services.training is None:
-                raise ValueError("Trainings cannot be started from this page.")
             commands, fields = self.planned(values)
-            self.services.training.check(self.runs, fields["steps"], new=True)
+            self.services.limits().check(self.runs, fields["steps"], new=True)
             self.check(values, fields)
             made = start.check_name(self.runs, values[self.name])
             made.mkdir(parents=True)
@@ -462,7 +462,7 @@ class TrainForm:
             network, preset = values[self.network], values[self.preset]
             if values[self.data] != BUNDLED:
                 raise ValueError("Steps are timed with the data that come with the page; choose them to measure.")
-            at_once = self.services.training.at_once
+            at_once = self.services.limits().at_once
             if at_once and any(start.is_busy(Run(self.runs / n)) for n in list_runs(self.runs)):
                 raise ValueError("A training is running; measure when it has ended.")
             changed = recipes.changes(network, recipes.values(network, preset), self.typed(values))
@@ -499,15 +499,17 @@ class TrainForm:
             filled_in.then(self.told, self.inputs, self.follows, **QUICKLY)
         # One event for all boxes: answers to two of them could overtake each other. Pasted text is a change, not an
         # input; the columns change when an uploaded table is read, after which this has the last word.
-        typed = [box.change for box in (self.name, *chosen, *self.fields)]
+        boxes: list[gr.Textbox | gr.Dropdown] = [self.name, *chosen, *self.fields]
+        typed = [box.change for box in boxes]
         gr.on(
             typed, self.told, self.inputs, self.follows, trigger_mode="always_last", api_name="train_command", **QUICKLY
         )
         # An error goes when something else is chosen or typed, at once in the browser.
-        touched = [self.network, self.preset, self.initial, self.data, self.source, self.target, self.name, self.folder]
-        quietly = {"show_progress": "hidden", "api_visibility": "private"}
-        gr.on([one.input for one in (*touched, *self.fields)], None, None, self.note, js="() => ''", **quietly)
-        slowly = {"show_progress": "minimal", "concurrency_limit": 1, "api_visibility": "private"}
+        choice = [self.network, self.preset, self.initial, self.data, self.source, self.target]
+        touched: list[gr.Textbox | gr.Dropdown] = [*choice, self.name, self.folder, *self.fields]
+        quietly: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        gr.on([one.input for one in touched], None, None, self.note, js="() => ''", **quietly)
+        slowly: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": 1, "api_visibility": "private"}
         self.start.click(
             self.begin,
             self.inputs,
@@ -517,7 +519,7 @@ class TrainForm:
         ).then(None, None, None, js=TO_THE_RUN)
         self.measure.click(self.time_it, self.inputs, [self.about, self.note], api_name="train_measure", **slowly)
         # At each opening: names that are free and times that were measured change.
-        known = {*self.inputs, self.filled}
+        known: set[Block] = {*self.inputs, self.filled}
         fill = opened.select(self.open, known, [self.filled, *filled], api_name="open_form", **QUICKLY)
         fill.then(self.told, self.inputs, self.follows, **QUICKLY)
 

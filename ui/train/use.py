@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,21 @@ ELSEWHERE = {
 # -- without Gradio -------------------------------------------------------------------------------------------------
 
 
+def exporter(network: str | None) -> Callable[[Path, Path, int | None], int]:
+    """What writes the model folder of a checkpoint: of a run's folder, into a folder, at a step."""
+    if network in ("transformer", "parse"):
+        from transformer.export import export as export_text
+
+        return export_text
+    if network == "gan":
+        from gan.export import export as export_gan
+
+        return export_gan
+    from vton.export import export as export_tryon
+
+    return export_tryon
+
+
 def export_zip(runs: Path, name: str, step: int | None, out: Path) -> Path:
     """A zip of the model folder of one checkpoint, with its card, in `out`.
 
@@ -49,13 +64,7 @@ def export_zip(runs: Path, name: str, step: int | None, out: Path) -> Path:
     network = network_of(run)
     with tempfile.TemporaryDirectory(prefix="atelier-") as temporary:
         folder = Path(temporary) / f"{name}-step-{step}"
-        if network in ("transformer", "parse"):
-            from transformer.export import export
-        elif network == "gan":
-            from gan.export import export
-        else:
-            from vton.export import export
-        export(run.folder, folder, step)
+        exporter(network)(run.folder, folder, step)
         (folder / "CARD.md").write_text(card.text(run, step, NETWORKS[network].title), encoding="utf-8")
         return Path(shutil.make_archive(str(out / folder.name), "zip", temporary, folder.name))
 
@@ -163,10 +172,10 @@ class CheckpointUse:
         choices = checkpoint_choices(seen.run)
         steps = [step for _, step in choices]
         chosen = values.get(self.step)
-        made = {
+        made: dict[Any, Any] = {
             self.view: gr.update(visible=bool(steps)),
             self.words: gr.update(visible=bool(steps) and seen.network in ("transformer", "parse")),
-            self.step: gr.update(choices=choices, value=chosen if chosen in steps else (steps or [None])[0]),
+            self.step: gr.update(choices=choices, value=chosen if chosen in steps else next(iter(steps), None)),
         }
         if fresh:
             hidden = gr.update(visible=False)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from training.run import Run, list_runs, open_run
 from ui import messages, theme
@@ -196,7 +197,7 @@ class RunView:
             self.attention: gr.update(visible=attention is not None),
             self.head: gr.update(choices=choices, value=head),
         }
-        if attention:
+        if attention and head:
             made[self.map] = watch.attention_map(attention, kind, head, step)
         return made
 
@@ -227,17 +228,25 @@ class RunView:
         """Connect the components with the handlers. opened: the page's tab; others: those that put it out of sight;
         folder: where zips for visitors are made.
         """
-        chosen = {self.run, self.kind, self.head}
+        chosen: set[Block] = {self.run, self.kind, self.head}
         opened.select(self.newest, chosen, self.components, api_name="open_runs", **QUICKLY)
         opened.select(lambda: gr.Timer(active=True), None, self.timer, api_name="watch", **QUICKLY)
         for other in others:
             other.select(lambda: gr.Timer(active=False), None, self.timer, api_name="unwatch", **QUICKLY)
         # A sample's number and a new range may cross on their way, which Gradio's own checks call an error.
         as_sent = {**QUICKLY, "preprocess": False}
-        looked_at = {self.run, self.step, self.seen, self.kind, self.head, self.use.step, self.controls.from_step}
+        looked_at: set[Block] = {
+            self.run,
+            self.step,
+            self.seen,
+            self.kind,
+            self.head,
+            self.use.step,
+            self.controls.from_step,
+        }
         self.timer.tick(self.tick, looked_at, self.components, api_name="tick", **as_sent)
         self.run.input(self.newest, chosen, self.components, api_name="choose_run", **QUICKLY)
-        scrubbed = {self.run, self.step, self.kind, self.head}
+        scrubbed: set[Block] = {self.run, self.step, self.kind, self.head}
         for control in (self.step, self.kind, self.head):
             control.input(self.scrub, scrubbed, self.sampled, trigger_mode="always_last", **as_sent)
         self.controls.wire()

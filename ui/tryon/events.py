@@ -11,14 +11,15 @@ import gradio as gr
 from ui.tryon.inputs import ATTRIBUTES
 from ui.tryon.inside import Inside
 from ui.tryon.runner import Runner
+from ui.tryon.settings import Control
 from ui.tryon.variants import Compare, Several
 from ui.tryon.views import MapViews
 
-QUIET = {"show_progress": "hidden", "api_visibility": "private"}
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 AT_DEVICE = {**QUIET, "concurrency_id": "try-on"}
 
 # A cancelled event may stay pending in the browser, which would swallow the next one.
-AGAIN = {"trigger_mode": "multiple"}
+AGAIN: dict[str, Any] = {"trigger_mode": "multiple"}
 # On a phone the result lies below the boxes; where it is in view already, nothing moves.
 SHOW_RESULT = """() => {
   const result = document.querySelector('#tryon-outcome'), box = result && result.getBoundingClientRect();
@@ -166,13 +167,14 @@ def _attributes(runner: Runner, views: MapViews) -> dict[str, gr.events.Dependen
 def _stale(runner: Runner) -> None:
     """After every change of a box or a setting, say what the shown result no longer belongs to."""
     given = {*runner.inputs.components, runner.kept}
-    for name, component in {
+    fields: dict[str, gr.Image | Control] = {
         "person": runner.inputs.person,
         "garment": runner.inputs.garment,
         "model": runner.inputs.model,
         "device": runner.inputs.device,
         **runner.inputs.settings,
-    }.items():
+    }
+    for name, component in fields.items():
         component.change(
             runner.stale,
             given,
@@ -195,7 +197,7 @@ def _cancel(runner: Runner, runs: dict[str, gr.events.Dependency]) -> None:
     at_rest = [*bar.components, bar.stopping]
     for name, event in runs.items():
         event.then(bar.stopped, [bar.stopping, runner.kept], at_rest, api_name=f"rest_after_{name}", **unqueued)
-    cancels = list(runs.values())
+    cancels: list[Any] = list(runs.values())  # Gradio takes events there, its types say dictionaries
     stopping = bar.cancel.click(
         bar.stop, None, [bar.status, bar.stopping], cancels=cancels, api_name="cancel_try_on", **unqueued
     )

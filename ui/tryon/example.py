@@ -305,7 +305,8 @@ def main(arguments: list[str]) -> int:
     if arguments == ["failures"]:
         write_failures(assets.examples_dir() / "failures")
         return 0
-    write(*(arguments or PAIR), assets.examples_dir() / "finished")
+    person, garment = arguments or PAIR
+    write(person, garment, assets.examples_dir() / "finished")
     return 0
 
 

@@ -202,6 +202,7 @@ def painting(result: Any, name: str) -> dict[str, Any]:
     they belong to.
     """
     title, _, brush = PAINTED[name]
+    names: tuple[str, ...]
     if name == "painted_mask":
         picture = result.garment_photo[..., :3]
         ratio = min(1.0, CANVAS / max(picture.shape[:2]))
@@ -270,7 +271,8 @@ def warped_over(result: Any, cloth: np.ndarray | None = None, mask: np.ndarray |
 
     cloth, mask: another warp than the record's.
     """
-    cloth, mask = (result.warped_cloth, result.warped_mask) if cloth is None else (cloth, mask)
+    if cloth is None or mask is None:
+        cloth, mask = result.warped_cloth, result.warped_mask
     picture = np.where(mask[..., None] > 127, cloth, result.person)
     orange = np.array(labels.MISALIGNED_COLOUR, np.float32)
     mixed = (picture * 0.35 + orange * 0.65).astype(np.uint8)

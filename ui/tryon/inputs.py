@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from ui import messages, theme
 from ui.components import Photograph
@@ -49,7 +50,7 @@ class Inputs:
     def __init__(self, services: Services):
         self.services = services
         self.finished = example.finished()
-        self.settings: dict[str, gr.components.Component] = {}
+        self.settings: dict[str, form.Control] = {}
 
     def build_person(self) -> None:
         """The person's photograph, and others to choose from."""
@@ -133,7 +134,7 @@ class Inputs:
             self.settings[name] = form.component(name, min_width=width)
 
     @property
-    def components(self) -> set[gr.components.Component]:
+    def components(self) -> set[Block]:
         """All that a run reads; an event that is given them as a set gets their values by component."""
         return {self.person, self.garment, *self.settings.values(), self.model, self.device}
 
@@ -188,7 +189,8 @@ class Inputs:
 
     def check_garment(self, path: str | None) -> dict:
         """One line below the garment's picture, and beside each attribute what was read of it and how surely."""
-        line, read = "", {}
+        line = ""
+        read: dict[str, str] = {}
         try:
             if path:
                 seen, read = work.look_at_garment(path)
@@ -222,7 +224,7 @@ class Inputs:
 
     def wire(self) -> None:
         """Connects choosing networks, photographs and examples."""
-        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         self.model.focus(self.offered, None, self.model, api_name="tryon_models", queue=False, **quiet)
         for component, check, line, name in (
             (self.person, self.check_person, [self.person_check], "check_person"),

@@ -12,8 +12,10 @@ import gradio as gr
 from ui.tryon import work
 from vton.options import ABOUT, DEFAULTS, Options, to_text
 
+Control = gr.Checkbox | gr.Dropdown | gr.Number
 
-def component(name: str, **layout: Any) -> gr.components.Component:
+
+def component(name: str, **layout: Any) -> Control:
     """The component of an option, with its words, choices and default. layout: further arguments of the component."""
     about, default = ABOUT[name], DEFAULTS[name]
     words = {"label": about.label, "info": about.info or None, "elem_id": name, **layout}
@@ -23,7 +25,8 @@ def component(name: str, **layout: Any) -> gr.components.Component:
         if isinstance(default, int):
             # Gradio describes every dropdown as text, and a program that keeps to that could choose none of the
             # numbers.
-            dropdown.api_info = lambda: {"type": "integer", "enum": [value for _, value in choices]}
+            description = {"type": "integer", "enum": [value for _, value in choices]}
+            dropdown.api_info = lambda: description  # type: ignore[method-assign]
         return dropdown
     if isinstance(default, bool):
         return gr.Checkbox(default, **words)
@@ -49,13 +52,13 @@ def spread(function: Callable) -> Callable:
     given = list(inspect.signature(function).parameters.values())
     at = next(i for i, parameter in enumerate(given) if parameter.name == "settings")
 
-    @functools.wraps(function)
-    def spread_out(*values: Any) -> Any:
+    def taken(*values: Any) -> Any:
         settings = dict(zip(ABOUT, values[at:]))
         yield from function(*values[:at], settings, *values[at + len(ABOUT) :])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     given[at : at + 1] = [inspect.Parameter(name, kind) for name in ABOUT]
+    spread_out: Any = functools.wraps(function)(taken)
     spread_out.__signature__ = inspect.Signature(given)
     lines = []
     for line in (function.__doc__ or "").split("\n"):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
+from gradio.components import Component
 from PIL import Image
 
 from ui import theme
@@ -143,7 +144,9 @@ class Steps:
         self.figure.value = stored_figure()
         finished = example.finished()
         self.facts = finished.facts if finished else {"captions": {}, "legends": {}}
-        self.maps, self.captions, self.legends = {}, {}, {}
+        self.maps: dict[str, gr.Image] = {}
+        self.captions: dict[str, gr.HTML] = {}
+        self.legends: dict[str, gr.HTML] = {}
         number = 0
         for group in GROUPS:
             gr.HTML(f'<h3 class="group-title">{escape(group.title)}</h3><p class="map-about">{escape(group.about)}</p>')
@@ -177,7 +180,7 @@ class Steps:
             self.legends[name] = gr.HTML(self.facts["legends"].get(name, ""), elem_id=f"legend-{name}")
 
     @property
-    def components(self) -> list[gr.components.Component]:
+    def components(self) -> list[Component]:
         """All that `shown` updates."""
         return [self.figure, *self.maps.values(), *self.captions.values(), *self.legends.values()]
 
@@ -185,7 +188,8 @@ class Steps:
         """Updates that show a record. paths: its pictures by name; archive: its zip."""
         ready = work.shown_maps(kept.result)
         pictures = {name: Image.open(path) for name, path in paths.items()}
-        values = {self.figure: figure(pictures), **{image: paths.get(name) for name, image in self.maps.items()}}
+        values: dict[Component, Any] = {self.figure: figure(pictures)}
+        values |= {image: paths.get(name) for name, image in self.maps.items()}
         for draw, lines in ((figures.caption, self.captions), (figures.legend, self.legends)):
             values |= {line: draw(kept.result, name) if name in ready else "" for name, line in lines.items()}
         return values

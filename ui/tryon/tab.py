@@ -50,7 +50,7 @@ class TryOnTab:
     def _views(self, services: Services) -> None:
         self.tour = Tour()
         self.views = MapViews(services)
-        self.tabs = {}
+        self.tabs: dict[str, gr.Tab] = {}
         with gr.Tabs(elem_id="tryon-views", selected="steps") as self.all_tabs:
             with self._tab("steps", "Every step"):
                 self.steps = Steps()

@@ -195,7 +195,7 @@ class Tour:
 
     def wire(self, tabs: gr.Tabs, kept: gr.State, shown: gr.HTML) -> None:
         """shown: a component that changes with every record on the page."""
-        quiet = {"show_progress": "hidden", "api_visibility": "private"}
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         outputs = self.components(tabs)
         for button, by, name in ((self.start, None, "start"), (self.next, 1, "next"), (self.back, -1, "back")):
             event = button.click(

@@ -18,7 +18,7 @@ from ui.tryon.bar import Bar, settled
 from ui.tryon.figures import data_url
 from ui.tryon.inputs import strip
 from ui.tryon.kept import Kept
-from vton import record
+from vton import contact_sheet, record
 from vton.pipeline import STAGES
 
 FAR = 64  # a difference of so many grey levels takes the strongest colour of the map
@@ -87,7 +87,8 @@ class Compare:
     @settled
     def run(self, kept: Kept, name: str) -> Iterator[dict]:
         """Show the variants as they come."""
-        comparison, found = work.COMPARISONS[name], []
+        comparison = work.COMPARISONS[name]
+        found: list[work.Variant] = []
         try:
             yield {
                 **self.bar.working("Compare: starting …"),
@@ -160,8 +161,10 @@ class Several:
     @settled
     def run(self, kept: Kept, kind: str, files: list[str] | None) -> Iterator[dict]:
         """Dress one after another; a picture that cannot be used is named with its sentence."""
-        rows, pictures, remarks = [], [], []
-        total = len(files or [])
+        files = files or []
+        rows: list[contact_sheet.Row] = []
+        pictures: list[tuple[np.ndarray, str]] = []
+        remarks: list[str] = []
         try:
             yield {
                 **self.bar.working("Several: starting …"),
@@ -173,7 +176,7 @@ class Several:
             for made in work.several(self.services, kept.result, files, kind, kept.key):
                 if isinstance(made, Progress):
                     name = Path(files[len(rows)]).stem[:60]
-                    yield self.bar.working(f"{len(rows) + 1} of {total}, {name}: {STAGES[max(made.stage, 0)]}")
+                    yield self.bar.working(f"{len(rows) + 1} of {len(files)}, {name}: {STAGES[max(made.stage, 0)]}")
                     continue
                 row, picture = made
                 rows.append(row)

@@ -123,14 +123,14 @@ def look_at_person(path: str) -> tuple[str, list[str]]:
     Raises InputError when it cannot be used.
     """
     picture = photo.load_image(path, longest=1024)
-    found = pose.detect(picture)
-    photo.frame_person(found.keypoints, picture.shape[:2])
+    found, size = pose.detect(picture), (picture.shape[0], picture.shape[1])
+    photo.frame_person(found.keypoints, size)
     joints = photo.present(found.keypoints)
     parts = {"shoulders": (2, 5), "elbows": (3, 6), "wrists": (4, 7), "hips": (9, 12)}
     whole = [part for part, pair in parts.items() if joints[list(pair)].all()]
     side = {"front": "from the front", "side": "from the side", "back": "from behind"}.get(pose.facing(found.keypoints))
     seen = f"One person{f' {side}' if side else ''}: {', '.join(whole) or 'no pair of joints'} seen."
-    return seen, pose.check(found, picture.shape[:2])
+    return seen, pose.check(found, size)
 
 
 def look_at_garment(path: str) -> tuple[str, dict[str, str]]:
@@ -221,7 +221,8 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
     Nothing before the first stage that reads the changed options is repeated. Raises ValueError when there is no
     finished result.
     """
-    comparison, first = COMPARISONS[name], None
+    comparison = COMPARISONS[name]
+    first: np.ndarray | None = None
     finished(result)
     frame, size = result.frame, result.options.size
     region = photo.crop(result.region, frame, size, "nearest", 0) > 0
@@ -230,24 +231,26 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
             if isinstance(report, Progress):
                 yield report
         picture = report.synthesis if comparison.picture == "synthesis" else photo.crop(report.result, frame, size)
+        if first is None or picture is first:
+            against = None
+        else:
+            against = insight.difference(first, picture, region, report.misalignment > 127)
         first = picture if first is None else first
-        against = None if picture is first else insight.difference(first, picture, region, report.misalignment > 127)
         shown = figures.outline(picture, report.misalignment) if comparison.outlined else picture
         yield Variant(label, shown, against, f"{100 * report.misaligned_share:.1f} % of the cloth misaligned")
     pasted = figures.outline(result.pasted, result.misalignment) if comparison.outlined else result.pasted
-    yield Variant(BASELINE, pasted, insight.difference(first, result.pasted, region, result.misalignment > 127), "")
+    against = None if first is None else insight.difference(first, result.pasted, region, result.misalignment > 127)
+    yield Variant(BASELINE, pasted, against, "")
 
 
 def claim(name: str, variants: list[Variant]) -> str:
     """What a comparison shows, in words that its numbers carry. variants: without the baseline."""
-    about, measured = COMPARISONS[name].about, [variant for variant in variants if variant.against is not None]
+    about = COMPARISONS[name].about
+    measured = [(variant.against.colour, variant.label, variant.against) for variant in variants if variant.against]
     if not measured:
         return about
-    most = max(measured, key=lambda variant: variant.against.colour)
-    found = most.against
-    numbers = (
-        f"“{most.label}” differs from “{variants[0].label}” by ΔE {found.colour:.1f} on average in the edited region"
-    )
+    _, label, found = max(measured, key=lambda one: one[0])
+    numbers = f"“{label}” differs from “{variants[0].label}” by ΔE {found.colour:.1f} on average in the edited region"
     if not np.isnan(found.misaligned):
         numbers += f" and by {found.misaligned:.1f} where the garment is misaligned"
     seen = (
@@ -280,9 +283,9 @@ def several(
             yield _row(name, made), made.result
         except (ValueError, OSError) as error:
             given = result.photo if kind == "garments" else result.garment_photo
-            cells = [contact_sheet.given(file, CELL), contact_sheet.fitted(given, CELL)]
-            cells = tuple(cells[::-1] if kind == "garments" else cells)
-            yield contact_sheet.Row(name, cells, "", " ".join(str(error).split())), None
+            cells = [contact_sheet.given(Path(file), CELL), contact_sheet.fitted(given, CELL)]
+            ordered = tuple(cells[::-1] if kind == "garments" else cells)
+            yield contact_sheet.Row(name, ordered, "", " ".join(str(error).split())), None
 
 
 def _dressed(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
