@@ -59,9 +59,9 @@ class Api:
         Returns:
             text: the translation; sentences: for every sentence its tokens and its hypotheses with scores
         """
-        model = model_for(self.services, pair, model)
+        key = model_for(self.services, pair, model)
         translation = translate_text(
-            self.services, text, pair, beam, alpha, n_best, model, search, temperature, top_k, seed
+            self.services, text, pair, beam, alpha, n_best, key, search, temperature, top_k, seed
         )
         return {
             "text": translation.text,
@@ -105,11 +105,12 @@ class Api:
             translation: the text; rows: query tokens; columns: key tokens; weights: one list of weights a row, each
             row sums to 1 (not so for the largest over heads)
         """
-        model = model_for(self.services, pair, model)
-        translation = translate_text(self.services, text, pair, beam, 0.6, 1, model)
-        weights = self.services.translator(model or None).attend(translation)
-        head = {0: interpret.MEAN, -1: interpret.MAX, -2: interpret.ROLLOUT}.get(int(head), int(head) - 1)
-        found = interpret.attention_map(weights, kind, int(layer) - 1, head, without_ends)
+        key = model_for(self.services, pair, model)
+        translation = translate_text(self.services, text, pair, beam, 0.6, 1, key)
+        weights = self.services.translator(key).attend(translation)
+        combined: dict[int, int | str] = {0: interpret.MEAN, -1: interpret.MAX, -2: interpret.ROLLOUT}
+        chosen = combined.get(int(head), int(head) - 1)
+        found = interpret.attention_map(weights, kind, int(layer) - 1, chosen, without_ends)
         return {
             "translation": translation.sentences[0].hypotheses[0].text,
             "rows": found.rows,
@@ -131,9 +132,9 @@ class Api:
             translation: the text; logprob: its log-probability; encoder, decoder, cross: the change of the
             log-probability without each head, a list of heads for each layer
         """
-        model = model_for(self.services, pair, model)
-        translation = translate_text(self.services, text, pair, beam, 0.6, 1, model)
-        logprob, changes = interpret.ablation(self.services.translator(model or None), translation)
+        key = model_for(self.services, pair, model)
+        translation = translate_text(self.services, text, pair, beam, 0.6, 1, key)
+        logprob, changes = interpret.ablation(self.services.translator(key), translation)
         best = translation.sentences[0].hypotheses[0].text
         return {"translation": best, "logprob": logprob, **{kind: changes[kind].tolist() for kind in interpret.KINDS}}
 
@@ -157,9 +158,9 @@ class Api:
             the rank of the chosen one at every step; encoder: translations; contributions: source and prefix, rows
             together sum to 1
         """
-        model = model_for(self.services, pair, model)
-        translation = translate_text(self.services, text, pair, beam, 0.6, 1, model)
-        return lens_answer(self.services.translator(model or None), translation, pair, kind, int(beam))
+        key = model_for(self.services, pair, model)
+        translation = translate_text(self.services, text, pair, beam, 0.6, 1, key)
+        return lens_answer(self.services.translator(key), translation, pair, kind, int(beam))
 
 
 def lens_answer(translator: Any, translation: Any, pair: str, kind: str, beam: int) -> dict[str, Any]:
@@ -173,8 +174,8 @@ def lens_answer(translator: Any, translation: Any, pair: str, kind: str, beam: i
         return {**answer, "tokens": lens.tokens, "words": words, "probabilities": shares, "ranks": lens.ranks.tolist()}
     if kind == "encoder":
         source, _, target = pair.partition("-")
-        found = decoder_lens(translator, sentence.source_text, source, target, beam)
-        return {**answer, "encoder": [one.text for one in found]}
+        read = decoder_lens(translator, sentence.source_text, source, target, beam)
+        return {**answer, "encoder": [one.text for one in read]}
     if kind == "contributions":
         found = contributions(translator, translation)
         shares = {"source": found.source.tolist(), "prefix": found.prefix.tolist()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -14,7 +13,7 @@ from transformer.insight import interpret
 from ui import figures, messages, theme
 from ui.services import Services
 from ui.translate import bertviz
-from ui.translate.shown import ON_DEVICE, QUICKLY, Shown, View
+from ui.translate.shown import ON_DEVICE, QUICKLY, Shown, Tab, View
 from ui.translate.words import plain, query_names
 
 KINDS = ("cross", "encoder", "decoder")
@@ -27,7 +26,8 @@ COMBINED = [("Mean over heads", "mean"), ("Largest over heads", "max"), ("Rollou
 LOOKS = [("Map", "map"), ("Lines", "lines"), ("bertviz: heads", "head"), ("bertviz: model", "model")]
 QUERIES = {"cross": "the word being chosen", "encoder": "the text", "decoder": "the word being chosen"}
 KEYS = {"cross": "the text", "encoder": "the text", "decoder": "the translation so far"}
-STATISTICS = ["layer", "head", "what it does", "largest", "entropy", "distance", "start/end"]
+ROLE = "what it does"  # the one column of words
+STATISTICS = ["layer", "head", ROLE, "largest", "entropy", "distance", "start/end"]
 STEADY = {  # the last three columns: where a head looks that always looks at the same place
     "cross": ["word before", "its word", "word after"],  # the word that is being translated, by all heads together
     "encoder": ["one back", "own", "ahead"],
@@ -40,11 +40,12 @@ STEADY = {  # the last three columns: where a head looks that always looks at th
 
 def head_title(kind: str, layer: int, head: int | str) -> str:
     """What a map is called, for example "Cross attention, layer 4, mean over heads"."""
-    name = {
+    combined = {
         "mean": "mean over heads",
         "max": "largest over heads",
         "rollout": "through the rollout of the encoder" if kind == "cross" else "rollout of the layers up to it",
-    }.get(head, f"head {head + 1}" if isinstance(head, int) else "")
+    }
+    name = f"head {head + 1}" if isinstance(head, int) else combined.get(head, "")
     return f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
 
 
@@ -140,13 +141,13 @@ def draw_reasons(
     )
     axes = ("queries: target", "keys: source", "leans on")
     rows, columns = interpret.labels(attention, "cross")
-    drawn = [
+    first, second = (
         figures.heat_map(interpret.shares(scores), rows, columns, title, *axes, raw=scores, unit="nats")
         for scores, title in (
             (gradient, "Gradient × input, share of each row"),
             (occluded, "Occlusion, share of each row"),
         )
-    ]
+    )
     layer = min(layer, attention.cross.shape[0] - 1)  # an encoder may have more layers than the decoder
     mean = attention.cross[layer].mean(0)
     by_gradient, by_occlusion = (interpret.agreement(mean, interpret.shares(x)) for x in (gradient, occluded))
@@ -158,7 +159,7 @@ def draw_reasons(
         "and "
         f"occlusion in {between:.0%}."
     )
-    return *drawn, line
+    return first, second, line
 
 
 def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
@@ -180,7 +181,7 @@ class Look:
     """What the view's controls say."""
 
     kind: str
-    layer: int | None
+    layer: int
     head: int | str  # a number or one of `COMBINED`
     look: str
     without_ends: bool
@@ -198,7 +199,7 @@ class AttentionView(View):
 
     name = "attention"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         gr.Markdown(
             "Each row (a *query*) shares out a weight of 1 among the columns (the *keys*): whom it looks at, and how "
@@ -268,7 +269,7 @@ class AttentionView(View):
             )
             self.statistics = gr.Dataframe(
                 headers=STATISTICS + STEADY["cross"],
-                datatype=["number", "number", "str"] + ["number"] * 7,
+                datatype=["str" if name == ROLE else "number" for name in STATISTICS + STEADY["cross"]],
                 label="Heads",
                 show_label=False,
                 interactive=False,
@@ -342,7 +343,7 @@ class AttentionView(View):
 
     def _drawing(self, shown: Shown, look: Look) -> dict:
         """Map, cell note, lines and bertviz; those that are not looked at are put away."""
-        found = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz)}
+        found: dict[Any, Any] = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz)}
         found[self.cell] = ""
         if look.look == "map":
             value = draw_map(shown.attention, look.kind, look.layer, look.head, look.without_ends)
@@ -353,12 +354,11 @@ class AttentionView(View):
             found[self.lines] = gr.update(value=value, alone=look.alone, threshold=look.threshold, visible=True)
         else:
             try:
-                value = bertviz.frame(
-                    shown.attention, look.kind, look.look, look.layer, look.head if look.alone >= 0 else None
-                )
+                head = look.alone if look.alone >= 0 else None
+                frame = bertviz.frame(shown.attention, look.kind, look.look, look.layer, head)
             except (ValueError, FileNotFoundError) as error:
-                value = messages.alert(messages.sentence(error))
-            found[self.bertviz] = gr.update(value=value, visible=True)
+                frame = messages.alert(messages.sentence(error))
+            found[self.bertviz] = gr.update(value=frame, visible=True)
         return found
 
     def _small(self, shown: Shown, kind: str, layer: int, head: int | str, stretch: bool, **value: Any) -> dict:

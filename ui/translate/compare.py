@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -17,7 +16,7 @@ from ui.services import Services
 from ui.translate import decoding_figures
 from ui.translate.attention import KIND_LABELS, draw_map, heat, layer_choices
 from ui.translate.languages import model_for, pair_choices
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
 
 MEAN = -1  # the choice "mean over heads"
 SIDES = ("A", "B")
@@ -86,8 +85,8 @@ def draw_side(side: Side | None, kind: str, layer: int, head: int) -> dict | Non
     if side is None or side.attention is None:
         return None
     layers, heads = getattr(side.attention, kind).shape[:2]
-    head = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
-    return draw_map(side.attention, kind, min(int(layer), layers - 1), head)
+    chosen = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
+    return draw_map(side.attention, kind, min(int(layer), layers - 1), chosen)
 
 
 # -- the view ---------------------------------------------------------------------------------------------------------
@@ -140,7 +139,7 @@ class CompareView(View):
 
     name = "compare"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         self.sides = gr.State(None, time_to_live=STATE_SECONDS)
         gr.Markdown(

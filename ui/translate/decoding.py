@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -16,7 +15,7 @@ from ui.services import Services
 from ui.translate import decoding_figures
 from ui.translate.forcing import Forcing
 from ui.translate.languages import model_for
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
 
 WHOLE_CACHE = -1  # the choice "sizes only"
 INTO_VIEW = "() => document.getElementById('branch-card')?.scrollIntoView({block: 'nearest', behavior: 'smooth'})"
@@ -147,7 +146,7 @@ class DecodingView(View):
 
     name = "decoding"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         self.followed = gr.State(None, time_to_live=STATE_SECONDS)
         gr.Markdown(

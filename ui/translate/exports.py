@@ -32,13 +32,13 @@ WHOLE = 2_000_000  # most weights that JSON and the page carry for all layers an
 INK, GREY, LINE = (31, 27, 24), (93, 84, 73), (210, 200, 185)
 
 
-def digits(weight: float) -> str:
+def digits(weight: float | np.floating) -> str:
     """The shortest text that reads back to the same float32."""
     return np.format_float_positional(np.float32(weight), trim="0")
 
 
 @lru_cache
-def font(size: int) -> ImageFont.ImageFont:
+def font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     """DejaVu Sans, which matplotlib carries and which has letters of many scripts; otherwise Pillow's own."""
     spec = find_spec("matplotlib")
     if spec is not None and spec.submodule_search_locations:
@@ -136,7 +136,9 @@ def png(
     ImageDraw.Draw(tag).text((0, 0), f"← {row_axis}", 255, font(12))
     turned = tag.rotate(90, expand=True)
     picture.paste(GREY, (6, top), turned)
-    cells = Image.fromarray(_colours(shown, threshold, stretch)).resize((columns * cell, rows * cell), Image.NEAREST)
+    cells = Image.fromarray(_colours(shown, threshold, stretch)).resize(
+        (columns * cell, rows * cell), Image.Resampling.NEAREST
+    )
     picture.paste(cells, (left, top))
     draw.rectangle((left - 1, top - 1, left + columns * cell, top + rows * cell), outline=LINE)
     for row, token in enumerate(shown.rows):

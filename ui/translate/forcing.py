@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html import escape
-from types import SimpleNamespace
 
 import gradio as gr
 import numpy as np
@@ -13,7 +12,7 @@ from transformer.insight.intervene import Decoding
 from transformer.translator import Translator
 from ui import messages
 from ui.services import Services
-from ui.translate.shown import ON_DEVICE, Shown
+from ui.translate.shown import ON_DEVICE, Shown, Tab
 from ui.translate.words import plain
 
 MAX_CHARACTERS = 1000
@@ -87,7 +86,7 @@ def _told(what: str, decoding: Decoding) -> str:
 class Forcing:
     """A fold of the view Word by word."""
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         self.tab, self.services = tab, services
         with gr.Accordion("A translation of yours: teacher forcing and loss per token", open=False, elem_id="forcing"):
             gr.Markdown(ABOUT, elem_classes="hint")

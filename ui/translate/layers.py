@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -23,7 +22,7 @@ from ui.translate import answers
 from ui.translate.answers import Answer, save
 from ui.translate.attention import KIND_LABELS, head_title, heat, layer_choices
 from ui.translate.one_head import tokens_of
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, View, files_below, offer
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, Tab, View, files_below, offer
 
 QUESTIONS = [
     ("When does the answer form?", "logit"),
@@ -160,7 +159,7 @@ class LayersView(View):
 
     name = "layers"
 
-    def __init__(self, tab: SimpleNamespace, services: Services, examples: Sequence[str] = ()) -> None:
+    def __init__(self, tab: Tab, services: Services, examples: Sequence[str] = ()) -> None:
         """examples: sentences in which a head is looked for; those of the page, in English."""
         super().__init__(tab, services)
         self.examples = list(examples)
@@ -239,8 +238,8 @@ class LayersView(View):
             return {}, answers.encoder_answer(read), encoder_html(read)
         if question == "contributions":
             found = contributions(*where)
-            drawn = {self.map_card: gr.update(visible=True), self.map: contributions_map(found)}
-            return drawn, answers.contributions_answer(found), shares_html(found)
+            shown_map = {self.map_card: gr.update(visible=True), self.map: contributions_map(found)}
+            return shown_map, answers.contributions_answer(found), shares_html(found)
         layers, layer = layer_choices(kind, layer, shown.attention)
         heads = shown.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0

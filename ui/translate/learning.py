@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -20,7 +19,7 @@ from ui.services import Services
 from ui.translate.answers import learning_answer, save
 from ui.translate.attention import draw_map, heat
 from ui.translate.layers import table
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY, STATE_SECONDS, View, files_below, offer
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY, STATE_SECONDS, Tab, View, files_below, offer
 
 SHIPPED = "shipped"
 SENTENCE = "A young girl is eating a red apple."
@@ -100,7 +99,7 @@ class LearningView(View):
 
     name = "learning"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         gr.Markdown(
             "The same sentence, read by one model after so many updates of its training. Move "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html import escape
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -14,7 +13,7 @@ from ui import figures, messages, theme
 from ui.services import Services
 from ui.translate import decoding_figures
 from ui.translate.attention import KIND_LABELS, head_title, layer_choices
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, View
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, Tab, View
 from ui.translate.words import query_names
 
 WORDS = {
@@ -88,7 +87,7 @@ class OneHeadView(View):
 
     name = "one_head"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         gr.Markdown(
             "One word asks, and this is how it gets its answer: its **query** is multiplied with every **key**; the "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -15,7 +14,7 @@ from transformer.parsing.trees import indented
 from ui import asked, messages, theme
 from ui.services import Services, shipped_pairs
 from ui.translate.exports import font
-from ui.translate.shown import Shown, View, files_below, offer
+from ui.translate.shown import Shown, Tab, View, files_below, offer
 
 MISSING = (
     "The parser is not on this page: its weights, assets/models/parse, are not installed; train them with "
@@ -77,7 +76,10 @@ def tree_svg(sentence: ParsedSentence, hypothesis: int = 0) -> str:
     def middle(phrase: Phrase) -> tuple[float, float]:
         return (columns[phrase.start][0] + columns[phrase.end - 1][1]) / 2, EDGE + SIZE + LEVEL * phrase.depth
 
-    lines, groups, around = [], [], {}
+    lines: list[str] = []
+    groups: list[str] = []
+    around: dict[int, tuple[float, float]] = {}  # the foot of the last phrase of each depth
+    covers: dict[int, tuple[float, float]] = {}  # and of the smallest one that covers each word, as it comes last
     for row, phrase in enumerate(found):
         x, y = middle(phrase)
         parent = around.get(phrase.depth - 1)
@@ -85,12 +87,12 @@ def tree_svg(sentence: ParsedSentence, hypothesis: int = 0) -> str:
             lines.append(_line(parent, (x, y - SIZE)))
         around[phrase.depth] = (x, y + 5)
         for word in range(phrase.start, phrase.end):
-            around[f"word {word}"] = (x, y + 5)  # the last one that covers it is the smallest
+            covers[word] = (x, y + 5)
         groups.append(_label("tree-phrase", row, x, y, phrase.label, "middle", "bold"))
     for word, (left, right) in enumerate(columns):
         x = (left + right) / 2
         # First to the level of its sisters, then straight down, where nothing else stands.
-        above = around[f"word {word}"]
+        above = covers[word]
         lines.append(_line(above, (x, above[1] + LEVEL - SIZE - 5), (x, bottom - SIZE)))
         groups.append(_label("tree-word", len(found) + word, x, bottom, words[word], "middle", "normal"))
     return (
@@ -115,8 +117,13 @@ def _label(kind: str, row: int, x: float, y: float, text: str, anchor: str, weig
 
 
 def drawing(shown: Shown) -> dict:
-    """What the page's script needs: the picture, the words of every row, and what its writing looked at."""
+    """What the page's script needs: the picture, the words of every row, and what its writing looked at.
+
+    Raises ValueError if no tree is shown.
+    """
     sentence = parsed(shown)
+    if sentence is None:
+        raise ValueError("There is no tree to draw yet; parse a sentence first.")
     found = phrases(linearised(sentence.trees[shown.hypothesis]))
     spans = [[phrase.start, phrase.end] for phrase in found]
     spans += [[word, word + 1] for word in range(len(sentence.words))]
@@ -181,7 +188,7 @@ class TreeView(View):
 
     name = "tree"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         gr.Markdown(
             "Section 6.3 of the paper: the same network writes a sentence's **constituents** "

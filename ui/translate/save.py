@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -13,7 +13,7 @@ from ui import figures
 from ui.services import Services
 from ui.translate import exports
 from ui.translate.attention import KEYS, QUERIES, head_title, layer_choices
-from ui.translate.shown import Shown, View, offer
+from ui.translate.shown import Shown, Tab, View, offer
 
 FORMATS = {
     "png": "PNG, the map as a picture",
@@ -64,7 +64,7 @@ def save(shown: Shown, settings: dict[str, Any], formats: list[str], folder: Pat
         attention.target_tokens,
         interpret.alignment(attention.cross, attention.cross.shape[0] - 1, attention.source_tokens),
     )
-    make = {
+    make: dict[str, Callable[[], str | bytes]] = {
         "png": lambda: exports.png(*picture),
         "svg": lambda: exports.svg(*picture),
         "csv": lambda: exports.csv_text(found),
@@ -94,7 +94,7 @@ class SaveView(View):
 
     name = "save"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         self.note = gr.Markdown(elem_id="save-note", elem_classes="section")
         choices = [(label, name) for name, label in FORMATS.items()]

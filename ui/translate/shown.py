@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import gradio as gr
 import numpy as np
@@ -38,7 +38,21 @@ class Shown:
     pair: str | None = None  # its languages, for example "en-de"
 
 
-class View:
+class Tab(Protocol):
+    """What a view may ask of the tab that it is in; `TranslateTab` has it."""
+
+    shown: gr.State  # a `Shown`
+    view: gr.State  # name of the open view
+    query: gr.State  # row of the query that was picked last
+    tabs: gr.Tabs
+    views: dict[str, gr.Tab]
+    refreshers: dict[str, tuple]  # of `View.on_open`
+    source: gr.Textbox
+    settings: Any  # the `Settings` of languages, model and search
+    attention: Any  # the `AttentionView`, whose controls other views read and set
+
+
+class View(ABC):
     """One view below a translation: its components and the services as attributes, its handlers as methods.
 
     A subclass builds its components in `__init__`, inside the current gr.Tab, and wires them in `wire`. Handlers return
@@ -47,8 +61,12 @@ class View:
 
     name = ""  # the view's key in tab.views and the stem of its events' names
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         self.tab, self.services = tab, services
+
+    @abstractmethod
+    def wire(self) -> None:
+        """Connect the components with the handlers."""
 
     def on_open(self, refresh: Callable, inputs: list, outputs: list, **options: Any) -> None:
         """Calls `refresh` when this view is opened, and when a new sentence is shown while it is open.
@@ -86,7 +104,7 @@ class Refresh:
     Made when every view has called `on_open`. always: names of those that are drawn whatever is open.
     """
 
-    def __init__(self, tab: SimpleNamespace, always: tuple[str, ...] = (), known: tuple = ()) -> None:
+    def __init__(self, tab: Tab, always: tuple[str, ...] = (), known: tuple = ()) -> None:
         """known: components whose values the caller has and may not be outputs here."""
         self.refreshers, self.always = tab.refreshers, always
         self.inputs = [tab.view]

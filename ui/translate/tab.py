@@ -162,8 +162,8 @@ class TranslateTab:
         self._wire_arrival(page)
         self._wire_translation()
         self._wire_choices()
-        for name, view in self.views.items():
-            view.select(lambda name=name: name, None, self.view, api_name=f"view_{name}", **QUICKLY)
+        for name, item in self.views.items():
+            item.select(lambda name=name: name, None, self.view, api_name=f"view_{name}", **QUICKLY)
         self.tour.draw_with(self.refresh)
         draw = self.refresh
         self.through.opened.then(draw, draw.inputs, draw.outputs, api_name="through_draw", **QUIETLY_ON_DEVICE)
@@ -263,7 +263,7 @@ class TranslateTab:
     def arrive(self, carried, *values):
         """What a link or this visitor's last visit asks for; otherwise the sentence that the page opens with."""
         wanted = visit.read(carried)
-        found = {self.settings.model: gr.update(choices=self.services.translators())}
+        found: dict[Any, Any] = {self.settings.model: gr.update(choices=self.services.translators())}
         try:
             found.update(self.settings.offer_pairs(wanted.model, wanted.pair))
             if wanted.model:
@@ -279,7 +279,7 @@ class TranslateTab:
         # Choices are known to the server only once they were offered; the drawing offers all of them.
         if wanted.layer is not None:
             found[seen.layer] = gr.update(choices=[(str(wanted.layer + 1), wanted.layer)], value=wanted.layer)
-        if wanted.head not in visit.COMBINED:
+        if isinstance(wanted.head, int):
             wanted_head = (str(wanted.head + 1), wanted.head)
             found[seen.head] = gr.update(choices=[*COMBINED, wanted_head], value=wanted.head)
         else:

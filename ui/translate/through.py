@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -16,7 +15,7 @@ from transformer.translator import Translator
 from ui import messages, theme
 from ui.services import Services
 from ui.translate.attention import layer_choices
-from ui.translate.shown import QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+from ui.translate.shown import QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
 from ui.translate.words import plain, query_names
 
 SHOWN_TOKENS = 12
@@ -208,7 +207,7 @@ class ThroughView(View):
 
     name = "through"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         self.logits = gr.State(None, time_to_live=STATE_SECONDS)  # (model, logits, chosen token) of the step
         gr.Markdown(
@@ -336,7 +335,7 @@ class ThroughView(View):
         if shown.attention is None or str(event.view) not in self.tab.views:
             return gr.skip()
         seen, kind, view = self.tab.attention, str(event.kind), str(event.view)
-        found = {self.tab.tabs: gr.update(selected=view), self.tab.view: view}
+        found: dict[Any, Any] = {self.tab.tabs: gr.update(selected=view), self.tab.view: view}
         if kind in ("encoder", "decoder", "cross"):
             layer = int(encoder_layer) if kind == "encoder" else int(decoder_layer)
             choices, layer = layer_choices(kind, layer, shown.attention)

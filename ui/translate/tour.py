@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from html import escape
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -15,7 +14,7 @@ from transformer.insight import interpret
 from ui import messages, theme
 from ui.services import Services
 from ui.translate.attention import layer_choices
-from ui.translate.shown import QUIETLY, QUIETLY_ON_DEVICE, Refresh, Shown, View
+from ui.translate.shown import QUIETLY, QUIETLY_ON_DEVICE, Refresh, Shown, Tab, View
 from ui.translate.words import plain, query_names
 
 CLOSED = -1
@@ -232,7 +231,7 @@ class Tour(View):
 
     name = "tour"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         self.at = gr.State(CLOSED)
         self.start = gr.Button("Take the tour: twelve stops", size="sm", scale=0, min_width=190, elem_id="tour-start")

@@ -59,7 +59,7 @@ def read(carried: Any) -> Visit:
         value = str(told.get(name, ""))
         return int(value) - 1 if value.isdigit() and 1 <= int(value) <= 100 else None
 
-    kind, head = told.get("kind"), told.get("head")
+    kind, head, place = told.get("kind"), told.get("head"), number("head")
     return Visit(
         word("text", MAX_CHARACTERS) or "",
         word("pair", 20),
@@ -67,7 +67,7 @@ def read(carried: Any) -> Visit:
         word("view", 20),
         kind if kind in KINDS else "cross",
         number("layer"),
-        head if head in COMBINED else "mean" if number("head") is None else number("head"),
+        str(head) if head in COMBINED else "mean" if place is None else place,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -17,7 +16,7 @@ from ui.services import Services
 from ui.translate import decoding_figures
 from ui.translate.attention import KIND_LABELS, draw_map, heat
 from ui.translate.decoding import identity, search_beam
-from ui.translate.shown import ON_DEVICE, QUICKLY, STATE_SECONDS, Shown, View
+from ui.translate.shown import ON_DEVICE, QUICKLY, STATE_SECONDS, Shown, Tab, View
 from ui.translate.words import plain, query_names
 
 ALL = -1  # the choice "all heads" or "all rows"
@@ -156,7 +155,7 @@ class WhatIfView(View):
 
     name = "what_if"
 
-    def __init__(self, tab: SimpleNamespace, services: Services) -> None:
+    def __init__(self, tab: Tab, services: Services) -> None:
         super().__init__(tab, services)
         self.changes = gr.State(Changes(), time_to_live=STATE_SECONDS)
         self.note = gr.HTML(elem_id="what-if-note")
