@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
         "translation": lambda: translator.translate(text),
         "attention": lambda: translator.attend(translation),
         "logit lens": lambda: logit_lens(translator, translation),
-        "DecoderLens": lambda: decoder_lens(translator, text),
+        "DecoderLens": lambda: decoder_lens(translator, translation),
         "source against prefix": lambda: contributions(translator, translation),
         "neurons": lambda: neurons(head_steps(translator, translation, "cross", 0, 0), 0),
     }

@@ -40,15 +40,18 @@ D = TypeVar("D", bound="TransformerDecoder")
 class TransformerDecoder:
     """The decoder of a Transformer with its key/value cache, as a `NextToken`."""
 
-    def __init__(self, model: Transformer, src: Tensor, src_mask: Tensor) -> None:
+    def __init__(self, model: Transformer, src: Tensor, src_mask: Tensor, encoded: Tensor | None = None) -> None:
         """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding).
 
-        Of one short sentence, `encoding` then holds the encoder's output and weights, for the attention maps.
+        encoded: (B, S, d_model), what is read in place of the encoder's output. Of one short sentence that is encoded
+        here, `encoding` then holds the encoder's output and weights, for the attention maps.
         """
         self.model = model
-        kept = len(src) == 1 and src.shape[1] <= KEPT_LENGTH
+        kept = encoded is None and len(src) == 1 and src.shape[1] <= KEPT_LENGTH
         mask = model.needed_mask(src_mask)
-        encoded, weights = model.encode(src, mask, need_weights=kept)
+        weights: list[Tensor] = []
+        if encoded is None:
+            encoded, weights = model.encode(src, mask, need_weights=kept)
         self.encoding = Encoding(encoded, weights) if kept else None
         memory = model.remember(encoded, mask)
         # Every step reads these: laid out once as the products want them.

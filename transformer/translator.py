@@ -496,6 +496,14 @@ class Translator:
             elided=elided[0] if elided else [],
         )
 
+    def told(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> Sentence:
+        """What another search over the ids of a translated sentence found, as `translate` tells it.
+
+        source, target: languages of the translation.
+        """
+        known = self.mask(sentence.read, source)
+        return self.sentence(sentence.source_text, known, sentence.source_ids, result, 1, target)
+
     def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
         """The word pieces of some ids; a stand-in is shown as what it stands for."""
         return [stand_ins.get(piece, piece) for piece in self.tokenizer.pieces(ids)]

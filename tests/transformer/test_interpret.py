@@ -11,8 +11,17 @@ from transformer import Translator
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
 from transformer.insight import interpret
-from transformer.insight.interpret import KINDS, ablation, alignment, attention_map, head_steps, rollout, statistics
-from transformer.model import Transformer
+from transformer.insight.interpret import (
+    KINDS,
+    ablation,
+    alignment,
+    attention_map,
+    head_steps,
+    rollout,
+    statistics,
+    teacher_forced,
+)
+from transformer.model import Gates, Transformer
 from transformer.translator import Attention
 
 
@@ -78,6 +87,24 @@ def test_ablation_equals_zeroing_the_columns_of_the_output_matrix(translator, tr
     assert {kind: a.shape for kind, a in change.items()} == dict.fromkeys(KINDS, (4, 4))
     # Without what it reads of the source the model is lost.
     assert change["cross"].min() < -0.1
+
+
+@torch.inference_mode()
+def test_ablating_nothing_changes_nothing_bit_for_bit(translator, translation):
+    model = translator.model
+    src, tgt, _ = teacher_forced(translator, translation, 0, 0)
+    mask, later = key_mask(src, model.config.pad), causal_mask(tgt.shape[1])
+
+    def logits(gates):
+        encoded, _ = model.encode(src, mask, gates=gates)
+        return model.project(model.decode(tgt, later, model.remember(encoded, mask), gates=gates)[0])
+
+    whole = logits(None)
+    for kind in KINDS:
+        gate = torch.ones(4, 1, 4)
+        assert torch.equal(logits(Gates(**{kind: gate})), whole)
+        gate[1, 0, 2] = 0.0  # and the gate is read
+        assert not torch.equal(logits(Gates(**{kind: gate})), whole)
 
 
 def test_six_steps_are_what_the_model_did(translator, translation):

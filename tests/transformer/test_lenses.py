@@ -1,5 +1,7 @@
 """Logit lens, DecoderLens and the closer look at a head, against the model itself and by hand."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from transformer.attention import causal_mask, key_mask
 from transformer.insight.heads import most_itself, neurons, trait_shares
 from transformer.insight.interpret import KINDS, head_steps, teacher_forced
 from transformer.insight.lenses import decoder_lens, decoder_states, logit_lens, with_encoder_layers
+from transformer.parsing.parser import Parser
 from transformer.translator import Attention
 
 TEXT = "A young girl is eating a red apple."
@@ -67,11 +70,33 @@ def test_another_hypothesis_has_a_lens_of_its_own(translator, translation):
 
 
 def test_the_decoder_lens_ends_in_the_translation_itself(translator, translation):
-    found = decoder_lens(translator, TEXT)
+    found = decoder_lens(translator, translation)
     assert len(found) == len(translator.model.encoder) + 1
-    assert found[-1].text == translation.text and found[-1].score == pytest.approx(translation.score, abs=1e-5)
+    assert found[-1] == translation.hypotheses[0]
     assert found[0].text != translation.text  # from embeddings alone
     assert len(translator.model.encoder) == 4  # the model itself keeps its layers
+    assert decoder_lens(translator, translation, hypothesis=1)[-1] == translation.hypotheses[1]
+    with pytest.raises(ValueError, match="no number 1"):
+        decoder_lens(translator, translation, sentence=1)
+
+
+@pytest.mark.parametrize(
+    "name, kind, text",
+    [
+        ("multi30k-en-de", Translator, TEXT),
+        ("everyday", Translator, "I saw Zlatko Wbrzyk with 3 dogs 😀 in the park."),  # with words that are copied
+        ("parse", Parser, "The old man near the river divides it."),
+    ],
+)
+def test_each_row_of_the_decoder_lens_is_a_translation_by_a_model_of_so_many_layers(name, kind, text):
+    model = kind.from_pretrained(name, device="cpu")
+    found = decoder_lens(model, model.translate(text), beam=2, alpha=0.3)
+    for count in range(len(model.model.encoder)):
+        reader = copy.copy(model)
+        reader.model = with_encoder_layers(model.model, count)
+        alone = reader.translate(text, beam=2, alpha=0.3).hypotheses[0]
+        assert found[count].text == alone.text and found[count].tokens == alone.tokens
+        assert found[count].logprob == pytest.approx(alone.logprob, abs=1e-3)
 
 
 def test_a_shallow_reader_gives_the_output_of_that_layer(translator):

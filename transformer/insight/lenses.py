@@ -15,7 +15,9 @@ from torch import Tensor
 from transformer.attention import causal_mask, key_mask
 from transformer.insight.interpret import teacher_forced
 from transformer.model import Transformer
-from transformer.translator import Translation, Translator
+from transformer.search import TransformerDecoder
+from transformer.threads import threads_for
+from transformer.translator import Hypothesis, Translation, Translator
 
 LISTED = 5  # words listed for each step and layer
 
@@ -114,29 +116,63 @@ def with_encoder_layers(model: Transformer, count: int) -> Transformer:
     return shallow
 
 
+@torch.inference_mode()
+def encoder_states(model: Transformer, src: Tensor) -> list[Tensor]:
+    """What enters the encoder and what each of its layers hands on, L + 1 tensors (1, S, d_model).
+
+    src (1, S) ids. The last one is what `Transformer.encode` returns.
+    """
+    states: list[Tensor] = []
+    watches = [model.encoder[0].register_forward_pre_hook(lambda module, args: states.append(args[0]))]
+    watches += [layer.register_forward_hook(lambda module, args, out: states.append(out[0])) for layer in model.encoder]
+    try:
+        model.encode(src, None)
+    finally:
+        for watch in watches:
+            watch.remove()
+    return states
+
+
+@torch.inference_mode()
 def decoder_lens(
     translator: Translator,
-    text: str,
+    translation: Translation,
+    hypothesis: int = 0,
+    sentence: int = 0,
     source: str | None = None,
     target: str | None = None,
     beam: int = 4,
     alpha: float = 0.6,
-) -> list[Translation]:
+) -> list[Hypothesis]:
     """DecoderLens (Langedijk et al. 2023, arXiv 2310.03686): the decoder reads each encoder layer instead of the last.
+
+    The layers below the last are the rows of one batch, so that the search over all of them is a single one.
 
     Args:
         translator: the model and its vocabulary.
-        text: what to translate.
-        source, target: languages, by default the model's first pair.
-        beam, alpha: of the search, as in `Translator.translate`.
+        translation: what was translated.
+        hypothesis: which translation of the sentence, counted from 0.
+        sentence: which sentence of the text, counted from 0.
+        source, target: languages of the translation, by default the model's first pair.
+        beam, alpha: of the search, as in `Translator.translate`; those of the translation, to compare like with like.
 
-    Returns L + 1 translations: from embeddings and positions alone, then from each layer; the last one is the model's
-        own.
-    Raises `ValueError` as `Translator.translate` does.
+    Returns L + 1 translations of the sentence: from embeddings and positions alone, then from each layer; the last one
+        is the translation itself.
+    Raises `ValueError` if there is no such hypothesis or sentence, or the model does not have these languages.
     """
+    chosen, _ = translation.chosen(sentence, hypothesis)
+    source, target = translator.check_pair(source, target)
+    model, config = translator.model, translator.model.config
+    src = torch.tensor([chosen.source_ids], device=translator.device)
+    read = torch.cat(encoder_states(model, src)[:-1])
+    src = src.expand(len(read), -1)
+    rows, most = src.tolist(), translator.longest(chosen.source_ids)
+    with threads_for(model, len(rows) * beam):
+        decoder = translator.opened(TransformerDecoder(model, src, key_mask(src, config.pad), read), rows)
+        results = translator.search(decoder, [most] * len(rows), [0] * len(rows), beam, alpha, 1, False, None)
     found = []
-    for count in range(len(translator.model.encoder) + 1):
+    for count, result in enumerate(results):
         reader = copy.copy(translator)
-        reader.model = with_encoder_layers(translator.model, count)
-        found.append(reader.translate(text, source, target, beam=beam, alpha=alpha))
-    return found
+        reader.model = with_encoder_layers(model, count)  # whose attention says where what was taken out belongs
+        found.append(reader.told(chosen, result, source, target).hypotheses[0])
+    return [*found, chosen.hypotheses[hypothesis]]

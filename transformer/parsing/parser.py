@@ -161,6 +161,11 @@ class Parser(Translator):
             words=words, trees=trees, repairs=repairs(logits, ids, len(words), limit, self.masks),
         )  # fmt: skip
 
+    def told(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> ParsedSentence:
+        """As `Translator.told`, of a sentence that was parsed."""
+        assert isinstance(sentence, ParsedSentence)
+        return self.parsed(sentence.words, sentence.source_ids, self.limit(sentence.source_ids), result, 1)
+
     def assemble(self, text: str, lines: list[list[Sentence]], n_best: int, trace: bool) -> Translation:
         """As `Translator.assemble`, with the count of repairs where there were any."""
         made = super().assemble(text, lines, n_best, trace)

@@ -20,7 +20,7 @@ from transformer.insight.heads import TRAITS, neurons
 from transformer.insight.interpret import AttentionMap, HeadSteps
 from transformer.insight.lenses import LogitLens
 from transformer.series import Moment
-from transformer.translator import Translation
+from transformer.translator import Hypothesis
 from ui import theme
 from ui.translate import exports
 
@@ -54,7 +54,7 @@ def lens_answer(lens: LogitLens) -> Answer:
     return Answer("logit-lens", "Logit lens: what each decoder layer would have said", head, rows, value)
 
 
-def encoder_answer(found: Sequence[Translation]) -> Answer:
+def encoder_answer(found: Sequence[Hypothesis]) -> Answer:
     """DecoderLens: a row for every encoder layer."""
     rows: list[list[Any]] = [[layer, one.text, one.score] for layer, one in enumerate(found)]
     value = {"translations": [{"layer": layer, "text": text, "score": score} for layer, text, score in rows]}

@@ -174,7 +174,7 @@ def lens_answer(translator: Any, translation: Any, pair: str, kind: str, beam: i
         return {**answer, "tokens": lens.tokens, "words": words, "probabilities": shares, "ranks": lens.ranks.tolist()}
     if kind == "encoder":
         source, _, target = pair.partition("-")
-        read = decoder_lens(translator, sentence.source_text, source, target, beam)
+        read = decoder_lens(translator, translation, 0, 0, source, target, beam)
         return {**answer, "encoder": [one.text for one in read]}
     if kind == "contributions":
         found = contributions(translator, translation)

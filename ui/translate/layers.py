@@ -16,6 +16,7 @@ from transformer.insight import interpret
 from transformer.insight.contributions import Contributions, contributions
 from transformer.insight.heads import TRAITS, most_itself, neurons
 from transformer.insight.lenses import LogitLens, decoder_lens, logit_lens
+from transformer.translator import Hypothesis
 from ui import figures, messages, theme
 from ui.services import Services
 from ui.translate import answers
@@ -106,7 +107,7 @@ def _lens_cell(lens: LogitLens, layer: int, step: int) -> str:
     )
 
 
-def encoder_html(found: Sequence[Any]) -> str:
+def encoder_html(found: Sequence[Hypothesis]) -> str:
     """The translations from each encoder layer, one below the other."""
     names = ["embeddings", *(f"layer {layer}" for layer in range(1, len(found)))]
     rows = [
@@ -233,8 +234,7 @@ class LayersView(View):
             return {}, answers.lens_answer(lens), lens_html(lens)
         if question == "encoder":
             source, _, target = str(shown.pair or "").partition("-")
-            text = shown.translation.sentences[shown.sentence].source_text
-            read = decoder_lens(translator, text, source or None, target or None)
+            read = decoder_lens(*where, source or None, target or None, shown.beam, shown.alpha)
             return {}, answers.encoder_answer(read), encoder_html(read)
         if question == "contributions":
             found = contributions(*where)

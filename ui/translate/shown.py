@@ -36,6 +36,8 @@ class Shown:
     changes: dict[str, np.ndarray] | None = None  # of the log-probability without each head, if asked for
     model: str | None = None  # key of the model that made the translation, as `services.translator` takes it
     pair: str | None = None  # its languages, for example "en-de"
+    beam: int = 4  # of the search that made it, for views that search again
+    alpha: float = 0.6
 
 
 class Tab(Protocol):

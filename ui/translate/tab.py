@@ -317,7 +317,9 @@ class TranslateTab:
         return {
             self.target: translation.text,
             self.status: messages.status(note) + messages.notes(translation.notes),
-            self.shown: Shown(translation, model=model, pair=pair),
+            self.shown: Shown(
+                translation, model=model, pair=pair, beam=1 if search == "greedy" else int(beam), alpha=float(alpha)
+            ),
             self.results: gr.update(visible=True),
             self.table: hypothesis_rows(sentences[0]),
             self.sentence: gr.update(choices=choices, value=0, visible=len(sentences) > 1),
