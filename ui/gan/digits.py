@@ -231,10 +231,10 @@ class DigitsView:
             return gr.skip()
         try:
             generator = self.models.pair(model).generator
-            ends = [sampling.noise(generator, 1, whole(seed, "The seed"))[0] for seed in (start, end)]
-            steps = sampling.walk(*ends, WALK)
+            first, last = (sampling.noise(generator, 1, whole(seed, "The seed"))[0] for seed in (start, end))
+            steps = sampling.walk(first, last, WALK)
             strip = pictures.sheet(sampling.decode(generator, steps), WALK)
-            here = sampling.decode(generator, ends[0][None].lerp(ends[1][None], float(part)))
+            here = sampling.decode(generator, first[None].lerp(last[None], float(part)))
             return {
                 self.strip: enlarged(strip),
                 self.here: gr.update(

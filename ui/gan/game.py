@@ -28,7 +28,7 @@ LABELS = {
 GONE = "This game is more than an hour old and is gone; press Play for a new one."
 FIRST = {"line": "line", "plane": "ring", "loss": "line"}
 NARROW = 32  # width of a generator that does not find its way out of a few modes
-HELVETICA = {"objective": "minimax", "lr": 1e-3, "lr_d": 2e-2, "k": 1, "optimizer": "adam"}
+HELVETICA: dict[str, Any] = {"objective": "minimax", "lr": 1e-3, "lr_d": 2e-2, "k": 1, "optimizer": "adam"}
 
 
 def whole(value: Any, name: str) -> int:
@@ -38,7 +38,7 @@ def whole(value: Any, name: str) -> int:
     return int(value)
 
 
-def read_settings(objective: str, k: Any, lr: Any, lr_d: Any, optimizer: str, seed: Any, dimensions: int) -> Settings:
+def read_settings(dimensions: int, objective: str, k: Any, lr: Any, lr_d: Any, optimizer: str, seed: Any) -> Settings:
     """The fields of a view as Settings. Raises ValueError with one sentence."""
     usual = laboratory.ON_LINE if dimensions == 1 else laboratory.IN_PLANE
     made = Settings(objective, whole(k, "k"), usual.batch, lr, lr_d, optimizer, whole(seed, "The seed"))
@@ -154,7 +154,13 @@ class GameView:
             button.click(handler, inputs, self.shown, api_name=f"{name}_{act}", **QUICKLY)
         self.restart.click(self.begin, inputs, self.shown, api_name=f"{name}_restart", **QUICKLY)
         self.data.input(self.begin, inputs, self.shown, api_name=f"{name}_data", **QUICKLY)
-        live = [self.objective, self.k, self.lr, self.lr_d, self.optimizer]
+        live: list[gr.Dropdown | gr.Slider | gr.Number | gr.Radio] = [
+            self.objective,
+            self.k,
+            self.lr,
+            self.lr_d,
+            self.optimizer,
+        ]
         gr.on([one.input for one in live], self.change, inputs, self.shown, trigger_mode="always_last",
               api_name=f"{name}_change", **QUICKLY)  # fmt: skip
         self.game.back(self.back, self.lab, self.shown, trigger_mode="always_last", api_name=f"{name}_back", **QUICKLY)
@@ -195,7 +201,7 @@ class GameView:
 
     def ready(self, lab: Laboratory | None, data: str, *fields: Any) -> Laboratory:
         """The visitor's game with the present settings; a new one where there is none yet."""
-        settings = read_settings(*fields, dimensions=self.dimensions)
+        settings = read_settings(self.dimensions, *fields)
         if lab is None:
             return Laboratory(data, settings) if data != DRAWN else self.unpainted(settings)
         lab.change(**{k: v for k, v in vars(settings).items() if k not in ("seed", "batch", "width")})
@@ -288,20 +294,19 @@ class GameView:
     def draw(self, _lab, _data, objective, k, lr, lr_d, optimizer, seed, event: gr.EventData):
         """Points were drawn: a new game on them."""
         try:
-            settings = read_settings(objective, k, lr, lr_d, optimizer, seed, self.dimensions)
+            settings = read_settings(self.dimensions, objective, k, lr, lr_d, optimizer, seed)
             return self.draw_picture(Laboratory(DRAWN, settings, list(event.points)))
         except Exception as error:
             return self.alert(error)
 
     def lose_modes(self, lab, data, objective, k, lr, lr_d, optimizer, seed):
         """The Helvetica scenario: a strong discriminator against the saturating loss, on the ring."""
-        given = [HELVETICA[name] for name in ("objective", "k", "lr", "lr_d", "optimizer")]
         try:
-            settings = replace(read_settings(*given, seed, self.dimensions), width=NARROW)
+            settings = replace(read_settings(self.dimensions, **HELVETICA, seed=seed), width=NARROW)
             made = self.draw_picture(Laboratory("ring", settings), playing=True)
         except Exception as error:
             return self.alert(error)
-        chosen = dict(zip([self.objective, self.k, self.lr, self.lr_d, self.optimizer], given))
+        chosen = {getattr(self, name): value for name, value in HELVETICA.items()}
         return {**made, **chosen, self.data: "ring"}
 
     def write(self, lab):
