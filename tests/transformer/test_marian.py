@@ -232,7 +232,7 @@ def test_without_a_connection_the_words_are_clear(monkeypatch, tmp_path):
         raise ConnectionError("network is unreachable")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", no_network)
-    with pytest.raises(ValueError, match="connection, or give a local folder"):
+    with pytest.raises(ValueError, match="connection, or give a folder with its files"):
         Translator.from_pretrained("Helsinki-NLP/opus-mt-en-de")
     with pytest.raises(ValueError, match="neither a folder nor a name"):
         Translator.from_pretrained("../../somewhere/else")

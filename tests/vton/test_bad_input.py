@@ -6,9 +6,11 @@ import cv2
 import numpy as np
 import pytest
 
+from training.assets import assets_dir
 from vton import InputError, TryOn, labels
 from vton.data.synthetic import draw_pair
 from vton.inputs import photo
+from vton.stages import WORN
 
 SIZE = (256, 192)
 
@@ -149,16 +151,24 @@ def trousers():
     return picture
 
 
-def test_what_is_no_upper_garment_or_is_worn_gets_one_sentence(tryon, drawn, dressed):
+def test_what_is_no_upper_garment_gets_one_sentence(tryon, dressed):
     for picture, words in (
         (trousers(), "trousers"),
         (np.full((300, 300, 3), 128, np.uint8), "[Nn]o garment|cannot be told"),
-        (drawn.person, "This looks like"),  # a drawn person
     ):
         with pytest.raises(InputError, match=words) as error:
             tryon.redress(dressed, picture)
         assert str(error.value).endswith(".") and ("use " in str(error.value) or "lay " in str(error.value))
         assert error.value.stage == "garment"
+
+
+@pytest.mark.parametrize("name", ["man-white-tee-office", "woman-coral-knit"])
+def test_a_garment_in_the_photograph_of_its_wearer_is_cut_out_of_it(tryon, dressed, name):
+    """The reader takes the one for trousers and the other for a hoodie."""
+    photograph = assets_dir() / "examples" / "people" / f"{name}.jpg"
+    result = tryon.redress(dressed, photograph, until="garment")
+    assert result.garment_cut.method == "worn" and WORN in result.notes
+    assert 0.02 < (result.garment_cut.mask > 0).mean() < 0.4
 
 
 def test_no_person(tryon, drawn):

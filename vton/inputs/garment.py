@@ -21,6 +21,7 @@ GRABCUT_WIDTH = 192
 CANVAS_WIDTH, CANVAS_HEIGHT = 0.88, 0.92  # share of the 3:4 canvas that a garment fills at most
 
 LEAST_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
+SURELY_UPPER = 0.8  # where it is more, nobody looks for a person who wears the garment
 AGREES = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
 WITHIN = (
     0.97  # share of the network's mask that lies inside the background's outline where the network found too little
@@ -233,18 +234,28 @@ class WornGarment(InputError):
     """The picture shows a person, whose garment can be cut out by the human parser."""
 
 
-def check_kind(reading: Reading) -> None:
-    """Raises InputError with one sentence for a picture that surely shows no upper garment;
-    WornGarment for a person.
+def check_kind(reading: Reading, image: np.ndarray) -> None:
+    """Raises InputError with one sentence for a picture that surely shows no upper garment, WornGarment for a person.
+
+    image: (H, W, 3) uint8, as it was read. The reader knows garments; whether a person wears one, the search for joints
+    tells.
     """
+    if reading.upper >= SURELY_UPPER:
+        return
     kinds = {name: reading.values["kind"][name] for name in NOT_UPPER}
-    kind = max(kinds, key=kinds.get)
+    wanted = "use the picture of an upper garment such as a shirt, a sweater or a jacket."
+    if _shows_a_person(image):
+        raise WornGarment(f"This looks like {NOT_UPPER['person']}; {wanted}")
     if reading.upper < LEAST_UPPER:
-        told = (
-            f"This looks like {NOT_UPPER[kind]}; use the picture of an upper garment such as a "
-            f"shirt, a sweater or a jacket."
-        )
-        raise WornGarment(told) if kind == "person" else InputError(told)
+        raise InputError(f"This looks like {NOT_UPPER[max(kinds, key=kinds.get)]}; {wanted}")
+
+
+def _shows_a_person(image: np.ndarray) -> bool:
+    try:
+        pose.detect(image, search=False)
+    except InputError:
+        return False
+    return True
 
 
 def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
@@ -343,7 +354,7 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
         mask, method = by_background(small)
     else:
         reading = read(reader, small)
-        check_kind(reading)
+        check_kind(reading, small)
         (mask, method), attributes = outline(small, reading), reading.attributes
     _complain(mask)
     if scale < 1:
@@ -364,7 +375,7 @@ def with_attributes(cut: Garment, reader: nn.Module | None, judge: bool = False)
     cloth, mask = (cv2.resize(picture, size, interpolation=cv2.INTER_AREA) for picture in (cut.cloth, cut.mask))
     reading = read(reader, cloth, mask > 127)
     if judge:
-        check_kind(reading)
+        check_kind(reading, cloth)
     return replace(cut, attributes=reading.attributes)
 
 
