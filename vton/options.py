@@ -106,7 +106,7 @@ class Options:
         "auto, predicted (by the network alone), none, short or long",
         "segmentation",
         choices=(
-            ("By the garment", "auto"),
+            ("As seen", "auto"),
             BY_NETWORK,
             ("None", "none"),
             ("To the elbow", "short"),
@@ -119,7 +119,7 @@ class Options:
         "Neckline",
         "auto (bare throat, but for high collars), predicted (by the network alone), or bare",
         "segmentation",
-        choices=(("By the garment", "auto"), BY_NETWORK, ("Bare throat", "bare")),
+        choices=(("As seen", "auto"), BY_NETWORK, ("Bare throat", "bare")),
         published="predicted",
     )
     hem: str = _option(
@@ -128,6 +128,7 @@ class Options:
         "auto (even, no gap above the trousers), or predicted (by the network alone)",
         "segmentation",
         choices=(("Even", "auto"), BY_NETWORK),
+        info="its lower edge",
         published="predicted",
     )
     mirror: bool = _option(

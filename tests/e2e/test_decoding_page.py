@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from driving import HEADS, LAYERS, choose, choose_kind, labels, open_view, titled, translate
+from driving import HEADS, LAYERS, choose, choose_kind, labels, open_view, set_number, titled, translate
 from gradio_client import Client
 
 from ui.translate.words import plain
@@ -180,11 +180,10 @@ def test_what_if_a_weight_were_another(visit):
         page.keyboard.press(key)
     page.wait_for_function("document.querySelector('#edit-column input').value.startsWith('3:')")
     assert page.input_value("#edit-row input").startswith("2:")
-    weight = page.get_by_label("number input for New weight")
-    weight.fill("0.75")
-    weight.press("Tab")
+    slider_at = "weight => document.querySelector('#edit-weight input[type=range]').value === weight"
+    set_number(page, "#edit-weight", "0.75")
+    page.wait_for_function(slider_at, arg="0.75")
     page.get_by_label("stay as they are").check()
-    page.wait_for_timeout(300)
     page.click("#edit-add")
     page.locator("#edit-list li", has_text="gets 0.75; the others stay").wait_for()
     assert page.locator("#edit-list li", has_text="cross layer 2, head 2, row 2").count() == 1
@@ -192,9 +191,8 @@ def test_what_if_a_weight_were_another(visit):
     page.click("#edit-column input")
     page.locator("#edit-column").get_by_role("option").first.click()
     page.get_by_label("share what is left").check()
-    weight.fill("1")
-    weight.press("Tab")
-    page.wait_for_timeout(300)
+    set_number(page, "#edit-weight", "1")
+    page.wait_for_function(slider_at, arg="1")
     page.click("#edit-add")
     page.locator("#edit-list li", has_text="every row").wait_for()
     page.click("#surgery-button")

@@ -27,6 +27,13 @@ def hypotheses(page):
     return page.locator('#n-best [role="row"][data-index]')
 
 
+def translated_again(page):
+    """Translate with other settings, and open the table of hypotheses again, which folds away."""
+    page.click("#translate-button")
+    page.locator("#n-best").wait_for(state="hidden")
+    hypotheses(page)
+
+
 def test_text_in_translation_and_every_attention_map_out(visit, site):
     page = visit()
     enter(page)
@@ -388,12 +395,12 @@ def test_settings_reach_the_search(visit):
     # How many are shown; a length penalty of 2 divides by more.
     set_number(page, "#beam", 6)
     set_number(page, "#count", 5)
-    page.click("#translate-button")
+    translated_again(page)
     page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length === 5")
     cell = lambda column: page.locator(f'#n-best [data-row="0"][data-col="{column}"]').inner_text()  # noqa: E731
     before = float(cell(2))
     set_number(page, "#alpha", 2)
-    page.click("#translate-button")
+    translated_again(page)
     page.wait_for_function(
         'before => Number(document.querySelector(\'#n-best [data-row="0"][data-col="2"]\').innerText) > before',
         arg=before,
@@ -403,13 +410,13 @@ def test_settings_reach_the_search(visit):
 
     # One draw among the single likeliest token is what greedy search writes.
     page.locator("#search").get_by_text("Greedy").click()
-    page.click("#translate-button")
+    translated_again(page)
     page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length === 1")
     greedy = page.input_value("#target-text textarea")
     page.locator("#search").get_by_text("Sampling").click()
     page.fill("#top-k input", "1")
     page.locator("#top-k input").press("Tab")
-    page.click("#translate-button")
+    translated_again(page)
     page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length > 1")
     assert page.input_value("#target-text textarea") == greedy
 
@@ -424,6 +431,7 @@ def test_an_example_is_translated_at_once(visit):
     page.get_by_text("Examples", exact=True).click()
     page.get_by_text("Two young girls are playing soccer in the park.").click()
     page.locator("#now", has_text="Two young girls").wait_for()
+    page.locator("#translate-examples").wait_for(state="hidden")  # what was chosen from makes room
     assert "girls" in page.input_value("#source-text textarea")
     assert page.input_value("#target-text textarea").startswith("Zwei")
 

@@ -195,7 +195,7 @@ def test_a_reload_brings_the_last_result_back(visit, tmp_path):
     next_record(page, before)
     assert "Run again: segmentation" in page.inner_text("#tryon-summary")
     page.locator("#as-published input").check()
-    page.locator("#before-after", has_text="As published").wait_for()
+    page.locator("#before-after", has_text="As published").wait_for(timeout=240_000)  # a run, as those above
 
 
 def drag(page, selector, start, end):

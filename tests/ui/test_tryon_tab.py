@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from ui.services import Services
-from ui.tryon import bar, example, steps, tour
+from ui.tryon import bar, example, inside, steps, tour
 from ui.tryon import figures as tryon_figures
 from ui.tryon import inputs as tryon
 from ui.tryon import settings as form
@@ -186,7 +186,34 @@ def test_the_tour_has_ten_stops_in_views_and_maps_that_exist():
     found = tour.stops(known)
     assert len(found) == 10 and {stop.map for stop in found} <= {"", *MAPS}
     assert f"{100 * known['quality']['misaligned_share']:.1f} %" in found[7].text
-    assert tour.facts(Kept()) is None and 'data-map="pose"' in tour.card(found[1], 1, 10)
+    assert tour.facts(Kept()) is None and 'data-lead="#card-pose"' in tour.card(found[1], 1, 10)
+    assert [stop.lead for stop in found if not stop.map] == ["#figure3", "#tryon-views", "#tryon-views"]
+
+
+@pytest.mark.parametrize(
+    "method, words", [("network", "cut out by the garment reader"), ("worn", "cut out of the"), ("", "cut out. From")]
+)
+def test_the_tour_says_how_the_garment_was_cut_out(method, words):
+    known = {**tour.facts(Kept(example=True)), "cut_out_by": method}
+    assert words in tour.stops(known)[4].text
+
+
+def test_arrow_keys_walk_through_the_tour():
+    with gr.Blocks():
+        guide = tour.Tour()
+        guide.tabs = gr.Tabs()
+    kept = Kept(example=True)
+    step = lambda by: gr.EventData(None, {"by": by})  # noqa: E731
+    assert guide.key(kept, 3, step(1))[guide.at] == 4 and guide.key(kept, 3, step(-1))[guide.at] == 2
+    assert guide.key(kept, tour.CLOSED, step(1)) == gr.skip() == guide.key(kept, 3, step(7))
+
+
+def test_every_network_of_figure_3_opens_what_is_inside_it():
+    assert set(inside.OF_NETWORK) == set(steps.NETWORKS) and set(inside.OF_NETWORK.values()) <= set(inside.SUBJECTS)
+    with gr.Blocks():
+        view = inside.Inside(Services(), bar.Bar({}))
+    tabs, subject = view.choose(gr.EventData(None, {"name": "GMM"}))
+    assert tabs["selected"] == "inside" and subject == "fit"
 
 
 def test_figure_3_holds_every_map_and_its_arrows_join_what_is_there(record):

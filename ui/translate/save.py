@@ -90,7 +90,7 @@ def save(shown: Shown, settings: dict[str, Any], formats: list[str], folder: Pat
 
 
 class SaveView(View):
-    """Files of the map that the Attention view shows."""
+    """Files of the map that is looked at under “Who looks at whom”."""
 
     name = "save"
 
@@ -139,7 +139,7 @@ class SaveView(View):
         if shown.attention is None:
             note = "There is no attention to save for this sentence."
         else:
-            note = f"Saves what the Attention view shows: **{title(self.settings(shown, *choice))}**."
+            note = f"Saves the map under “Who looks at whom”: **{title(self.settings(shown, *choice))}**."
         return {self.note: note, self.files: gr.update(visible=False), self.status: ""}
 
     def make_files(self, shown, formats, *choice):

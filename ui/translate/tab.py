@@ -104,12 +104,12 @@ class TranslateTab:
 
     def _folds(self) -> None:
         """Everything that folds away once there is a translation."""
-        with gr.Accordion("Examples", open=False, elem_id="examples-fold"):
+        with gr.Accordion("Examples", open=False, elem_id="examples-fold") as self.examples_fold:
             source = gr.Textbox(visible=False)
             self.examples = gr.Dataset(
                 components=[source], samples=[[one] for one in EXAMPLES], type="index", elem_id="translate-examples"
             )
-        with gr.Accordion("Other translations it found", open=False, elem_id="hypotheses-fold"):
+        with gr.Accordion("Other translations it found", open=False, elem_id="hypotheses-fold") as self.hypotheses_fold:
             self.table = gr.Dataframe(
                 headers=["#", "translation", "score", "log p", "tokens"],
                 datatype=["number", "str", "number", "number", "number"],
@@ -208,7 +208,8 @@ class TranslateTab:
     @property
     def _translated(self) -> list:
         """Outputs of `translate`."""
-        return [self.target, self.status, self.shown, self.results, self.table, self.sentence, self.turn, self.better]
+        shown = [self.target, self.status, self.shown, self.results, self.table, self.sentence, self.turn, self.better]
+        return [*shown, self.examples_fold, self.hypotheses_fold]
 
     @property
     def _turned(self) -> list:
@@ -323,6 +324,8 @@ class TranslateTab:
             self.results: gr.update(visible=True),
             self.table: hypothesis_rows(sentences[0]),
             self.sentence: gr.update(choices=choices, value=0, visible=len(sentences) > 1),
+            self.examples_fold: gr.update(open=False),
+            self.hypotheses_fold: gr.update(open=False),
             self.better: better or "",
             self.turn: gr.update(
                 value=f"Read it as {language_name(better.partition('-')[0])}" if better else "", visible=bool(better)

@@ -28,6 +28,8 @@ SHOW_RESULT = """() => {
     result.scrollIntoView({ behavior: 'smooth', block: 'start' });
   }
 }"""
+# What Figure 3 has opened is far above the figure's lower end.
+SHOW_VIEW = "() => document.querySelector('#tryon-views').scrollIntoView({ behavior: 'smooth', block: 'start' })"
 # The browser remembers where the zip of the last result lies, for a reload.
 REMEMBER = "(file, old) => (file && file.path) || old || ''"
 AFTER_A_WHILE = """async (...given) => {
@@ -46,10 +48,13 @@ def wire(
     views: MapViews,
     others: tuple[Compare, Several, Inside],
     tabs: dict[str, gr.Tab],
+    all_tabs: gr.Tabs,
     remembered: gr.BrowserState,
     page: gr.Blocks,
 ) -> None:
-    """Wire all that a visitor can do with a try-on. others: the views that run something of their own."""
+    """Wire all that a visitor can do with a try-on. others: the views that run something of their own; all_tabs: what
+    holds the views' tabs.
+    """
     compare, several, inside = others
     runs = {
         **_runs(runner, views),
@@ -78,6 +83,13 @@ def wire(
     )
     runs["inside"] = inside.button.click(
         inside.run, [runner.kept, inside.subject], inside.components, api_name="look_inside", **AGAIN, **AT_DEVICE
+    )
+    chosen = runner.steps.figure.network(
+        inside.choose, None, [all_tabs, inside.subject], api_name="open_network", queue=False, **QUIET
+    )
+    chosen.then(None, js=SHOW_VIEW, api_visibility="private", api_name="show_network")
+    runs["network"] = chosen.then(
+        inside.run, [runner.kept, inside.subject], inside.components, api_name="look_inside_network", **AT_DEVICE
     )
     several.files.change(several.preview, several.files, several.chosen, api_name="several_chosen", **QUIET)
     _cancel(runner, runs)

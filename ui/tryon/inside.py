@@ -176,6 +176,10 @@ SUBJECTS: dict[str, tuple[str, str, Callable]] = {
 }
 
 
+# Which of them a network of Figure 3 opens, by its name there.
+OF_NETWORK = {"G_S": "doubt", "GMM": "fit", "ALIAS": "alias"}
+
+
 class Inside:
     """One part of the machine opened, for the record on the page."""
 
@@ -196,6 +200,10 @@ class Inside:
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
         return [self.shown, *self.bar.components]
+
+    def choose(self, event: gr.EventData) -> list:
+        """A network of Figure 3 was clicked: updates of the views' tabs, which open this one, and of the subject."""
+        return [gr.update(selected="inside"), OF_NETWORK.get(str(event.name), "alias")]
 
     @settled
     def run(self, kept: Kept, name: str) -> Iterator[dict]:

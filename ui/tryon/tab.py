@@ -88,7 +88,7 @@ def events(tab: TryOnTab, services: Services, page: gr.Blocks) -> None:
     """Wire the tab built by `layout`, and publish `/try_on` and `/try_on_stage`."""
     # Beside the tabs, because what is in a tab does not exist in the browser before the tab is opened.
     remembered = gr.BrowserState("", storage_key="atelier-try-on")
-    wire(tab.runner, tab.views, (tab.compare, tab.several, tab.inside), tab.tabs, remembered, page)
+    wire(tab.runner, tab.views, (tab.compare, tab.several, tab.inside), tab.tabs, tab.all_tabs, remembered, page)
     tab.tour.wire(tab.all_tabs, tab.runner.kept, tab.outcome.summary)
     tab.inputs.wire()
     tab.api.wire()

@@ -9,20 +9,22 @@ from typing import Any
 
 import gradio as gr
 
+from ui import theme
 from ui.tryon import example
 from ui.tryon.kept import Kept
 from vton import record
 
 CLOSED = -1
-# The card that a stop speaks of comes into view and lights up; the tour's own card sticks below it.
+# What a stop speaks of comes into view below the tour's own card, which sticks, and a map's card lights up.
 LEAD = """() => {
-  const stop = document.querySelector('#tryon-tour [data-map]');
-  const card = stop && stop.dataset.map && document.querySelector(`#card-${stop.dataset.map}`);
+  const stop = document.querySelector('#tryon-tour [data-lead]'), tour = document.querySelector('#tryon-tour');
   const lead = () => {
-    if (!card) return;
-    card.scrollIntoView({ behavior: 'smooth', block: 'center' });
-    card.classList.remove('found');
-    requestAnimationFrame(() => card.classList.add('found'));
+    const place = stop && document.querySelector(stop.dataset.lead);
+    if (!place) return;
+    place.style.scrollMarginTop = `${tour.offsetHeight + parseFloat(getComputedStyle(tour).top) + 12}px`;
+    place.scrollIntoView({ behavior: 'smooth', block: 'start' });
+    place.classList.remove('found');
+    requestAnimationFrame(() => place.classList.add('found'));
   };
   setTimeout(lead, 150);
 }"""
@@ -31,13 +33,18 @@ LEAD = """() => {
 @dataclass(frozen=True)
 class Stop:
     """One stop. text: HTML, in `STOPS` with gaps for the numbers; view: the tab that it opens; map: the card that it
-    leads to, "" for none.
+    leads to, "" for the beginning of the view.
     """
 
     title: str
     text: str
     view: str = "steps"
     map: str = ""
+
+    @property
+    def lead(self) -> str:
+        """Selector of what comes into view."""
+        return f"#card-{self.map}" if self.map else "#figure3" if self.view == "steps" else "#tryon-views"
 
 
 def facts(kept: Kept) -> dict[str, Any] | None:
@@ -53,7 +60,6 @@ STOPS = (
         "Two photographs, ten stages",
         "A person and a garment go in; ten stages later the person wears it. Here they took {seconds:.1f} s, most of "
         "it for <b>{slowest}</b>. Four of them are networks, the others are geometry.",
-        map="result",
     ),
     Stop(
         "Joints",
@@ -75,7 +81,7 @@ STOPS = (
     ),
     Stop(
         "The garment alone",
-        "The garment was cut out {cut}. From here on the networks read its picture c and its mask c<sub>m</sub>.",
+        "The garment was cut out{cut}. From here on the networks read its picture c and its mask c<sub>m</sub>.",
         map="garment",
     ),
     Stop(
@@ -111,10 +117,12 @@ STOPS = (
     ),
 )
 CUT_OUT = {
-    "alpha": "by its transparency",
-    "uniform": "from a plain background",
-    "grabcut": "from its background by colour",
-    "painted": "by hand",
+    "alpha": " by its transparency",
+    "uniform": " from a plain background",
+    "network": " by the garment reader, a network of its own",
+    "grabcut": " from its background by colour",
+    "worn": " of the person who wears it",
+    "painted": " by hand",
 }
 
 
@@ -133,10 +141,10 @@ def stops(known: dict[str, Any]) -> list[Stop]:
 
 
 def card(stop: Stop, number: int, total: int) -> str:
-    """HTML of one stop. Its map is led to by `LEAD`."""
+    """HTML of one stop. `LEAD` leads to what it speaks of."""
     return (
         f'<div class="tour-card" role="region" aria-label="Tour" data-stop="{number + 1}" '
-        f'data-map="{escape(stop.map)}">'
+        f'data-lead="{escape(stop.lead)}">'
         f'<div class="tour-title"><span class="tour-number">{number + 1} / {total}</span> {escape(stop.title)}</div>'
         f"<p>{stop.text}</p></div>"
     )
@@ -146,6 +154,7 @@ class Tour:
     """The line above the views that starts the tour, and its card."""
 
     def __init__(self) -> None:
+        self.tabs: gr.Tabs  # of the views, which are built below this
         self.at = gr.State(CLOSED)
         with gr.Row():
             self.start = gr.Button(
@@ -156,17 +165,19 @@ class Tour:
                 elem_id="tryon-tour-start",
             )
         with gr.Column(visible=False, elem_id="tryon-tour", elem_classes="card") as self.body:
-            self.card = gr.HTML(elem_id="tryon-tour-card")
+            script = theme.script("translate/tour.js")
+            self.card = gr.HTML("", html_template="${value}", js_on_load=script, elem_id="tryon-tour-card")
             with gr.Row(elem_classes="tour-buttons"):
                 self.back = gr.Button("← Back", size="sm", min_width=90, elem_id="tryon-tour-back")
                 self.next = gr.Button("Next →", size="sm", min_width=90, variant="primary", elem_id="tryon-tour-next")
                 self.end = gr.Button("End the tour", size="sm", min_width=90, elem_id="tryon-tour-end")
 
-    def components(self, tabs: gr.Tabs) -> list[gr.components.Component]:
+    @property
+    def components(self) -> list[gr.components.Component]:
         """All that `go` updates."""
-        return [self.at, self.body, self.start, self.card, self.back, self.next, tabs]
+        return [self.at, self.body, self.start, self.card, self.back, self.next, self.tabs]
 
-    def go(self, tabs: gr.Tabs, by: int | None, kept: Kept, at: int) -> dict:
+    def go(self, by: int | None, kept: Kept, at: int) -> dict:
         """One stop further, one back, or the first (by = None)."""
         known = facts(kept)
         if known is None:
@@ -181,8 +192,13 @@ class Tour:
             self.card: card(found[at], at, len(found)),
             self.back: gr.update(interactive=at > 0),
             self.next: gr.update(interactive=at < len(found) - 1),
-            tabs: gr.update(selected=found[at].view),
+            self.tabs: gr.update(selected=found[at].view),
         }
+
+    def key(self, kept: Kept, at: int, event: gr.EventData) -> Any:
+        """An arrow key: one stop on or back."""
+        by = int(event.by)
+        return gr.skip() if at == CLOSED or by not in (-1, 1) else self.go(by, kept, at)
 
     def leave(self) -> dict:
         """Ends the tour."""
@@ -196,11 +212,15 @@ class Tour:
     def wire(self, tabs: gr.Tabs, kept: gr.State, shown: gr.HTML) -> None:
         """shown: a component that changes with every record on the page."""
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        outputs = self.components(tabs)
-        for button, by, name in ((self.start, None, "start"), (self.next, 1, "next"), (self.back, -1, "back")):
-            event = button.click(
-                partial(self.go, tabs, by), [kept, self.at], outputs, api_name=f"tryon_tour_{name}", **quiet
-            )
+        self.tabs = tabs
+        for trigger, act, name in (
+            (self.start.click, partial(self.go, None), "start"),
+            (self.next.click, partial(self.go, 1), "next"),
+            (self.back.click, partial(self.go, -1), "back"),
+            (self.card.step, self.key, "key"),
+        ):
+            event = trigger(act, [kept, self.at], self.components, api_name=f"tryon_tour_{name}", **quiet)
             event.then(None, js=LEAD, api_visibility="private", api_name=f"tryon_tour_lead_{name}")
-        self.end.click(self.leave, None, [self.at, self.body, self.start], api_name="tryon_tour_end", **quiet)
+        for leave, name in ((self.end.click, "end"), (self.card.leave, "leave")):
+            leave(self.leave, None, [self.at, self.body, self.start], api_name=f"tryon_tour_{name}", **quiet)
         shown.change(self.again, [kept, self.at], self.card, api_name="tryon_tour_again", **quiet)

@@ -1,6 +1,6 @@
 // One chart of curves over steps: from the first point on, with the newest value of each line beside its name.
 const HEIGHT = 168;
-const say = (value) => (value === 0 ? '0' : Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3 ? value.toExponential(1) : Number(value.toPrecision(3)).toString());
+const say = (value, digits = 3) => (value === 0 ? '0' : Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3 ? value.toExponential(1) : Number(value.toPrecision(digits)).toString());
 const count = (step) => step.toLocaleString('en');
 const newest = (line) => line.values[line.values.length - 1];
 
@@ -12,7 +12,9 @@ function scale(lines, top, bottom, linear) {
   let [from, to] = [into(low), into(high)];
   if (to - from < 1e-9) { const room = Math.abs(from) * 0.1 || 1; from -= room; to += room; }
   const place = (value) => bottom - ((into(value) - from) / (to - from)) * (bottom - top);
-  return { place, marks: [from, (from + to) / 2, to].map(back), log };
+  // As many digits as tell one mark from the next.
+  const digits = log ? 3 : Math.min(8, Math.max(3, 2 + Math.ceil(Math.log10(Math.max(Math.abs(from), Math.abs(to)) / (to - from)))));
+  return { place, marks: [from, (from + to) / 2, to].map(back), log, digits };
 }
 
 function legend(lines, host) {
@@ -66,10 +68,10 @@ function draw() {
   const svg = node('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img' });
   const steps = value.lines.flatMap((line) => line.steps), first = Math.min(...steps), last = Math.max(...steps);
   const x = (step) => (last === first ? (left + right) / 2 : left + ((step - first) / (last - first)) * (right - left));
-  const { place, marks, log } = scale(value.lines, top, bottom, value.linear);
+  const { place, marks, log, digits } = scale(value.lines, top, bottom, value.linear);
   for (const mark of marks) {
     svg.append(node('line', { x1: left, x2: right, y1: place(mark), y2: place(mark), class: 'chart-grid' }));
-    svg.append(node('text', { x: left - 6, y: place(mark) + 4, 'text-anchor': 'end' }, say(mark)));
+    svg.append(node('text', { x: left - 6, y: place(mark) + 4, 'text-anchor': 'end' }, say(mark, digits)));
   }
   value.lines.forEach((line, i) => curve(svg, line, headColour(i), x, place));
   if (last === first) svg.append(node('text', { x: (left + right) / 2, y: HEIGHT - 5, 'text-anchor': 'middle' }, `step ${count(first)}`));

@@ -55,7 +55,7 @@ function paint(strip, labels, names, value, about) {
     context.translate(left + (c + 0.6) * cell, top - 5);
     context.rotate(-Math.PI / 3);
     context.fillStyle = value(0, c) === null ? soft : ink;
-    context.fillText(clip(label, 14), 0, 0);
+    context.fillText(clip(plain(label), 14), 0, 0);
     context.restore();
   });
   context.font = '12px "IBM Plex Sans", sans-serif';
@@ -88,7 +88,7 @@ function paint(strip, labels, names, value, about) {
       r = Math.floor((event.clientY - box.top - top) / high);
     if (r < 0 || r >= names.length || c < 0 || c >= wide) return;
     const weight = value(r, c);
-    strip.foot.textContent = `${names[r]}, ${labels[c]}: ${weight === null ? 'masked, it is still to come' : weight.toFixed(4)}`;
+    strip.foot.textContent = `${names[r]}, ${plain(labels[c])}: ${weight === null ? 'masked, it is still to come' : weight.toFixed(4)}`;
   };
   canvas.onpointermove = read;
   canvas.onpointerdown = read;
@@ -195,7 +195,7 @@ function show() {
   const t = step,
     T = data.chosen.length;
   parts.slider.value = t + 1;
-  parts.slider.setAttribute('aria-valuetext', `step ${t + 1} of ${T}, ${data.chosen[t]} is chosen`);
+  parts.slider.setAttribute('aria-valuetext', `step ${t + 1} of ${T}, ${plain(data.chosen[t])} is chosen`);
   parts.name.textContent = `Step ${t + 1} of ${T}`;
   parts.back.disabled = t === 0;
   parts.next.disabled = t === T - 1;
@@ -280,7 +280,7 @@ function show() {
 
   if (own) {
     const names = Array.from({ length: heads }, (_, h) => `head ${h + 1}`);
-    parts.layerName.textContent = `Layer ${props.attention.layer + 1}, while “${data.chosen[t]}” is chosen. Point at a cell to read its weight.`;
+    parts.layerName.textContent = `Layer ${props.attention.layer + 1}, while “${plain(data.chosen[t])}” is chosen. Point at a cell to read its weight.`;
     const seen = data.mask[t];
     paint(
       parts.own,

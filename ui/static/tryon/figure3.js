@@ -4,14 +4,15 @@ const W = 108,
   STEP_X = 134,
   STEP_Y = 200;
 const middle = (item) => [item.x * STEP_X, item.y * STEP_Y];
-const half = (item) => (item.url === undefined ? [56, 44] : [W / 2, H / 2]);
+const half = (item) => (item.url === undefined ? [64, 44] : [W / 2, H / 2]);
 
-// Where the line between two middles leaves the box of one.
+// Where the line between two middles leaves the box of one; below a map stand its title and its symbol.
 function border(item, toward) {
   const [x, y] = middle(item),
     [u, v] = middle(toward),
     [w, h] = half(item).map((value) => value + 4);
-  const scale = Math.min(w / Math.max(Math.abs(u - x), 1e-6), h / Math.max(Math.abs(v - y), 1e-6));
+  const words = item.url === undefined || v <= y ? 0 : item.symbol ? 36 : 18;
+  const scale = Math.min(w / Math.max(Math.abs(u - x), 1e-6), (h + words) / Math.max(Math.abs(v - y), 1e-6));
   return [x + (u - x) * scale, y + (v - y) * scale];
 }
 
