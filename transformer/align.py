@@ -30,9 +30,9 @@ def posterior(table: Tensor, src: Tensor, labels: Tensor) -> Tensor:
 
     table (V, V): p(target piece | source piece), row PAD for no source word at all; src (B, S), labels (B, T) ids.
     """
-    width = table.shape[1]
+    vocabulary = table.shape[1]
     flat = table.flatten()
-    joint = flat[(src[:, None, :] * width + labels[:, :, None])].float()
+    joint = flat[(src[:, None, :] * vocabulary + labels[:, :, None])].float()
     joint = joint * diagonal(labels.shape[1], src.shape[1]) * (src != PAD)[:, None, :]
     nobody = table[PAD, labels].float() * 0.3
     return joint / (joint.sum(-1) + nobody + 1e-9)[..., None]

@@ -57,12 +57,12 @@ def decode_step_attention(query: Tensor, key: Tensor, value: Tensor, additive: T
     additive: (B * h, T, S) as from `additive_mask`, made once for all layers; None = all may be looked at.
     Returns (B, h, T, d_v).
     """
-    batch, heads, queries, width = query.shape
+    batch, heads, queries, d_k = query.shape
     if query.device.type != "cpu" or query.dtype != torch.float32:
         mask = None if additive is None else additive.view(batch, heads, queries, -1).to(query.dtype)
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    query, key, value = query.reshape(-1, queries, width), key.flatten(0, 1).transpose(1, 2), value.flatten(0, 1)
-    scores = torch.bmm(query, key).mul_(width**-0.5)
+    query, key, value = query.reshape(-1, queries, d_k), key.flatten(0, 1).transpose(1, 2), value.flatten(0, 1)
+    scores = torch.bmm(query, key).mul_(d_k**-0.5)
     if additive is not None:
         scores.add_(additive)  # by itself; within the product (baddbmm) it takes three to five times as long
     return torch.bmm(scores.softmax(-1), value).view(batch, heads, queries, -1)

@@ -478,7 +478,7 @@ class Translator:
         for candidate, own in zip(best, ids):
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
-                translated = restore(translated, masked, functools.partial(self.follow, source_ids, own))
+                translated = restore(translated, masked, functools.partial(self._words_before, source_ids, own))
             if target == "fr":
                 translated, changes = elide(translated)
                 elided.append(changes)
@@ -508,7 +508,7 @@ class Translator:
         """The word pieces of some ids; a stand-in is shown as what it stands for."""
         return [stand_ins.get(piece, piece) for piece in self.tokenizer.pieces(ids)]
 
-    def follow(self, source_ids: list[int], ids: list[int], words: int) -> int:
+    def _words_before(self, source_ids: list[int], ids: list[int], words: int) -> int:
         """How many words of a translation come before what stood behind the first `words` words of its source.
 
         By the last decoder layer's attention, mean of its heads: what follows a word follows the word that looks at it.

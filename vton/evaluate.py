@@ -26,7 +26,7 @@ from training.assets import model_dir
 from training.command import one_sentence
 from vton import inference, labels
 from vton.data.garments import names_of, read_folder
-from vton.data.pack import Pack, affine, move_points, read_label_png, warp_picture
+from vton.data.pack import Pack, affine, move_points, read_indices, warp_picture
 from vton.data.pairs import WHITE
 from vton.data.samples import Sampler
 from vton.data.synthetic import draw_pair
@@ -53,7 +53,6 @@ from vton.metrics import (
     mask_iou,
     perceptual_distance,
     sharpness,
-    ssim,
     structural_similarity,
 )
 from vton.networks.flow import match_flow
@@ -73,13 +72,13 @@ def _labelled_photograph(data: Path, name: str) -> tuple[np.ndarray, np.ndarray,
     image = cv2.imread(str(data / "image" / f"{name}.jpg"))
     if image is None:
         raise ValueError(f"image/{name}.jpg cannot be read.")
-    image, truth = np.ascontiguousarray(image[..., ::-1]), read_label_png(data / "image-parse" / f"{name}.png")
+    image, truth = np.ascontiguousarray(image[..., ::-1]), read_indices(data / "image-parse" / f"{name}.png")
     if truth.shape != image.shape[:2] or truth.max() >= len(labels.LIP):
         raise ValueError(f"image-parse/{name}.png must have the picture's size {image.shape[:2]} and labels 0 to 19.")
     keypoints = pose.load_openpose_json(data / "openpose-json" / f"{name}_keypoints.json")
     mask_file, carried_file = data / "person-mask" / f"{name}.png", data / "carried" / f"{name}.png"
-    mask = read_label_png(mask_file).astype(np.float32) / 255 if mask_file.exists() else pose.detect(image).person_mask
-    valid = read_label_png(carried_file) == 0 if carried_file.exists() else np.ones(truth.shape, bool)
+    mask = read_indices(mask_file).astype(np.float32) / 255 if mask_file.exists() else pose.detect(image).person_mask
+    valid = read_indices(carried_file) == 0 if carried_file.exists() else np.ones(truth.shape, bool)
     return image, truth, keypoints, mask, valid
 
 
@@ -233,8 +232,8 @@ def synthesis_figures(
         # Outside the region the photograph itself stays, as in the final picture.
         final = np.where(gray[..., None], picture, person)
         found |= {
-            f"ssim{tail}": ssim(picture, person),
-            f"ssim_final{tail}": ssim(final, person),
+            f"ssim{tail}": structural_similarity(picture, person, border=False),
+            f"ssim_final{tail}": structural_similarity(final, person, border=False),
             f"distance{tail}": distance(picture, person),
             f"sharpness{tail}": sharpness(picture, person, aligned),
             f"colour_aligned{tail}": colour_difference(picture, cloth, aligned),
@@ -363,7 +362,7 @@ def evaluate_warps(
                 cloth = np.where(mask[..., None], tensor_to_picture(warp(given.cloth, grid)), np.uint8(WHITE))
                 folded = (jacobian(grid)[0].numpy() <= 0)[mask[:-1, :-1]]
                 found = {
-                    "ssim": ssim(cloth, sample["worn"]),
+                    "ssim": structural_similarity(cloth, sample["worn"], border=False),
                     "distance": distance(cloth, sample["worn"]),
                     "mask_iou": mask_iou(mask, truth),
                     "folded": float(folded.mean()) if folded.size else float("nan"),

@@ -23,7 +23,7 @@ from torch import nn
 from training.command import one_sentence
 from training.files import write_atomic
 from vton import inference, labels
-from vton.data.pack import read_label_png
+from vton.data.pack import read_indices
 from vton.inference import Conditions
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
@@ -127,7 +127,7 @@ def check_sample(files: dict[str, Path]) -> None:
     same_size("parse", "image", "photograph")
     same_size("cloth_mask", "cloth", "picture")
     size("pose")
-    parse = read_label_png(files["parse"])
+    parse = read_indices(files["parse"])
     if parse.max() >= len(labels.LIP):
         raise ValueError(
             f"{files['parse'].parent.name}/{files['parse'].name} holds label {parse.max()}; a parse holds the "
@@ -153,7 +153,7 @@ def read_sample(files: dict[str, Path]) -> Sample:
 
     person, parse, keypoints = (
         picture("image"),
-        read_label_png(files["parse"]),
+        read_indices(files["parse"]),
         pose.load_openpose_json(files["keypoints"]),
     )
     keypoints[:, :2] *= (SIZE[1] / person.shape[1], SIZE[0] / person.shape[0])

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from vton import labels
 from vton.inference import warp_cloth
 from vton.inputs import photo
-from vton.metrics import colour_difference, parser_distance, ssim, structural_similarity
+from vton.metrics import colour_difference, parser_distance, structural_similarity
 from vton.networks import alias, warping
 from vton.pipeline import TryOn
 from vton.result import TryOnResult
@@ -59,7 +59,7 @@ def difference(a: np.ndarray, b: np.ndarray, region: np.ndarray, misaligned: np.
         mean=float(inside.mean()),
         changed=float((inside > 8).mean()),
         colour=colour_difference(a, b, region if region.any() else None),
-        ssim=ssim(a, b),
+        ssim=structural_similarity(a, b, border=False),
         misaligned=colour_difference(a, b, misaligned),
     )
 

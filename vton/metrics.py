@@ -82,7 +82,7 @@ def ssim_map(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     x, y = a.astype(np.float64), b.astype(np.float64)
 
     def mean(z):
-        return cv2.GaussianBlur(z, (11, 11), 1.5, borderType=cv2.BORDER_REFLECT)
+        return cv2.GaussianBlur(z, (11, 11), 1.5, borderType=cv2.BORDER_REFLECT_101)
 
     mx, my = mean(x), mean(y)
     vx, vy, cov = mean(x * x) - mx * mx, mean(y * y) - my * my, mean(x * y) - mx * my
@@ -90,11 +90,14 @@ def ssim_map(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (((2 * mx * my + c1) * (2 * cov + c2)) / ((mx * mx + my * my + c1) * (vx + vy + c2))).mean(2)
 
 
-def ssim(a: np.ndarray, b: np.ndarray) -> float:
-    """Mean structural similarity of two pictures; the five pixels at the border are left out, where the window sticks
-    out.
+def structural_similarity(a: np.ndarray, b: np.ndarray, border: bool = True) -> float:
+    """Mean of `ssim_map`, 1 = equal.
+
+    border: count the five pixels at each edge, where the window sticks out, as torchmetrics does (and Table 1 here);
+    False leaves them out, as scikit-image does.
     """
-    return float(ssim_map(a, b)[5:-5, 5:-5].mean())
+    found = ssim_map(a, b)
+    return float((found if border else found[5:-5, 5:-5]).mean())
 
 
 def colour_difference(a: np.ndarray, b: np.ndarray, mask: np.ndarray | None = None) -> float:
@@ -200,20 +203,11 @@ def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
 
 # -- the measures of Table 1 ---------------------------------------------------------------------------------------
 #
-# SSIM, LPIPS and FID come from torchmetrics. LPIPS and FID need networks that were trained on ImageNet. Where these
-# cannot be had, the same computation on the encoder of the project's human parser takes their place, under names of its
-# own: the figures of the two are not comparable.
+# LPIPS and FID come from torchmetrics and need networks that were trained on ImageNet. Where these cannot be had, the
+# same computation on the encoder of the project's human parser takes their place, under names of its own: the figures
+# of the two are not comparable.
 
 DOWNLOAD_SECONDS = 10  # a connection that is slower to answer counts as none
-
-
-def structural_similarity(a: np.ndarray, b: np.ndarray) -> float:
-    """SSIM (Wang et al. 2004) of two (H, W, 3) uint8 pictures as torchmetrics computes it, border included;
-    1 = equal.
-    """
-    from torchmetrics.functional.image import structural_similarity_index_measure
-
-    return float(structural_similarity_index_measure(_unit(a), _unit(b), data_range=1.0))
 
 
 def perceptual_distance(parser) -> tuple[str, Callable[[np.ndarray, np.ndarray], float]]:

@@ -27,7 +27,7 @@ from training.assets import model_dir
 from training.command import one_sentence
 from training.files import write_atomic
 from vton import labels
-from vton.data.pack import pack, read_label_png
+from vton.data.pack import pack, read_indices
 from vton.inputs import garment, parsing, photo, pose
 from vton.joints import present
 from vton.networks.parser import Parser
@@ -226,7 +226,7 @@ def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[
 
 def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
     """A label picture of the given size. Raises ValueError that names the file for other values or sizes."""
-    parse = read_label_png(file)
+    parse = read_indices(file)
     if parse.max() >= len(labels.LIP_COLOURS):
         known = len(labels.LIP_COLOURS) - 1
         raise ValueError(f"{file.parent.name}/{file.name} holds the label {parse.max()}, the largest known is {known}")
@@ -243,7 +243,7 @@ def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> N
     masks = [] if source.cloth_mask is None else source.cloth_mask.glob(f"{_escape(file.stem)}.*")
     masks = [f for f in masks if f.suffix.lower() in PICTURES]
     if masks:
-        mask = read_label_png(masks[0])
+        mask = read_indices(masks[0])
         if mask.shape != image.shape[:2]:
             raise ValueError(f"{masks[0].parent.name}/{masks[0].name} and the photo differ in size")
         mask = ((mask > 127) | ((mask == 1) & (mask.max() == 1))).astype(np.uint8) * 255

@@ -122,8 +122,8 @@ def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
     page.locator("#prefix-result [role=alert]", has_text="vocabulary lacks").wait_for()
 
     # Nothing is changed yet.
-    page.click("#surgery-button")
-    page.locator("#surgery-result [role=alert]", has_text="switch a head off").wait_for()
+    page.click("#intervention-button")
+    page.locator("#intervention-result [role=alert]", has_text="switch a head off").wait_for()
 
     # Heads: what each is worth, one off, then all of the last layer.
     page.click("#matter-button")
@@ -137,19 +137,19 @@ def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
     assert shown == f"{change:+.2f}".replace("-", "−")
     page.click(f".switch[data-key='cross/{last - 1}/3']")
     page.locator("#edit-list li", has_text=f"cross layer {last}: head 4 off").wait_for()
-    page.click("#surgery-button")
-    page.locator("#surgery-result .outcome").wait_for()
+    page.click("#intervention-button")
+    page.locator("#intervention-result .outcome").wait_for()
     forced = truth["logprob"] + change
-    row = page.locator("#surgery-result tbody tr").first.inner_text()
+    row = page.locator("#intervention-result tbody tr").first.inner_text()
     assert f"{truth['logprob']:.3f}" in row
     assert float(row.split()[-2]) == pytest.approx(forced, abs=0.002)
     page.click(f"button[aria-label='cross: all heads of layer {last}']")
     page.locator("#edit-list li", has_text=f"cross layer {last}: heads 1, 2, 3, 4 off").wait_for()
     page.click(f"button[aria-label='encoder: all heads of layer {LAYERS['encoder']}']")
     page.locator("#edit-list li", has_text=f"encoder layer {LAYERS['encoder']}").wait_for()
-    page.click("#surgery-button")
-    page.locator("#surgery-result .word-gone").first.wait_for()
-    gone = page.locator("#surgery-result .word-gone").first
+    page.click("#intervention-button")
+    page.locator("#intervention-result .word-gone").first.wait_for()
+    gone = page.locator("#intervention-result .word-gone").first
     assert gone.inner_text().startswith("−") and gone.inner_text()[1:].strip() in before
     page.click("#restore-button")
     page.locator("#edit-list", has_text="Nothing is changed").wait_for()
@@ -195,8 +195,8 @@ def test_what_if_a_weight_were_another(visit):
     page.wait_for_function(slider_at, arg="1")
     page.click("#edit-add")
     page.locator("#edit-list li", has_text="every row").wait_for()
-    page.click("#surgery-button")
-    page.locator("#surgery-result .outcome-how", has_text="every row").wait_for()
+    page.click("#intervention-button")
+    page.locator("#intervention-result .outcome-how", has_text="every row").wait_for()
 
     # Another view and back: what was changed is still there; another sentence starts anew.
     open_view(page, "Word by word")
@@ -303,8 +303,8 @@ def test_markup_is_text_in_every_view(visit):
     page.locator("#prefix-result .outcome, #prefix-result [role=alert]").first.wait_for()
     page.click(".switch[data-key='cross/1/0']")
     page.locator("#edit-list li").wait_for()
-    page.click("#surgery-button")
-    page.locator("#surgery-result .outcome").wait_for()
+    page.click("#intervention-button")
+    page.locator("#intervention-result .outcome").wait_for()
     open_view(page, "Compare")
     page.wait_for_function("document.querySelector('#compare-text-a textarea').value.includes('onerror')")
     page.click("#compare-button")

@@ -1,4 +1,4 @@
-"""Steps, beginnings and surgery, against teacher forcing, against doing the work again, and by hand."""
+"""Steps, beginnings and intervention, against teacher forcing, against doing the work again, and by hand."""
 
 import math
 
@@ -13,7 +13,7 @@ from transformer.config import TransformerConfig
 from transformer.insight.interpret import KINDS, ablation
 from transformer.insight.intervene import (
     Edit,
-    Surgery,
+    Intervention,
     continue_from,
     decode_from,
     follow,
@@ -267,18 +267,18 @@ def test_a_step_or_token_that_is_not_there(translator, decoding, step, token, wo
         continue_from(translator, decoding, step, token)
 
 
-# -- surgery
+# -- intervention
 
 
-def test_no_surgery_changes_nothing_bit_for_bit(translator, translation, sentence):
+def test_no_intervention_changes_nothing_bit_for_bit(translator, translation, sentence):
     plain = decode_from(translator, sentence.source_ids)
-    for surgery in (None, Surgery()):
-        assert decode_from(translator, sentence.source_ids, surgery=surgery).candidates == plain.candidates
+    for intervention in (None, Intervention()):
+        assert decode_from(translator, sentence.source_ids, intervention=intervention).candidates == plain.candidates
     assert [h.score for h in plain.hypotheses][:3] == [h.score for h in translation.hypotheses]
-    outcome = operate(translator, translation, Surgery())
+    outcome = operate(translator, translation, Intervention())
     assert outcome.change == 0.0 and outcome.after.text == outcome.before.text
     # Gates that remove nothing are multiplications by one.
-    ones = open_decoder(translator, sentence.source_ids, Surgery(off=frozenset({("decoder", 0, 0)})))
+    ones = open_decoder(translator, sentence.source_ids, Intervention(off=frozenset({("decoder", 0, 0)})))
     ones.gates.decoder.fill_(1.0)
     whole = open_decoder(translator, sentence.source_ids)
     with torch.inference_mode():
@@ -298,17 +298,17 @@ def test_all_heads_off_leaves_the_bias_of_the_output_projection(translator, sent
 
     # In the whole model: as if the sub-layer's projection had no weights.
     config = translator.model.config
-    surgery = Surgery(off=frozenset((kind, 1, head) for head in range(config.heads)))
+    intervention = Intervention(off=frozenset((kind, 1, head) for head in range(config.heads)))
     source, ids = sentence.source_ids, sentence.ids[0]
     expected = teacher_forced(translator, source, ids, lambda k, i, w: w * 0 if (k, i) == (kind, 1) else w)
-    assert logprob(translator, source, ids, surgery=surgery) == pytest.approx(rated(expected, ids), abs=1e-3)
+    assert logprob(translator, source, ids, intervention=intervention) == pytest.approx(rated(expected, ids), abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_switching_off_one_head_costs_what_ablation_says(translator, translation, kind):
     _, changes = ablation(translator, translation)
     for layer, head in ((0, 1), (3, 2)):
-        outcome = operate(translator, translation, Surgery(off=frozenset({(kind, layer, head)})))
+        outcome = operate(translator, translation, Intervention(off=frozenset({(kind, layer, head)})))
         assert outcome.change == pytest.approx(float(changes[kind][layer, head]), abs=1e-3)
 
 
@@ -348,17 +348,17 @@ def test_an_edited_map_acts_as_in_a_whole_pass_with_that_map(translator, sentenc
     expected = teacher_forced(
         translator, source, ids, lambda k, i, w: edited(w, edit) if (k, i) == (edit.kind, edit.layer) else w
     )
-    surgery = Surgery(edits=(edit,))
-    found = logprob(translator, source, ids, surgery=surgery)
+    intervention = Intervention(edits=(edit,))
+    found = logprob(translator, source, ids, intervention=intervention)
     assert found == pytest.approx(rated(expected, ids), abs=1e-3)
     assert abs(found - logprob(translator, source, ids)) > 1e-3  # it does act
     # A beam reads several hypotheses at once; each must see its own edited row.
-    search = decode_from(translator, source, beam=4, surgery=surgery)
+    search = decode_from(translator, source, beam=4, intervention=intervention)
     for candidate in search.candidates:
-        again = logprob(translator, source, candidate.ids, candidate.finished, surgery)
+        again = logprob(translator, source, candidate.ids, candidate.finished, intervention)
         assert candidate.logprob == pytest.approx(again, abs=1e-3)
     if edit.kind != "encoder":
-        weights = getattr(follow(translator, source, ids, surgery=surgery), edit.kind)[edit.layer]
+        weights = getattr(follow(translator, source, ids, intervention=intervention), edit.kind)[edit.layer]
         for column, value in edit.cells:
             row = 5 if edit.row is None else edit.row
             assert weights[edit.head or 0, row, column] == pytest.approx(value, abs=1e-6)
@@ -385,29 +385,29 @@ def test_overwrite_by_hand():
 
 
 @pytest.mark.parametrize(
-    "surgery, words",
+    "intervention, words",
     [
-        (Surgery(off=frozenset({("other", 0, 0)})), "encoder, decoder, cross"),
-        (Surgery(off=frozenset({("cross", 4, 0)})), "layers 1 to 4"),
-        (Surgery(off=frozenset({("cross", 0, 9)})), "heads 1 to 4"),
-        (Surgery(edits=(Edit("encoder", 0, 0, 99, ((0, 1.0),)),)), "rows 1 to"),
-        (Surgery(edits=(Edit("cross", 0, 0, 0, ((99, 1.0),)),)), "columns 1 to"),
-        (Surgery(edits=(Edit("decoder", 0, 0, 2, ((3, 1.0),)),)), "columns 1 to 3"),
-        (Surgery(edits=(Edit("cross", 0, 0, 0, ((0, 1.5),)),)), "between 0 and 1"),
-        (Surgery(edits=(Edit("cross", 0, 0, 0, ((0, math.nan),)),)), "between 0 and 1"),
-        (Surgery(edits=(Edit("cross", 0, 0, 0, ((0, 0.7), (1, 0.7))),)), "more than 1"),
-        (Surgery(edits=(Edit("cross", 0, 0, 0, ((0, 0.1), (0, 0.2))),)), "twice"),
-        (Surgery(edits=(Edit("cross", 0, 0, 0, ()),)), "at least one"),
+        (Intervention(off=frozenset({("other", 0, 0)})), "encoder, decoder, cross"),
+        (Intervention(off=frozenset({("cross", 4, 0)})), "layers 1 to 4"),
+        (Intervention(off=frozenset({("cross", 0, 9)})), "heads 1 to 4"),
+        (Intervention(edits=(Edit("encoder", 0, 0, 99, ((0, 1.0),)),)), "rows 1 to"),
+        (Intervention(edits=(Edit("cross", 0, 0, 0, ((99, 1.0),)),)), "columns 1 to"),
+        (Intervention(edits=(Edit("decoder", 0, 0, 2, ((3, 1.0),)),)), "columns 1 to 3"),
+        (Intervention(edits=(Edit("cross", 0, 0, 0, ((0, 1.5),)),)), "between 0 and 1"),
+        (Intervention(edits=(Edit("cross", 0, 0, 0, ((0, math.nan),)),)), "between 0 and 1"),
+        (Intervention(edits=(Edit("cross", 0, 0, 0, ((0, 0.7), (1, 0.7))),)), "more than 1"),
+        (Intervention(edits=(Edit("cross", 0, 0, 0, ((0, 0.1), (0, 0.2))),)), "twice"),
+        (Intervention(edits=(Edit("cross", 0, 0, 0, ()),)), "at least one"),
     ],
 )
-def test_senseless_surgery_is_refused_with_one_sentence(translator, translation, surgery, words):
+def test_senseless_intervention_is_refused_with_one_sentence(translator, translation, intervention, words):
     with pytest.raises(ValueError, match=words):
-        operate(translator, translation, surgery)
+        operate(translator, translation, intervention)
 
 
 def test_outcome_tells_both_translations_apart(translator, translation, sentence):
     every = frozenset(("cross", 3, head) for head in range(4)) | frozenset(("cross", 2, head) for head in range(4))
-    outcome = operate(translator, translation, Surgery(off=every))
+    outcome = operate(translator, translation, Intervention(off=every))
     assert outcome.before.text == translation.text and outcome.after.text != outcome.before.text
     assert outcome.change == outcome.forced - outcome.before.logprob < -1
     assert " ".join(w for s, w in outcome.difference if s in " -") == outcome.before.text
@@ -424,7 +424,7 @@ def test_word_difference():
 
 def test_a_copied_sentence_has_nothing_to_change(translator):
     with pytest.raises(ValueError, match="copied"):
-        operate(translator, translator.translate("🙂 1234"), Surgery())
+        operate(translator, translator.translate("🙂 1234"), Intervention())
 
 
 # -- sampling through the translator

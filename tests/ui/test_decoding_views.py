@@ -9,7 +9,7 @@ import torch
 
 from transformer.attention import causal_mask, key_mask
 from transformer.insight import interpret, intervene
-from transformer.insight.intervene import Edit, Surgery
+from transformer.insight.intervene import Edit, Intervention
 from ui.services import Services
 from ui.translate import compare, decoding, decoding_figures, forcing, what_if
 from ui.translate.shown import Shown
@@ -169,7 +169,7 @@ def test_markup_becomes_text_in_every_drawing(services, translator):
         decoding_figures.difference(words),
         decoding.draw_branch(translator, followed, found, "<i>how</i>"),
         what_if.force_text(services, shown, "Ein Mann", 2, 0.6),
-        what_if.run_surgery(services, shown, Surgery(off=frozenset({("cross", 3, 0)})), 2, 0.6),
+        what_if.run_intervention(services, shown, Intervention(off=frozenset({("cross", 3, 0)})), 2, 0.6),
         decoding_figures.side_by_side([("<u>", MARKUP, -1.0, -1.0, 3, 0.1)] * 2, words),
     ]
     for html in drawings:
@@ -179,35 +179,35 @@ def test_markup_becomes_text_in_every_drawing(services, translator):
     assert "Two languages" in two_languages and "word-gone" not in two_languages
 
 
-def test_surgery_in_words_and_in_numbers(services, translator, shown):
-    surgery = Surgery(
+def test_intervention_in_words_and_in_numbers(services, translator, shown):
+    intervention = Intervention(
         frozenset({("cross", 3, 0), ("cross", 3, 2), ("encoder", 0, 1)}),
         (what_if.make_edit("cross", 1, what_if.ALL, 2, 4, 1, True), Edit("decoder", 0, 1, None, ((0, 0.5),), False)),
     )
-    lines = what_if.surgery_lines(shown.attention, surgery)
+    lines = what_if.intervention_lines(shown.attention, intervention)
     columns = interpret.labels(shown.attention, "cross")[1]
     assert "cross layer 4: heads 1, 3 off" in lines and "encoder layer 1: head 2 off" in lines
     cell = f"row 3 ({query_names(shown.attention, 'cross')[2]}): “{plain(columns[4])}” gets 1.00"
     assert f"cross layer 2, all heads, {cell}; the others share the rest" in lines
     assert any(line.startswith("decoder layer 1, head 2, every row") and line.endswith("stay") for line in lines)
-    html = what_if.run_surgery(services, shown, surgery, 4, 0.6)
-    result = intervene.operate(translator, shown.translation, surgery)
+    html = what_if.run_intervention(services, shown, intervention, 4, 0.6)
+    result = intervene.operate(translator, shown.translation, intervention)
     for number in (result.before.logprob, result.forced, result.whole, result.after.logprob):
         assert f"{number:.3f}" in html
     assert decoding_figures.signed(result.change) in html
     with pytest.raises(ValueError, match="switch a head off"):
-        what_if.run_surgery(services, shown, Surgery(), 4, 0.6)
+        what_if.run_intervention(services, shown, Intervention(), 4, 0.6)
 
 
 def test_cells_of_one_row_are_set_together(translator, shown):
-    surgery = Surgery()
+    intervention = Intervention()
     for column, weight in ((4, 0.5), (1, 0.25), (4, 0.75)):
-        surgery = what_if.add_edit(surgery, what_if.make_edit("cross", 3, 0, 2, column, weight, True))
-    assert surgery.edits == (Edit("cross", 3, 0, 2, ((1, 0.25), (4, 0.75))),)
-    both = what_if.add_edit(surgery, what_if.make_edit("cross", 3, 0, 3, 0, 1, True))
-    assert len(both.edits) == 2 and both.edits[0] == surgery.edits[0]
+        intervention = what_if.add_edit(intervention, what_if.make_edit("cross", 3, 0, 2, column, weight, True))
+    assert intervention.edits == (Edit("cross", 3, 0, 2, ((1, 0.25), (4, 0.75))),)
+    both = what_if.add_edit(intervention, what_if.make_edit("cross", 3, 0, 3, 0, 1, True))
+    assert len(both.edits) == 2 and both.edits[0] == intervention.edits[0]
     ids = shown.translation.sentences[0]
-    found = intervene.follow(translator, ids.source_ids, ids.ids[0], surgery=surgery).cross[3, 0, 2]
+    found = intervene.follow(translator, ids.source_ids, ids.ids[0], intervention=intervention).cross[3, 0, 2]
     expected = np.zeros_like(found)
     expected[[1, 4]] = 0.25, 0.75
     np.testing.assert_allclose(found, expected, atol=1e-6)

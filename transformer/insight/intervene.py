@@ -36,7 +36,7 @@ from transformer.threads import threads_for
 from transformer.tokenizer import normalise
 from transformer.translator import Hypothesis, Translation, Translator
 
-# -- surgery --------------------------------------------------------------------------------------------------------
+# -- intervention ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Surgery:
+class Intervention:
     """What is changed inside the model for one translation; without anything in it, the model is as it is."""
 
     off: frozenset[tuple[str, int, int]] = frozenset()  # (kind, layer, head) of the heads that are removed
@@ -145,22 +145,27 @@ class OpenDecoder(TransformerDecoder):
     """
 
     def __init__(
-        self, model: Transformer, src: Tensor, src_mask: Tensor, surgery: Surgery | None = None, watch: bool = False
+        self,
+        model: Transformer,
+        src: Tensor,
+        src_mask: Tensor,
+        intervention: Intervention | None = None,
+        watch: bool = False,
     ) -> None:
         """src (B, S) ids, src_mask (B, 1, 1, S), True = may be looked at. watch: keep each step's weights in `seen`.
 
-        Raises `ValueError` with one sentence if the surgery names what the model does not have.
+        Raises `ValueError` with one sentence if the intervention names what the model does not have.
         """
-        self.surgery, self.watch = surgery or Surgery(), watch
-        self.surgery.check(model, src.shape[1])
-        self.gates = self.surgery.gates(model)
+        self.intervention, self.watch = intervention or Intervention(), watch
+        self.intervention.check(model, src.shape[1])
+        self.gates = self.intervention.gates(model)
         self.seen: dict[str, list[Tensor]] = {}  # the last step's weights by layer, (B, h, K, used) and (B, h, K, S)
         super().__init__(model, src, src_mask)
-        if self.surgery.touches("encoder"):
+        if self.intervention.touches("encoder"):
             self.memory = model.remember(self.encode(src, src_mask), self.memory.mask)
 
     def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
-        """The encoder's output (B, S, d_model) with the surgery's changes."""
+        """The encoder's output (B, S, d_model) with the intervention's changes."""
         config = self.model.config
         mask = src_mask
         if config.neighbourhood:
@@ -184,7 +189,7 @@ class OpenDecoder(TransformerDecoder):
 
     def edits(self, kind: str, layer: int, row: int | None = None) -> list[Edit]:
         """Those of one layer (and of one row, or of all)."""
-        here = [e for e in self.surgery.edits if e.kind == kind and e.layer == layer]
+        here = [e for e in self.intervention.edits if e.kind == kind and e.layer == layer]
         return here if row is None else [e for e in here if e.row in (None, row)]
 
     def changed(self, weights: Tensor, edit: Edit, places: list[Tensor], allowed: Tensor | None) -> Tensor:
@@ -197,8 +202,8 @@ class OpenDecoder(TransformerDecoder):
         return overwrite(weights, given, values, edit.renormalise, allowed)
 
     def step(self, tokens: Tensor) -> Tensor:
-        """As `TransformerDecoder.step`, with the surgery's changes, and with the weights kept if they are watched."""
-        if not self.watch and not self.surgery.touches("decoder", "cross"):
+        """As `TransformerDecoder.step`, with the intervention's changes; the weights are kept if they are watched."""
+        if not self.watch and not self.intervention.touches("decoder", "cross"):
             return super().step(tokens)
         model, cache = self.model, self.cache
         sentences, beams = tokens.shape
@@ -321,12 +326,14 @@ def _forbidden(translator: Translator) -> list[int]:
 
 
 def open_decoder(
-    translator: Translator, source_ids: Sequence[int], surgery: Surgery | None = None, watch: bool = False
+    translator: Translator, source_ids: Sequence[int], intervention: Intervention | None = None, watch: bool = False
 ) -> OpenDecoder:
-    """A fresh decoder of one sentence. Raises `ValueError` if the surgery does not fit the model."""
+    """A fresh decoder of one sentence. Raises `ValueError` if the intervention does not fit the model."""
     model = translator.model
     src = torch.tensor([list(source_ids)], device=translator.device)
-    return translator.opened(OpenDecoder(model, src, key_mask(src, model.config.pad), surgery, watch), [source_ids])
+    return translator.opened(
+        OpenDecoder(model, src, key_mask(src, model.config.pad), intervention, watch), [source_ids]
+    )
 
 
 @torch.inference_mode()
@@ -335,7 +342,7 @@ def follow(
     source_ids: Sequence[int],
     ids: Sequence[int],
     finished: bool = True,
-    surgery: Surgery | None = None,
+    intervention: Intervention | None = None,
     top: int = 10,
     stand_ins: dict[str, str] | None = None,
 ) -> Decoding:
@@ -344,13 +351,13 @@ def follow(
     ids: the output without bos and eos; finished: it ends with eos. top: how many likely tokens to keep of each step.
     stand_ins: those of the `Sentence`, for texts and labels.
 
-    Raises `ValueError` if there is nothing to follow or the surgery does not fit.
+    Raises `ValueError` if there is nothing to follow or the intervention does not fit.
     """
     config = translator.model.config
     labels = [*ids, config.eos] if finished else list(ids)
     if not labels:
         raise ValueError("There is no token to follow.")
-    state = open_decoder(translator, source_ids, surgery, watch=True)
+    state = open_decoder(translator, source_ids, intervention, watch=True)
     length, layers = len(labels), config.decoder_layers
     decoder = np.zeros((layers, config.heads, length, length), np.float32)
     cross = np.zeros((layers, config.heads, length, len(source_ids)), np.float32)
@@ -469,17 +476,17 @@ def decode_from(
     ids: Sequence[int] = (),
     beam: int = 4,
     alpha: float = 0.6,
-    surgery: Surgery | None = None,
+    intervention: Intervention | None = None,
     stand_ins: dict[str, str] | None = None,
 ) -> Continuation:
     """Searches for the best outputs that begin with `ids` (all of them, if it is empty), with a trace.
 
-    Raises `ValueError` if the beginning is too long or the surgery does not fit the model.
+    Raises `ValueError` if the beginning is too long or the intervention does not fit the model.
     """
     most = limit(translator, source_ids)
     if len(ids) >= most:
         raise ValueError(f"The beginning has {len(ids)} word pieces and this translation may have {most}; shorten it.")
-    decoder = open_decoder(translator, source_ids, surgery)
+    decoder = open_decoder(translator, source_ids, intervention)
     prefix = read_prefix(decoder, ids, translator.model.config.bos, translator.device)
     return _search(translator, decoder, prefix, most, beam, alpha, stand_ins or {})
 
@@ -543,20 +550,22 @@ def logprob(
     source_ids: Sequence[int],
     ids: Sequence[int],
     finished: bool = True,
-    surgery: Surgery | None = None,
+    intervention: Intervention | None = None,
 ) -> float:
-    """Log-probability (nats, eos included if finished) of an output, read step by step, with a surgery or without."""
+    """Log-probability (nats, eos included if finished) of an output, read step by step; None = nothing is changed."""
     config = translator.model.config
     labels = [*ids, config.eos] if finished else list(ids)
-    return read_prefix(open_decoder(translator, source_ids, surgery), labels, config.bos, translator.device).logprob
+    return read_prefix(
+        open_decoder(translator, source_ids, intervention), labels, config.bos, translator.device
+    ).logprob
 
 
 @dataclass
 class Outcome:
-    """A translation before and after a surgery."""
+    """A translation before and after an intervention."""
 
     before: Hypothesis  # the translation as it was; its log-probability is read anew from the whole model
-    forced: float  # log-probability of the same words under the surgery
+    forced: float  # log-probability of the same words under the intervention
     after: Hypothesis  # the new translation, rated by the changed model
     after_ids: list[int]
     whole: float  # log-probability of the new translation in the whole model
@@ -565,7 +574,7 @@ class Outcome:
 
     @property
     def change(self) -> float:
-        """Of the old translation's log-probability by the surgery; below 0 if what was changed had helped it."""
+        """Of the old translation's log-probability by the intervention; below 0 if what was changed had helped it."""
         return self.forced - self.before.logprob
 
 
@@ -573,7 +582,7 @@ class Outcome:
 def operate(
     translator: Translator,
     translation: Translation,
-    surgery: Surgery,
+    intervention: Intervention,
     sentence: int = 0,
     hypothesis_number: int = 0,
     beam: int = 4,
@@ -581,7 +590,8 @@ def operate(
 ) -> Outcome:
     """Translates a sentence again with a changed model, and rates old and new translation with and without the change.
 
-    Raises `ValueError` with one sentence if the surgery does not fit, or the sentence was copied without the model.
+    Raises `ValueError` with one sentence if the intervention does not fit or the sentence was copied without the
+    model.
     """
     found, ids = translation.chosen(sentence, hypothesis_number)
     source_ids = found.source_ids
@@ -589,12 +599,12 @@ def operate(
     old = logprob(translator, source_ids, ids, finished)
     stated = Candidate(ids, old, old / length_penalty(len(ids) + finished, alpha), finished)
     before = hypothesis(translator, stated, found.stand_ins)
-    search = decode_from(translator, source_ids, (), beam, alpha, surgery, found.stand_ins)
+    search = decode_from(translator, source_ids, (), beam, alpha, intervention, found.stand_ins)
     after = search.hypotheses[0]
     best = search.candidates[0]
     return Outcome(
         before,
-        logprob(translator, source_ids, ids, finished, surgery),
+        logprob(translator, source_ids, ids, finished, intervention),
         after,
         best.ids,
         logprob(translator, source_ids, best.ids, best.finished),

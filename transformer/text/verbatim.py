@@ -148,11 +148,11 @@ def stops(text: str) -> str:
     return text[: len(text) - len(text.lstrip(_STOPS))]
 
 
-def restore(text: str, masked: Masked, follow: Callable[[int], int]) -> str:
+def restore(text: str, masked: Masked, words_before: Callable[[int], int]) -> str:
     """The translation of `masked.text` with the originals in their places.
 
-    follow(w): how many words of the translation come before what stood behind w > 0 words of the source. A stand-in
-    that the model lost is put there, too; one that it wrote twice comes once.
+    words_before(w): how many words of the translation come before what stood behind w > 0 words of the source. A
+    stand-in that the model lost is put there, too; one that it wrote twice comes once.
     """
     missing = list(masked.removed)
     for stand_in, original in masked.stand_ins.items():
@@ -167,7 +167,7 @@ def restore(text: str, masked: Masked, follow: Callable[[int], int]) -> str:
     words = text.split(" ") if text else []
     places: dict[int, list[Removed]] = {}
     for removed in missing:
-        place = min(follow(removed.word), len(words)) if removed.word else 0
+        place = min(words_before(removed.word), len(words)) if removed.word else 0
         places.setdefault(place, []).append(removed)
     out = []
     for number in range(len(words) + 1):

@@ -144,7 +144,7 @@ class TrainForm:
             gr.HTML(messages.status("Trainings cannot be started from this page; its operator or a shell starts them."))
         choice = [self.network, self.preset, self.initial, self.data, self.upload, self.folder]
         self.inputs: set[Block] = {*choice, self.source, self.target, self.name, *self.fields}
-        self.follows = [self.command, self.about, self.preview]
+        self.derived = [self.command, self.about, self.preview]
 
     def _build_choices(self) -> None:
         network = self.offered[0]
@@ -496,13 +496,13 @@ class TrainForm:
             ([self.folder.change], self.choose_folder, self.fields, "train_folder"),
         ):
             filled_in = gr.on(triggers, handler, self.inputs, outputs, api_name=name, **QUICKLY)
-            filled_in.then(self.told, self.inputs, self.follows, **QUICKLY)
+            filled_in.then(self.told, self.inputs, self.derived, **QUICKLY)
         # One event for all boxes: answers to two of them could overtake each other. Pasted text is a change, not an
         # input; the columns change when an uploaded table is read, after which this has the last word.
         boxes: list[gr.Textbox | gr.Dropdown] = [self.name, *chosen, *self.fields]
         typed = [box.change for box in boxes]
         gr.on(
-            typed, self.told, self.inputs, self.follows, trigger_mode="always_last", api_name="train_command", **QUICKLY
+            typed, self.told, self.inputs, self.derived, trigger_mode="always_last", api_name="train_command", **QUICKLY
         )
         # An error goes when something else is chosen or typed, at once in the browser.
         choice = [self.network, self.preset, self.initial, self.data, self.source, self.target]
@@ -521,7 +521,7 @@ class TrainForm:
         # At each opening: names that are free and times that were measured change.
         known: set[Block] = {*self.inputs, self.filled}
         fill = opened.select(self.open, known, [self.filled, *filled], api_name="open_form", **QUICKLY)
-        fill.then(self.told, self.inputs, self.follows, **QUICKLY)
+        fill.then(self.told, self.inputs, self.derived, **QUICKLY)
 
 
 TO_THE_RUN = """() => {

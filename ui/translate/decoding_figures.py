@@ -138,7 +138,7 @@ def branch(before: Hypothesis, found: Continuation, words: Sequence[tuple[str, s
 
 
 def outcome(result: Outcome, what: str) -> str:
-    """HTML of a translation before and after a surgery. what: what was changed, escaped here."""
+    """HTML of a translation before and after an intervention. what: what was changed, escaped here."""
     same = result.before.text == result.after.text
     heading = "The translation stays the same." if same else "The translation changes:"
     return (

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from transformer.insight import interpret, intervene
-from transformer.insight.intervene import Edit, Surgery
+from transformer.insight.intervene import Edit, Intervention
 from transformer.translator import Translator
 from ui import messages, theme
 from ui.services import Services
@@ -29,7 +29,7 @@ class Changes:
     """What one visitor has changed, and for which translation."""
 
     shown: tuple | None = None  # what tells the translation from any other
-    surgery: Surgery = field(default_factory=Surgery)
+    intervention: Intervention = field(default_factory=Intervention)
     worth: dict[str, list] | None = None  # the change of the log-probability without each head, if asked for
 
 
@@ -45,16 +45,16 @@ def read_switches(names: list[str], translator: Translator) -> frozenset[tuple[s
             off.append((kind, int(layer), int(head)))
         except ValueError:
             raise ValueError("There is no head of that name; reload the page.") from None
-    surgery = Surgery(off=frozenset(off))
-    surgery.check(translator.model, 1)
-    return surgery.off
+    intervention = Intervention(off=frozenset(off))
+    intervention.check(translator.model, 1)
+    return intervention.off
 
 
-def switch_state(surgery: Surgery) -> dict[str, Any]:
+def switch_state(intervention: Intervention) -> dict[str, Any]:
     """The heads that are off, as the page names them. The stamp makes it new for a page that holds the same names, so
     that switches which the visitor has turned meanwhile are set as well.
     """
-    return {"names": ["/".join(map(str, place)) for place in sorted(surgery.off)], "stamp": time.time_ns()}
+    return {"names": ["/".join(map(str, place)) for place in sorted(intervention.off)], "stamp": time.time_ns()}
 
 
 def make_edit(kind: str, layer: int, head: int, row: int, column: int, weight: float, renormalise: bool) -> Edit:
@@ -69,18 +69,18 @@ def make_edit(kind: str, layer: int, head: int, row: int, column: int, weight: f
     )
 
 
-def add_edit(surgery: Surgery, edit: Edit) -> Surgery:
+def add_edit(intervention: Intervention, edit: Edit) -> Intervention:
     """With one more edit. Cells of the same row of the same map become one edit, so that the other weights share what
     all of them leave, and a cell that is set again takes the new weight.
     """
     place = (edit.kind, edit.layer, edit.head, edit.row, edit.renormalise)
     cells, others = dict(edit.cells), []
-    for old in surgery.edits:
+    for old in intervention.edits:
         if (old.kind, old.layer, old.head, old.row, old.renormalise) == place:
             cells = {**dict(old.cells), **cells}
         else:
             others.append(old)
-    return replace(surgery, edits=(*others, replace(edit, cells=tuple(sorted(cells.items())))))
+    return replace(intervention, edits=(*others, replace(edit, cells=tuple(sorted(cells.items())))))
 
 
 def edit_sentence(attention: Any, edit: Edit) -> str:
@@ -93,20 +93,20 @@ def edit_sentence(attention: Any, edit: Edit) -> str:
     return f"{edit.kind} layer {edit.layer + 1}, {head}, {row}: {cells}; {rest}"
 
 
-def surgery_lines(attention: Any, surgery: Surgery) -> list[str]:
+def intervention_lines(attention: Any, intervention: Intervention) -> list[str]:
     """Everything that is changed, one line each; no line without a change."""
     lines = []
     for kind in interpret.KINDS:
-        layers = sorted({layer for k, layer, _ in surgery.off if k == kind})
+        layers = sorted({layer for k, layer, _ in intervention.off if k == kind})
         for layer in layers:
-            heads = sorted(head + 1 for k, n, head in surgery.off if (k, n) == (kind, layer))
+            heads = sorted(head + 1 for k, n, head in intervention.off if (k, n) == (kind, layer))
             lines.append(f"{kind} layer {layer + 1}: head{'s' * (len(heads) > 1)} {', '.join(map(str, heads))} off")
-    return lines + [edit_sentence(attention, edit) for edit in surgery.edits]
+    return lines + [edit_sentence(attention, edit) for edit in intervention.edits]
 
 
-def listing(shown: Shown, surgery: Surgery) -> str:
+def listing(shown: Shown, intervention: Intervention) -> str:
     """HTML of everything that is changed."""
-    lines = surgery_lines(shown.attention, surgery)
+    lines = intervention_lines(shown.attention, intervention)
     return messages.notes(lines) if lines else messages.status("Nothing is changed.")
 
 
@@ -129,20 +129,20 @@ def force_text(services: Services, shown: Shown, text: str, beam: int, alpha: fl
     return decoding_figures.branch(before, found, words, how)
 
 
-def run_surgery(services: Services, shown: Shown, surgery: Surgery, beam: int, alpha: float) -> str:
+def run_intervention(services: Services, shown: Shown, intervention: Intervention, beam: int, alpha: float) -> str:
     """Translate again with the changed model; returns the drawing."""
-    if not surgery:
+    if not intervention:
         raise ValueError("Nothing is changed yet; switch a head off or overwrite a weight first.")
     result = intervene.operate(
         services.translator(shown.model),
         shown.translation,
-        surgery,
+        intervention,
         shown.sentence,
         shown.hypothesis,
         beam,
         float(alpha),
     )
-    lines = surgery_lines(shown.attention, surgery)
+    lines = intervention_lines(shown.attention, intervention)
     what = "; ".join(lines[:6]) + (f"; and {len(lines) - 6} more" if len(lines) > 6 else "") + "."
     return decoding_figures.outcome(result, what[0].upper() + what[1:])
 
@@ -173,8 +173,8 @@ class WhatIfView(View):
                     self._map()
             self._weight()
             self.list = gr.HTML(elem_id="edit-list")
-            self.run = gr.Button("Translate again", variant="primary", elem_id="surgery-button")
-            self.outcome = gr.HTML(elem_id="surgery-result")
+            self.run = gr.Button("Translate again", variant="primary", elem_id="intervention-button")
+            self.outcome = gr.HTML(elem_id="intervention-result")
 
     def _beginning(self) -> None:
         gr.Markdown(
@@ -300,11 +300,11 @@ class WhatIfView(View):
         words = shown.translation.sentences[shown.sentence].hypotheses[shown.hypothesis].text.split()
         # Heads that are off stay off for the next sentence; weights were set for the words of this one.
         same_model = changes.shown is not None and changes.shown[0] == now[0]
-        surgery = Surgery(off=changes.surgery.off) if same_model else Surgery()
+        intervention = Intervention(off=changes.intervention.off) if same_model else Intervention()
         # No changes at all take the numbers of the sentence before away; None would leave them where they are.
-        switches = gr.update(value={"layers": layers, "heads": heads}, off=switch_state(surgery), changes={})
+        switches = gr.update(value={"layers": layers, "heads": heads}, off=switch_state(intervention), changes={})
         return {
-            self.changes: Changes(now, surgery),
+            self.changes: Changes(now, intervention),
             self.note: "",
             self.body: gr.update(visible=True),
             self.prefix: " ".join(words[:2]),
@@ -316,7 +316,7 @@ class WhatIfView(View):
             self.head: gr.update(choices=[("All heads", ALL)] + [(str(n + 1), n) for n in range(heads)], value=ALL),
             self.map: map_of(shown, "cross", last, ALL),
             **self._places(shown, "cross"),
-            self.list: listing(shown, surgery),
+            self.list: listing(shown, intervention),
             self.outcome: "",
         }
 
@@ -335,18 +335,18 @@ class WhatIfView(View):
             off = read_switches(list(event.off), self.services.translator(shown.model))
         except Exception as error:
             return {self.list: messages.alert(messages.sentence(error))}
-        changes = replace(changes, surgery=replace(changes.surgery, off=off))
-        return {self.changes: changes, self.list: listing(shown, changes.surgery)}
+        changes = replace(changes, intervention=replace(changes.intervention, off=off))
+        return {self.changes: changes, self.list: listing(shown, changes.intervention)}
 
     def undo(self, shown, changes):
         """The model as it was."""
         if changes.shown is None:
             return gr.skip()
         # An update of an HTML component replaces all of its own properties, so each one names them all.
-        switches = gr.update(off=switch_state(Surgery()), changes=changes.worth)
+        switches = gr.update(off=switch_state(Intervention()), changes=changes.worth)
         return {
-            self.changes: replace(changes, surgery=Surgery()),
-            self.list: listing(shown, Surgery()),
+            self.changes: replace(changes, intervention=Intervention()),
+            self.list: listing(shown, Intervention()),
             self.switches: switches,
             self.outcome: "",
         }
@@ -368,7 +368,7 @@ class WhatIfView(View):
         worth = {kind: values.tolist() for kind, values in found.items()}
         return {
             self.changes: replace(changes, worth=worth),
-            self.switches: gr.update(changes=worth, off=switch_state(changes.surgery)),
+            self.switches: gr.update(changes=worth, off=switch_state(changes.intervention)),
             self.matter_note: messages.status(note),
         }
 
@@ -398,19 +398,19 @@ class WhatIfView(View):
             return gr.skip()
         try:
             edit = make_edit(kind, layer, head, row, column, weight, renormalise)
-            surgery = add_edit(changes.surgery, edit)
-            if sum(len(one.cells) for one in surgery.edits) > MAX_CELLS:
+            intervention = add_edit(changes.intervention, edit)
+            if sum(len(one.cells) for one in intervention.edits) > MAX_CELLS:
                 raise ValueError(f"There are {MAX_CELLS} changed weights already; undo them to set another one.")
-            surgery.check(self.services.translator(shown.model).model, len(shown.attention.source_tokens))
+            intervention.check(self.services.translator(shown.model).model, len(shown.attention.source_tokens))
         except Exception as error:
-            return {self.list: messages.alert(messages.sentence(error)) + listing(shown, changes.surgery)}
-        return {self.changes: replace(changes, surgery=surgery), self.list: listing(shown, surgery)}
+            return {self.list: messages.alert(messages.sentence(error)) + listing(shown, changes.intervention)}
+        return {self.changes: replace(changes, intervention=intervention), self.list: listing(shown, intervention)}
 
     def operate(self, shown, changes, search, beam, alpha):
         """Translate again with the changed model."""
         if changes.shown is None:
             return gr.skip()
         try:
-            return run_surgery(self.services, shown, changes.surgery, search_beam(search, beam), alpha)
+            return run_intervention(self.services, shown, changes.intervention, search_beam(search, beam), alpha)
         except Exception as error:
             return messages.alert(messages.sentence(error))

@@ -111,7 +111,7 @@ class Pack:
         )
 
 
-def read_label_png(file: Path) -> np.ndarray:
+def read_indices(file: Path) -> np.ndarray:
     """A palette or grey PNG's indices, (H, W) uint8, without colour conversion."""
     from PIL import Image
 
@@ -217,9 +217,9 @@ def _read_person(
     if image is None:
         raise ValueError("the picture cannot be read")
     maps = {
-        "parse": read_label_png(people / "image-parse" / f"{name}.png"),
-        "person_mask": read_label_png(people / "person-mask" / f"{name}.png"),
-        "carried": read_label_png(people / "carried" / f"{name}.png"),
+        "parse": read_indices(people / "image-parse" / f"{name}.png"),
+        "person_mask": read_indices(people / "person-mask" / f"{name}.png"),
+        "carried": read_indices(people / "carried" / f"{name}.png"),
     }
     points = pose.load_openpose_json(people / "openpose-json" / f"{name}_keypoints.json")
     parse = maps["parse"]

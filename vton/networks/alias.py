@@ -110,7 +110,7 @@ class AliasNorm(nn.Module):
 
 
 class AliasBlock(nn.Module):
-    """ALIAS residual block (Fig. 4 b): two convolutions and a learned shortcut where the width changes."""
+    """ALIAS residual block (Fig. 4 b): two convolutions and a learned shortcut where the number of channels changes."""
 
     def __init__(self, inputs: int, outputs: int, labels: int, hidden: int, masked: bool):
         super().__init__()
@@ -161,7 +161,7 @@ class AliasGenerator(nn.Module):
         names = ["head_0", "G_middle_0", "G_middle_1"] + [f"up_{i}" for i in range(config.levels - 3)]
         self.block_names = names
         previous = channels[0]
-        for level, (name, width) in enumerate(zip(names, channels)):
+        for level, (name, outputs) in enumerate(zip(names, channels)):
             setattr(
                 self,
                 f"conv_{level}",
@@ -173,13 +173,13 @@ class AliasGenerator(nn.Module):
                 name,
                 AliasBlock(
                     previous + (config.injected if level else 0),
-                    width,
+                    outputs,
                     config.classes + (1 if masked else 0),
                     config.hidden,
                     masked,
                 ),
             )
-            previous = width
+            previous = outputs
         self.conv_img = nn.Conv2d(previous, 4 if config.composition else 3, 3, padding=1)
 
     def forward(

@@ -12,9 +12,9 @@ from vton.networks.alias import SpectralConv2d
 class PatchDiscriminator(nn.Module):
     """One PatchGAN. forward(x (B,C,H,W)) -> activations of every layer, the last one the logits (B,1,h,w)."""
 
-    def __init__(self, inputs: int, width: int = 64, layers: int = 3, normalise: bool = True):
+    def __init__(self, inputs: int, channels: int = 64, layers: int = 3, normalise: bool = True):
         super().__init__()
-        widths = [min(width * 2**i, 8 * width) for i in range(layers + 1)]
+        widths = [min(channels * 2**i, 8 * channels) for i in range(layers + 1)]
         blocks = [nn.Sequential(nn.Conv2d(inputs, widths[0], 4, 2, padding=2), nn.LeakyReLU(0.2))]
         for i in range(1, layers + 1):
             convolution = SpectralConv2d(widths[i - 1], widths[i], 4, stride=2 if i < layers else 1, padding=2)
@@ -35,9 +35,9 @@ class PatchDiscriminator(nn.Module):
 class MultiScaleDiscriminator(nn.Module):
     """Two PatchGANs, the second one on the picture at half its size. forward -> one list of activations per scale."""
 
-    def __init__(self, inputs: int, width: int = 64, layers: int = 3, scales: int = 2, normalise: bool = True):
+    def __init__(self, inputs: int, channels: int = 64, layers: int = 3, scales: int = 2, normalise: bool = True):
         super().__init__()
-        self.scales = nn.ModuleList(PatchDiscriminator(inputs, width, layers, normalise) for _ in range(scales))
+        self.scales = nn.ModuleList(PatchDiscriminator(inputs, channels, layers, normalise) for _ in range(scales))
 
     def forward(self, x: Tensor) -> list[list[Tensor]]:
         """x (B,C,H,W) -> one list of activations a scale, the finest first."""

@@ -37,9 +37,9 @@ class FeaturePyramid(nn.Module):
     forward(x (B,C,H,W)) -> list of (B, features, h, w), finest first.
     """
 
-    def __init__(self, inputs: int, width: int, features: int, levels: int):
+    def __init__(self, inputs: int, channels: int, features: int, levels: int):
         super().__init__()
-        widths = [min(width * 2**i, 4 * width) for i in range(levels)]
+        widths = [min(channels * 2**i, 4 * channels) for i in range(levels)]
         self.down = nn.ModuleList(_block(a, b, 2) for a, b in zip([inputs, *widths], widths))
         self.across = nn.ModuleList(nn.Conv2d(w, features, 1) for w in widths)
 

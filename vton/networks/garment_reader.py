@@ -57,13 +57,13 @@ class GarmentReader(nn.Module):
         self.config = config
         self.down, self.side, self.smooth = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         previous = 4
-        for width, blocks, pyramid in zip(config.widths, config.blocks, config.pyramid):
+        for channels, blocks, pyramid in zip(config.widths, config.blocks, config.pyramid):
             first = nn.Sequential(
-                nn.Conv2d(previous, width, 3, 2, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()
+                nn.Conv2d(previous, channels, 3, 2, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()
             )
-            self.down.append(nn.Sequential(first, *[Residual(width) for _ in range(blocks)]))
-            self.side.append(nn.Conv2d(width, pyramid, 1))
-            previous = width
+            self.down.append(nn.Sequential(first, *[Residual(channels) for _ in range(blocks)]))
+            self.side.append(nn.Conv2d(channels, pyramid, 1))
+            previous = channels
         for lower, upper in zip(config.pyramid[1:], config.pyramid):
             self.smooth.append(
                 nn.Sequential(

@@ -50,16 +50,16 @@ class Parser(nn.Module):
         widths = config.widths
         self.down = nn.ModuleList()
         previous = 3 + config.joints + 1
-        for level, width in enumerate(widths):
+        for level, channels in enumerate(widths):
             blocks = 1 if level == 0 else 2
             self.down.append(
-                nn.Sequential(_convolution(previous, width, stride=2), *[Residual(width) for _ in range(blocks)])
+                nn.Sequential(_convolution(previous, channels, stride=2), *[Residual(channels) for _ in range(blocks)])
             )
-            previous = width
+            previous = channels
         self.up = nn.ModuleList()
-        for width in reversed(widths[:-1]):
-            self.up.append(nn.Sequential(_convolution(previous + width, width), Residual(width)))
-            previous = width
+        for channels in reversed(widths[:-1]):
+            self.up.append(nn.Sequential(_convolution(previous + channels, channels), Residual(channels)))
+            previous = channels
         self.head = nn.Conv2d(previous, config.labels, 3, padding=1)
 
     def features(self, image: Tensor, joints: Tensor, person: Tensor) -> list[Tensor]:

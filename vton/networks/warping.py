@@ -102,9 +102,9 @@ def jacobian(grid: Tensor) -> Tensor:
 class FeatureExtraction(nn.Module):
     """Convolution, ReLU, batch norm, four times halving the size; the last convolution has no batch norm (Fig. 11)."""
 
-    def __init__(self, inputs: int, width: int):
+    def __init__(self, inputs: int, channels: int):
         super().__init__()
-        widths = [width, 2 * width, 4 * width, 8 * width]
+        widths = [channels, 2 * channels, 4 * channels, 8 * channels]
         layers: list[nn.Module] = []
         previous = inputs
         for w in widths:
@@ -127,9 +127,9 @@ class FeatureExtraction(nn.Module):
 class Regression(nn.Module):
     """Correlation (B,192,16,12) -> theta (B, 2 n^2) in (-1, 1)."""
 
-    def __init__(self, inputs: int, outputs: int, width: int):
+    def __init__(self, inputs: int, outputs: int, channels: int):
         super().__init__()
-        w = width
+        w = channels
 
         def layer(i, o, kernel, stride):
             return [nn.Conv2d(i, o, kernel, stride, padding=1), nn.BatchNorm2d(o), nn.ReLU()]

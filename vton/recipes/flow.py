@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from vton.data.pack import Pack
 from vton.data.samples import Sampler
-from vton.metrics import mask_iou, ssim_map
+from vton.metrics import mask_iou, structural_similarity
 from vton.networks.config import LITE, PAPER, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
@@ -136,7 +136,9 @@ class FlowTask(PictureTask):
         grid = flow_grid(self.flows(self.modules["ema"], batch)[-1])
         mask = warp(batch["cloth_mask"], grid, "zeros")[:, 0].numpy() > 0.5
         truth, warped = batch["worn_mask"][:, 0].numpy() > 0.5, warp(batch["cloth"], grid)
-        similar = [ssim_map(tensor_to_picture(a), tensor_to_picture(b)).mean() for a, b in zip(warped, batch["worn"])]
+        similar = [
+            structural_similarity(tensor_to_picture(a), tensor_to_picture(b)) for a, b in zip(warped, batch["worn"])
+        ]
         return {
             "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
             "ssim": float(np.mean(similar)),

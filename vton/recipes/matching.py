@@ -9,7 +9,7 @@ import torch
 
 from vton.data.pack import Pack
 from vton.data.samples import Sampler
-from vton.metrics import coverage, mask_iou, ssim_map
+from vton.metrics import coverage, mask_iou, structural_similarity
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.networks.losses import second_order
 from vton.networks.warping import MatchingModule, jacobian, sampling_grid, warp
@@ -138,7 +138,9 @@ class MatchingTask(PictureTask):
         mask = warp(batch["cloth_mask"], grid, "zeros")[:, 0].numpy() > 0.5
         truth = batch["worn_mask"][:, 0].numpy() > 0.5
         warped = warp(batch["cloth"], grid)
-        similar = [ssim_map(tensor_to_picture(a), tensor_to_picture(b)).mean() for a, b in zip(warped, batch["worn"])]
+        similar = [
+            structural_similarity(tensor_to_picture(a), tensor_to_picture(b)) for a, b in zip(warped, batch["worn"])
+        ]
         return {
             "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
             "ssim": float(np.mean(similar)),

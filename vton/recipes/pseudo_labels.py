@@ -17,7 +17,7 @@ import numpy as np
 from torch import nn
 
 from training.command import one_sentence
-from vton.data.pack import read_label_png
+from vton.data.pack import read_indices
 from vton.inputs import pose
 from vton.inputs.parsing import mean_probabilities
 from vton.pipeline import load_network
@@ -49,7 +49,7 @@ def label_people(parser: nn.Module, people: Path, out: Path) -> int:
         if image is None:
             raise FileNotFoundError(f"'{people.name}' has no picture image/{name}.jpg.")
         keypoints = pose.load_openpose_json(people / "openpose-json" / f"{name}_keypoints.json")
-        mask = read_label_png(people / "person-mask" / f"{name}.png").astype(np.float32) / 255
+        mask = read_indices(people / "person-mask" / f"{name}.png").astype(np.float32) / 255
         probabilities = mean_probabilities(parser, image[..., ::-1], keypoints, mask, HEIGHTS)
         cv2.imwrite(str(out / "image-parse" / f"{name}.png"), probabilities.argmax(0).astype(np.uint8))
         cv2.imwrite(str(out / "carried" / f"{name}.png"), (probabilities.max(0) < SURE).astype(np.uint8) * 255)
