@@ -74,44 +74,6 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
     )
 
 
-def config_to_marian(config: TransformerConfig) -> dict:
-    """The fields of transformers' `MarianConfig` for a configuration of ours. Raises `ValueError` if there are none."""
-    fixed = {
-        "positions": "sinusoidal-halves",
-        "neighbourhood": 0,
-        "attention_bias": True,
-        "output_bias": True,
-        "d_k": 0,
-        "d_v": 0,
-    }
-    for name, value in fixed.items():
-        if getattr(config, name) != value:
-            raise ValueError(f"Marian models have {name} = {value}, but this one has {getattr(config, name)}.")
-    return {
-        "vocab_size": config.vocab_size,
-        "d_model": config.d_model,
-        "max_position_embeddings": config.max_length,
-        "encoder_layers": config.encoder_layers,
-        "decoder_layers": config.decoder_layers,
-        "encoder_attention_heads": config.heads,
-        "decoder_attention_heads": config.heads,
-        "encoder_ffn_dim": config.d_ff,
-        "decoder_ffn_dim": config.d_ff,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "activation_function": config.activation,
-        "scale_embedding": True,
-        "static_position_embeddings": True,
-        "tie_word_embeddings": True,
-        "share_encoder_decoder_embeddings": True,
-        "pad_token_id": config.pad,
-        "eos_token_id": config.eos,
-        "bos_token_id": config.bos,
-        "decoder_start_token_id": config.bos,
-        "forced_eos_token_id": None,
-    }
-
-
 def _names(config: TransformerConfig) -> Iterable[tuple[str, tuple[str, ...]]]:
     """(our name, their names whose tensors lie below each other in it), for every weight but the bias of the logits."""
     yield "embedding.weight", ("model.shared.weight",)
@@ -147,18 +109,6 @@ def state_from_marian(theirs: dict[str, Tensor], config: TransformerConfig) -> d
     bias = theirs.get("final_logits_bias")
     state["output_bias"] = torch.zeros(config.vocab_size) if bias is None else bias.flatten().float()
     return state
-
-
-def state_to_marian(state: dict[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
-    """Their state_dict from ours, the shared matrix under each of its names."""
-    theirs = {}
-    for ours, names in _names(config):
-        for name, part in zip(names, state[ours].chunk(len(names))):
-            theirs[name] = part.clone()
-    for user in SHARED:
-        theirs[user] = theirs["model.shared.weight"]
-    theirs["final_logits_bias"] = state["output_bias"][None].clone()
-    return theirs
 
 
 class MarianTokenizer:

@@ -68,8 +68,6 @@ DIVIDED = (*ALIAS, "misaligned")
 
 ALIAS_UPPER, MISALIGNED = DIVIDED.index("upper"), DIVIDED.index("misaligned")
 
-FLIP_ALIAS = np.array([0, 1, 2, 3, 5, 4, 6], np.uint8)
-
 # The palette of the published image-parse files.
 LIP_COLOURS = np.array(
     [

@@ -42,8 +42,7 @@ def test_tables_follow_the_names():
 
 
 @pytest.mark.parametrize(
-    "names, flip",
-    [(labels.LIP, labels.FLIP_LIP), (labels.SEGMENTATION, labels.FLIP_SEGMENTATION), (labels.ALIAS, labels.FLIP_ALIAS)],
+    "names, flip", [(labels.LIP, labels.FLIP_LIP), (labels.SEGMENTATION, labels.FLIP_SEGMENTATION)]
 )
 def test_mirroring_swaps_left_and_right_and_nothing_else(names, flip):
     for i, name in enumerate(names):
@@ -56,9 +55,9 @@ def test_mirroring_commutes_with_the_tables():
     every = np.arange(20)
     assert (labels.lip_to_13(labels.FLIP_LIP[every]) == labels.FLIP_SEGMENTATION[labels.lip_to_13(every)]).all()
     every = np.arange(13)
-    assert (
-        labels.thirteen_to_7(labels.FLIP_SEGMENTATION[every]) == labels.FLIP_ALIAS[labels.thirteen_to_7(every)]
-    ).all()
+    arms = np.arange(7)
+    arms[[4, 5]] = 5, 4  # the left one and the right one
+    assert (labels.thirteen_to_7(labels.FLIP_SEGMENTATION[every]) == arms[labels.thirteen_to_7(every)]).all()
 
 
 def test_one_hot_and_colour_agree_with_loops():
