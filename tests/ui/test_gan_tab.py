@@ -225,6 +225,18 @@ def test_samples_walk_and_opinion(tmp_path, shipped):
     assert "not there any more" in view.sample("run:nothing", 0, 8, None, "")[view.note]
 
 
+def test_a_local_page_compares_with_the_digits_of_its_run(tmp_path, shipped, monkeypatch):
+    data, run = tmp_path / "data", tmp_path / "runs" / "one"
+    data.mkdir()
+    run.mkdir(parents=True)
+    (run / "recipe.json").write_text(json.dumps({"task": "GanTask", "data": str(data)}))
+    monkeypatch.setattr(models, "runs_of_digits", lambda services: {"one": [1]})
+    for local, before, folder in ((True, "", str(data)), (True, "/mine", "/mine"), (False, "", "")):
+        with gr.Blocks():
+            view = DigitsView(Services(runs=tmp_path / "runs", local=local))
+        assert view.open(None, before)[view.folder] == folder
+
+
 def test_parzens_table_names_what_refutes_it():
     score = {"mean": 1.0, "error": 0.1, "sigma": 0.2, "curve": [[0.1, -9000.0], [0.2, 5.0]]}
     found = {

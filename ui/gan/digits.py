@@ -34,11 +34,15 @@ def enlarged(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
     return picture.repeat(zoom, 0).repeat(zoom, 1)
 
 
+def _number(value: float) -> str:
+    return f"{value:.1f}".replace("-", "−")
+
+
 def parzen_html(found: dict[str, Any]) -> str:
     """The table of log-likelihoods, best first, with what must be said beside it."""
     scores = sorted(found["scores"].items(), key=lambda item: -item[1]["mean"])
     lines = "".join(
-        f'<tr class="{"own" if name == "adversarial nets" else ""}"><td>{escape(name)}</td><td>{s["mean"]:.1f} ± '
+        f'<tr class="{"own" if name == "adversarial nets" else ""}"><td>{escape(name)}</td><td>{_number(s["mean"])} ± '
         f"{s['error']:.1f}</td><td>{s['sigma']:.3f}</td></tr>"
         for name, s in scores
     )
@@ -91,7 +95,7 @@ class DigitsView:
             )
             with gr.Row():
                 self.upload = gr.File(
-                    label="IDX file of pictures", height=110, min_width=240, elem_id="gan-digits-upload"
+                    label="IDX file of pictures", height=150, min_width=240, elem_id="gan-digits-upload"
                 )
                 self.folder = gr.Textbox(
                     label="Or a folder on this machine",
@@ -138,7 +142,7 @@ class DigitsView:
     def picture(label: str, elem_id: str, **more: Any) -> gr.Image:
         """An empty picture of digits."""
         return gr.Image(
-            label=label, show_label=False, alt_text=label, format="png", interactive=False,
+            label=label, alt_text=label, format="png", interactive=False,
             elem_id=elem_id, elem_classes="digit-sheet",
             buttons=["download", "fullscreen"], min_width=120, **more,
         )  # fmt: skip
@@ -151,8 +155,8 @@ class DigitsView:
         past = [self.moment, self.past]
         opened.select(
             self.open,
-            [self.model],
-            [self.model, self.table, self.curve, self.note],
+            [self.model, self.folder],
+            [self.model, self.table, self.curve, self.note, self.folder],
             api_name="gan_open_digits",
             **QUICKLY,
         ).then(self.sample, sheet, drawn, **SLOW).then(self.walk, walk, walked, **SLOW).then(
@@ -189,9 +193,10 @@ class DigitsView:
 
     # -- handlers ----------------------------------------------------------------------------------------------------
 
-    def open(self, model):
-        """The list of networks, and Parzen's table."""
+    def open(self, model, folder=""):
+        """The list of networks, and Parzen's table; on a local page also the digits of a run, to compare with."""
         found = models.choices(self.services)
+        place = (folder or "").strip() or (models.folder_of_digits(self.services) if self.services.local else "")
         keys = [key for _, key in found]
         scores = models.evaluation()
         return {
@@ -199,6 +204,7 @@ class DigitsView:
             self.table: parzen_html(scores) if scores else messages.status("No scores lie beside the shipped weights."),
             self.curve: gr.update(value=sigma_curves(scores), visible=True) if scores else gr.update(visible=False),
             self.note: "" if found else messages.status(models.ABSENT),
+            self.folder: place,
         }
 
     def sample(self, model, seed, count, upload, folder):

@@ -97,6 +97,16 @@ class GameView:
                 elem_id=f"{name}-speed",
                 buttons=[],
             )
+        self.note = gr.HTML(elem_id=f"{name}-note")
+        if kind == "loss":
+            self.losses = theme.drawn("gan/losses.js", "losses", f"{name}-losses", "card")
+
+        def frame(asked):  # a function and no method, for Gradio marks it
+            return self.frame(asked)
+
+        scripts = ("gan/game.js", "gan/play.js")
+        self.game = theme.drawn(scripts, "game", f"{name}-game", "card", server_functions=[frame])
+        self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
         with gr.Accordion("Learning rates and more", open=False), gr.Row(elem_classes="game-settings"):
             self.lr = gr.Number(usual.lr, label="Learning rate of G", min_width=140, elem_id=f"{name}-lr")
             self.lr_d = gr.Number(usual.lr_d, label="Learning rate of D", min_width=140, elem_id=f"{name}-lr-d")
@@ -107,16 +117,6 @@ class GameView:
             self.seed = gr.Number(
                 usual.seed, label="Seed, for the next start", precision=0, min_width=140, elem_id=f"{name}-seed"
             )
-        self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
-        self.note = gr.HTML(elem_id=f"{name}-note")
-        if kind == "loss":
-            self.losses = theme.drawn("gan/losses.js", "losses", f"{name}-losses", "card")
-
-        def frame(asked):  # a function and no method, for Gradio marks it
-            return self.frame(asked)
-
-        scripts = ("gan/game.js", "gan/play.js")
-        self.game = theme.drawn(scripts, "game", f"{name}-game", "card", server_functions=[frame])
         with gr.Row(elem_classes="actions"):
             self.save = gr.Button(
                 "Save the numbers (CSV) and a page (HTML)", size="sm", min_width=260, elem_id=f"{name}-save"

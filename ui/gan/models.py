@@ -48,6 +48,15 @@ def runs_of_digits(services: Services) -> dict[str, list[int]]:
     return found
 
 
+def folder_of_digits(services: Services) -> str:
+    """The folder with digits that a run of this page learnt from, if it is still there; else nothing."""
+    for name in runs_of_digits(services):
+        folder = str(Run(services.runs / name).recipe().get("data") or "")
+        if Path(folder).expanduser().is_dir():
+            return folder
+    return ""
+
+
 def choices(services: Services) -> list[tuple[str, str]]:
     """(label, key) of all pairs: the shipped one, then runs, each with its newest checkpoint."""
     found = [("digits, shipped", SHIPPED)] if shipped() else []

@@ -33,7 +33,7 @@ class TryOnView:
                 [], label="Discriminator of the run", allow_custom_value=True, min_width=220, elem_id="gan-tryon-run"
             )
             self.saved = gr.File(
-                label="A try-on saved as zip; none: the bundled pair", file_types=[".zip"], height=110, min_width=220,
+                label="A try-on saved as zip; none: the bundled pair", file_types=[".zip"], height=150, min_width=220,
                 elem_id="gan-tryon-saved",
             )  # fmt: skip
             self.judge = gr.Button("Ask the discriminator", variant="primary", min_width=170, elem_id="gan-tryon-judge")

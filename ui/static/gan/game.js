@@ -44,7 +44,13 @@ let parts = null,
 const present = () => live || props.value;
 
 const tones = () => (isDark() ? NIGHT : LIGHT);
-const say = (number, digits = 3) => (Number.isFinite(number) ? number.toFixed(digits).replace('-', '−') : '–');
+const say = (number, digits = 3) =>
+  Number.isFinite(number)
+    ? number
+        .toFixed(digits)
+        .replace(/^-(?=0\.?0*$)/, '')
+        .replace('-', '−')
+    : '–';
 const last = (column) => column[column.length - 1];
 
 function build(host) {
@@ -160,7 +166,7 @@ function figureOne(value, tone) {
     );
     write(context, text, right + 8, y + 4, tone.grey);
   }
-  write(context, 'D(x)', right + 2, top - 4, tone.d, 'center');
+  write(context, 'D(x)', right - 2, top - 4, tone.d, 'right');
   write(context, 'density', left + 2, top - 4, tone.grey, 'center');
   path(context, curve(data, highest), tone.data, 2.4, [2, 5]);
   path(context, curve(made, highest), tone.made, 2.6);
@@ -298,7 +304,7 @@ function plane(value, tone) {
   legend(words, tone);
 }
 function warpedGrid(value, tone) {
-  const { context, at } = square(parts.side, value.limit, 560),
+  const { context, side, at } = square(parts.side, value.limit, 560),
     grid = floats(value.warped),
     along = 25;
   for (let line = 0; line < grid.length / (2 * along); line += 1) {
@@ -337,13 +343,13 @@ function warpedGrid(value, tone) {
       }
     });
   }
-  write(
-    context,
-    `the grid of z, as G bends it${value.centres ? '; circles: modes by number, crossed out where lost' : ''}`,
-    8,
-    18,
-    tone.ink,
-  );
+  const told = [
+      'the grid of z, as G bends it',
+      ...(value.centres ? ['circles: modes by number, crossed out where lost'] : []),
+    ],
+    whole = told.join('; ');
+  const lines = context.measureText(whole).width < side - 16 ? [whole] : told;
+  lines.forEach((words, i) => write(context, words, 8, 18 + 17 * i, tone.ink));
 }
 
 function legend(entries, tone) {
@@ -361,15 +367,32 @@ function legend(entries, tone) {
   );
 }
 
+// A title and the names of its lines in their colours, in as many rows as they need; returns where the last one stands.
+function entitled(context, title, names, left, right, tone) {
+  let at = left,
+    row = 14;
+  for (const [text, colour] of [[title, tone.ink], ...names]) {
+    const width = context.measureText(text).width;
+    if (at > left && at + width > right) {
+      at = left;
+      row += 18;
+    }
+    write(context, text, at, row, colour);
+    at += width + 14;
+  }
+  return row;
+}
+
 function plot(canvas, title, steps, lines, level, tone, floor) {
   const width = canvas.clientWidth || 500,
     height = 180,
     context = sized(canvas, width, height);
   const left = 46,
     right = width - 10,
-    narrow = width < 430 && lines.length > 1,
-    top = narrow ? 44 : 26,
     bottom = height - 22;
+  const told = lines.filter(([, , text]) => text).map(([, colour, text]) => [text, tone[colour]]);
+  if (level !== undefined) told.push(['⋯ −log 4', tone.grey]);
+  const top = entitled(context, title, told, left, right, tone) + 12;
   const numbers = lines.flatMap(([values]) => [...values].filter(Number.isFinite)).concat(level ?? [], floor ?? []);
   let low = Math.min(...numbers),
     high = Math.max(...numbers);
@@ -403,7 +426,6 @@ function plot(canvas, title, steps, lines, level, tone, floor) {
       1,
       [2, 3],
     );
-    write(context, '−log 4', right - 2, y(level) - 4, tone.grey, 'right');
   }
   for (const [values, colour, , dash] of lines)
     path(
@@ -413,14 +435,6 @@ function plot(canvas, title, steps, lines, level, tone, floor) {
       1.8,
       dash,
     );
-  let at = left;
-  write(context, title, left, 14, tone.ink);
-  at += narrow ? 0 : context.measureText(title).width + 14;
-  for (const [, colour, text] of lines)
-    if (text) {
-      write(context, text, at, narrow ? 32 : 14, tone[colour]);
-      at += context.measureText(text).width + 14;
-    }
   write(context, 'iteration', right, height - 6, tone.grey, 'right');
   write(context, '0', left, height - 6, tone.grey);
   write(context, `${end.toLocaleString('en')}`, right - 62, height - 6, tone.grey, 'right');

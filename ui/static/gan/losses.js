@@ -116,7 +116,7 @@ function draw() {
   panel(host.children[1], 'its slope by D', d, lines('_by_d', '−1/(1 − D)', '−1/D'), -8, 0, marks, mean, tone);
   panel(
     host.children[2],
-    'its slope by the logit, which is what reaches G',
+    'its slope by the logit: what reaches G',
     d,
     lines('_by_logit', '−D', 'D − 1'),
     -1,
