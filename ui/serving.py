@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from gradio.route_utils import FnIndexInferError
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger("atelier")
 UNFIT = "This request does not fit what it asks for; the page's API documentation lists the inputs of every endpoint."
+UNKNOWN = "There is no such endpoint; the page's API documentation lists them."
 HEADERS = {
     # Gradio writes scripts and styles into its page, so these stay allowed; other hosts do not.
     "Content-Security-Policy": "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; object-src 'none'",
@@ -34,6 +36,13 @@ async def health(request: Request) -> JSONResponse:
 async def unfit(request: Request, error: Exception) -> JSONResponse:
     """Answers a body of another shape. What was sent is not repeated: it may hold numbers that JSON does not know."""
     return JSONResponse({"detail": UNFIT}, status_code=422)
+
+
+async def unknown(request: Request, error: Exception) -> JSONResponse:
+    """Answers a request for an endpoint that there is not, by its name or, in the queue, by a number (a KeyError)."""
+    if isinstance(error, KeyError) and not request.url.path.endswith("/queue/join"):
+        raise error
+    return JSONResponse({"detail": UNKNOWN}, status_code=404)
 
 
 class Headers:
@@ -60,7 +69,7 @@ def app_options() -> dict[str, Any]:
     return {
         "routes": [Route("/health", health)],
         "middleware": [Middleware(Headers)],
-        "exception_handlers": {RequestValidationError: unfit},
+        "exception_handlers": {RequestValidationError: unfit, FnIndexInferError: unknown, KeyError: unknown},
     }
 
 

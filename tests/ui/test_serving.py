@@ -3,6 +3,7 @@
 import logging
 import threading
 
+import gradio as gr
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -47,6 +48,28 @@ def test_a_body_of_another_shape_is_refused_without_being_repeated():
 
     answer = TestClient(app).post("/numbers", content=b"NaN", headers={"content-type": "application/json"})
     assert answer.status_code == 422 and answer.json() == {"detail": serving.UNFIT}
+
+
+def test_an_endpoint_that_there_is_not_is_one_sentence_and_other_faults_stay_faults():
+    with gr.Blocks() as blocks:
+        gr.Button("Go").click(lambda: None, api_name="go")
+    app = gr.routes.App.create_app(blocks, app_kwargs=serving.app_options())
+    with TestClient(app) as client:  # raises what the server does not answer
+        for path, body in (
+            ("/gradio_api/call/nothing", {"data": []}),
+            ("/gradio_api/queue/join", {"fn_index": 9999, "data": [], "session_hash": "a"}),
+        ):
+            answer = client.post(path, json=body)
+            assert answer.status_code == 404 and answer.json() == {"detail": serving.UNKNOWN}
+
+    broken = FastAPI(**serving.app_options())
+
+    @broken.get("/broken")
+    def fault():
+        return {}["missing"]
+
+    with pytest.raises(KeyError, match="missing"):
+        TestClient(broken).get("/broken")
 
 
 def test_a_run_is_one_line_without_what_was_entered(caplog):
