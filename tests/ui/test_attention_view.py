@@ -161,7 +161,7 @@ def test_bertviz_gets_the_weights_and_asks_nobody(drawn):
         params = json.loads(re.search(r"const params = (\{.*?\}); //", text).group(1))
         (one,) = params["attention"]
         np.testing.assert_allclose(one["attn"], drawn.cross, atol=5.1e-5)
-        assert one["left_text"][0] == " v" and one["left_text"][2] == MARKUP and one["right_text"][-1] == "</s>"
+        assert one["left_text"][0] == "v" and one["left_text"][2] == MARKUP and one["right_text"][-1] == "(end)"
         assert MARKUP not in text
         assert "default-src 'none'" in text and not re.search(r"<(script|link)[^>]+(src|href)=", text)
         frame = bertviz.frame(drawn, "cross", view, 1)

@@ -18,6 +18,7 @@ from ui.services import Services
 from ui.translate import exports, save
 from ui.translate import tab as translate
 from ui.translate.shown import Shown
+from ui.translate.words import plain
 
 MARKUP = "<img src=x onerror=alert(1)>"
 SETTINGS = {
@@ -68,6 +69,23 @@ def test_svg_holds_exact_numbers_and_text_as_text(one):
     np.testing.assert_array_equal(fills, paint(one.weights, RAMPS["light"]).reshape(-1, 3))
     assert root.find(f"{space}title").text == f"Title {MARKUP}"
     assert not list(root.iter(f"{space}img")) and "<img" not in text
+
+
+def test_pictures_and_tables_speak_in_words(shown, one):
+    """No piece with the vocabulary's mark, and a query by what it does; JSON has the pieces as well."""
+    names = exports.named_queries(shown.attention, "cross", one)
+    assert names[0] == f"after (start), choosing {plain(one.rows[0])}" and len(names) == len(one.rows)
+    text = exports.svg(one, "Title", "queries", "keys", queries=names)
+    space = "{http://www.w3.org/2000/svg}"
+    root = ElementTree.fromstring(text)
+    told = [
+        rect.find(f"{space}title").text for rect in root.iter(f"{space}rect") if rect.find(f"{space}title") is not None
+    ]
+    assert told[0].startswith(f"{names[0]} → {plain(one.columns[0])}: ") and "▁" not in text and "&lt;/s" not in text
+    rows = list(csv.reader(io.StringIO(exports.csv_text(one, names))))
+    assert [row[0] for row in rows[1:]] == names
+    value = json.loads(exports.json_text(shown.attention, one, SETTINGS))
+    assert value["map"]["queries"] == names and value["map"]["rows"] == one.rows
 
 
 def test_a_large_svg_carries_its_cells_as_one_picture(monkeypatch, one):

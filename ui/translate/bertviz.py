@@ -17,6 +17,7 @@ import numpy as np
 from transformer.insight import interpret
 from transformer.translator import Attention
 from ui import figures
+from ui.translate.words import plain
 
 VIEWS = {"head": "head_view.js", "model": "model_view.js"}
 MOST_LINES = 60_000  # bertviz makes an element of every weight that it shows; more would freeze the browser
@@ -75,8 +76,8 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0, head: i
     data = {
         "name": kind.capitalize(),
         "attn": np.round(maps[shown].astype(np.float64), 4).tolist(),
-        "left_text": [token.replace("▁", " ") for token in rows],
-        "right_text": [token.replace("▁", " ") for token in columns],
+        "left_text": [plain(token) for token in rows],
+        "right_text": [plain(token) for token in columns],
     }
     params = {
         "attention": [data],

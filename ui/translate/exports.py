@@ -9,6 +9,7 @@ import base64
 import csv
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -24,6 +25,7 @@ from transformer.insight.interpret import AttentionMap
 from transformer.translator import Attention
 from ui import figures, theme
 from ui.colours import RAMPS, paint
+from ui.translate.words import plain, query_names
 
 CELL = 28  # pixels of a cell, fewer where there are many
 LARGEST = 4000  # most pixels of a picture's side
@@ -54,7 +56,7 @@ def _sizes(shown: AttentionMap) -> tuple[int, int, int, int]:
     cell = max(4, min(CELL, (LARGEST - 400) // max(rows, columns)))
     size = max(6, min(14, int(cell * 0.8)))
     left, top = (
-        max([int(font(size).getlength(clip(token))) for token in tokens] + [10]) + 34
+        max([int(font(size).getlength(label(token))) for token in tokens] + [10]) + 34
         for tokens in (shown.rows, shown.columns)
     )
     return cell, size, left, top
@@ -64,6 +66,11 @@ def clip(token: str) -> str:
     """A label of at most 24 characters, line breaks and other control characters left out."""
     token = "".join(c for c in token if c.isprintable())
     return token if len(token) <= 24 else token[:23] + "…"
+
+
+def label(token: str) -> str:
+    """A word piece as it is written beside a map: without the vocabulary's mark, and short."""
+    return clip(plain(token))
 
 
 @dataclass(frozen=True)
@@ -142,14 +149,14 @@ def png(
     picture.paste(cells, (left, top))
     draw.rectangle((left - 1, top - 1, left + columns * cell, top + rows * cell), outline=LINE)
     for row, token in enumerate(shown.rows):
-        text = clip(token)
+        text = label(token)
         place = left - 8 - font(size).getlength(text), top + row * cell + (cell - size) / 2 - 2
         draw.text(place, text, INK, font(size))
     for column, token in enumerate(shown.columns):
-        text = clip(token)
-        label = Image.new("L", (int(font(size).getlength(text)) + 4, size + 6))
-        ImageDraw.Draw(label).text((0, 0), text, 255, font(size))
-        turned = label.rotate(90, expand=True)
+        text = label(token)
+        upright = Image.new("L", (int(font(size).getlength(text)) + 4, size + 6))
+        ImageDraw.Draw(upright).text((0, 0), text, 255, font(size))
+        turned = upright.rotate(90, expand=True)
         picture.paste(INK, (left + column * cell + (cell - turned.width) // 2, top - 6 - turned.height), turned)
     ramp = paint(np.linspace(0, 1, BAR)[None], RAMPS["light"])
     foot = top + rows * cell + 12
@@ -194,9 +201,10 @@ def svg(
     threshold: float = 0.0,
     stretch: bool = False,
     sentence: str = "",
+    queries: Sequence[str] = (),
 ) -> str:
     """An SVG of one map with its scale and sentence; each cell shows its weight in two digits where there is room, and
-    tells all of them on hover. Tokens are escaped.
+    tells all of them on hover. queries: what each row does, for the hover; its token without them. Tokens are escaped.
     """
     frame = _frame(shown, title)
     cell, size, left, top = frame.cell, frame.size, frame.left, frame.top
@@ -217,10 +225,11 @@ def svg(
         for row in range(rows):
             for column in range(columns):
                 red, green, blue = colours[row, column]
-                label = f"{shown.rows[row]} → {shown.columns[column]}: {digits(shown.weights[row, column])}"
+                told = f"{queries[row] if queries else label(shown.rows[row])} → {label(shown.columns[column])}: "
+                told += digits(shown.weights[row, column])
                 out.append(
                     f'<rect x="{left + column * cell}" y="{top + row * cell}" width="{cell}" height="{cell}" '
-                    f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{_xml(label)}</title></rect>'
+                    f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{_xml(told)}</title></rect>'
                 )
                 number = _number(float(shown.weights[row, column]))
                 if cell >= NUMBERED and number and shown.weights[row, column] >= threshold:
@@ -240,13 +249,13 @@ def svg(
     for row, token in enumerate(shown.rows):
         out.append(
             f'<text x="{left - 8}" y="{top + (row + 0.5) * cell + size * 0.34:.1f}" text-anchor="end" '
-            f'font-size="{size}" fill="#1f1b18">{_xml(clip(token))}</text>'
+            f'font-size="{size}" fill="#1f1b18">{_xml(label(token))}</text>'
         )
     for column, token in enumerate(shown.columns):
         x = left + (column + 0.5) * cell + size * 0.34
         out.append(
             f'<text transform="translate({x:.1f} {top - 6}) rotate(-90)" font-size="{size}" fill="#1f1b18">'
-            f"{_xml(clip(token))}</text>"
+            f"{_xml(label(token))}</text>"
         )
     out += _svg_foot(frame, _most(shown, stretch), sentence, top + rows * cell + 12)
     return "\n".join(out) + "\n</svg>\n"
@@ -257,18 +266,27 @@ def _xml(text: str) -> str:
     return escape("".join(c if c.isprintable() or c == " " else "?" for c in text))
 
 
+def named_queries(attention: Attention, kind: str, shown: AttentionMap) -> list[str]:
+    """What each row of a map does: "after Tier, choosing über"."""
+    names = query_names(attention, kind)
+    return [names[place] for place in shown.row_places]
+
+
 def cell_text(token: str) -> str:
     """A token that a spreadsheet will not take for a formula."""
     return f"'{token}" if len(token) > 1 and token[0] in "=+-@" else token
 
 
-def csv_text(shown: AttentionMap) -> str:
-    """One map as CSV: a row for every query, a column for every key, each weight with all its digits."""
+def csv_text(shown: AttentionMap, queries: Sequence[str] = ()) -> str:
+    """One map as CSV: a row for every query, a column for every key, each weight with all its digits.
+
+    queries: what each row does, its token without them.
+    """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["query \\ key", *map(cell_text, shown.columns)])
-    for token, weights in zip(shown.rows, shown.weights):
-        writer.writerow([cell_text(token), *map(digits, weights)])
+    for query, weights in zip(queries or shown.rows, shown.weights):
+        writer.writerow([cell_text(query), *map(digits, weights)])
     return file.getvalue()
 
 
@@ -288,7 +306,12 @@ def json_text(attention: Attention, shown: AttentionMap, settings: dict[str, Any
         "source_tokens": attention.source_tokens,
         "target_tokens": attention.target_tokens,
         "decoder_tokens": attention.decoder_tokens,
-        "map": {"rows": shown.rows, "columns": shown.columns, "weights": shown.weights.tolist()},
+        "map": {
+            "queries": named_queries(attention, settings["kind"], shown),
+            "rows": shown.rows,
+            "columns": shown.columns,
+            "weights": shown.weights.tolist(),
+        },
         "layers": {name: [layer + 1 for layer in layers] for name, layers in carried.items()},
         **{name: getattr(attention, name)[layers].tolist() for name, layers in carried.items()},
     }
@@ -346,6 +369,7 @@ def html(
             "layers": layers,
             "heads": heads,
             "rows": maps[0][0].rows,
+            "rowNames": named_queries(attention, name, maps[0][0]),
             "columns": maps[0][0].columns,
             "axes": axes[name],
         }

@@ -57,17 +57,26 @@ def save(shown: Shown, settings: dict[str, Any], formats: list[str], folder: Pat
         "translation": sentence.hypotheses[shown.hypothesis].text,
         "logprob": float(sentence.hypotheses[shown.hypothesis].logprob),
     }
-    picture = (found, title(settings), *axes(kind), settings["threshold"], settings["stretch"])
-    picture = (*picture, f"{settings['source']} → {settings['translation']}")
+    row_axis, column_axis = axes(kind)
+    picture: dict[str, Any] = {
+        "shown": found,
+        "title": title(settings),
+        "row_axis": row_axis,
+        "column_axis": column_axis,
+        "threshold": settings["threshold"],
+        "stretch": settings["stretch"],
+        "sentence": f"{settings['source']} → {settings['translation']}",
+    }
+    queries = exports.named_queries(attention, kind, found)
     links = figures.word_links(
         attention.source_tokens,
         attention.target_tokens,
         interpret.alignment(attention.cross, attention.cross.shape[0] - 1, attention.source_tokens),
     )
     make: dict[str, Callable[[], str | bytes]] = {
-        "png": lambda: exports.png(*picture),
-        "svg": lambda: exports.svg(*picture),
-        "csv": lambda: exports.csv_text(found),
+        "png": lambda: exports.png(**picture),
+        "svg": lambda: exports.svg(**picture, queries=queries),
+        "csv": lambda: exports.csv_text(found, queries),
         "json": lambda: exports.json_text(attention, found, settings),
         "npz": lambda: exports.npz(attention, found, settings),
         "html": lambda: exports.html(
