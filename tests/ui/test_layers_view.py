@@ -172,3 +172,7 @@ def test_a_run_is_read_at_every_checkpoint(services, tmp_path):
     for key, text in (("run:../x", "hello"), ("other", "hello"), ("run:mine", " "), ("run:mine", "x" * 400)):
         with pytest.raises(ValueError):
             learning.moments(services.runs, key, text)
+
+
+def test_a_piece_is_read_without_the_vocabulary_s_mark():
+    assert [layers.word(token) for token in ("▁Tier", "quer", "</s>", "<b>")] == ["Tier", "‑quer", "(end)", "&lt;b&gt;"]

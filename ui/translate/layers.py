@@ -24,6 +24,7 @@ from ui.translate.answers import Answer, save
 from ui.translate.attention import KIND_LABELS, head_title, heat, layer_choices
 from ui.translate.one_head import tokens_of
 from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, Tab, View, files_below, offer
+from ui.translate.words import plain
 
 QUESTIONS = [
     ("When does the answer form?", "logit"),
@@ -60,8 +61,8 @@ WIDEST = 40  # steps of a lens's table at most
 
 
 def word(token: str) -> str:
-    """A token as it is read: without the mark of a blank, escaped for HTML."""
-    return escape(token.removeprefix("▁") or token)
+    """A token as it is read: without the vocabulary's mark, escaped for HTML."""
+    return escape(plain(token))
 
 
 def table(head: Sequence[str], rows: Sequence[str], label: str) -> str:
@@ -98,7 +99,7 @@ def _lens_cell(lens: LogitLens, layer: int, step: int) -> str:
     best, share = lens.top_tokens[layer][step][0], float(lens.top_probabilities[layer, step, 0])
     rank, own = int(lens.ranks[layer, step]), float(lens.probabilities[layer, step])
     listed = zip(lens.top_tokens[layer][step], lens.top_probabilities[layer, step])
-    title = ", ".join(f"{token.removeprefix('▁')} {float(p):.3f}" for token, p in listed)
+    title = ", ".join(f"{plain(token)} {float(p):.3f}" for token, p in listed)
     title += f"; chosen: rank {rank}, {own:.4f}; entropy {float(lens.entropies[layer, step]):.2f} nats"
     name = f"<b>{word(best)}</b>" if rank == 1 else word(best)
     shade = f"--share:{share:.3f}"
