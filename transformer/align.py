@@ -26,7 +26,7 @@ def diagonal(targets: int, sources: int) -> Tensor:
 
 
 def posterior(table: Tensor, src: Tensor, labels: Tensor) -> Tensor:
-    """The share of each source position in each target word, (B, T, S) in [0, 1]; what rows lack to 1 is nobody's.
+    """The share of each source position in each target word, (B, T, S) in [0, 1]; what a row lacks to 1 has no source.
 
     table (V, V): p(target piece | source piece), row PAD for no source word at all; src (B, S), labels (B, T) ids.
     """

@@ -4,8 +4,8 @@ fine-tuning of zero-shot models").
     python -m transformer.mix BEFORE=1 AFTER=1 --out OUT
 
 Fine-tuned weights fit their text better and other text at times worse; on the straight line back to where they came
-from lie models that do well on both. Models that learned apart from the first update on cannot be mixed: nothing of it
-works.
+from lie models that do well on both. Models that were trained separately from the start cannot be mixed: the mean of
+their weights does not translate at all.
 """
 
 from __future__ import annotations

@@ -572,9 +572,8 @@ def as_text(report: dict) -> str:
     return "\n".join(lines)
 
 
-@one_sentence
-def main(argv: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+def command_line() -> argparse.ArgumentParser:
+    """The four kinds of evaluation and their options."""
     parser = argparse.ArgumentParser(
         prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -612,7 +611,13 @@ def main(argv: list[str] | None = None) -> int:
     for p in (one, garments, two, warps, three):
         p.add_argument("--model", default="tryon-lite")
         p.add_argument("--device", default="cpu")
-    options = parser.parse_args(argv)
+    return parser
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    options = command_line().parse_args(argv)
 
     if options.kind == "garments":
         folder = Path(options.model)

@@ -28,11 +28,14 @@ VISIBLE = 2.3  # CIEDE2000; about what people just notice between two patches si
 
 @dataclass(frozen=True)
 class Difference:
-    """How two pictures of one size differ. map: (H, W) uint8, the mean absolute difference of the channels; mean: its
-    mean over the region, 0 to 255; changed: share of the region's pixels that differ by more than 8; colour: mean
-    CIEDE2000 in the region; ssim: of the whole pictures, 1 = equal; misaligned: mean CIEDE2000 inside M_misalign, NaN
-    where it is
-    empty.
+    """How two pictures of one size differ.
+
+    map: (H, W) uint8, the mean absolute difference of the channels;
+    mean: its mean over the region, 0 to 255;
+    changed: share of the region's pixels that differ by more than 8;
+    colour: mean CIEDE2000 in the region;
+    ssim: of the whole pictures, 1 = equal;
+    misaligned: mean CIEDE2000 inside M_misalign, NaN where that is empty.
     """
 
     map: np.ndarray

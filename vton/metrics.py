@@ -101,9 +101,7 @@ def structural_similarity(a: np.ndarray, b: np.ndarray, border: bool = True) -> 
 
 
 def colour_difference(a: np.ndarray, b: np.ndarray, mask: np.ndarray | None = None) -> float:
-    """Mean CIEDE2000 difference (Sharma et al. 2005) of two (H, W, 3) uint8 sRGB pictures,
-    over the mask's True pixels.
-    """
+    """Mean CIEDE2000 (Sharma et al. 2005) of two (H, W, 3) uint8 sRGB pictures over the mask's True pixels."""
     lab = [cv2.cvtColor(p.astype(np.float32) / 255, cv2.COLOR_RGB2LAB).astype(np.float64) for p in (a, b)]
     if mask is not None:
         lab = [p[np.asarray(mask, bool)] for p in lab]

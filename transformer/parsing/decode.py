@@ -1,8 +1,8 @@
 """A decoder that can only write trees: at each step it is left with the tokens that may still become one.
 
 Every phrase holds a word, brackets balance, there is one phrase around everything, and as many leaves as words. The
-probabilities stay the model's own; what it would have given to a forbidden token is nobody's, so a hypothesis pays for
-having been on the way to no tree.
+probabilities stay the model's own: those of forbidden tokens are not shared out among the others, so a hypothesis that
+was not on its way to a tree scores less.
 """
 
 from __future__ import annotations

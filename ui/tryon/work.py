@@ -30,9 +30,7 @@ BASELINE = "Baseline: warped garment, pasted"
 
 
 class Comparison(NamedTuple):
-    """Variants of a finished result that differ in one option. picture: what of them is shown,
-    a field of the record.
-    """
+    """Variants of a finished result that differ in one option. picture: the field of the record that is shown."""
 
     title: str
     variants: tuple[tuple[str, dict[str, Any]], ...]

@@ -120,10 +120,8 @@ def read_indices(file: Path) -> np.ndarray:
 
 
 PACKED = ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")  # kinds of pictures
-GARMENT_FOLDERS = (
-    ("cloth", "cloth-mask"),
-    ("image", "mask"),
-)  # of pictures and masks: VITON-HD's names, and short ones
+# Of pictures and masks: VITON-HD's names, and short ones.
+GARMENT_FOLDERS = (("cloth", "cloth-mask"), ("image", "mask"))
 
 
 def pack(
@@ -139,8 +137,7 @@ def pack(
         height: height of the packed photographs in pixels.
 
     Raises FileNotFoundError or ValueError with one sentence for a missing folder or list and when nothing can be
-        packed;
-    then no file is written.
+    packed; then no file is written.
     """
     _check_layout(people)
     folders = [garments] if isinstance(garments, Path) else garments or []
@@ -163,15 +160,14 @@ def pack(
             for kind, blob in pictures.items():
                 arrays[kind].append(blob)
     for file, mask_file in cloth_files:
-        cloth = cv2.imread(str(file))
-        mask = None if mask_file is None else cv2.imread(str(mask_file), cv2.IMREAD_GRAYSCALE)
-        if cloth is None or mask is None or cloth.shape[:2] != mask.shape:
-            skipped.append(f"{file.name}: picture or mask cannot be read, or they differ in size")
+        try:
+            pictures = _read_garment(file, mask_file, garment_height)
+        except ValueError as error:
+            skipped.append(f"{file.name}: {error}")
             continue
-        size = (garment_height * 3 // 4, garment_height)
         products.append(file.stem)
-        arrays["cloth"].append(_encode(".jpg", cv2.resize(cloth, size, interpolation=cv2.INTER_AREA), 85))
-        arrays["cloth_mask"].append(_encode(".png", cv2.resize(mask, size, interpolation=cv2.INTER_AREA)))
+        for kind, blob in pictures.items():
+            arrays[kind].append(blob)
     if not names:
         reason = f"; the first reason: {skipped[0]}" if skipped else ": train.txt and val.txt hold no names"
         raise ValueError(f"No photograph of '{people.name}' can be packed{reason}.")
@@ -188,6 +184,19 @@ def pack(
     }
     _write(out, stored, arrays)
     return {"people": len(names), "garments": len(products), "skipped": skipped}
+
+
+def _read_garment(file: Path, mask_file: Path | None, height: int) -> dict[str, np.ndarray]:
+    """A garment's encoded picture and mask at 3:4. Raises ValueError for what cannot be used."""
+    cloth = cv2.imread(str(file))
+    mask = None if mask_file is None else cv2.imread(str(mask_file), cv2.IMREAD_GRAYSCALE)
+    if cloth is None or mask is None or cloth.shape[:2] != mask.shape:
+        raise ValueError("picture or mask cannot be read, or they differ in size")
+    size = (height * 3 // 4, height)
+    return {
+        "cloth": _encode(".jpg", cv2.resize(cloth, size, interpolation=cv2.INTER_AREA), 85),
+        "cloth_mask": _encode(".png", cv2.resize(mask, size, interpolation=cv2.INTER_AREA)),
+    }
 
 
 def _check_layout(people: Path) -> None:
