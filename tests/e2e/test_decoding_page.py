@@ -57,7 +57,7 @@ def test_decoding_step_by_step(visit, traced):
     cell = (canvas.bounding_box()["width"] - 58 - 30) / total
     canvas.hover(position={"x": 58 + 1.5 * cell, "y": 66 + 16 + 8})
     readout = page.locator(".decode-strip-readout").first
-    assert readout.inner_text().startswith(f"head 2, {step['input'][1]}: {step['decoder'][1][1]:.4f}")
+    assert readout.inner_text().startswith(f"head 2, {plain(step['input'][1])}: {step['decoder'][1][1]:.4f}")
     canvas.hover(position={"x": 58 + (total - 0.5) * cell, "y": 66 + 8})
     assert "masked" in readout.inner_text()
 
