@@ -504,6 +504,10 @@ class Translator:
         known = self.mask(sentence.read, source)
         return self.sentence(sentence.source_text, known, sentence.source_ids, result, 1, target)
 
+    def output_labels(self, ids: list[int], sentence: Sentence) -> list[str]:
+        """The labels of what was written for a sentence, eos with them."""
+        return self.labels(ids, sentence.stand_ins)
+
     def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
         """The word pieces of some ids; a stand-in is shown as what it stands for."""
         return [stand_ins.get(piece, piece) for piece in self.tokenizer.pieces(ids)]

@@ -8,6 +8,7 @@ import torch
 
 from transformer import Translator
 from transformer.attention import causal_mask, key_mask
+from transformer.insight.contributions import contributions
 from transformer.insight.heads import most_itself, neurons, trait_shares
 from transformer.insight.interpret import KINDS, head_steps, teacher_forced
 from transformer.insight.lenses import decoder_lens, decoder_states, logit_lens, with_encoder_layers
@@ -109,6 +110,15 @@ def test_a_shallow_reader_gives_the_output_of_that_layer(translator):
         assert torch.equal(with_encoder_layers(model, 2).encode(src, None)[0], seen[0])
         with pytest.raises(ValueError, match="cannot end after 9"):
             with_encoder_layers(model, 9)
+
+
+def test_the_leaves_of_a_parse_are_told_by_their_words():
+    parser = Parser.from_pretrained("parse", device="cpu")
+    parsed = parser.translate("The cell divides.")
+    tokens = [*parsed.tokens, "</s>"]
+    assert {"The", "cell", "divides"} <= set(tokens) and logit_lens(parser, parsed).tokens == tokens
+    shares = contributions(parser, parsed)
+    assert shares.tokens == tokens and shares.prefix_tokens == ["<s>", *parsed.tokens]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -72,8 +72,10 @@ def contributions(
         [layer_contributions(one)[0] for one in decoder],
         [layer_contributions(one, own=False) for one in cross],
     )
-    names = translation.sentences[sentence].stand_ins
-    read, chosen, given = (translator.labels(ids[0].tolist(), names) for ids in (src, labels, tgt))
+    told = translation.sentences[sentence]
+    chosen = translator.output_labels(labels[0].tolist(), told)
+    read, bos = (translator.labels(ids, told.stand_ins) for ids in (src[0].tolist(), tgt[0, :1].tolist()))
+    given = [*bos, *chosen[:-1]]  # the decoder reads what it has chosen
     return Contributions(source.float().cpu().numpy(), prefix.float().cpu().numpy(), chosen, read, given)
 
 

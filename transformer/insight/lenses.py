@@ -73,7 +73,7 @@ def logit_lens(
         return torch.stack(parts).cpu().numpy()
 
     return LogitLens(
-        tokens=translator.labels(labels[0].tolist(), names),
+        tokens=translator.output_labels(labels[0].tolist(), translation.sentences[sentence]),
         top_tokens=top,
         top_probabilities=numbers([best.values.exp() for best in found]),
         probabilities=numbers([one.gather(-1, chosen)[:, 0].exp() for one in logprobs]),

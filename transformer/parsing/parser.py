@@ -233,6 +233,11 @@ class Parser(Translator):
         read = [found.decoder_tokens[0], *self.with_words(found.decoder_tokens[1:], words)]
         return replace(found, target_tokens=self.with_words(found.target_tokens, words), decoder_tokens=read)
 
+    def output_labels(self, ids: list[int], sentence: Sentence) -> list[str]:
+        """As `Translator.output_labels`; leaves are labelled by their words."""
+        labels = super().output_labels(ids, sentence)
+        return self.with_words(labels, sentence.words) if isinstance(sentence, ParsedSentence) else labels
+
     def with_words(self, labels: Sequence[str], words: Sequence[str]) -> list[str]:
         """Labels of a tree's tokens with the words in place of XX."""
         remaining = iter(words)
