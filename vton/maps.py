@@ -58,7 +58,21 @@ _WORDS = {
         "baseline",
         "What one would get without a generator: the warped garment laid on the agnostic image.",
     ),
-    "synthesis": ("Synthesis", "Î", "What the ALIAS generator paints from all of the above."),
+    "rendered": (
+        "Painted",
+        "",
+        "What the ALIAS generator paints from all of the above, before the garment itself is laid on.",
+    ),
+    "alpha": (
+        "Composition",
+        "α",
+        "How much of the warped garment itself stands in the synthesis; black everywhere in weights as published.",
+    ),
+    "synthesis": (
+        "Synthesis",
+        "Î",
+        "The generator's picture: α parts of the warped garment, and what was painted for the rest.",
+    ),
     "region": (
         "Edited region",
         "",

@@ -115,6 +115,8 @@ PICTURES: dict[str, tuple[str, Callable[[TryOnResult], np.ndarray]]] = {
     "misalignment": ("misalignment", lambda r: r.misalignment),
     "divided": ("misalignment", lambda r: labels.colour(r.divided, labels.DIVIDED_COLOURS)),
     "pasted": ("misalignment", lambda r: r.pasted),
+    "rendered": ("rendered", lambda r: r.rendered),
+    "alpha": ("alpha", lambda r: r.alpha),
     "synthesis": ("synthesis", lambda r: r.synthesis),
     "region": ("region", lambda r: r.region),
     "result": ("result", lambda r: r.result),

@@ -42,6 +42,7 @@ def record():
         cloth=picture(),
         agnostic=picture(),
         warped_cloth=picture(),
+        rendered=picture(),
         synthesis=picture(),
         result=picture(),
         cloth_mask=mask(),

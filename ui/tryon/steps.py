@@ -45,7 +45,7 @@ GROUPS = (
     Group(
         "Painting",
         "The generator paints the person, and the photograph gets back what was not to change (section 3.4).",
-        ("synthesis", "region", "result"),
+        ("rendered", "alpha", "synthesis", "region", "result"),
     ),
 )
 # Places in the figure: x, y of the middle in units of a thumbnail's width and height. Networks are words in boxes.
@@ -63,9 +63,11 @@ PLACES = {
     "warped_mask": (6.25, 2.1),
     "misalignment": (6.25, 1.0),
     "divided": (6.25, -0.1),
-    "synthesis": (8.75, 0.45),
-    "result": (10.1, 0.95),
-    "region": (8.75, 1.6),
+    "alpha": (8.75, -0.5),
+    "rendered": (8.75, 0.65),
+    "synthesis": (10.1, 0.1),
+    "region": (10.1, 1.6),
+    "result": (11.4, 0.9),
     "pasted": (7.5, 2.1),
 }
 NETWORKS = {
@@ -94,7 +96,10 @@ ARROWS = (
     ("divided", "ALIAS"),
     ("misalignment", "ALIAS"),
     ("warped_cloth", "pasted"),
-    ("ALIAS", "synthesis"),
+    ("ALIAS", "alpha"),
+    ("ALIAS", "rendered"),
+    ("alpha", "synthesis"),
+    ("rendered", "synthesis"),
     ("synthesis", "result"),
     ("region", "result"),
 )

@@ -21,6 +21,7 @@ from vton.inputs import garment, photo, pose
 from vton.maps import MAPS
 from vton.options import ABOUT, PUBLISHED, SIZES, read_size, to_text
 from vton.pipeline import STAGES
+from vton.result import PICTURES
 
 MAX_SEED = 2**31 - 1
 MAX_SEVERAL = 6
@@ -341,7 +342,9 @@ def example_pairs() -> list[list[str]]:
 
 def shown_maps(result: Any) -> list[str]:
     """Names of the maps that a record holds, in the order of Fig. 3."""
-    return [name for name in MAPS if MAPS[name].stage in result.seconds]
+    return [
+        name for name in MAPS if MAPS[name].stage in result.seconds and getattr(result, PICTURES[name][0]) is not None
+    ]
 
 
 def thumbnails(files: list[str]) -> str:
