@@ -173,7 +173,7 @@ class RunControls:
         def work() -> tuple[str, str]:
             name = values[self.view.run]
             start.stop(open_run(self.runs, name))
-            return "The run finishes its step, saves and ends.", name
+            return "The run was asked to stop; its last step is saved.", name
 
         return self._said(work)
 

@@ -71,7 +71,8 @@ class Seen:
     @property
     def step(self) -> int:
         """Steps made so far."""
-        return max(self.beat.get("step", 0), self.newest("log").get("step", 0))
+        told = (self.newest(kind).get("step", 0) for kind in ("log", "checkpoint"))
+        return max(self.beat.get("step", 0), *told)
 
 
 def look(run: Run) -> Seen:
