@@ -1,5 +1,6 @@
 """Options of the whole test run, and pages that tests start in processes of their own."""
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -8,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,17 @@ def pytest_sessionfinish(session, exitstatus):
     if session.config.getoption("--no-skips") and skipped and exitstatus == 0:
         reporter.write_line(f"{len(skipped)} tests were skipped, which --no-skips does not allow", red=True)
         session.exitstatus = 1
+
+
+@pytest.fixture
+def apart():
+    """`apart(coroutine)`: its result, from an event loop in another thread; Playwright's own runs in this one."""
+
+    def result_of(coroutine):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, coroutine).result()
+
+    return result_of
 
 
 def unused_port() -> int:

@@ -1,7 +1,6 @@
 """`app.py --mcp` as an agent meets it: with the official client, over HTTP."""
 
 import ast
-import asyncio
 import base64
 
 import httpx
@@ -45,8 +44,8 @@ def address(serve_app, tmp_path_factory):
         yield found
 
 
-def test_every_argument_of_every_tool_is_described(address):
-    tools = {tool.name: tool for tool in asyncio.run(ask(address, lambda session: session.list_tools())).tools}
+def test_every_argument_of_every_tool_is_described(address, apart):
+    tools = {tool.name: tool for tool in apart(ask(address, lambda session: session.list_tools())).tools}
     assert set(CALLED) <= set(tools)
     for tool in tools.values():
         assert tool.description and len(tool.description) > 40, tool.name
@@ -57,7 +56,7 @@ def test_every_argument_of_every_tool_is_described(address):
             assert all(isinstance(one, kinds[told["type"]]) for one in told.get("enum", ())), f"{tool.name}({name})"
 
 
-def test_an_agent_translates_and_looks_at_the_attention(address):
+def test_an_agent_translates_and_looks_at_the_attention(address, apart):
     async def use(session):
         text = {"text": "A man is riding a bicycle.\n\nTwo dogs play.", "beam": 3, "n_best": 2}
         translated = await session.call_tool("translate", text)
@@ -67,7 +66,7 @@ def test_an_agent_translates_and_looks_at_the_attention(address):
         refused = await session.call_tool("translate", {"text": "A dog.", "pair": "en-xx"})
         return translated, attended, refused
 
-    translated, attended, refused = asyncio.run(ask(address, use))
+    translated, attended, refused = apart(ask(address, use))
     found = value(translated)
     assert found["text"].startswith("Ein Mann fährt") and "\n\nZwei Hunde" in found["text"]
     for sentence in found["sentences"]:
@@ -80,13 +79,13 @@ def test_an_agent_translates_and_looks_at_the_attention(address):
     assert "Traceback" not in refused.content[0].text
 
 
-def test_an_agent_tries_a_garment_on(address):
+def test_an_agent_tries_a_garment_on(address, apart):
     pictures = {
         "person": inline(examples_dir() / "person-1.png"),
         "garment": inline(examples_dir() / "garment-stripes.png"),
     }
     settings = {"size": "256x192", "grid": 5, "seed": 3, "mirror": False}
-    answer = asyncio.run(ask(address, lambda session: session.call_tool("try_on", {**pictures, **settings})))
+    answer = apart(ask(address, lambda session: session.call_tool("try_on", {**pictures, **settings})))
     text = "\n".join(content.text for content in answer.content if content.type == "text")
     assert not answer.isError, text
     assert "try-on.zip" in text and "result.png" in text and "agnostic_map.png" in text

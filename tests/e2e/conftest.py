@@ -66,6 +66,7 @@ def visit(browser, site):
             lambda message: (
                 message.type == "error"
                 and "AbortError" not in message.text
+                and "Connection errored out" not in message.text
                 and wrong.append(f"console: {message.text}")
             ),
         )

@@ -196,6 +196,7 @@ def test_a_reload_brings_the_last_result_back(visit, tmp_path):
     assert "Run again: segmentation" in page.inner_text("#tryon-summary")
     page.locator("#as-published input").check()
     page.locator("#before-after", has_text="As published").wait_for(timeout=240_000)  # a run, as those above
+    assert page.locator("#as-published input").is_checked()  # no other run has begun beside it
 
 
 def drag(page, selector, start, end):
@@ -558,7 +559,7 @@ def test_progress_that_comes_after_cancel_does_not_lock_the_page(visit):
     page = visit()
     open_tab(page, *first_example(), size="1024 × 768, slow")
     held = []
-    page.route("**/cancel", held.append)
+    page.route("**/cancel", lambda route: held.append(route))  # noqa: PLW0108  Playwright marks what it is given
     page.click("#tryon-button")
     page.locator("#stages .stage.running").wait_for(timeout=120_000)
     page.click("#cancel-button")

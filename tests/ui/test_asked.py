@@ -1,6 +1,5 @@
 """What programs send: every argument is of its kind or refused with one sentence."""
 
-import asyncio
 import logging
 
 import gradio as gr
@@ -55,11 +54,11 @@ def test_an_argument_of_another_kind_is_one_sentence(given, words):
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), ValueError("y"), gr.Error("no such choice")])
-def test_inputs_that_gradio_cannot_read_leave_no_traceback(error, caplog):
+def test_inputs_that_gradio_cannot_read_leave_no_traceback(error, caplog, apart):
     async def preprocess(inputs):
         raise error
 
     with caplog.at_level(logging.INFO, "atelier"), pytest.raises(gr.Error) as refused:
-        asyncio.run(asked.refusing(preprocess)("secret"))
+        apart(asked.refusing(preprocess)("secret"))
     assert not refused.value.print_exception and "secret" not in caplog.text
     assert refused.value.message == ("no such choice" if isinstance(error, gr.Error) else asked.UNFIT)

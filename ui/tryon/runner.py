@@ -135,11 +135,13 @@ class Runner:
     def attribute(self, name: str, values: dict) -> Iterator[dict]:
         """Another length of the sleeves, neckline or hem: on from the first stage that reads it.
 
-        Before a first result, or with other photographs in the boxes, it waits for "Try it on".
+        Before a first result, or with other photographs in the boxes, it waits for "Try it on". A list also calls what
+        it shows its input when the focus leaves it: nothing is repeated then.
         """
         kept = values[self.kept]
         value, result = values[self.inputs.settings[name]], kept.result
-        if result is None or not self.inputs.same_photos(values, kept) or "segmentation" not in result.seconds:
+        waits = result is None or not self.inputs.same_photos(values, kept) or "segmentation" not in result.seconds
+        if waits or getattr(result.options, name) == value:
             yield {self.outcome.stale: self.stale(values)}
             return
         stop = work.upto(values[self.inputs.stop])

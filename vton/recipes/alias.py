@@ -94,6 +94,7 @@ PRESETS = {
         "gan": 2.0,
         "feature_matching": 3.0,
         "perceptual": 1.5,
+        "composition": True,
         "r1": 1.0,
         "discriminator": 16,
         "fine": True,
