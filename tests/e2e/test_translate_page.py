@@ -390,7 +390,8 @@ def test_settings_reach_the_search(visit):
     page.wait_for_function("document.querySelector('#search-settings input[type=range]').value === '1'")
     enter(page)
     titled(page, "Cross attention")
-    assert hypotheses(page).count() == 1
+    hypotheses(page)
+    page.wait_for_function("document.querySelectorAll('#n-best [role=\"row\"][data-index]').length === 1")
 
     # How many are shown; a length penalty of 2 divides by more.
     set_number(page, "#beam", 6)
