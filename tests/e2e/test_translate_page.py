@@ -1,5 +1,7 @@
 """The Translate tab as a visitor uses it."""
 
+import contextlib
+
 import pytest
 from driving import (
     HEADS,
@@ -15,6 +17,7 @@ from driving import (
     titled,
 )
 from gradio_client import Client
+from playwright.sync_api import TimeoutError as TimedOut
 
 from ui.translate.words import plain
 
@@ -385,9 +388,13 @@ def test_settings_reach_the_search(visit):
     page.get_by_text("Model and search").click()
     beam = page.get_by_label("number input for Beam size")
     beam.wait_for()
-    beam.fill("1")
-    beam.press("Tab")
-    page.wait_for_function("document.querySelector('#search-settings input[type=range]').value === '1'")
+    for _ in range(10):  # the page may still be filling what was unfolded just now
+        beam.fill("1")
+        beam.press("Tab")
+        with contextlib.suppress(TimedOut):
+            taken = "document.querySelector('#search-settings input[type=range]').value === '1'"
+            page.wait_for_function(taken, timeout=5_000)
+            break
     enter(page)
     titled(page, "Cross attention")
     hypotheses(page)
