@@ -102,6 +102,7 @@ def main(argv: list[str] | None = None) -> None:
     except ValueError as error:
         command.error(str(error))
     serving.set_up_log(options.log_level)
+    serving.few_arenas()
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
     built = page.build(
         services.Services(

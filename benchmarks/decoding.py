@@ -3,8 +3,9 @@ run.
 
     python -m benchmarks.decoding --threads 2
 
-Prints a table: for each batch, how many times as long transformers and CTranslate2 (fp32, and its int8; extra `bench`)
-take as we do, the median of several runs with the smallest and the largest. In each run all take turns, so that
+Prints a table: for each batch, how many times as long transformers and CTranslate2 (fp32; extra `bench`) take as we
+do, and how many times as long as our quick mode (products in bf16, where the processor has them) CTranslate2's int8
+and our own fp32 take: the median of five runs with the smallest and the largest. In each run all take turns, so that
 whatever else the machine does meets all alike; the time is the wall's, or with `--cpu-time` the processor's, which
 other work disturbs less. `--json` prints one JSON object a measurement instead, with what the 200th token costs against
 the 20th, and what asking for attention costs against a translation.
@@ -18,6 +19,7 @@ import json
 import statistics
 import tempfile
 import time
+from contextlib import nullcontext
 from operator import eq
 
 import torch
@@ -25,12 +27,20 @@ import torch
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.data import collate
+from transformer.kernels import has_halves, in_halves
 from transformer.model import Transformer
 from transformer.search import TransformerDecoder, beam_search
 from transformer.threads import threads_for
 
 CLOCK = time.perf_counter
 PAUSE = 0.25  # seconds
+# what is compared with which of ours, and the heading of its column
+RATIOS = {
+    ("theirs", "ours"): "transformers `generate`",
+    ("ctranslate2", "ours"): "CTranslate2 fp32",
+    ("ctranslate2_int8", "quick"): "CTranslate2 int8 / quick mode",
+    ("ours", "quick"): "fp32 / quick mode",
+}
 VOCAB, EOS, UNK = 16000, 0, 1
 PAD = VOCAB - 1
 FIELDS = {
@@ -116,8 +126,8 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
             early_stopping=False,
         )
 
-    def our_run():
-        with threads_for(ours, batch * beam):
+    def our_run(numbers=nullcontext):
+        with numbers(), threads_for(ours, batch * beam):
             decoder = TransformerDecoder(ours, src, key_mask(src, PAD))
             return beam_search(decoder, [tokens] * batch, PAD, EOS, beam, 0.0, [PAD], min_length=tokens)
 
@@ -135,20 +145,23 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
         return [[UNK if w == "<unk>" else int(w[1:]) for w in f.hypotheses[0]] for f in found]
 
     runs = {"theirs": their_run, "ours": our_run}
+    if has_halves():
+        runs["quick"] = functools.partial(our_run, in_halves)
     runs |= {name: functools.partial(third_run, translator) for name, translator in faster.items()}
     outputs = {name: run() for name, run in runs.items()}
     outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]
-    outputs["ours"] = [f.candidates[0].ids for f in outputs["ours"]]
+    outputs |= {name: [f.candidates[0].ids for f in outputs[name]] for name in ("ours", "quick") if name in outputs}
     result = {"batch": batch, "beam": beam, "tokens": tokens}
     for name, found in outputs.items():
         if name != "ours":
             result[f"same_outputs_{name}"] = f"{sum(map(eq, found, outputs['ours']))}/{batch}"
     times = alternating(runs, repeats)
     result |= {f"seconds_{name}": statistics.median(seconds) for name, seconds in times.items()}
-    for name in runs:
-        if name != "ours":
-            ratios = sorted(other / own for other, own in zip(times[name], times["ours"]))
-            result[f"ratio_{name}"] = {"median": statistics.median(ratios), "least": ratios[0], "most": ratios[-1]}
+    for other, own in RATIOS:
+        if {other, own} <= set(runs):
+            ratios = sorted(long / short for long, short in zip(times[other], times[own]))
+            spread = {"median": statistics.median(ratios), "least": ratios[0], "most": ratios[-1]}
+            result[f"ratio_{other}_{own}"] = spread
     return result
 
 
@@ -168,15 +181,11 @@ def alternating(runs: dict, repeats: int) -> dict[str, list[float]]:
 
 def table(results: list[dict]) -> str:
     """The ratios as a table in Markdown: how many times as long the others take as we do."""
-    names = [name.removeprefix("ratio_") for name in results[0] if name.startswith("ratio_")]
-    shown = {
-        "theirs": "transformers `generate`",
-        "ctranslate2": "CTranslate2 fp32",
-        "ctranslate2_int8": "CTranslate2 int8",
-    }
+    shown = {f"ratio_{other}_{own}": label for (other, own), label in RATIOS.items()}
+    names = [name for name in shown if name in results[0]]
     lines = ["| Batch | " + " | ".join(shown[name] for name in names) + " |", "| ---: " * (len(names) + 1) + "|"]
     for result in results:
-        cells = [result[f"ratio_{name}"] for name in names]
+        cells = [result[name] for name in names]
         texts = [f"{c['median']:.2f} ({c['least']:.2f} to {c['most']:.2f})" for c in cells]
         lines.append(f"| {result['batch']} | " + " | ".join(texts) + " |")
     return "\n".join(lines)

@@ -47,7 +47,15 @@ SLOW = 20.0  # seconds of processor time for one attack
 MOST_MEMORY = 2_000_000  # kB that the process may grow by
 WAITING = 120.0  # seconds for an answer of the page's server
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF", "PPM")  # the last one is not taken at all
-ATTEMPTS = {"images": 2000, "archives": 500, "weights": 500, "texts": 1000, "settings": 500, "api": 500}
+ATTEMPTS = {
+    "images": 2000,
+    "archives": 500,
+    "weights": 500,
+    "texts": 1000,
+    "settings": 500,
+    "api": 500,
+    "addresses": 500,
+}
 Attack = Callable[[random.Random, Path], None]
 
 
@@ -226,7 +234,7 @@ def texts() -> Attack:
     def attack(rng: random.Random, folder: Path) -> None:
         length = rng.choice((1, 5, 40, 200, 5000))
         written = rng.choice([text(rng, length), "x" * length, text(rng, 3) * min(length, 400)])
-        found = translator.translate(written, beam=1, max_length=8)
+        found = translator.translate(written[:5000], beam=1, max_length=8)  # as many as the page takes
         if not isinstance(found.text, str):
             raise AssertionError("the translation is no text")
 
@@ -394,6 +402,55 @@ class Endpoints:
                     raise AssertionError("the try-on is of another photograph")
 
 
+class Addresses(Endpoints):
+    """The server's other addresses: runs, visitors, components, files and pages that there are not."""
+
+    API = """file={} file/{} proxy={} info?page={} call/{} call/{}/{} call/v2/{} call/v2/{}/{} call/translate/{}
+        queue/data?session_hash={} queue/status queue/join cancel reset heartbeat/{} upload_progress?upload_id={} run/{}
+        component_server stream/{} stream/{}/{}/{}/playlist.m3u8 deep_link?session_hash={} upload?upload_id={}"""
+    PAGE = """{} ?page={} ?deep_link={} static/{} assets/{} file={} theme.css?v={} custom_component/{}/a/b/c
+        monitoring/{} login?{} health/{}"""
+    PATHS = (*PAGE.split(), *(f"gradio_api/{path}" for path in API.split()))
+    NAMES = ("nothing", "0", "-1", "true", "%00", "%0a", "..%2f..%2fetc%2fpasswd", "http:%2f%2f127.0.0.1:1", "[", "%ff")
+
+    def __call__(self, rng: random.Random, folder: Path) -> None:
+        """One attack."""
+        path = rng.choice(self.PATHS)
+        for _ in range(path.count("{}")):
+            path = path.replace("{}", rng.choice([*self.NAMES, "a" * rng.choice((300, 3000))]), 1)
+        body: dict[str, Any] = {}
+        method = rng.choice(("GET", "POST"))
+        if method == "POST":
+            fields = (
+                "data",
+                "fn_index",
+                "session_hash",
+                "event_id",
+                "component_id",
+                "fn_name",
+                "event_data",
+                "trigger_id",
+            )
+            sent = {name: value(rng) for name in fields if rng.random() < 0.6}
+            body = rng.choice(
+                [
+                    {"content": json.dumps(sent).encode(), "headers": self.JSON},
+                    {"content": json.dumps(value(rng)).encode(), "headers": self.JSON},
+                    {"files": {"files": (text(rng, 20) or "x", b"a")}},
+                    {"data": {"a": "b"}},
+                ]
+            )
+        with self.client.stream(method, path, **body) as answer:
+            status, told = answer.status_code, next(answer.iter_text(), "")  # the beginning: some go on and on
+        if status >= 500 and "error" not in told:
+            raise AssertionError(f"{path[:80]}: status {status}: {told[:80]!r}")
+        if "root:x:" in told:
+            raise AssertionError(f"{path[:80]} gave a file of this machine")
+        self.look(path[:80])
+        if status >= 400:
+            raise ValueError(f"status {status}")
+
+
 TARGETS: dict[str, Callable[[], Attack]] = {
     "images": images,
     "archives": archives,
@@ -401,6 +458,7 @@ TARGETS: dict[str, Callable[[], Attack]] = {
     "texts": texts,
     "settings": settings,
     "api": Endpoints,
+    "addresses": Addresses,
 }
 
 

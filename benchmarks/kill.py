@@ -29,6 +29,7 @@ from training.checkpoint import latest_checkpoint, list_checkpoints
 FIELDS = ["--preset", "line", "--save-every", "5", "--evaluate-every", "20", "--log-every", "5", "--threads", "1"]
 MOST_STARTS = 40  # of one disturbed training, before it counts as stuck
 LONGEST = 300  # seconds of one process
+MOST_MISSED = 8  # trainings in a row that ended before their first disturbance
 
 
 def command(run: Path, steps: int, resume: bool) -> list[str]:
@@ -127,13 +128,16 @@ def measure(kills: int, full: int, seed: int, steps: int = 60, minutes: float = 
         newest = latest_checkpoint(folder / "whole" / "checkpoints")
         largest = max(file.stat().st_size for file in newest.iterdir())
         for kind, disturb, most in (("kills", killed, kills), ("full", filled, full)):
-            until = time.monotonic() + 60 * minutes / 2
+            until, missed = time.monotonic() + 60 * minutes / 2, 0
             while told[kind] < most and time.monotonic() < until:
                 share = min(10, most - told[kind])
                 arguments = (seconds, share, rng) if kind == "kills" else (largest, share, rng)
                 run, count, good = disturb(folder, steps, *arguments)
                 told[kind] += count
-                if not count:
+                missed = 0 if count else missed + 1
+                if not count:  # it was over too soon: the machine is less busy than when `seconds` were measured
+                    seconds *= 0.7
+                if missed > MOST_MISSED:
                     raise RuntimeError(f"No disturbance reached the training ({kind}).")
                 if not good or fingerprint(run) != wanted:
                     differing.append(run.name)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-STARTING = 180  # seconds until the page counts as not starting
+STARTING = 400  # seconds until the page counts as not starting
 
 
 class Server:

@@ -19,8 +19,8 @@ STRIP = ("pose", "parse", "garment", "agnostic", "segmentation", "warped_cloth",
 CELL = (180, 240)  # width, height
 SENTENCE = "A woman in a red dress is reading a book on a bench."
 PAIRS = (
-    ("woman-coral-knit", "polo-green"),
-    ("man-pale-jumper", "t-shirt-striped"),
+    ("man-white-tee-office", "t-shirt-printed"),
+    ("man-white-shirt", "jumper-green-turtleneck"),
     ("woman-denim-shirt", "long-sleeves-turquoise"),
 )
 

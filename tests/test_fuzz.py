@@ -15,6 +15,14 @@ def test_hostile_input_is_answered_or_refused_in_one_sentence(target, attempts):
     assert 0 < report["refused"] < attempts  # some of it is still whole
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "attempts"), [("api", 40), ("addresses", 80)])
+def test_hostile_requests_are_answered_or_refused_and_leave_the_server_as_it_was(target, attempts):
+    report = fuzz.run(target, attempts, seed=7)
+    assert report["tried"] == attempts and report["findings"] == []
+    assert 0 < report["refused"] < attempts
+
+
 def test_a_finding_is_told_with_its_seed(monkeypatch):
     def attack(rng, folder):
         raise KeyError("x") if rng.random() < 2 else None

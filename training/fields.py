@@ -11,7 +11,7 @@ import tokenize
 
 
 def explanations(recipe_class: type) -> dict[str, str]:
-    """The comment of each field of a dataclass, those it has from its bases included; without one, the text is empty.
+    """The comment of each field of a dataclass, inherited fields included; "" where there is none.
 
     A comment stands on the field's own lines. A class that sets a field anew without a comment keeps the older one.
     """

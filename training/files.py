@@ -1,4 +1,4 @@
-"""Files that are whole or not there: whoever reads them never sees a half of one."""
+"""Atomic writes: a reader finds the whole file or none."""
 
 import os
 from pathlib import Path

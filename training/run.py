@@ -230,9 +230,9 @@ class Run:
         return None
 
     def heartbeat(self) -> dict[str, Any]:
-        """What the process that trains here does: `phase`, `step`, `losses`, `time`; empty when nobody trains.
+        """What the process that trains here does: `phase`, `step`, `losses`, `time`; empty if no process trains.
 
-        A heartbeat of an earlier process is not handed out.
+        What an earlier process left behind does not count.
         """
         if not self.is_running():
             return {}

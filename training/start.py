@@ -1,6 +1,6 @@
 """Starts trainings as processes of their own; asks them to stop; deletes run folders. The page is one caller.
 
-A started process belongs to no window: it has its own session, and its output goes to a file, so nobody has to stay.
+A started process outlives the window it was started from: it has its own session, and its output goes to a file.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def environment() -> dict[str, str]:
 
 
 def stop(run: Run) -> None:
-    """Asks the run to finish its step, save and end. Raises ValueError when nobody trains in it."""
+    """Asks the run to finish its step, save and end. Raises ValueError if no process trains it."""
     if not is_busy(run):
         raise ValueError(f"{run.folder.name!r} is not running.")
     run.stop_file.touch()

@@ -22,19 +22,34 @@ class KeyValue:
         """The chosen rows; rows (B',) are indices into the first axis."""
         return KeyValue(self.key.index_select(0, rows), self.value.index_select(0, rows))
 
+    def take(self, keys: Tensor) -> KeyValue:
+        """Of each sentence the chosen keys and their values, in this order; keys (B, S') are indices into S."""
+        sentences, heads, length, _ = self.key.shape
+        first = torch.arange(sentences * heads, device=keys.device).view(sentences, heads, 1) * length
+        rows = (first + keys[:, None]).flatten()  # whole rows are copied at once, which `gather` does not
+        parts = (
+            x.flatten(0, 2).index_select(0, rows).view(sentences, heads, -1, x.shape[3]) for x in (self.key, self.value)
+        )
+        return KeyValue(*parts)
+
+
+ROOM = 8  # tokens of each hypothesis for which there is room after tokens have been dropped
+WORTH = 0.75  # share of the tokens, of the sentence with most that are alive, above which none are dropped
+
 
 class BeamCache:
     """Keys and values of every token that any hypothesis of a beam has taken, and who may look at which.
 
     A hypothesis looks at its own ancestors only. So when hypotheses are chosen, nothing but a small mask is reordered;
-    the keys and values, which are many, stay where they were written.
+    the keys and values, which are many, stay where they were written. When the room is used up, those that no living
+    hypothesis goes back to are dropped, which are most: the hypotheses of a beam soon have their beginning in common.
     """
 
     def __init__(self, layers: int) -> None:
         self.kept: list[KeyValue | None] = [None] * layers  # (B, h, capacity, .), the first `used` slots are filled
         self.used = 0
         self.position = 0  # of the next token
-        self.slots: list[int] = []  # position of the token in each slot
+        self.slots: Tensor | None = None  # (B, used), position of the token in each slot
         self.ancestors: Tensor | None = None  # (B, K, used), True = may be looked at
 
     def open(self, sentences: int, beams: int, device: torch.device, neighbourhood: int = 0) -> Tensor | None:
@@ -43,15 +58,34 @@ class BeamCache:
         True = may be looked at: the hypothesis's own tokens so far and the new one (within r/2 positions, if r > 0).
         None if every slot may be looked at.
         """
+        first = self.kept[0] if self.kept else None
+        if first is not None and self.used and self.used + beams > first.key.shape[2]:
+            self._compact(ROOM * beams)
         own = torch.eye(beams, dtype=torch.bool, device=device).expand(sentences, -1, -1)
         self.ancestors = own if self.ancestors is None else torch.cat((self.ancestors, own), 2)
-        self.slots += [self.position] * beams
+        slots = torch.full((sentences, beams), self.position, device=device)
+        self.slots = slots if self.slots is None else torch.cat((self.slots, slots), 1)
         self.position += 1
         self.used += beams
         if neighbourhood:
-            near = torch.tensor(self.slots, device=device) >= self.position - 1 - neighbourhood // 2
-            return (self.ancestors & near)[:, None]
+            near = self.slots >= self.position - 1 - neighbourhood // 2
+            return (self.ancestors & near[:, None])[:, None]
         return None if beams == 1 and self.used == self.position else self.ancestors[:, None]
+
+    def _compact(self, room: int) -> None:
+        """Drops the tokens that no living hypothesis goes back to, if they are many, and makes room for `room` more."""
+        assert self.ancestors is not None and self.slots is not None, "a token has been read"
+        alive = self.ancestors.any(1)  # (B, used)
+        most = int(alive.sum(1).max())
+        if most > WORTH * self.used:
+            return
+        # A sentence with fewer fills up with dropped ones, which stay hidden.
+        order = alive.byte().sort(dim=1, descending=True, stable=True).indices[:, :most]
+        self.slots = self.slots.gather(1, order)
+        self.ancestors = self.ancestors.gather(2, order[:, None].expand(-1, self.ancestors.shape[1], -1))
+        taken = torch.cat((order, order.new_zeros(len(order), room)), 1)  # the free room may hold anything
+        self.kept = [layer and layer.take(taken) for layer in self.kept]
+        self.used = most
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> KeyValue:
         """Adds the new token's key and value (B, h, K, .) of one layer; returns all that are filled (B, h, used, .)."""
@@ -81,7 +115,7 @@ class BeamCache:
         # Without spare room, so the next token makes a new tensor and leaves this cache's as it is.
         twin.kept = [kept and KeyValue(kept.key[:, :, :positions], kept.value[:, :, :positions]) for kept in self.kept]
         twin.used = twin.position = positions
-        twin.slots = self.slots[:positions]
+        twin.slots = None if self.slots is None else self.slots[:, :positions]
         twin.ancestors = None if self.ancestors is None else self.ancestors[..., :positions]
         return twin
 
@@ -99,6 +133,7 @@ class BeamCache:
 
     def keep(self, sentences: Tensor) -> None:
         """Forgets all sentences but these; sentences (B',) are indices into the first axis."""
-        assert self.ancestors is not None, "no token has been read"
+        assert self.ancestors is not None and self.slots is not None, "no token has been read"
         self.kept = [layer and layer.select(sentences) for layer in self.kept]
         self.ancestors = self.ancestors.index_select(0, sentences)
+        self.slots = self.slots.index_select(0, sentences)

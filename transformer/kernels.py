@@ -6,6 +6,10 @@ Axes as there. A caller chooses the way; the numbers are the same but for roundi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -69,12 +73,32 @@ def decode_step_attention(query: Tensor, key: Tensor, value: Tensor, additive: T
 
 
 # Multiplications below which the call of a packed product costs more than it saves.
-PACKED_FROM = 1 << 19
-# weight -> (its version, {rows of it: the same in oneDNN's layout}); gone with the weight
+PACKED_FROM = 1 << 18
+# weight -> (its version, {rows and type of it: the same in oneDNN's layout}); gone with the weight
 _packed: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+_in_halves: ContextVar[bool] = ContextVar("in_halves", default=False)
 
 
-def packed(weight: Tensor, start: int, stop: int) -> Tensor:
+def has_halves() -> bool:
+    """True where the processor multiplies numbers of 16 bits (bf16) quicker than those of 32."""
+    return torch.backends.mkldnn.is_available() and bool(torch.cpu._is_avx512_bf16_supported())
+
+
+@contextmanager
+def in_halves() -> Iterator[None]:
+    """Within the block this thread multiplies by weights rounded to bf16, where the processor is made for it.
+
+    Sums stay fp32 inside a product; what it returns has been rounded to bf16, three significant digits. Attention,
+    norms and residual sums are fp32 as ever. Where `can_pack` or `has_halves` is False, the block changes nothing.
+    """
+    before = _in_halves.set(has_halves())
+    try:
+        yield
+    finally:
+        _in_halves.reset(before)
+
+
+def packed(weight: Tensor, start: int, stop: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Rows start to stop of a weight, laid out as oneDNN's products read it; made once, and anew when the weight
     changes.
 
@@ -84,9 +108,11 @@ def packed(weight: Tensor, start: int, stop: int) -> Tensor:
     if version != weight._version:
         parts = {}
         _packed[weight] = (weight._version, parts)
-    if (start, stop) not in parts:
-        parts[start, stop] = torch.ops.mkldnn._reorder_linear_weight(weight.detach()[start:stop].contiguous(), None)
-    return parts[start, stop]
+    key = start, stop, dtype
+    if key not in parts:
+        own = weight.detach()[start:stop].to(dtype).contiguous()
+        parts[key] = torch.ops.mkldnn._reorder_linear_weight(own, None)
+    return parts[key]
 
 
 def can_pack(x: Tensor, weight: Tensor) -> bool:
@@ -108,17 +134,28 @@ def can_pack(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, rows: tuple[int, int] | None = None) -> Tensor:
+def linear(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, rows: tuple[int, int] | None = None, relu: bool = False
+) -> Tensor:
     """x W^T + b, as torch's linear; by oneDNN's packed weights where that is quicker.
 
     x: (..., n).
     weight, bias: (m, n) and (m,) or None.
     rows: (start, stop) of the weight and bias that are used; None = all.
+    relu: what is negative becomes 0; without gradient.
     Returns (..., stop - start or m).
     """
     start, stop = rows or (0, weight.shape[0])
     if rows and bias is not None:
         bias = bias[start:stop]
     if x.numel() * (stop - start) >= PACKED_FROM and can_pack(x, weight):
-        return torch.ops.mkldnn._linear_pointwise(x.contiguous(), packed(weight, start, stop), bias, "none", [], "")
-    return F.linear(x, weight[start:stop] if rows else weight, bias)
+        after = "relu" if relu else "none"
+        if _in_halves.get():
+            own = packed(weight, start, stop, torch.bfloat16)
+            offset = None if bias is None else bias.bfloat16()
+            given = x.contiguous().bfloat16()
+            return torch.ops.mkldnn._linear_pointwise(given, own, offset, after, [], "").float()
+        own = packed(weight, start, stop)
+        return torch.ops.mkldnn._linear_pointwise(x.contiguous(), own, bias, after, [], "")
+    out = F.linear(x, weight[start:stop] if rows else weight, bias)
+    return out.relu_() if relu else out

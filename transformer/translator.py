@@ -8,6 +8,7 @@ import re
 import unicodedata
 import weakref
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -21,10 +22,12 @@ from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
 from transformer.data import pad_rows
+from transformer.kernels import has_halves, in_halves
 from transformer.model import AttentionWeights, Encoding, Transformer
 from transformer.search import NextToken, SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
 from transformer.text.casing import usual_case
 from transformer.text.elision import elide
+from transformer.text.languages import language_name
 from transformer.text.sentences import split_clauses, split_sentences
 from transformer.text.verbatim import Masked, find, mask, restore, without_loops, word_numbers
 from transformer.threads import threads_for
@@ -34,7 +37,6 @@ FORMAT = "atelier-transformer-1"
 EXTRA_LENGTH = 50  # an output may be this much longer than its input (section 6.1)
 BATCH_TOKENS = 2048  # source tokens decoded together
 T = TypeVar("T", bound="Translator")
-LANGUAGES = {"en": "English", "de": "German", "fr": "French"}  # for messages; other codes are shown as they are
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,9 @@ class Translator:
         """The translator that a model folder's config.json describes. Raises `ValueError` if it describes a parser."""
         if "symbols" in header:
             raise ValueError(f"{name} writes trees and does not translate; python -m transformer.parse uses it.")
-        return cls(model, tokenizer, read_pairs(header), header.get("language_tokens") is True, name)
+        told = header.get("longest_words")
+        longest = told if isinstance(told, int) and told > 0 else 0
+        return cls(model, tokenizer, read_pairs(header), header.get("language_tokens") is True, name, longest)
 
     @property
     def device(self) -> torch.device:
@@ -228,6 +232,7 @@ class Translator:
         max_length: int | None = None,
         trace: bool = False,
         sampling: Sampling | None = None,
+        quick: bool = False,
     ) -> Translation: ...
 
     @overload
@@ -242,6 +247,7 @@ class Translator:
         max_length: int | None = None,
         trace: bool = False,
         sampling: Sampling | None = None,
+        quick: bool = False,
     ) -> list[Translation]: ...
 
     def translate(
@@ -255,13 +261,15 @@ class Translator:
         max_length: int | None = None,
         trace: bool = False,
         sampling: Sampling | None = None,
+        quick: bool = False,
     ) -> Translation | list[Translation]:
         """Translates a text, or each text of a list, all sentences in batches; line breaks stay where they are.
 
         source, target: languages, by default the model's first pair. beam >= n_best >= 1. alpha: length penalty, 0.6 in
         the paper. max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep
         every step of the search. sampling: draw n_best translations at random, each sentence with a seed of its own;
-        beam and trace then mean nothing.
+        beam and trace then mean nothing. quick: multiply by weights of 16 bits (`kernels.in_halves`), where the
+        processor is made for it; attention maps are computed with 32 bits all the same.
 
         Raises `ValueError` with one sentence for a pair the model does not have, an empty text, a sentence longer than
         the model can read, and a script that it cannot read.
@@ -280,14 +288,26 @@ class Translator:
                 raise ValueError(f"Please enter some text to translate.{where}")
             plans.append(lines)
         flat = [part for lines in plans for line in lines for part, _ in line]
-        done = iter(self.translate_sentences(flat, source, target, beam, alpha, n_best, max_length, trace, sampling))
+        halves = quick and self.can_hurry()
+        with in_halves() if halves else nullcontext():
+            found = self.translate_sentences(flat, source, target, beam, alpha, n_best, max_length, trace, sampling)
+        for sentence in found if halves else []:
+            sentence.encoding = None
+        done = iter(found)
         results = [
             self.assemble(
                 one, [[self.as_clause(next(done), whole) for _, whole in line] for line in lines], n_best, trace
             )
             for one, lines in zip(texts, plans)
         ]
+        if quick and not halves:
+            for result in results:
+                result.notes.append("This machine does not multiply quicker in 16 bits; the model ran with 32.")
         return results[0] if isinstance(text, str) else results
+
+    def can_hurry(self) -> bool:
+        """Whether `quick` makes a difference where this model is."""
+        return self.device.type == "cpu" and has_halves()
 
     def parts(self, line: str, target: str) -> list[tuple[str, str]]:
         """The sentences of a normalised line, and the clauses of those that are too long: (part, sentence) each."""
@@ -447,7 +467,7 @@ class Translator:
         taken = [*masked.stand_ins.values(), *(removed.text for removed in masked.removed)]
         letters = "".join(c for c in "".join(taken) if has_letters(c))
         if self.model.config.unk in self.tokenizer.encode(letters):
-            languages = " or ".join(sorted({LANGUAGES.get(pair[0], pair[0]) for pair in self.pairs}))
+            languages = " or ".join(sorted({language_name(pair[0]) for pair in self.pairs}))
             raise ValueError(
                 f"This model cannot read the script of “{shortened(sentence)}”; please write in {languages}."
             )

@@ -20,9 +20,10 @@ model of the Hub yourself.
 for commercial use; each card names its data.
 
 **Limits.** The translator that the page begins with knows everyday sentences between English and German and English
-and French; the two others know descriptions of pictures, and the parser articles of biology and medicine. Rare words
-and long sentences come out poorly. Try on knows upper garments on one person seen from the front; the networks are
-small so that they run on a laptop, and a result shows how the method works, not how a garment fits.
+and French, and `general` longer ones and news; the two others know descriptions of pictures, and the parser articles of
+biology and medicine. Rare words and long sentences come out poorly. Try on knows upper garments on one person seen from
+the front; the networks are small so that they run on a laptop, and a result shows how the method works, not how a
+garment fits.
 
 **Your data.** Text and photos stay on the machine that serves this page. Uploads and results are deleted after an hour.
 """

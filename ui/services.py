@@ -22,9 +22,10 @@ from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.run import Run, list_runs, open_run
 from training.start import Limits
+from transformer import opus
 from transformer.translate import DEFAULT_MODEL
 from ui import serving, shared_gpu
-from vton.recipes.registry import NETWORKS, TRYON_NETWORKS, network_of_task
+from vton.recipes.registry import NETWORKS, RIVALS, TRYON_NETWORKS, network_of_task
 
 TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
@@ -99,10 +100,11 @@ class Services:
     # -- what there is -------------------------------------------------------------------------------------------
 
     def translators(self) -> list[tuple[str, str]]:
-        """(label, key) of every translation model, the default one first, then shipped ones and runs' checkpoints."""
+        """(label, key) of every translation model: the default one first, shipped ones, runs' checkpoints, OPUS-MT."""
         found = [(_name(self.translation_model), self.translation_model)]
         found += [(name, name) for name in _shipped("tokenizer.model") if name != self.translation_model]
-        return found + self._checkpoints(lambda task: "" if task in ("TranslationTask", "ParseTask") else None)
+        found += self._checkpoints(lambda task: "" if task in ("TranslationTask", "ParseTask") else None)
+        return found + [(told, name) for name, told in opus.offered().items() if name != self.translation_model]
 
     def tryons(self) -> list[tuple[str, str]]:
         """(label, key) of every set of try-on networks; a run stands for the default set with its one network in it."""
@@ -128,6 +130,15 @@ class Services:
         return found
 
     # -- getting one ---------------------------------------------------------------------------------------------
+
+    def fetch_translator(self, key: str | None) -> Iterator[str]:
+        """Gets a model of the list onto this machine; yields a line about its progress while it is under way.
+
+        Raises ValueError with one sentence if it cannot be had.
+        """
+        if key in opus.MODELS and not opus.is_here(key):
+            for megabytes in opus.fetch(key):
+                yield f"Downloading {opus.label(key)}: {megabytes:.0f} of about {opus.MEGABYTES} MB, once …"
 
     def translator(self, key: str | None = None) -> Any:
         """The Translator of a key, the default one without. Raises ValueError with one sentence for an unknown key."""
@@ -162,8 +173,11 @@ class Services:
         return (device, networks) if mark else (self.devices()[0][1], key)
 
     def pairs(self, key: str | None = None) -> list[tuple[str, str]]:
-        """The language pairs of a translation model, source first; those of a shipped one without loading it."""
-        shipped = shipped_pairs().get(key or self.translation_model)
+        """The language pairs of a translation model, source first; those of a shipped one and of OPUS-MT unloaded."""
+        key = key or self.translation_model
+        if key in opus.MODELS:
+            return [opus.MODELS[key]]
+        shipped = shipped_pairs().get(key)
         return shipped or [tuple(pair) for pair in self.translator(key).pairs]
 
     def _resolve(self, key: str | None, default: str, shipped: list[str]) -> str:
@@ -178,6 +192,12 @@ class Services:
             checkpoint = find_checkpoint(open_run(self.runs, name).checkpoints, int(step) if step else None)
             return f"run:{name}@{step_of(checkpoint)}"
         if kind == "released" and rest in self.released:
+            return key
+        if key in opus.MODELS:
+            if not opus.is_here(key):
+                raise ValueError(
+                    f"{opus.label(key)} is not on this machine yet; choose it under Model and search, which fetches it."
+                )
             return key
         if self.local and kind not in ("run", "released"):
             return str(key)
@@ -205,18 +225,14 @@ class Services:
         from vton import TryOn
         from vton.export import export
         from vton.networks.checkpoints import load_released
-        from vton.pipeline import choose_device, load_network, network_folder
+        from vton.pipeline import choose_device, has_flow, load_network, network_folder
 
         device, _, key = placed.partition("|")
         kind, _, rest = key.partition(":")
         if kind not in ("run", "released"):
             return TryOn.from_pretrained(key, device=device)
         # The networks that the run or the release does not bring are those of the default set.
-        base = (
-            Path(self.tryon_model)
-            if (Path(self.tryon_model) / "parser").is_dir()
-            else assets.model_dir(self.tryon_model)
-        )
+        base = self._folder(self.tryon_model)
         if kind == "released":
             brought, name = load_released(self.released[rest]), rest
         else:
@@ -228,12 +244,33 @@ class Services:
                 folder = Path(temporary) / network
                 export(self.runs / name, folder, int(step))
                 brought = {network: load_network(network, folder)}
-            name = f"{base.name} with the {NETWORKS[network].name} of {name}, step {step}"
+            name = f"{base.name} with the {(NETWORKS | RIVALS)[network].name} of {name}, step {step}"
         networks = [
             brought[kind] if kind in brought else load_network(kind, network_folder(base, kind))
             for kind in TRYON_NETWORKS
         ]
-        return TryOn(*networks, name=name, device=choose_device(device))
+        flow = brought.get("flow") or (load_network("flow", base / "flow") if has_flow(base) else None)
+        return TryOn(*networks, name=name, device=choose_device(device), flow=flow)
+
+    @staticmethod
+    def _folder(name_or_folder: str) -> Path:
+        """Where a set of networks lies."""
+        folder = Path(name_or_folder)
+        return folder if (folder / "parser").is_dir() else assets.model_dir(name_or_folder)
+
+    def has_flow(self, key: str | None = None) -> bool:
+        """Whether the networks of a key (see `placed`) can warp by a flow, told without loading them."""
+        from vton.pipeline import has_flow
+
+        key = self.place_of(key)[1] or self.tryon_model
+        kind, _, rest = key.partition(":")
+        try:
+            if kind == "run":
+                trained = network_of_task(open_run(self.runs, rest.rpartition("@")[0] or rest).recipe().get("task"))
+                return trained == "flow" or has_flow(self._folder(self.tryon_model))
+            return has_flow(self._folder(self.tryon_model if kind == "released" else key))
+        except (ValueError, OSError):
+            return False
 
     def stream_tryon(self, person: Any, garment: Any, model: str | None = None, **options: Any) -> Iterator[Any]:
         """A whole try-on as `stream_on_tryon` runs it. options: those of `TryOn.run` except on_stage."""
@@ -313,7 +350,7 @@ def shipped_pairs() -> dict[str, list[tuple[str, str]]]:
 def _word_of_network(task: str) -> str | None:
     """What a task trains, for one of the networks of a try-on."""
     key = network_of_task(task)
-    return NETWORKS[key].name if key in TRYON_NETWORKS else None
+    return (NETWORKS | RIVALS)[key].name if key else None
 
 
 def _name(name_or_folder: str) -> str:

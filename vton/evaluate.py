@@ -1,7 +1,9 @@
-"""`python -m vton.evaluate parser|garments|networks|table ...`: figures of the shipped or any other try-on weights.
+"""`python -m vton.evaluate KIND ...`: figures of the shipped or any other try-on weights.
 
 parser    --data DIR    overlap of the parse on a folder of labelled photographs, whole photo and try-on crop
 networks  --pack FILE   predicted region, warp and synthesis on made pairs of people and garments never trained on
+segmentation, rules --pack FILE
+                        the predicted segmentation alone, with other sleeves told; and what it is without each rule
 warps     --pack FILE   splines of 5x5, 10x10 and 20x20 control points and the flow warper, as in Table 2 and Fig. 13
 table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by misaligned area as in Fig. 9
 """
@@ -13,8 +15,7 @@ import dataclasses
 import itertools
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import torch
 from training.assets import model_dir
 from training.command import one_sentence
 from vton import inference, labels
+from vton.attributes import known
 from vton.data.garments import names_of, read_folder
 from vton.data.pack import Pack, affine, move_points, read_indices, warp_picture
 from vton.data.pairs import WHITE
@@ -36,13 +38,12 @@ from vton.inputs.agnostic import GRAY, agnostic_image, agnostic_parse
 from vton.inputs.garment import outline
 from vton.inputs.parsing import parse
 from vton.inputs.reading import LONGEST as LONGEST_READ
-from vton.inputs.reading import Attribute, read
+from vton.inputs.reading import read
 from vton.metrics import (
     PARSER_GROUPS,
     bootstrap,
     colour_difference,
     confusion,
-    coverage,
     deepest_features,
     frechet_distance,
     garment_confusion,
@@ -50,18 +51,23 @@ from vton.metrics import (
     grouped_iou,
     iou,
     kernel_distance,
-    mask_iou,
     perceptual_distance,
     sharpness,
     structural_similarity,
 )
-from vton.networks.flow import match_flow
-from vton.networks.warping import jacobian, sampling_grid, warp
 from vton.options import SIZES, read_size, to_text
 from vton.pipeline import TryOn, choose_device, load_network
-from vton.recipes.common import collate
-from vton.rules.segmentation import apply_rules
-from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
+from vton.tensors import labels_to_tensor, mask_to_tensor, tensor_to_picture
+from vton.warps import BY_FLOW, WARPS, figures_of, grid_by
+from vton.worth import (
+    conditions,
+    evaluate_rules,
+    evaluate_segmentation,
+    known_mean,
+    predicted_segmentation,
+    read_sample,
+    region_figures,
+)
 
 
 def _labelled_photograph(data: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -156,51 +162,14 @@ def evaluate_garments(reader: torch.nn.Module, folders: list[Path], held_out: bo
     return {k: round(v, 4) for k, v in figures.items()} | {"taken_for": taken}
 
 
-def region_figures(
-    predicted: np.ndarray, sample: dict[str, np.ndarray], source: str, attributes: Mapping[str, Attribute] = {}
-) -> dict[str, float]:
-    """Overlap of a predicted segmentation (H, W) with a sample's rule-made truth, as IoU in [0, 1].
-
-    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves, neckline and hem; arms_iou:
-        both arms.
-    attributes: what was read of the garment. A photographed garment's pixels behind a bag are left out, because their
-        truth is hidden.
-    """
-    truth, (ruled, _) = sample["segmentation"], apply_rules(predicted, sample["keypoints"], attributes)
-    known = ~sample["carried"][0] if source == "worn" else np.ones(truth.shape, bool)
-    return {
-        name: mask_iou(np.isin(answer, classes) & known, np.isin(truth, classes) & known)
-        for name, answer, classes in (
-            ("region_iou", predicted, labels.UPPER),
-            ("region_iou_rules", ruled, labels.UPPER),
-            ("arms_iou", predicted, labels.ARMS),
-        )
-    }
-
-
-def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu") -> Conditions:
-    """What the generators are given for one sample of `Sampler`."""
-    batch = collate([{f.name: sample[f.name] for f in dataclasses.fields(Conditions)}])
-    return Conditions(**{name: value.to(device) for name, value in batch.items()})
-
-
-def predicted_segmentation(tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions) -> torch.Tensor:
-    """S-hat (1,H,W) of one sample, as the pipeline predicts it: with the mirror image."""
-    mirrored = pose.draw_pose(pose.mirrored(sample["keypoints"], given.size[1]), given.size)
-    return inference.predict_segmentation(
-        tryon.segmentation, given, mirrored_pose=picture_to_tensor(mirrored, given.pose.device)
-    )
-
-
 def warp_figures(theta: torch.Tensor, given: Conditions, inside: np.ndarray, suffix: str = "") -> dict[str, float]:
     """W(M_c, theta) against the predicted region `inside` (H,W) bool: overlap, share covered, 1.0 where it folds."""
-    grid = sampling_grid(theta, given.size)
-    mask = warp(given.cloth_mask, grid, "zeros")[0, 0].numpy() > 0.5
-    folded = (jacobian(grid)[0].numpy() <= 0) & mask[:-1, :-1]
+    warped = inference.warp_cloth(theta, given)
+    found = figures_of(warped.grid, warped.mask[0, 0].numpy() > 0.5, inside)
     return {
-        f"warped_iou{suffix}": mask_iou(mask, inside),
-        f"covered{suffix}": coverage(mask, inside),
-        f"folded{suffix}": float(folded.any()),
+        f"warped_iou{suffix}": found.iou,
+        f"covered{suffix}": found.covered,
+        f"folded{suffix}": float(found.folded > 0),
     }
 
 
@@ -262,17 +231,12 @@ def evaluate_networks(
         rows: dict[str, list[float]] = {}
         misaligned = []
         for sample in itertools.islice(sampler.each(source, seed), count):
-            given = conditions(sample)
-            classes = predicted_segmentation(tryon, sample, given)
+            given, attributes = conditions(sample), read_sample(tryon, sample)
+            classes = predicted_segmentation(tryon, sample, given, known(attributes))
             region = (classes == labels.UPPER).float()[:, None]
             theta, fitted = inference.predict_warp(tryon.matching, given, region)
             inside = region[0, 0].numpy() > 0
-            found = region_figures(
-                classes[0].numpy().astype(np.uint8),
-                sample,
-                source,
-                read(tryon.garment, sample["cloth"], sample["cloth_mask"][0] > 0).attributes,
-            )
+            found = region_figures(classes[0].numpy().astype(np.uint8), sample, source, attributes)
             found |= warp_figures(theta, given, inside) | warp_figures(fitted, given, inside, "_fitted")
             if source != "product":  # the person's own garment: there is a true picture
                 figures, share = synthesis_figures(tryon, sample, given, distance)
@@ -286,12 +250,6 @@ def evaluate_networks(
         if misaligned:
             report[source] |= {"distance_is": distance_name, "margin": margin(misaligned)}
     return report
-
-
-def known_mean(values: list[float]) -> float | None:
-    """Mean of the finite values to four places; None where there is none."""
-    known = [v for v in values if np.isfinite(v)]
-    return round(float(np.mean(known)), 4) if known else None
 
 
 def margin(misaligned: list[tuple[float, float, float]]) -> dict[str, dict]:
@@ -316,31 +274,9 @@ def margin(misaligned: list[tuple[float, float, float]]) -> dict[str, dict]:
 
 # -- Table 2 and Fig. 13 ---------------------------------------------------------------------------------------------
 
-WARPS = {
-    "spline 5x5": (5, False),
-    "spline 5x5, fitted": (5, True),
-    "spline 10x10": (10, True),
-    "spline 20x20": (20, True),
-}
-
-
-def warp_grids(
-    tryon: TryOn, flow: torch.nn.Module | None, given: Conditions, region: torch.Tensor
-) -> Iterator[tuple[str, torch.Tensor, float]]:
-    """(name, sampling grid (1,H,W,2), seconds) of each spline of WARPS and, where it is given, of the flow warper."""
-    for name, (points, fit) in WARPS.items():
-        began = time.perf_counter()
-        _, theta = inference.predict_warp(tryon.matching, given, region, fit, points)
-        yield name, sampling_grid(theta, given.size), time.perf_counter() - began
-    if flow is not None:
-        began = time.perf_counter()
-        grid = match_flow(flow, region, given.pose, given.agnostic, given.cloth, given.cloth_mask)
-        yield "flow", grid, time.perf_counter() - began
-
 
 def evaluate_warps(
     tryon: TryOn,
-    flow: torch.nn.Module | None,
     pack: Path | None,
     count: int = 40,
     size: tuple[int, int] = (256, 192),
@@ -348,8 +284,9 @@ def evaluate_warps(
     """The warps of the paper's Table 2 and Fig. 13 beside each other: the warped cloth against the cloth as it is worn.
 
     By source (worn, product, drawn) and warp, means over validation people: ssim and distance (`perceptual_distance`)
-    of W(c) on white inside its mask against the worn cloth on white; mask_iou of the two masks; folded, the share of
-    the warped cloth's pixels where it is folded; seconds. The region is the true one, so that the warp alone is judged.
+    of W(c) on white inside its mask against the worn cloth on white; iou of the two masks; covered, the share of the
+    worn one that the warped one covers; folded, the share of the warped cloth's pixels where it is folded; seconds. The
+    region is the true one, so that the warp alone is judged. The flow is among them where the networks have one.
     """
     sampler, report = Sampler(Pack(pack) if pack else None, size, "val"), {}
     distance_name, distance = perceptual_distance(tryon.parser)
@@ -357,15 +294,15 @@ def evaluate_warps(
         rows: dict[str, dict[str, list[float]]] = {}
         for sample in itertools.islice(sampler.each(source, 9), count):
             given, truth = conditions(sample), sample["worn_mask"][0]
-            for name, grid, seconds in warp_grids(tryon, flow, given, mask_to_tensor(truth)):
-                mask = warp(given.cloth_mask, grid, "zeros")[0, 0].numpy() > 0.5
-                cloth = np.where(mask[..., None], tensor_to_picture(warp(given.cloth, grid)), np.uint8(WHITE))
-                folded = (jacobian(grid)[0].numpy() <= 0)[mask[:-1, :-1]]
+            for name in (*WARPS, *([BY_FLOW] if tryon.flow is not None else [])):
+                grid, seconds = grid_by(tryon, name, given, mask_to_tensor(truth))
+                warped = inference.warp_by(grid, given)
+                mask = warped.mask[0, 0].numpy() > 0.5
+                cloth = np.where(mask[..., None], tensor_to_picture(warped.cloth), np.uint8(WHITE))
                 found = {
                     "ssim": structural_similarity(cloth, sample["worn"], border=False),
                     "distance": distance(cloth, sample["worn"]),
-                    "mask_iou": mask_iou(mask, truth),
-                    "folded": float(folded.mean()) if folded.size else float("nan"),
+                    **figures_of(grid, mask, truth)._asdict(),
                     "seconds": seconds,
                 }
                 for key, value in found.items():
@@ -452,6 +389,28 @@ def try_on(
     return pictures, float(made.misalign.sum() / region.sum().clamp(min=1))
 
 
+def table_row(
+    kind: dict[str, Any], cells: list[dict], photographs: list[np.ndarray], parser: torch.nn.Module, distance_name: str,
+    frechet: tuple[str, Callable],
+) -> dict[str, Any]:  # fmt: skip
+    """A row of Table 1: `kind` (source, size, setting, system) and the figures of its pictures.
+
+    cells: what was measured of each picture, and the picture itself, as "picture". photographs: what the distances of
+    the whole set are to. parser: whose features the kernel distance compares. distance_name: key of the distance in the
+    cells. frechet: name and function, as from `metrics.frechet_distance`.
+    """
+    row: dict[str, Any] = kind | {"pictures": len(cells)}
+    for name in ("SSIM", distance_name):
+        row[name] = round(float(np.mean([m[name] for m in cells])), 4) if name in cells[0] else None
+    enough = kind["setting"] == "unpaired" and len(cells) >= FEWEST
+    made = [cell["picture"] for cell in cells]
+    row[frechet[0]] = round(frechet[1](photographs, made), 4) if enough else None
+    known: tuple[float, float] | tuple[None, None] = (None, None)
+    if enough:
+        known = kernel_distance(*(deepest_features(parser, pictures) for pictures in (photographs, made)))
+    return row | {name: v if v is None else round(1000 * v, 4) for name, v in zip(KERNEL, known)}
+
+
 def evaluate_table(
     tryon: TryOn, pack: Path | None, count: int = 16, sizes: tuple[tuple[int, int], ...] = SIZES, fit: bool = True
 ) -> dict:
@@ -466,7 +425,7 @@ def evaluate_table(
     Returns {"measures", "rows": one dict per source, size, setting and system, "by_misaligned_area": rows, "protocol"}.
     """
     distance_name, distance = perceptual_distance(tryon.parser)
-    frechet_name, frechet = frechet_distance(tryon.parser)
+    frechet = frechet_distance(tryon.parser)
     people, rows, areas = Pack(pack) if pack else None, [], []
     for height, width in sizes:
         size = (height, width)
@@ -485,23 +444,13 @@ def evaluate_table(
         for (source, setting), group in found.items():
             for system, cells in group.items():
                 kind = {"source": source, "size": to_text(size), "setting": setting, "system": system}
-                row: dict[str, Any] = kind | {"pictures": len(cells)}
-                for name in ("SSIM", distance_name):
-                    row[name] = round(float(np.mean([m[name] for m in cells])), 4) if name in cells[0] else None
-                enough = setting == "unpaired" and len(cells) >= FEWEST
-                made = [cell["picture"] for cell in cells]
-                row[frechet_name] = round(frechet(photographs[source, setting], made), 4) if enough else None
-                known: tuple[float, float] | tuple[None, None] = (None, None)
-                if enough:
-                    sets = (photographs[source, setting], made)
-                    known = kernel_distance(*(deepest_features(tryon.parser, pictures) for pictures in sets))
-                row |= {name: v if v is None else round(1000 * v, 4) for name, v in zip(KERNEL, known)}
+                row = table_row(kind, cells, photographs[source, setting], tryon.parser, distance_name, frechet)
                 rows.append(row)
                 if setting == "paired" and len(cells) >= 3:
                     thirds = by_misaligned_area(cells, distance_name)
                     areas.append({"source": source, "size": row["size"], "system": system, **thirds})
     return {
-        "measures": {"similarity": "SSIM", "distance": distance_name, "frechet": frechet_name},
+        "measures": {"similarity": "SSIM", "distance": distance_name, "frechet": frechet[0]},
         "rows": rows,
         "by_misaligned_area": areas,
         "protocol": {
@@ -573,7 +522,7 @@ def as_text(report: dict) -> str:
 
 
 def command_line() -> argparse.ArgumentParser:
-    """The four kinds of evaluation and their options."""
+    """The kinds of evaluation and their options."""
     parser = argparse.ArgumentParser(
         prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -590,9 +539,14 @@ def command_line() -> argparse.ArgumentParser:
     two.add_argument("--count", type=int, default=80, help="pairs of each source at most")
     known = [to_text(size) for size in SIZES]
     two.add_argument("--size", default=known[0], choices=known)
+    alone, rules = kinds.add_parser("segmentation"), kinds.add_parser("rules")
+    for p, pairs in ((alone, 80), (rules, 24)):
+        p.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
+        p.add_argument("--count", type=int, default=pairs, help="pairs of each source at most")
+        p.add_argument("--size", default=known[0], choices=known)
     warps = kinds.add_parser("warps")
     warps.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
-    warps.add_argument("--flow", type=Path, metavar="DIR", help="weights of a flow warper (python -m vton.train flow)")
+    warps.add_argument("--flow", type=Path, metavar="DIR", help="other weights of the flow warper")
     warps.add_argument("--count", type=int, default=40, help="pairs of each source at most")
     warps.add_argument("--size", default=known[0], choices=known)
     three = kinds.add_parser("table")
@@ -608,7 +562,7 @@ def command_line() -> argparse.ArgumentParser:
         "--no-fit", action="store_true", help="control points as the network predicts them, as published"
     )
     three.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    for p in (one, garments, two, warps, three):
+    for p in (one, garments, two, alone, rules, warps, three):
         p.add_argument("--model", default="tryon-lite")
         p.add_argument("--device", default="cpu")
     return parser
@@ -632,9 +586,13 @@ def main(argv: list[str] | None = None) -> int:
         report = evaluate_parser(tryon.parser, options.data, height=options.height, limit=options.limit)
     elif options.kind == "networks":
         report = evaluate_networks(tryon, options.pack, options.count, size=read_size(options.size))
+    elif options.kind in ("segmentation", "rules"):
+        evaluate = evaluate_segmentation if options.kind == "segmentation" else evaluate_rules
+        report = evaluate(tryon, options.pack, options.count, read_size(options.size))
     elif options.kind == "warps":
-        flow = load_network("flow", options.flow) if options.flow else None
-        report = evaluate_warps(tryon, flow, options.pack, options.count, read_size(options.size))
+        if options.flow:
+            tryon.flow = load_network("flow", options.flow)
+        report = evaluate_warps(tryon, options.pack, options.count, read_size(options.size))
     else:
         report = evaluate_table(
             tryon, options.pack, options.count, tuple(map(read_size, options.sizes)), not options.no_fit

@@ -11,7 +11,7 @@ from training.checkpoint import find_checkpoint, module_state, step_of
 from training.command import one_sentence
 from training.run import Run
 from training.weights import save_model
-from vton.recipes.registry import NETWORKS, network_of_task
+from vton.recipes.registry import NETWORKS, RIVALS, network_of_task
 
 
 def export(run: Path, out: Path, step: int | None = None) -> int:
@@ -23,7 +23,7 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
     key = network_of_task(saved["task"])
     if key is None:
         raise ValueError(f"'{run.name}' holds a run of {saved['task']}, which is not a try-on network.")
-    network = NETWORKS[key]
+    network = (NETWORKS | RIVALS)[key]
     names = {f.name for f in fields(network.recipe)}
     recipe = network.recipe(**{k: v for k, v in saved.items() if k in names})
     config = network.recipes.network_config(recipe)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from vton import labels
-from vton.networks import alias, alias_inference, segmentation, warping
+from vton.networks import alias, alias_inference, flow, segmentation, warping
 from vton.rules.fit import fit_control_points
 
 
@@ -27,13 +27,14 @@ class Networks(Protocol):
     matching: nn.Module
     alias: nn.Module
     garment: nn.Module
+    flow: nn.Module | None
     device: torch.device
 
 
 @dataclass(frozen=True)
 class Conditions:
     """What the generators are given: pictures (1,3,H,W) in [-1, 1], the cloth's mask (1,1,H,W), S_a
-    (1,13,H,W) one-hot.
+    (1,13,H,W) one-hot, the garment's attributes (1,A) as in `vton.attributes`.
     """
 
     agnostic: Tensor  # I_a
@@ -41,6 +42,7 @@ class Conditions:
     cloth: Tensor  # c
     cloth_mask: Tensor  # M_c
     parse_agnostic: Tensor | None = None  # S_a; only the segmentation reads it
+    attributes: Tensor | None = None  # the same; None = not known
 
     @property
     def size(self) -> tuple[int, int]:
@@ -76,7 +78,14 @@ def predict_segmentation(
 ) -> Tensor:
     """S-hat (section 3.2), (1,H,W) int64 of 13 classes; see `vton.networks.segmentation.segment`."""
     return segmentation.segment(
-        network, given.cloth, given.cloth_mask, given.parse_agnostic, given.pose, noise, mirrored_pose
+        network,
+        given.cloth,
+        given.cloth_mask,
+        given.parse_agnostic,
+        given.pose,
+        noise,
+        mirrored_pose,
+        given.attributes,
     )
 
 
@@ -87,25 +96,43 @@ def seven_classes(classes: Tensor) -> Tensor:
 
 
 def predict_warp(
-    network: nn.Module, given: Conditions, region: Tensor, fit: bool = True, grid: int = 0
+    network: nn.Module,
+    given: Conditions,
+    region: Tensor,
+    fit: bool = True,
+    grid: int = 0,
+    ignored: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """theta as the matching module gives it (section 3.3), and as it is used.
 
-    region: S-hat_c (1,1,H,W). fit: gradient steps on the control points. grid: control points along a side of the
-        spline
-    that is used; 0 = as many as the network predicts, a finer grid goes on from the fitted answer.
+    region: S-hat_c (1,1,H,W).
+    fit: gradient steps on the control points.
+    grid: control points along a side of the spline that is used; 0 = as many as the network predicts, a finer grid goes
+        on from the fitted answer.
+    ignored: (1,1,H,W), where the fit does not look; see `fit_control_points`.
     """
     theta = warping.match(network, region, given.pose, given.agnostic, given.cloth)
-    used = fit_control_points(theta, given.cloth_mask, region) if fit else theta
+    used = fit_control_points(theta, given.cloth_mask, region, ignored=ignored) if fit else theta
     if grid and theta.shape[1] != 2 * grid**2:
         used = warping.refine(used, grid)
-        used = fit_control_points(used, given.cloth_mask, region) if fit else used
+        used = fit_control_points(used, given.cloth_mask, region, ignored=ignored) if fit else used
     return theta, used
 
 
+def predict_flow(network: nn.Module, given: Conditions, region: Tensor) -> Tensor:
+    """The flow (1,2,h,w) that lays the cloth on the region S-hat_c (1,1,H,W); see `vton.networks.flow`."""
+    return flow.match_flow(network, region, given.pose, given.agnostic, given.cloth, given.cloth_mask)
+
+
 def warp_cloth(theta: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
-    """W(c, theta) and W(M_c, theta). soft_mask: the mask as sampled at the border, as in the release, not 0 or 1."""
-    grid = warping.sampling_grid(theta, given.size)
+    """W(c, theta) and W(M_c, theta) of a spline; see `warp_by`."""
+    return warp_by(warping.sampling_grid(theta, given.size), given, soft_mask)
+
+
+def warp_by(grid: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
+    """The cloth and its mask through a sampling grid (1,H,W,2). soft_mask: the mask as sampled at the border, as in the
+    release, not 0 or 1.
+    """
     cloth = warping.warp(given.cloth, grid)
     if soft_mask:
         return Warp(grid, cloth, warping.warp(given.cloth_mask, grid))

@@ -11,15 +11,16 @@ import torch
 from torch.nn import functional as F
 
 from vton import labels
-from vton.inference import warp_cloth
+from vton.inference import warp_by, warp_cloth
 from vton.inputs import photo
 from vton.metrics import colour_difference, parser_distance, structural_similarity
-from vton.networks import alias, warping
+from vton.networks import alias
 from vton.pipeline import TryOn
 from vton.result import TryOnResult
 from vton.rules.fit import FitStep, fit_control_points
-from vton.stages import conditions
+from vton.stages import NO_FLOW, NO_POINTS, conditions
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_mask, tensor_to_picture
+from vton.warps import BY_FLOW, WarpFigures, figures_of, grid_by, grid_of
 
 OnStage = Callable[[str, int, int], None] | None
 SHOWN_STEPS = (0, 5, 10, 20, 40, 60)  # of the fit
@@ -150,7 +151,11 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
     Returns:
         every step with its loss; and of SHOWN_STEPS their number, W(c, theta) (H, W, 3) uint8 and W(M_c, theta) (H, W)
         uint8.
+
+    Raises ValueError where the flow has warped the garment.
     """
+    if r.theta is None:
+        raise ValueError(NO_POINTS)
     given = conditions(tryon, r)
     steps: list[FitStep] = []
     region = mask_to_tensor(r.segmentation == labels.UPPER, tryon.device)
@@ -163,13 +168,37 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
     return steps, shown
 
 
+@dataclass(frozen=True)
+class Warped:
+    """The garment of a record, warped in one of the ways of Fig. 13. cloth (H, W, 3), mask (H, W): uint8; figures:
+    against the region that was predicted for it; seconds: of the warp alone.
+    """
+
+    cloth: np.ndarray
+    mask: np.ndarray
+    figures: WarpFigures
+    seconds: float
+
+
+def warped_by(tryon: TryOn, r: TryOnResult, name: str) -> Warped:
+    """The garment by one of `warps.WARPS` or by "flow", for a record from the stage "segmentation" on.
+
+    Raises ValueError with one sentence for a flow that these networks do not have.
+    """
+    if name == BY_FLOW and tryon.flow is None:
+        raise ValueError(NO_FLOW)
+    given, upper = conditions(tryon, r), r.segmentation == labels.UPPER
+    grid, seconds = grid_by(tryon, name, given, mask_to_tensor(upper, tryon.device))
+    warped = warp_by(grid, given)
+    cloth, mask = tensor_to_picture(warped.cloth), tensor_to_mask(warped.mask)
+    return Warped(cloth, mask, figures_of(grid, mask > 127, upper), seconds)
+
+
 def grid_on_garment(r: TryOnResult, lines: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """A square grid of the garment's picture, and what the spline makes of it, each (H, W, 3) uint8; record from "warp"
+    """A square grid of the garment's picture, and what the warp makes of it, each (H, W, 3) uint8; record from "warp"
     on.
     """
-    n = round(len(r.control_points) ** 0.5)
-    theta = (torch.from_numpy(r.control_points) - warping.control_grid(n)).T.reshape(1, -1)
-    bent = warping.sampling_grid(theta, r.options.size)
+    bent = grid_of(r, r.options.size)
     flat = F.affine_grid(torch.eye(2, 3)[None], [1, 1, *r.options.size], align_corners=False)
     return _ruled(r.cloth, flat[0].numpy(), lines), _ruled(r.warped_cloth, bent[0].numpy(), lines)
 

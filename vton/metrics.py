@@ -322,17 +322,20 @@ def _impatient():
 
 
 def garment_figures(
-    readings: list[Reading], attributes: list[dict[str, str]], masks: list[np.ndarray | None]
+    readings: list[Reading],
+    attributes: list[dict[str, str]],
+    masks: list[np.ndarray | None],
+    openings: list[np.ndarray | None] | None = None,
 ) -> dict[str, float]:
     """How well garments were read: accuracy of sleeves, neckline and "upper garment or not" by GROUPS, and the masks'
-    mean IoU.
+    mean IoU; that of the neck openings, where some are given.
 
-    attributes: the true values, what is not known left out (kind may be "upper"); masks: (H, W) uint8 of the pictures'
-        size.
+    attributes: the true values, what is not known left out (kind may be "upper"); masks, openings: (H, W) uint8 of the
+        pictures' size. Openings of which nothing is seen do not count.
     Each figure comes with the number of pictures that it was taken on; one without a picture is left out.
     """
-    rows: dict[str, list[float]] = {"sleeves": [], "neckline": [], "upper": [], "mask_iou": []}
-    for reading, true, mask in zip(readings, attributes, masks, strict=True):
+    rows: dict[str, list[float]] = {"sleeves": [], "neckline": [], "upper": [], "mask_iou": [], "opening_iou": []}
+    for reading, true, mask, opening in zip(readings, attributes, masks, openings or [None] * len(masks), strict=True):
         for name in ("sleeves", "neckline"):
             group = [g for g, values in GROUPS[name].items() if true.get(name) in values]
             if group:
@@ -342,6 +345,8 @@ def garment_figures(
             rows["upper"].append((reading.upper > 0.5) == is_upper)
         if is_upper and mask is not None:
             rows["mask_iou"].append(mask_iou(reading.mask > 0.5, mask > 127))
+        if opening is not None and (opening > 127).any():
+            rows["opening_iou"].append(mask_iou(reading.opening > 0.5, opening > 127))
     found = {name: float(np.mean(values)) for name, values in rows.items() if values}
     return found | {f"{name}_pictures": len(values) for name, values in rows.items() if values}
 

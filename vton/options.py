@@ -21,7 +21,7 @@ BY_NETWORK = ("By the network", "predicted")
 class About:
     """The words of an option. label: on the page; help: one clause for the command line and the API; read_by: the first
     stage that reads it; choices: (words, value) pairs, none = any value of the default's type; info: a sentence below
-    the label; off: what leaving a True option out means; published: the paper's way where the default is an addition.
+    the label; off: what leaving a True option out means; published: the paper's way where another is an addition.
     """
 
     label: str
@@ -56,6 +56,7 @@ class Options:
     stays bare unless the garment has a high collar or a hood. hem: "predicted", or "auto": it is even, and no
     background shows between it and the trousers.
     mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image.
+    warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid do not apply.
     """
 
     size: tuple[int, int] = _option(
@@ -99,6 +100,7 @@ class Options:
         "control points along a side of the spline, 5 or 10",
         "warp",
         choices=tuple((f"{n} × {n}", n) for n in GRIDS),
+        published=GRIDS[0],
     )
     sleeves: str = _option(
         "auto",
@@ -138,6 +140,15 @@ class Options:
         "segmentation",
         off="predict the segmentation without its mirror image, as published",
         published=False,
+    )
+    warp: str = _option(
+        "spline",
+        "Warp",
+        "spline (the paper's) or flow (ClothFlow; it has no control points, so fit and grid do not apply)",
+        "warp",
+        choices=(("Thin-plate spline (the paper's)", "spline"), ("Flow (ClothFlow)", "flow")),
+        info="The flow has no control points: neither their number nor their fit applies to it.",
+        published="spline",
     )
 
     @classmethod

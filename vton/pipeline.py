@@ -6,7 +6,7 @@
     4 garment        cut out, laid on the canvas: c and M_c
     5 agnostic       I_a and S_a (section 3.1)
     6 segmentation   S-hat (3.2)
-    7 warp           theta, W(c, theta) and W(M_c, theta) (3.3)
+    7 warp           theta, W(c, theta) and W(M_c, theta) (3.3), or the cloth by a flow
     8 misalignment   M_misalign (equations 3 and 4)
     9 synthesis      I-hat (3.4)
    10 composite      I-hat back into the photograph at its own size
@@ -35,7 +35,7 @@ from vton.inputs.photo import InputError
 from vton.options import ABOUT, Options
 from vton.recipes.registry import NETWORKS, RIVALS, TRYON_NETWORKS
 from vton.result import TryOnResult
-from vton.stages import MADE_BY, READ_BY, STAGES, TABLE, move_control_points
+from vton.stages import MADE_BY, NO_FLOW, READ_BY, STAGES, TABLE, move_control_points
 
 LABELS_OF = {"parse": len(labels.LIP), "parse_agnostic": len(labels.LIP), "segmentation": len(labels.SEGMENTATION)}
 BOOKKEEPING = ("options", "sources", "seconds", "notes", "weights", "corrected", "resumed_from")
@@ -54,17 +54,19 @@ class TryOn:
         reader: nn.Module,
         name: str = "",
         device: str | torch.device = "cpu",
+        flow: nn.Module | None = None,
     ):
         self.device, self.name = torch.device(device), name
         self.instead: dict[str, Callable[[Any, TryOnResult], dict[str, Any]]] = {}  # stage -> what runs in its place
         self.parser, self.segmentation, self.matching, self.alias, self.garment = (
             m.to(self.device).eval().requires_grad_(False) for m in (parser, generator, matching, synthesis, reader)
         )
+        self.flow = flow.to(self.device).eval().requires_grad_(False) if flow is not None else None
 
     @classmethod
     def from_pretrained(cls, name_or_folder: str | Path, device: str = "auto") -> TryOn:
         """Loads a shipped model by name or a folder with parser/, segmentation/, matching/, alias/ and garment/;
-        without garment/ the shipped reader of garments serves.
+        without garment/ the shipped reader of garments serves, without flow/ the garment is warped by the spline alone.
 
         device: "auto" (CUDA, then Apple's MPS, then CPU), "cpu", "cuda", "mps". Raises FileNotFoundError or ValueError
             with
@@ -75,7 +77,8 @@ class TryOn:
             folder = model_dir(str(name_or_folder))
         networks = [load_network(kind, network_folder(folder, kind)) for kind in TRYON_NETWORKS]
         parser, generator, matching, synthesis, reader = networks
-        return cls(parser, generator, matching, synthesis, reader, folder.name, choose_device(device))
+        flow = load_network("flow", folder / "flow") if has_flow(folder) else None
+        return cls(parser, generator, matching, synthesis, reader, folder.name, choose_device(device), flow)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -188,6 +191,8 @@ class TryOn:
         """The record after the stages from number `first` to `until`."""
         if until not in STAGES[first:]:
             raise ValueError(f"The run ends with one of these stages: {', '.join(STAGES[first:])}; not '{until}'.")
+        if record.options.warp == "flow" and self.flow is None and first <= STAGES.index("warp") <= STAGES.index(until):
+            raise ValueError(NO_FLOW)  # at once, not after half the stages
         for index, stage in enumerate(TABLE[: STAGES.index(until) + 1]):
             if index < first:
                 continue
@@ -238,11 +243,16 @@ def _still_corrected(r: TryOnResult, index: int, changed: dict[str, Any]) -> tup
 
 
 def network_folder(folder: Path, kind: str) -> Path:
-    """Where a network's weights lie in a model's folder. The reader of garments knows nothing of the others, so that of
-    the shipped model goes with every one that has none of its own.
+    """Where a network's weights lie in a model's folder. The garment reader does not depend on the
+    others, so a model without one uses that of the shipped model.
     """
     own = folder / kind
     return own if kind != "garment" or own.is_dir() else model_dir("tryon-lite") / kind
+
+
+def has_flow(folder: Path) -> bool:
+    """Whether a model's folder brings a flow warper; a try-on can do without."""
+    return (folder / "flow").is_dir()
 
 
 def load_network(kind: str, folder: Path) -> nn.Module:

@@ -149,6 +149,7 @@ def settings(result: TryOnResult) -> dict[str, Any]:
         "quality": result.quality if result.keypoints is not None else {},
         "frame": list(dataclasses.astuple(result.frame)) if result.frame else None,
         "cut_out_by": result.garment_cut.method if result.garment_cut else "",
+        "open_neck": bool(result.garment_cut and result.garment_cut.open_neck),
         "garment": {name: list(told) for name, told in result.garment_cut.attributes.items()}
         if result.garment_cut
         else {},
@@ -255,9 +256,13 @@ _CUT_OUT = {"cut_cloth": ("garment", "any3"), "cut_mask": ("garment", "any")}
 _ARRAYS = {name: (stage.name, kind) for stage in TABLE for name, kind in stage.makes.items() if kind} | _CUT_OUT
 
 _NEWER = ("rendered", "alpha")  # what the zips of earlier versions lack
+_OF_SPLINE, _OF_FLOW = {"theta", "control_points"}, {"flow"}  # what a warp of either kind leaves, and not the other
 
 
 def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo: np.ndarray) -> bool:
+    if kind == "flow":
+        right = value.ndim == 3 and value.shape[2] == 2 and 0 < min(value.shape[:2]) <= max(value.shape[:2]) <= LONGEST
+        return right and value.dtype == np.float32 and bool(np.isfinite(value).all())
     if kind in ("HWf", "joints", "theta", "points"):
         shape = {"HWf": size, "joints": (25, 3), "theta": (50,)}.get(kind)
         right = value.shape == shape if shape else value.shape in ((25, 2), (100, 2))
@@ -291,8 +296,9 @@ def _assembled(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResu
     if list(ran) != list(STAGES[: len(ran)]) or "photo" not in ran:
         raise InputError(FOREIGN)
     fields = {}
+    other = _OF_SPLINE if "flow" in held else _OF_FLOW
     for name, (stage, kind) in _ARRAYS.items():
-        if stage in ran and (name in held or name not in _NEWER):
+        if stage in ran and name not in other and (name in held or name not in _NEWER):
             if not _fits(name, kind, held[name], size, held["photo"]):
                 raise InputError(FOREIGN)
             fields[name] = held[name]
@@ -300,7 +306,8 @@ def _assembled(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResu
         cloth, mask = fields.pop("cut_cloth"), fields.pop("cut_mask")
         if cloth.shape[:2] != mask.shape:
             raise InputError(FOREIGN)
-        fields["garment_cut"] = Garment(cloth, mask, str(values["cut_out_by"])[:20], _attributes(values.get("garment")))
+        method, open_neck = str(values["cut_out_by"])[:20], values.get("open_neck") is True
+        fields["garment_cut"] = Garment(cloth, mask, method, _attributes(values.get("garment")), open_neck)
     if "painted_mask" in held:
         if not _fits("painted_mask", "any", held["painted_mask"], size, held["photo"]):
             raise InputError(FOREIGN)

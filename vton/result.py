@@ -45,8 +45,9 @@ class TryOnResult:
     agnostic: np.ndarray = _later()  # (H, W, 3) I_a
     parse_agnostic: np.ndarray = _later()  # (H, W) uint8 LIP labels, S_a
     segmentation: np.ndarray = _later()  # (H, W) uint8 13 classes, S-hat
-    theta: np.ndarray = _later()  # (50,) float32 offsets as the network gave them
-    control_points: np.ndarray = _later()  # (25, 2) float32 places in the cloth, normalised, after the fit
+    theta: np.ndarray = _later()  # (50,) float32 offsets as the network gave them; None where the flow has warped
+    control_points: np.ndarray = _later()  # (25, 2) float32 places in the cloth, normalised, after the fit; as theta
+    flow: np.ndarray = _later()  # (h, w, 2) float32 offsets x, y, normalised, at the network's size; None for a spline
     warped_cloth: np.ndarray = _later()  # (H, W, 3) W(c, theta)
     warped_mask: np.ndarray = _later()  # (H, W) W(M_c, theta)
     misalignment: np.ndarray = _later()  # (H, W) M_misalign

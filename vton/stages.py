@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from vton import inference, labels
+from vton import attributes, inference, labels
 from vton.inference import Conditions, Networks
 from vton.inputs import agnostic, garment, parsing, photo, pose
 from vton.inputs.photo import InputError
-from vton.networks import alias, segmentation, warping
+from vton.networks import alias, flow, segmentation, warping
 from vton.networks.config import NETWORK_SIZE
 from vton.options import GRIDS
 from vton.result import TryOnResult
-from vton.rules import final_picture
+from vton.rules import final_picture, neckline
 from vton.rules import segmentation as rules
 from vton.tensors import (
     labels_to_tensor,
@@ -44,6 +44,10 @@ WORN = (
 OPEN = "The warped garment leaves"  # how the note on a large misaligned share begins
 MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is said
 SMALLEST_REGION = 50  # pixels of predicted cloth without which nothing can be warped
+NO_FLOW = "These networks have no flow warper; choose the thin-plate spline as the warp, or networks with a flow."
+NO_POINTS = (
+    "This garment was warped by the flow, which has no control points; choose the thin-plate spline and run it again."
+)
 FURTHEST = 3.0  # of a control point from the cloth's middle; further out there is nothing of the cloth
 
 
@@ -137,47 +141,85 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         skeleton = pose.draw_pose(pose.mirrored(r.keypoints, r.options.size[1]), r.options.size)
         mirrored = picture_to_tensor(skeleton, networks.device)
     parse = labels_to_tensor(labels.lip_to_13(r.parse_agnostic), len(labels.SEGMENTATION), networks.device)
-    given = replace(conditions(networks, r), parse_agnostic=parse)
+    told = attributes.vector(attributes.told(r.garment_cut.attributes, r.options.sleeves, r.options.neckline))
+    known = torch.from_numpy(told)[None].to(networks.device)
+    given = replace(conditions(networks, r), parse_agnostic=parse, attributes=known)
     classes = inference.predict_segmentation(networks.segmentation, given, noise, mirrored)
+    carried = r.options.neckline == "auto" and neckline_is_known(r.garment_cut)
     predicted, sleeves = rules.apply_rules(
         classes[0].cpu().numpy().astype(np.uint8),
         r.keypoints,
         r.garment_cut.attributes,
         r.options.sleeves,
-        r.options.neckline,
+        "predicted" if carried else r.options.neckline,
         r.options.hem,
         np.isin(r.parse, labels.UPPER_LIP),
     )
+    if carried:
+        predicted = carry_neckline(networks, r, predicted)
     notes = tuple(note for note in r.notes if not note.startswith(SLEEVES_LOOK))
     return {"segmentation": predicted, "notes": (*notes, f"{SLEEVES_LOOK} {LOOKS[sleeves]}") if sleeves else notes}
 
 
+def neckline_is_known(cut: garment.Garment) -> bool:
+    """Whether the cut-out's outline has the shape of its neck: the inside of its back is cut off, or it has a high
+    collar. A hood, which lies behind the neck when it is worn, tells nothing.
+    """
+    told = cut.attributes.get("neckline")
+    return cut.open_neck or (told is not None and told.exact == "high")
+
+
+def carry_neckline(networks: Networks, r: TryOnResult, predicted: np.ndarray) -> np.ndarray:
+    """S-hat (H, W) with the garment's own neck opening, as a first warp carries it.
+
+    That is the spline's for either warp: its fit can leave the neck out of account, while a flow would follow the
+    region, whose neck is the very thing in question.
+    """
+    given, near = conditions(networks, r), neckline.around_neck(r.keypoints, predicted.shape)
+    region, ignored = (mask_to_tensor(part, networks.device) for part in (predicted == labels.UPPER, near))
+    if not near.any() or (predicted == labels.UPPER).sum() < SMALLEST_REGION:
+        return predicted
+    _, theta = inference.predict_warp(networks.matching, given, region, r.options.fit, ignored=ignored)
+    return neckline.as_warped(predicted, r.keypoints, tensor_to_mask(inference.warp_cloth(theta, given).mask) > 127)
+
+
 def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
-    """7 warp: theta, W(c, theta) and W(M_c, theta) (3.3)."""
+    """7 warp: theta, W(c, theta) and W(M_c, theta) (3.3), or the same two by the flow."""
     upper = r.segmentation == labels.UPPER
     if upper.sum() < SMALLEST_REGION:
         raise InputError(
             "No place for the garment was predicted on this person; try a photo from the front, arms at the sides."
         )
     given, region = conditions(networks, r), mask_to_tensor(upper, networks.device)
+    if r.options.warp == "flow":
+        if networks.flow is None:
+            raise ValueError(NO_FLOW)
+        found = inference.predict_flow(networks.flow, given, region)
+        warped = inference.warp_by(flow.flow_grid(found, given.size), given)
+        return {"flow": found[0].permute(1, 2, 0).cpu().numpy(), **warped_fields(warped)}
     theta, used = inference.predict_warp(networks.matching, given, region, r.options.fit, r.options.grid)
-    return {"theta": theta[0].cpu().numpy(), **warped_fields(used, given)}
+    return {"theta": theta[0].cpu().numpy(), **spline_fields(used, given)}
 
 
-def warped_fields(theta: torch.Tensor, given: Conditions) -> dict[str, np.ndarray]:
+def warped_fields(warped: inference.Warp) -> dict[str, np.ndarray]:
+    """Warped cloth and warped mask as the record holds them."""
+    return {"warped_cloth": tensor_to_picture(warped.cloth), "warped_mask": tensor_to_mask(warped.mask)}
+
+
+def spline_fields(theta: torch.Tensor, given: Conditions) -> dict[str, np.ndarray]:
     """Control points, warped cloth and warped mask as the record holds them. theta: (1, 2 n^2)."""
-    warped = inference.warp_cloth(theta, given)
     n = round((theta.shape[1] / 2) ** 0.5)
     points = warping.control_grid(n) + theta.cpu().reshape(2, -1).T
-    return {
-        "control_points": points.numpy(),
-        "warped_cloth": tensor_to_picture(warped.cloth),
-        "warped_mask": tensor_to_mask(warped.mask),
-    }
+    return {"control_points": points.numpy(), **warped_fields(inference.warp_cloth(theta, given))}
 
 
 def move_control_points(networks: Networks, r: TryOnResult, points: np.ndarray) -> dict[str, np.ndarray]:
-    """The warp's fields for control points (n^2, 2) that a person has moved. Raises ValueError for other shapes."""
+    """The warp's fields for control points (n^2, 2) that a person has moved.
+
+    Raises ValueError for other shapes, and for a record whose garment the flow has warped.
+    """
+    if r.flow is not None:
+        raise ValueError(NO_POINTS)
     points = np.asarray(points, np.float32)
     n = round(len(points) ** 0.5) if points.ndim == 2 else 0
     if n not in GRIDS or points.shape != (n * n, 2) or not np.isfinite(points).all():
@@ -185,7 +227,7 @@ def move_control_points(networks: Networks, r: TryOnResult, points: np.ndarray) 
             f"Control points are n x n pairs of finite numbers with n one of {', '.join(map(str, GRIDS))}."
         )
     offsets = torch.from_numpy(points.clip(-FURTHEST, FURTHEST)) - warping.control_grid(n)
-    return warped_fields(offsets.T.reshape(1, -1).to(networks.device), conditions(networks, r))
+    return spline_fields(offsets.T.reshape(1, -1).to(networks.device), conditions(networks, r))
 
 
 def find_misalignment(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -241,7 +283,7 @@ TABLE = (
     Stage(
         "warp",
         predict_warp,
-        {"theta": "theta", "control_points": "points", "warped_cloth": "HW3", "warped_mask": "HW"},
+        {"theta": "theta", "control_points": "points", "flow": "flow", "warped_cloth": "HW3", "warped_mask": "HW"},
         ("segmentation",),
     ),
     Stage("misalignment", find_misalignment, {"misalignment": "HW"}, ("control_points",)),

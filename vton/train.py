@@ -16,12 +16,13 @@ def main(argv: list[str] | None = None) -> int:
         return train_all(argv[1:])
     known = NETWORKS | RIVALS
     if not argv or argv[0] not in known:
+        wanted = argv[:1] in (["-h"], ["--help"])
         print(
             f"usage: python -m vton.train {{{','.join(known)}}} --preset NAME --run DIR [--pack FILE] [--resume]\n"
             "       python -m vton.train all --budget MINUTES --preset NAME --run DIR [--pack FILE]",
-            file=sys.stderr,
+            file=sys.stdout if wanted else sys.stderr,
         )
-        return 2
+        return 0 if wanted else 2
     network = known[argv[0]]
     return launch(network.task, network.recipe, network.presets, argv[1:], f"Trains the {argv[0]} network.")
 

@@ -21,6 +21,14 @@ QUIET = [
 ]
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items):
+    """A browser takes its time: tests here are slow unless marked `quick`."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and not item.get_closest_marker("quick"):
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
     """Folder of the runs that the page watches; empty at first."""

@@ -44,6 +44,7 @@ def at_rest(page, sent, kind="line"):
     assert count and len(sent) == count
 
 
+@pytest.mark.quick
 def test_play_pause_and_back(lab):
     sent = asked(lab)
     lab.click("#gan-line-play")

@@ -3,13 +3,16 @@
 About 120 known vectors stand as texts, tokens, names of files, runs and models.
 """
 
+import csv
+import io
 import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from driving import enter, open_view, titled
+from driving import choose, enter, open_training_form, open_view, titled, typed
+from PIL import Image
 
 from gan import laboratory
 from training import card
@@ -73,10 +76,14 @@ def wire(page, ran=None):
     return ran
 
 
-def safe(page, ran):
-    """Nothing ran, whatever is touched, and no element stands there that could."""
+def safe(page, ran, touched=True):
+    """Nothing ran, whatever is touched, and no element stands there that could.
+
+    touched: without, lists stay closed that open when they get the focus.
+    """
     for frame in page.frames:
-        frame.evaluate(TOUCH)
+        if touched:
+            frame.evaluate(TOUCH)
         assert frame.evaluate(PLANTED) == []
     page.evaluate("() => new Promise((done) => setTimeout(done, 50))")  # pictures that fail to load have failed by now
     assert ran == []
@@ -111,7 +118,6 @@ def test_the_tripwire_sees_what_runs_where_nothing_is_escaped(trap):
         safe(page, ran)
 
 
-@pytest.mark.slow
 def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
     """Saved pages and drawings, the frame of bertviz, the tree, a game, and the card of a run."""
     shown = hostile()
@@ -149,7 +155,6 @@ def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
         page.close()
 
 
-@pytest.mark.slow
 def test_every_piece_of_html_of_the_page_holds_text_as_text(trap, tmp_path):
     """What is built in Python and shown as it is: notes, tables, tours, lists of words, names of files and of runs."""
     shown = hostile()
@@ -210,7 +215,6 @@ def hostile_runs(runs):
         shutil.rmtree(runs / name)
 
 
-@pytest.mark.slow
 def test_vectors_typed_and_found_as_runs_are_text_in_every_view(visit, hostile_runs):
     ran = []
     page = visit(prepare=lambda page: wire(page, ran))
@@ -230,4 +234,53 @@ def test_vectors_typed_and_found_as_runs_are_text_in_every_view(visit, hostile_r
     option.first.wait_for()
     option.first.click()
     page.locator("#translate-status [role=alert]").wait_for()
+    safe(page, ran)
+
+
+def bring(page, where, name, content, kind="text/plain"):
+    """Uploads a file of that name."""
+    page.locator(f"{where} input[type=file]").set_input_files({"name": name, "mimeType": kind, "buffer": content})
+
+
+def table(rows):
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue().encode()
+
+
+@pytest.mark.slow
+def test_vectors_in_uploads_are_text_in_train_and_try_on(visit, runs):
+    """Names of files, of columns and of runs, cells of a table, and saved settings."""
+    ran = []
+    page = visit(prepare=lambda page: wire(page, ran))
+    plain = [vector for vector in VECTORS if "/" not in vector and len(vector) < 80]
+    assert len(plain) >= 10
+    open_training_form(page, "800 steps")
+    choose(page, "train-data", "My own table: two columns")
+    cells = [" ".join(VECTORS[:40]), " ".join(VECTORS[40:])]
+    bring(page, "#train-upload", f"{plain[0]}.csv", table([VECTORS, *[(cells * len(VECTORS))[: len(VECTORS)]] * 2]))
+    page.locator("#train-preview .train-pair", has_text=VECTORS[0][:20]).wait_for()
+    safe(page, ran, touched=False)
+    page.click("#train-source input")
+    page.locator("#train-source").get_by_role("option", name=VECTORS[0], exact=True).wait_for()
+    safe(page, ran, touched=False)
+    page.keyboard.press("Escape")
+    typed(page, "train-name", plain[1])
+    page.locator("#train-command", has_text=plain[1][:12]).wait_for()
+    safe(page, ran, touched=False)
+    assert not any(name in {folder.name for folder in runs.iterdir()} for name in plain)
+
+    page.get_by_role("tab", name="Try on", exact=True).click()
+    page.locator("#tryon-more").get_by_text("More settings").click()
+    hostile_settings = {key: VECTORS[number] for number, key in enumerate(("model", "weights", "size", "until"))}
+    bring(page, "#saved", f"{plain[2]}.json", json.dumps(hostile_settings).encode(), "application/json")
+    page.locator("#tryon-status [role=alert]").wait_for()
+    safe(page, ran, touched=False)
+    for where, name in (("#person", plain[3]), ("#garment", plain[4])):
+        page.locator(where).get_by_role("button", name="Remove Image").click()
+        page.locator(f"{where} img").wait_for(state="detached")
+        picture = io.BytesIO()
+        Image.fromarray(np.full((64, 48, 3), 200, np.uint8)).save(picture, "PNG")
+        bring(page, where, f"{name}.png", picture.getvalue(), "image/png")
+        page.locator(f"{where} img").wait_for()
     safe(page, ran)

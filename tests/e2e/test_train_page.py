@@ -4,6 +4,7 @@ import json
 import zipfile
 
 import numpy as np
+import pytest
 from driving import choose, open_training_form, set_up_training, typed
 from PIL import Image
 
@@ -58,6 +59,17 @@ def test_a_run_appears_moves_on_and_survives_a_reload(visit, runs):
     page.locator("#run-delete").wait_for()
     assert not page.locator("#run-stop").is_visible()
     assert page.locator("#planted").count() == 0
+
+
+@pytest.mark.quick
+def test_a_run_is_started_and_ends(visit, runs):
+    page = visit()
+    open_training_form(page, "800 steps")
+    set_up_training(page, "short", steps="Steps in all: 2")
+    page.click("#train-start")
+    page.locator("#run-status", has_text="has finished at step 2 of 2").wait_for(timeout=STARTS)
+    page.locator("#plot-losses svg").wait_for()
+    assert (Run(runs / "short").checkpoints / "step-00000002").is_dir()
 
 
 def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit, runs):

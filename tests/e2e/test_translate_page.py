@@ -37,6 +37,7 @@ def translated_again(page):
     hypotheses(page)
 
 
+@pytest.mark.quick
 def test_text_in_translation_and_every_attention_map_out(visit, site):
     page = visit()
     enter(page)
@@ -447,6 +448,7 @@ def test_an_example_is_translated_at_once(visit):
 MARKUP = "A man <img src=x onerror=alert(1)> <b id=planted>rides</b>."
 
 
+@pytest.mark.quick
 def test_markup_typed_as_text_is_text_everywhere(visit):
     page = visit()
     enter(page, MARKUP)

@@ -87,6 +87,7 @@ def pixels(data):
     return np.asarray(Image.open(io.BytesIO(data)))
 
 
+@pytest.mark.quick
 def test_two_photos_in_the_result_and_every_map_out(visit, tmp_path):
     page = visit()
     person, garment = first_example()
@@ -146,6 +147,22 @@ def test_alias_against_instance_norm_side_by_side(visit):
     addresses = [pictures.nth(i).get_attribute("src") for i in (0, 1)]
     alias, instance = (pixels(urllib.request.urlopen(address).read()) for address in addresses)
     assert alias.shape == instance.shape == (256, 192, 3) and (alias != instance).any()
+    # The warps alone, each with its numbers; then the flow inside the try-on, which has no points to move.
+    page.click("#tryon-comparison input")
+    page.get_by_role("option", name="The warps alone").click()
+    page.click("#tryon-compare-button")
+    page.locator("#tryon-compared", has_text="Flow (ClothFlow)").wait_for(timeout=120_000)
+    page.locator("#tryon-compare-note", has_text="Orange is what a warp leaves open").wait_for()
+    captions = page.inner_text("#tryon-compared")
+    assert all(f"{n} × {n}, fitted" in captions for n in (5, 10, 20)) and pictures.count() == 5
+    assert captions.count("Region covered") == captions.count("Folded") == captions.count("Time") == 5
+    more_settings(page)
+    page.click("#warp input")
+    page.get_by_role("option", name="Flow (ClothFlow)").click()
+    run(page)
+    assert "by the flow" in page.inner_text("#facts-warped_cloth") or page.locator("#facts-warped_cloth").is_hidden()
+    open_view(page, "Move the warp")
+    page.locator("#view-note", has_text="has no control points").wait_for()
 
 
 def test_the_page_opens_with_an_example_and_thumbnails_fill_the_boxes(visit):
@@ -174,7 +191,7 @@ def test_the_page_opens_with_an_example_and_thumbnails_fill_the_boxes(visit):
     page.locator("#example-garments .thumbnail-credit", has_text="CC0").wait_for()
     page.wait_for_function("/\\d %/.test(document.querySelector('#sleeves').innerText)")
     page.locator("#example-people button").first.click()
-    page.wait_for_function("!document.querySelector('#person img').src.includes('woman-coral-knit')")
+    page.wait_for_function("!document.querySelector('#person img').src.includes('man-white-tee-office')")
 
 
 def test_a_reload_brings_the_last_result_back(visit, tmp_path):
@@ -602,6 +619,7 @@ def test_fits_a_phone(visit, dark):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.quick
 def test_about_shows_every_card(visit):
     page = visit()
     page.get_by_role("tab", name="About").click()

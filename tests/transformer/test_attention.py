@@ -175,6 +175,41 @@ def test_packed_weights_give_the_same_product_and_follow_their_weight(monkeypatc
     assert len(kernels._packed) == count - 1
 
 
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
+def test_products_in_halves_are_rounded_and_only_within_their_block(monkeypatch):
+    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "has_halves", lambda: True)
+    torch.manual_seed(0)
+    weight, bias, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(24), torch.randn(2, 5, 16)
+    with torch.no_grad():
+        exact = linear(x, weight, bias)
+        with kernels.in_halves():
+            rounded = linear(x, weight, bias)
+            weight.mul_(2.0)  # a weight that changes is laid out anew
+            doubled = linear(x, weight, bias)
+        assert torch.equal(linear(x, weight.div_(2.0), bias), exact)
+    assert rounded.dtype == torch.float32 and not torch.equal(rounded, exact)
+    torch.testing.assert_close(rounded, exact, atol=0.1, rtol=0.02)
+    torch.testing.assert_close(doubled, 2 * exact - bias, atol=0.2, rtol=0.02)
+
+
+def test_without_a_processor_for_it_nothing_is_rounded(monkeypatch):
+    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "has_halves", lambda: False)
+    weight, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(2, 5, 16)
+    with torch.no_grad(), kernels.in_halves():
+        torch.testing.assert_close(linear(x, weight), nn.functional.linear(x, weight))
+
+
+@pytest.mark.parametrize("packed_from", [0, 1 << 40])
+def test_what_is_negative_becomes_zero_on_request(monkeypatch, packed_from):
+    monkeypatch.setattr(kernels, "PACKED_FROM", packed_from)
+    weight, bias, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(24), torch.randn(2, 5, 16)
+    with torch.no_grad():
+        expected = nn.functional.linear(x, weight, bias).relu()
+        torch.testing.assert_close(linear(x, weight, bias, relu=True), expected)
+
+
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_weight_that_learns_is_never_read_from_an_older_form(monkeypatch, fused):
     monkeypatch.setattr(kernels, "PACKED_FROM", 0)
@@ -228,6 +263,33 @@ def test_beam_cache_grows_and_forgets_sentences():
     assert torch.equal(seen.key, torch.cat(written, 2) + 1) and torch.equal(seen.value, torch.cat(written, 2) - 1)
     cache.keep(torch.tensor([2, 0]))
     assert torch.equal(cache.kept[0].key[:, :, :40], torch.cat(written, 2)[[2, 0]])
+
+
+def test_beam_cache_drops_tokens_that_no_hypothesis_goes_back_to():
+    """Two sentences, three hypotheses that follow now one, now several of the last: what each may look at stays."""
+    torch.manual_seed(3)
+    cache, said, longest = BeamCache(2), None, 0  # said: of each hypothesis, the keys of its own tokens in order
+    for step in range(60):
+        beams = 3 if step else 1
+        mask = cache.open(2, beams, torch.device("cpu"))
+        new = torch.randn(2, 4, beams, 5)
+        seen = cache.write(0, new, -new)
+        own = new.transpose(1, 2)[:, :, None]  # (B, K, 1, h, d)
+        said = own if said is None else torch.cat((said, own), 2)
+        longest = max(longest, cache.used)
+        for sentence in range(2):
+            for k in range(beams):
+                places = torch.ones(1, dtype=torch.bool) if mask is None else mask[sentence, 0, k]
+                order = cache.slots[sentence][places].argsort()
+                assert torch.equal(seen.key[sentence][:, places][:, order].transpose(0, 1), said[sentence, k])
+                assert torch.equal(seen.value[sentence][:, places][:, order].transpose(0, 1), -said[sentence, k])
+        parents = torch.randint(beams, (2, 3)) if step % 5 else torch.zeros(2, 3, dtype=torch.long)
+        cache.choose(parents)
+        said = said.gather(1, parents[:, :, None, None, None].expand(-1, -1, *said.shape[2:]))
+        if step == 40:
+            cache.keep(torch.tensor([1, 0]))
+            said = said[[1, 0]]
+    assert longest < 100  # of 178
 
 
 @pytest.mark.parametrize("masked", [True, False])

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 
+import transformer.search
 from transformer.attention import key_mask
 from transformer.config import TransformerConfig
 from transformer.data import collate
@@ -334,8 +335,10 @@ def test_the_largest_are_those_of_topk(width):
     assert largest(values, 4)[0][2, 3, 0].isnan()
 
 
+@pytest.mark.parametrize("part", [120, transformer.search.PART])  # one sentence at a time, both at once
 @pytest.mark.parametrize("forbidden", [[], [3], [3, 17, 3]])
-def test_best_words_are_rated_as_if_nothing_were_forbidden(forbidden):
+def test_best_words_are_rated_as_if_nothing_were_forbidden(monkeypatch, forbidden, part):
+    monkeypatch.setattr(transformer.search, "PART", part)
     torch.manual_seed(2)
     logits = torch.randn(2, 3, 40) * 4
     logits[..., 3] = 12.0  # the likeliest word of all

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from training.assets import model_dir
-from transformer import Translator
+from transformer import Translator, kernels
 from transformer.text.sentences import split_clauses, split_sentences
 from transformer.tokenizer import Tokenizer
 from transformer.translate import DEFAULT_MODEL, main
@@ -272,6 +272,29 @@ def test_the_command_runs_as_a_module_and_reads_standard_input():
         ("She said no. He asked for No. 5.", ["She said no.", "He asked for No. 5."]),
         ("(He left.) She stayed.", ["(He left.)", "She stayed."]),
         ("1. Buy milk. 2. Go home.", ["1. Buy milk.", "2. Go home."]),
+        ("He lives in the U.S. He likes it.", ["He lives in the U.S.", "He likes it."]),
+        ("We met at 5 p.m. He was late.", ["We met at 5 p.m.", "He was late."]),
+        ("Dogs, cats, etc. They are animals.", ["Dogs, cats, etc.", "They are animals."]),
+        ("The answer is 5. It was clear.", ["The answer is 5.", "It was clear."]),
+        ("Er kam 1990. Berlin war groß.", ["Er kam 1990.", "Berlin war groß."]),
+        ("Born on Jan. 5. He died in 1990.", ["Born on Jan. 5.", "He died in 1990."]),
+        ("Dr. Müller sagt z. B. Hunden ab. Gut.", ["Dr. Müller sagt z. B. Hunden ab.", "Gut."]),
+        ("Prof. Dr. h. c. Meier sprach. Alle hörten.", ["Prof. Dr. h. c. Meier sprach.", "Alle hörten."]),
+        ("Ludwig XIV. war König. Er starb.", ["Ludwig XIV. war König.", "Er starb."]),
+        ("M. Dupont et Mme. Elle sont là. Il part.", ["M. Dupont et Mme. Elle sont là.", "Il part."]),
+        ("1. They go. 2. She stays.", ["1. They go.", "2. She stays."]),
+        ("a) Ja. b) Nein.", ["a) Ja. b) Nein."]),
+        ("• One. • Two.", ["• One.", "• Two."]),
+        ("- First point. - Second point.", ["- First point.", "- Second point."]),
+        ("« Va. » « Non. »", ["« Va. »", "« Non. »"]),
+        ("Il dit : « Va ! » Puis il part.", ["Il dit : « Va ! »", "Puis il part."]),
+        ("« Va ! » dit-il. Elle part.", ["« Va ! » dit-il.", "Elle part."]),
+        ("„Ich will schlafen“, sagte sie. Dann ging sie.", ["„Ich will schlafen“, sagte sie.", "Dann ging sie."]),
+        ("He asked, “Why?” and left. She stayed.", ["He asked, “Why?” and left.", "She stayed."]),
+        ("He waited... Then he left.", ["He waited...", "Then he left."]),
+        ("Version 2.0.1 is out. Get it.", ["Version 2.0.1 is out.", "Get it."]),
+        ("Go to https://a.example.com/b.c?d=e. Then click.", ["Go to https://a.example.com/b.c?d=e.", "Then click."]),
+        ("J. R. R. Tolkien wrote it. C. S. Lewis read it.", ["J. R. R. Tolkien wrote it.", "C. S. Lewis read it."]),
         ("", []),
     ],
 )
@@ -299,6 +322,33 @@ def test_a_sentence_longer_than_the_trained_ones_is_translated_in_parts_and_says
     assert len([note for note in out.notes if "translated in 2 parts" in note]) == 1
     assert not translator.translate(text).notes
     assert "Hunde" in out.text and "Leiter" in out.text and "Mädchen" in out.text
+
+
+def test_the_length_of_the_trained_sentences_is_read_from_the_model_s_header(translator):
+    header = {"pairs": [["en", "de"]], "longest_words": 12}
+    assert Translator.of_header(translator.model, translator.tokenizer, header, "one").trained_words == 12
+    for odd in ("many", -3, None):
+        header["longest_words"] = odd
+        assert Translator.of_header(translator.model, translator.tokenizer, header, "one").trained_words == 0
+
+
+def test_quick_mode_rounds_products_and_says_where_it_cannot(translator, monkeypatch):
+    text = "A man in a blue shirt is standing on a ladder."
+    exact = translator.translate(text)
+    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "has_halves", lambda: True)
+    monkeypatch.setattr(Translator, "can_hurry", lambda self: True)
+    rounded = translator.translate(text, quick=True)
+    assert "Mann" in rounded.text and not rounded.notes
+    assert rounded.score != exact.score and rounded.score == pytest.approx(exact.score, abs=0.3)
+    again = translator.translate(text)
+    assert again.text == exact.text and again.score == pytest.approx(exact.score, abs=1e-4)
+    # A map is that of the exact products, whichever made the translation.
+    rounded.sentences[0].ids[0] = exact.sentences[0].ids[0]
+    assert np.allclose(translator.attend(rounded).encoder, translator.attend(exact).encoder, atol=1e-4)
+    monkeypatch.setattr(Translator, "can_hurry", lambda self: False)
+    slow = translator.translate(text, quick=True)
+    assert slow.text == exact.text and any("with 32" in note for note in slow.notes)
 
 
 def test_has_letters():

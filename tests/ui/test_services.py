@@ -105,7 +105,8 @@ def test_a_checkpoint_of_one_network_replaces_it_in_the_shipped_set(runs):
         ("run:", "choose one of the list"),
         ("released:../x", "choose one of the list"),
         ("/etc/passwd", "choose one of the list"),
-        ("Helsinki-NLP/opus-mt-en-de", "choose one of the list"),
+        ("Helsinki-NLP/opus-mt-cs-en", "choose one of the list"),
+        ("Helsinki-NLP/opus-mt-en-de", "not on this machine yet; choose it under Model"),
         ("run:warp", "no Transformer"),
     ],
 )
@@ -129,6 +130,24 @@ def test_a_released_folder_is_offered_by_name_and_its_lack_is_one_sentence(tmp_p
     assert ("paper (released VITON-HD weights)", "released:paper") in services.tryons()
     with pytest.raises(FileNotFoundError, match="no seg_final.pth"):
         services.tryon("released:paper")
+
+
+def test_whether_networks_have_a_flow_is_told_without_loading_them(tmp_path):
+    models = {name: tmp_path / name for name in ("plain", "whole")}
+    for folder in models.values():
+        shutil.copytree(assets.model_dir("tryon-lite") / "parser", folder / "parser")
+    (models["whole"] / "flow").mkdir()
+    for name, task in (("bending", "FlowTask"), ("painting", "AliasTask")):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "recipe.json").write_text(json.dumps({"task": task}))
+    found = {}
+    for name, folder in models.items():
+        services = Services(tryon_model=str(folder), runs=tmp_path / "runs", released={"paper": tmp_path})
+        found[name] = [
+            services.has_flow(key) for key in (None, "cpu|", "released:paper", "run:painting@2", "run:bending@2")
+        ]
+        assert not services.has_flow("run:nothing@1") and not services.has_flow("unknown")
+    assert found == {"plain": [False] * 4 + [True], "whole": [True] * 5}
 
 
 def test_a_damaged_run_is_left_out_of_the_lists(tmp_path):

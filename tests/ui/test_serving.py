@@ -1,12 +1,15 @@
 """The page's server: health, headers, and a log without content."""
 
+import errno
 import logging
 import threading
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
@@ -50,26 +53,94 @@ def test_a_body_of_another_shape_is_refused_without_being_repeated():
     assert answer.status_code == 422 and answer.json() == {"detail": serving.UNFIT}
 
 
-def test_an_endpoint_that_there_is_not_is_one_sentence_and_other_faults_stay_faults():
+@pytest.fixture
+def small_page():
+    """A client of a page with one endpoint, `go`, which raises what the server does not answer."""
     with gr.Blocks() as blocks:
-        gr.Button("Go").click(lambda: None, api_name="go")
-    app = gr.routes.App.create_app(blocks, app_kwargs=serving.app_options())
-    with TestClient(app) as client:  # raises what the server does not answer
-        for path, body in (
-            ("/gradio_api/call/nothing", {"data": []}),
-            ("/gradio_api/queue/join", {"fn_index": 9999, "data": [], "session_hash": "a"}),
-        ):
-            answer = client.post(path, json=body)
-            assert answer.status_code == 404 and answer.json() == {"detail": serving.UNKNOWN}
+        field = gr.Textbox()
+        gr.Button("Go").click(lambda text: text, field, field, api_name="go")
+    app = gr.routes.App.create_app(blocks.queue(), app_kwargs=serving.app_options())
+    with TestClient(app) as client:
+        yield client
 
+
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("call/nothing", {"data": []}),
+        ("call/v2/nothing", {"data": []}),
+        ("call/v2/go", {"other": 1, "more": 2}),
+        ("queue/join", {"fn_index": 9999, "data": [], "session_hash": "a"}),
+        ("component_server", {"component_id": 9999, "data": 1, "session_hash": "a", "fn_name": "x"}),
+    ],
+)
+def test_an_endpoint_that_there_is_not_is_one_sentence(small_page, path, body):
+    answer = small_page.post(f"/gradio_api/{path}", json=body)
+    assert answer.status_code == 404 and answer.json() == {"detail": serving.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    "path, status",
+    [
+        ("/?page=nothing", 404),
+        ("/static/" + "a" * 3000, 404),
+        ("/gradio_api/heartbeat/%00", 400),
+    ],
+)
+def test_an_address_that_nothing_can_have_is_one_sentence(small_page, path, status):
+    answer = small_page.get(path)
+    assert answer.status_code == status and answer.json()["detail"] in (serving.UNKNOWN, serving.UNFIT)
+
+
+@pytest.mark.parametrize("path", ["call/go/nothing", "call/v2/go/nothing", "queue/data?session_hash=nothing"])
+def test_a_run_that_there_is_not_is_one_event_that_says_so(small_page, path):
+    answer = small_page.get(f"/gradio_api/{path}")
+    assert answer.status_code == 404 and answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.text.count("data: ") == 1 and serving.UNKNOWN_RUN in answer.text
+
+
+def test_a_run_that_there_is_is_told():
+    waiting = SimpleNamespace(
+        event_ids_to_events={"running": SimpleNamespace(session_hash="one")},
+        pending_event_ids_session={"two": {"ended"}},
+        pending_messages_per_session={"one": [], "two": [], "alone": []},
+    )
+    kept = SimpleNamespace(lock=threading.Lock(), session_data={"one": 1, "alone": 2}, time_last_used={"alone": 3})
+    app = Starlette(routes=[Route("/{any:path}", lambda request: PlainTextResponse("told"))])
+    app.get_blocks = lambda: SimpleNamespace(_queue=waiting, state_holder=kept)
+    app.add_middleware(serving.Gate)
+    client = TestClient(app)
+    for path in ("call/go/running", "call/go/ended", "call/v2/go/alone", "queue/data?session_hash=two"):
+        assert client.get(f"/gradio_api/{path}").text == "told"
+    assert kept.session_data == {"one": 1} and kept.time_last_used == {}  # who called alone is forgotten
+    del waiting.pending_messages_per_session["one"]
+    assert client.get("/gradio_api/call/go/running").status_code == 404
+
+
+def test_a_stream_whose_run_is_ended_elsewhere_ends_too():
+    async def torn(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"told", "more_body": True})
+        raise RuntimeError("the answer has begun") from HTTPException(404)
+
+    assert TestClient(serving.Gate(torn)).get("/").text == "told"
+
+
+def test_other_faults_stay_faults():
     broken = FastAPI(**serving.app_options())
 
     @broken.get("/broken")
     def fault():
         return {}["missing"]
 
+    @broken.get("/full")
+    def full():
+        raise OSError(errno.ENOSPC, "full")
+
     with pytest.raises(KeyError, match="missing"):
         TestClient(broken).get("/broken")
+    with pytest.raises(OSError, match="full"):
+        TestClient(broken).get("/full")
 
 
 def test_a_run_is_one_line_without_what_was_entered(caplog):
@@ -93,3 +164,25 @@ def test_memory_is_given_back_after_every_try_on_also_where_the_system_cannot(mo
     monkeypatch.setattr(serving, "_libc", lambda: None)
     serving.give_back_memory()
     assert given == [0]
+
+
+def test_arenas_are_bounded_where_the_system_can(monkeypatch):
+    chosen = []
+    monkeypatch.setattr(serving, "_libc", lambda: SimpleNamespace(mallopt=lambda *given: chosen.append(given)))
+    serving.few_arenas()
+    monkeypatch.setattr(serving, "_libc", lambda: None)
+    serving.few_arenas()
+    assert chosen == [(-8, 2)]
+
+
+def test_rest_comes_once_after_several_runs():
+    rested = threading.Semaphore(0)
+    report = serving.AtRest(rested.release, 0.2)
+    for _ in range(5):
+        report()
+    assert rested.acquire(timeout=60)
+    assert not rested.acquire(timeout=0.5)
+
+
+def test_a_page_keeps_the_state_of_so_many_visitors():
+    assert page.launch_options()["state_session_capacity"] == page.MOST_VISITORS <= 1000

@@ -91,6 +91,8 @@ def test_a_network_of_a_run_is_compared_by_the_map_of_its_stage():
         ("result of run:x@1", "result: this checkpoint"),
     ]
     assert [call[2] for call in asked] == [None, "run:x@1"] and asked[0][3] == asked[1][3]
+    train_use.compare_tryon(Fake(), "run:x@1", "flow", "person", "garment")
+    assert [call[3].get("warp") for call in asked[2:]] == [None, "flow"]  # beside the spline of the default set
 
 
 def controls_of(services):

@@ -3,9 +3,11 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
+from transformer.translator import Sampling
 from ui.services import Services, shipped_pairs
-from ui.translate import languages
+from ui.translate import decoding, languages
 from ui.translate import work as translate
+from ui.translate.settings import told
 from ui.translate.shown import Shown
 from ui.translate.tab import TranslateTab
 
@@ -38,7 +40,7 @@ def test_greedy_and_sampling_reach_the_library():
     assert len(greedy.hypotheses) == 1
     assert greedy.text == services.translator().translate(text, beam=1).text
     drawn = [
-        translate.translate_text(services, text, "en-de", 1, 0.6, 3, search="sampling", temperature=2.0, seed=seed)
+        translate.translate_text(services, text, "en-de", 1, 0.6, 3, search="sampling", draws=Sampling(2.0, seed=seed))
         for seed in (1, 1, 2)
     ]
     texts = [[h.text for h in one.hypotheses] for one in drawn]
@@ -106,10 +108,33 @@ def test_languages_that_bring_another_model_say_so(monkeypatch):
         tab = TranslateTab(Services())
     monkeypatch.setattr(tab, "translate", lambda *given: {tab.status: "done", tab.shown: Shown()})
     before = Shown(translation=SimpleNamespace(source_text="Hello."), model="everyday", pair="en-de")
-    settings = [4, 0.6, 4, "parse", "beam", 1.0, 40, 0]
+    settings = [4, 0.6, 4, "parse", "beam", 1.0, 40, 0, False]
     said = tab.translate_again(True, before, "Hello.", "en-tree", *settings)[tab.status]
     assert "now parse" in said and said.endswith("done")
     assert tab.translate_again(False, before, "Hello.", "en-tree", *settings)[tab.status] == "done"
     settings[3] = "everyday"
     assert tab.translate_again(True, before, "Hello.", "de-en", *settings)[tab.status] == "done"
     assert tab.translate_again(True, before, "Hello.", "en-de", *settings) == gr.skip()
+
+
+def test_the_page_says_when_the_products_were_of_16_bits(monkeypatch):
+    services = Services(device="cpu")
+    beam = ("everyday", "beam", 4, 0.6, 1.0, 0, 0)
+    for able in (True, False):
+        monkeypatch.setattr("transformer.translator.Translator.can_hurry", lambda self, able=able: able)
+        assert ("16 bits" in told(services, *beam, True)) == able
+        assert "16 bits" not in told(services, *beam, False)
+
+
+@pytest.mark.parametrize("beam, n_best, word", [(10**9, 1, "beam"), (0, 1, "beam"), (4, 10**30, "translations")])
+def test_more_hypotheses_than_fit_into_memory_are_refused_before_anything_is_loaded(beam, n_best, word):
+    with pytest.raises(ValueError, match=f"{word} has to be from 1 to 20"):
+        translate.translate_text(Services(translation_model="none"), "A dog.", "en-de", beam, 0.6, n_best)
+
+
+@pytest.mark.parametrize(
+    "text, beam, word", [(" ", 4, "nothing"), ("x" * 5001, 4, "5,001"), ("A dog.", 10**9, "1 to 20")]
+)
+def test_what_is_too_much_to_follow_is_refused_before_anything_is_loaded(text, beam, word):
+    with pytest.raises(ValueError, match=word):
+        decoding.trace_text(Services(translation_model="none"), text, "en-de", beam, 0.6, None, 1)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from ui.services import Services
-from ui.tryon import bar, example, inside, steps, tour
+from ui.tryon import bar, example, inside, steps, tour, variants, views
 from ui.tryon import figures as tryon_figures
 from ui.tryon import inputs as tryon
 from ui.tryon import settings as form
@@ -18,8 +18,10 @@ from ui.tryon.kept import Kept, mark
 from vton import insight, labels
 from vton.inputs.photo import Frame
 from vton.maps import MAPS
-from vton.options import PUBLISHED
+from vton.options import ABOUT, PUBLISHED
 from vton.pipeline import STAGES, Options, TryOnResult
+from vton.stages import NO_POINTS
+from vton.warps import WARPS, WarpFigures
 
 
 @pytest.fixture
@@ -224,6 +226,41 @@ def test_figure_3_holds_every_map_and_its_arrows_join_what_is_there(record):
     assert sorted(name for group in steps.GROUPS for name in group.maps) == sorted(MAPS)
 
 
+def test_a_warp_is_shown_with_its_own_numbers(record):
+    figures = WarpFigures(0.9, 0.975, 0.0025)
+    warped = insight.Warped(record.cloth, record.cloth_mask, figures, 0.5)
+    shown = variants.panel(tryon_work.Variant("5 × 5", record.cloth, None, "", warped))
+    assert shown["rows"] == [
+        ["Region covered", "97.5 %"],
+        ["IoU with the region", "0.900"],
+        ["Folded", "0.25 % of the cloth"],
+        ["Time", "0.50 s"],
+    ]
+    assert not shown["difference"] and not shown["line"]
+    empty = variants.warp_rows(insight.Warped(record.cloth, record.cloth_mask, WarpFigures(0, 0, float("nan")), 0.5))
+    assert empty[2] == ["Folded", "no cloth"]
+
+
+def test_what_has_no_flow_or_no_control_points_says_so(record):
+    flowed = dataclasses.replace(record, flow=np.zeros((4, 3, 2), np.float32), control_points=None)
+    assert views.not_yet(Kept(flowed), "warp") == NO_POINTS
+    assert "not been made" in views.not_yet(Kept(record), "warp")
+    assert "by the flow" in tryon_figures.caption(flowed, "warped_cloth")
+    assert "flow" not in tryon_figures.caption(record, "warped_cloth")
+    all_of_them = [tryon_work.Variant(label, record.cloth, None, "") for label, _ in tryon_work.WARPED]
+    assert "no flow warper" not in tryon_work.claim(tryon_work.WARPS, all_of_them)
+    assert "no flow warper" in tryon_work.claim(tryon_work.WARPS, all_of_them[:-1])
+
+
+def test_the_choice_of_the_warp_follows_the_networks(monkeypatch):
+    services = Services()
+    with gr.Blocks():
+        boxes = tryon.Inputs(services)
+        for there, words in ((True, ABOUT["warp"].info), (False, tryon.WITHOUT_FLOW)):
+            monkeypatch.setattr(services, "has_flow", lambda key=None, there=there: there)
+            assert boxes.check_warp("any")["info"] == words
+
+
 def test_a_comparison_without_a_result_says_what_to_do():
     with pytest.raises(ValueError, match="Try it on"):
         list(tryon_work.compare(Services(), None, "norm"))
@@ -231,9 +268,14 @@ def test_a_comparison_without_a_result_says_what_to_do():
 
 def test_every_comparison_names_options_that_exist_and_their_first_stage():
     options = {field.name for field in dataclasses.fields(Options)}
-    for comparison in tryon_work.COMPARISONS.values():
+    for name, comparison in tryon_work.COMPARISONS.items():
         assert len(comparison.variants) >= 2
-        assert all(set(changed) <= options for _, changed in comparison.variants)
+        if name == tryon_work.WARPS:
+            assert [warp for _, warp in comparison.variants] == [*WARPS, "flow"]
+        else:
+            assert all(set(changed) <= options for _, changed in comparison.variants)
+    without = [label for label, _ in tryon_work.COMPARISONS["additions"].variants]
+    assert not any("warp" in label and "fit" not in label for label in without)  # the spline is no addition
     assert tryon_work.first_stage(PUBLISHED) == "segmentation" and tryon_work.first_stage(["detail"]) == "composite"
 
 
@@ -251,8 +293,8 @@ def test_the_last_update_of_a_run_changes_nothing_so_that_its_repetition_takes_n
             ended.append(True)
 
     assert list(handler("done")) == [
-        {"status": gr.update(value="working")},
-        {"box": gr.update(value="done", visible=True), "picture": gr.update(value=None)},
+        {"status": "working"},
+        {"box": gr.update(value="done", visible=True), "picture": None},
         gr.skip(),
     ]
     cancelled = handler("done")

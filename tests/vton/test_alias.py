@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.nn.utils import spectral_norm
 
 from vton.networks import alias_inference
 from vton.networks.alias import (
@@ -139,6 +140,17 @@ def test_channels_of_the_figure_and_errors():
         network(*inputs(SMALL, (40, 48)))
     with pytest.raises(ValueError, match="norm must be one of"):
         network(*inputs(SMALL, (32, 32)), norm="batch")
+
+
+def test_spectral_normalisation_is_that_of_torch():
+    """The same names in the state and the same answers, bit for bit, while learning and after it."""
+    torch.manual_seed(0)
+    ours, theirs = SpectralConv2d(5, 7, 3, padding=1), spectral_norm(torch.nn.Conv2d(5, 7, 3, padding=1))
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 5, 9, 9)
+    for training in (True, True, False):
+        assert torch.equal(ours.train(training)(x), theirs.train(training)(x))
+    assert all(torch.equal(value, theirs.state_dict()[name]) for name, value in ours.state_dict().items())
 
 
 def test_spectral_convolution_has_unit_norm():

@@ -155,6 +155,7 @@ def test_what_is_no_upper_garment_gets_one_sentence(tryon, dressed):
     for picture, words in (
         (trousers(), "trousers"),
         (np.full((300, 300, 3), 128, np.uint8), "[Nn]o garment|cannot be told"),
+        (np.full((300, 300, 3), 20, np.uint8), "[Nn]o garment|cannot be told"),
     ):
         with pytest.raises(InputError, match=words) as error:
             tryon.redress(dressed, picture)

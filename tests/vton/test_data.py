@@ -11,12 +11,16 @@ import pytest
 from PIL import Image
 
 from vton import labels
+from vton.attributes import told_group
 from vton.data.pack import Pack, Product, affine, change_colours, main, move_points, pack, warp_picture
 from vton.data.samples import Sampler
 from vton.data.synthetic import draw_pair
-from vton.evaluate import evaluate_networks, evaluate_parser, region_figures
+from vton.evaluate import evaluate_networks, evaluate_parser
 from vton.joints import present
 from vton.pipeline import TryOn
+from vton.rules.segmentation import RULES
+from vton.rules.sleeves import KINDS, shown
+from vton.worth import evaluate_rules, evaluate_segmentation, region_figures
 
 
 def palette_png(file, parse):
@@ -142,7 +146,7 @@ def test_samples_of_photographs_are_consistent(packed, source):
 def test_each_usable_person_comes_once(packed, monkeypatch):
     sampler, asked, photo = Sampler(packed, (256, 192)), [], Sampler._photo
 
-    def first_is_unusable(self, rng, kind, augment, index):
+    def first_is_unusable(self, rng, kind, augment, index, sleeves=None):
         asked.append(index)
         return photo(self, rng, kind, augment, index) if index else None
 
@@ -168,6 +172,26 @@ def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
         seg = dressed_segmentation(labels.lip_to_13(person.parse), person.parse, person.keypoints, pair)
         bare[sleeves] = int(np.isin(seg, (5, 6)).sum())
     assert bare["long"] < 0.6 * bare["short"]
+
+
+@pytest.mark.parametrize("source", ["product", "drawn"])
+def test_samples_with_the_sleeves_asked_for_are_told_and_show_them(packed, source, monkeypatch):
+    labelled = ["elbow" if name.startswith("tshirt") else "long-rolled" for name in packed.products]
+    monkeypatch.setitem(packed._data, "sleeves", np.array(labelled))
+    monkeypatch.setitem(packed._data, "neckline", np.array(["hood"] * len(labelled)))
+    sampler = Sampler(packed, (256, 192))
+    for kind in ("short", "long"):
+        sample = sampler.sample(np.random.default_rng(4), source, sleeves=kind)
+        assert told_group(sample["attributes"], "sleeves") == kind
+        assert shown(sample["segmentation"], sample["keypoints"]) == kind
+        assert sample["removed"].any()
+        assert source == "drawn" or told_group(sample["attributes"], "neckline") == "high"
+
+
+def test_of_a_worn_garment_the_sleeves_are_those_that_the_parse_shows(packed):
+    sample = Sampler(packed, (256, 192)).sample(np.random.default_rng(3), "worn")
+    assert told_group(sample["attributes"], "neckline") == ""
+    assert told_group(sample["attributes"], "sleeves") == shown(sample["segmentation"], sample["keypoints"])
 
 
 def test_a_vest_bares_the_arms_though_outerwear_has_long_sleeves(packed, monkeypatch):
@@ -255,6 +279,12 @@ def test_figures_of_the_parser_and_the_networks(folders, packed):
     assert figures["pairs"] == 2
     assert 0.3 < figures["region_iou"] <= 1 and figures["covered_fitted"] >= figures["covered"]
     assert {"ssim", "ssim_instance", "ssim_pasted", "region_iou_rules"} <= set(figures)
+    alone = evaluate_segmentation(tryon, None, count=1)["drawn"]
+    assert alone["region_iou"] > 0.3 and {f"told_{kind}" for kind in KINDS} <= set(alone)
+    rules = evaluate_rules(tryon, None, count=1)
+    assert set(rules) == {f"drawn, {name}" for name in ("all", "none", *(f"without {rule}" for rule in RULES))}
+    assert rules["drawn, all"]["changed"] == rules["drawn, all"]["acted"] == 0
+    assert rules["drawn, none"]["changed"] >= rules["drawn, without throat"]["changed"] >= 0
     (folders[0] / "image-parse" / "0004.png").rename(folders[0] / "image-parse" / "moved.png")
     with pytest.raises((ValueError, OSError)):
         evaluate_parser(tryon.parser, folders[0])

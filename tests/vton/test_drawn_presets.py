@@ -25,6 +25,7 @@ SHORT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", SHORT)
 def test_a_shortened_preset_learns(network, tmp_path):
     module, task, recipe_class, steps, term, metric, gain = SHORT[network]

@@ -44,3 +44,16 @@ def test_what_fits_stays_and_the_input_is_not_changed():
     fitted = fit_control_points(theta, REGION, REGION)
     after = warp(REGION, sampling_grid(fitted, SIZE), "zeros")[0, 0].numpy() > 0.5
     assert mask_iou(after, REGION[0, 0].numpy() > 0) > 0.95 and not theta.any()
+
+
+def test_where_the_fit_does_not_look_the_masks_may_differ():
+    ignored = torch.zeros(1, 1, *SIZE)
+    ignored[..., :120, :] = 1
+    cut = CLOTH.clone()
+    cut[..., :100, 80:110] = 0  # a neck opening that the region knows nothing of
+    plain, open_, blind = (
+        fit_control_points(torch.zeros(1, 50), mask, CLOTH, ignored=where)
+        for mask, where in ((CLOTH, None), (cut, None), (cut, ignored))
+    )
+    moved = [float((theta - plain).abs().max()) for theta in (open_, blind)]
+    assert moved[1] < 0.5 * moved[0]

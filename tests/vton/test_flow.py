@@ -1,20 +1,25 @@
 """The flow warper: its conventions, its cascade, its recipe."""
 
 import dataclasses
+import io
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 
-from vton import evaluate
-from vton.evaluate import WARPS, evaluate_warps
+from training.assets import examples_dir
+from vton import TryOn, evaluate, insight, record
+from vton.evaluate import evaluate_warps
 from vton.networks.config import LITE, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, identity_grid, match_flow, roughness
 from vton.networks.warping import warp
-from vton.pipeline import TryOn
 from vton.recipes import flow
-from vton.recipes.registry import NETWORKS, RIVALS
+from vton.recipes.registry import NETWORKS, RIVALS, network_of_task
+from vton.stages import NO_FLOW, NO_POINTS
+from vton.warps import WARPS, figures_of, grid_of
 
+SIZE = (256, 192)
 SMALL = FlowConfig(size=(32, 32), width=4, features=8, levels=3)
 
 
@@ -59,7 +64,7 @@ def test_roughness_is_zero_for_affine_flows_and_counts_pixels():
 def test_the_grid_comes_at_the_size_of_the_inputs():
     network = FlowWarper(SMALL).eval()
     maps = [torch.rand(1, n, 64, 48) for n in (1, 3, 3, 3, 1)]
-    grid = match_flow(network, *maps)
+    grid = flow_grid(match_flow(network, *maps), (64, 48))
     torch.testing.assert_close(grid, identity_grid((64, 48)).expand_as(grid))
 
 
@@ -87,17 +92,128 @@ def test_the_recipe_lays_one_garment_where_it_is_worn(tmp_path):
 
 def test_the_warps_stand_beside_each_other(monkeypatch):
     monkeypatch.setattr(evaluate, "perceptual_distance", lambda parser: ("distance", lambda a, b: 0.5))
-    flow_warper = FlowWarper(LITE.flow).eval()
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
-    report = evaluate_warps(tryon, flow_warper, None, count=1)
+    tryon.flow = FlowWarper(LITE.flow).eval()
+    report = evaluate_warps(tryon, None, count=1)
     assert report["drawn"]["pairs"] == 1 and set(report["drawn"]) == {"pairs", *WARPS, "flow"}
     assert report["drawn"]["flow"]["folded"] == 0  # an untrained one leaves the cloth as it is
-    assert report["drawn"]["spline 5x5, fitted"]["mask_iou"] > report["drawn"]["flow"]["mask_iou"]
+    assert report["drawn"]["spline 5x5, fitted"]["iou"] > report["drawn"]["flow"]["iou"]
 
 
-def test_it_is_a_rival_and_no_part_of_a_try_on():
-    assert "flow" in RIVALS and "flow" not in NETWORKS
+def test_a_try_on_can_do_without_it():
+    assert "flow" in RIVALS and "flow" not in NETWORKS and network_of_task("FlowTask") == "flow"
     assert flow.network_config(flow.FlowRecipe()) == LITE.flow
     assert dataclasses.asdict(flow.network_config(flow.FlowRecipe(**flow.PRESETS["paper"]))) == dataclasses.asdict(
         FlowConfig()
     )
+
+
+# -- the option `warp` of a try-on ------------------------------------------------------------------------------------
+
+
+def shifting(dx: float) -> FlowWarper:
+    """A flow warper whose answer is `dx` across, everywhere."""
+    network = FlowWarper(SMALL).eval()
+    with torch.no_grad():
+        network.steps[0][-1].bias[0] = dx
+    return network
+
+
+@pytest.fixture(scope="module")
+def tryon():
+    made = TryOn.from_pretrained("tryon-lite", device="cpu")
+    made.flow = shifting(0.25)
+    return made
+
+
+@pytest.fixture(scope="module")
+def result(tryon):
+    folder = examples_dir()
+    return tryon.run(folder / "person-1.png", folder / "garment-stripes.png", size=SIZE, warp="flow")
+
+
+def test_the_flow_warps_the_garment_of_a_try_on(tryon, result):
+    assert result.flow.shape == (32, 32, 2) and result.theta is None and result.control_points is None
+    across = round(0.25 / 2 * SIZE[1])  # the garment moves to the left
+    np.testing.assert_array_equal(result.warped_mask[:, :-across], result.cloth_mask[:, across:])
+    shift = np.abs(result.warped_cloth[:, :-across].astype(int) - result.cloth[:, across:])
+    assert shift.max() <= 1  # by whole pixels; a rounding apart
+    assert result.misaligned_share > 0 and result.result.shape == result.photo.shape
+
+
+def test_the_detail_of_the_photograph_goes_through_the_flow_too(tryon, result):
+    """The last stage reads the garment's colours through the record's own warp."""
+    grid = grid_of(result, (64, 48), smooth=True)
+    torch.testing.assert_close(grid, identity_grid((64, 48)) + torch.tensor([0.25, 0]), atol=1e-6, rtol=0)
+    spline = tryon.resume(result, "warp", warp="spline", until="warp")
+    assert spline.flow is None and spline.theta.shape == (50,)
+    apart = grid_of(spline, SIZE, smooth=True) - grid_of(spline, SIZE)
+    assert 0 < apart.abs().max() < 0.02
+
+
+def test_a_spline_again_is_what_a_run_by_the_spline_gives(tryon, result):
+    folder = examples_dir()
+    again = tryon.resume(result, "warp", warp="spline")
+    whole = tryon.run(folder / "person-1.png", folder / "garment-stripes.png", size=SIZE)
+    np.testing.assert_array_equal(again.control_points, whole.control_points)
+    np.testing.assert_array_equal(again.result, whole.result)
+
+
+def test_a_saved_record_of_the_flow_comes_back(tryon, result):
+    buffer = io.BytesIO()
+    record.save(result, buffer)
+    back = record.load(buffer.getvalue())
+    assert back.options.warp == "flow" and back.theta is None
+    np.testing.assert_array_equal(back.flow, result.flow)
+    np.testing.assert_array_equal(tryon.resume(back, "composite").result, result.result)
+
+
+def test_what_belongs_to_the_spline_is_refused_with_a_sentence(tryon, result):
+    with pytest.raises(ValueError) as error:
+        tryon.correct(result, "control_points", np.zeros((25, 2), np.float32))
+    assert str(error.value) == NO_POINTS
+    with pytest.raises(ValueError, match="no control points"):
+        insight.fit_steps(tryon, result)
+    assert all(picture.shape == (*SIZE, 3) for picture in insight.grid_on_garment(result))
+
+
+def test_networks_without_a_flow_say_so_before_any_stage(result, monkeypatch):
+    tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
+    monkeypatch.setattr(tryon, "flow", None)
+    seen = []
+    folder = examples_dir()
+    for call in (
+        lambda: tryon.run(folder / "person-1.png", folder / "garment-stripes.png", warp="flow", on_stage=seen.append),
+        lambda: tryon.resume(result, "segmentation", on_stage=seen.append),
+        lambda: insight.warped_by(tryon, result, "flow"),
+    ):
+        with pytest.raises(ValueError) as error:
+            call()
+        assert str(error.value) == NO_FLOW and not seen
+    assert tryon.resume(result, "synthesis", until="synthesis").synthesis is not None  # the warp is there already
+
+
+def test_every_warp_of_figure_13_is_measured(tryon, result):
+    found = {name: insight.warped_by(tryon, result, name) for name in (*WARPS, "flow")}
+    np.testing.assert_array_equal(found["flow"].mask, result.warped_mask)
+    assert found["flow"].figures.covered == pytest.approx(1 - result.misaligned_share, abs=1e-6)
+    assert found["spline 10x10"].figures.iou > found["spline 5x5"].figures.iou  # it is fitted to that region
+    assert all(one.seconds > 0 and one.cloth.shape == (*SIZE, 3) for one in found.values())
+
+
+def test_the_figures_of_a_warp():
+    region = np.zeros((8, 6), bool)
+    region[2:6] = True
+    mask = np.zeros((8, 6), bool)
+    mask[4:8] = True
+    grid = identity_grid((8, 6))
+    assert figures_of(grid, mask, region) == (1 / 3, 0.5, 0)
+    assert figures_of(grid.flip(2), mask, region).folded == 1  # mirrored
+    assert np.isnan(figures_of(grid, np.zeros_like(mask), region).folded)
+
+
+def test_the_shipped_flow_fills_the_region_that_was_predicted(result):
+    shipped = TryOn.from_pretrained("tryon-lite", device="cpu")
+    assert shipped.flow is not None
+    found, spline = (insight.warped_by(shipped, result, name).figures for name in ("flow", "spline 5x5"))
+    assert found.covered > 0.9 and found.iou > max(0.9, spline.iou) and found.folded < 0.02

@@ -142,7 +142,7 @@ class Told:
             values[name][value] = 1.0
         groups = {n: {g: sum(values[n][v] for v in m) for g, m in GROUPS[n].items()} for n in GROUPS}
         soft = cv2.GaussianBlur(cv2.resize(self.mask.astype(np.float32), image.shape[1::-1]), (0, 0), 8)
-        return Reading(soft if known is None else known.astype(np.float32), groups, values)
+        return Reading(soft if known is None else known.astype(np.float32), np.zeros_like(soft), groups, values)
 
 
 def test_the_readers_mask_is_drawn_to_the_pictures_edges(monkeypatch):
@@ -231,3 +231,20 @@ def test_repeated_calls_agree():
     cloth, mask = drawn()
     image = on(grounds()["wood"], cloth, mask)
     assert (garment.cut_out(image).mask == garment.cut_out(image).mask).all()
+
+
+def test_what_lies_above_the_front_neckline_is_cut_off_with_the_rim_above_it():
+    mask = np.zeros((200, 160), bool)
+    mask[20:180, 20:140] = True
+    opening = np.zeros(mask.shape, np.float32)
+    opening[30:50, 60:100] = 0.9  # the reader has missed the rim above
+    opening[120:140, 60:100] = 0.9  # a print is no neck
+    reading = Reading(mask.astype(np.float32), opening, {}, {})
+    found = garment.inside_of_back(reading, mask)
+    expected = np.zeros_like(mask)
+    expected[20:50, 60:100] = True
+    np.testing.assert_array_equal(found, expected)
+    for low, high in ((0.0, 0.0), (0.9, 0.9)):  # nothing at all; nearly the whole garment
+        reading.opening[:] = low
+        reading.opening[30:120, 22:138] = high
+        assert not garment.inside_of_back(reading, mask).any()

@@ -1,7 +1,7 @@
 """The garment reader: where it looks, what it learns from, and the figures that judge it."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import cv2
@@ -12,9 +12,18 @@ from torch import nn
 
 from training.weights import save_model
 from vton.data import garments
-from vton.data.garments import GarmentPicture, Garments, attributes_of, drawn_garment, names_of, read_folder
+from vton.data.garments import (
+    GarmentPicture,
+    Garments,
+    attributes_of,
+    draw_opening,
+    drawn_garment,
+    marked_openings,
+    names_of,
+    read_folder,
+)
 from vton.evaluate import main
-from vton.inputs.reading import Reading, read
+from vton.inputs.reading import Reading, neck_box, read
 from vton.metrics import garment_confusion, garment_figures, mask_iou
 from vton.networks.garment_reader import (
     GROUPS,
@@ -24,7 +33,7 @@ from vton.networks.garment_reader import (
     group_matrix,
     partial_cross_entropy,
 )
-from vton.recipes.garment import GarmentRecipe, GarmentTask
+from vton.recipes.garment import GarmentRecipe, GarmentTask, area_loss
 
 TINY = GarmentReaderConfig(widths=(4, 4, 8, 8, 8), blocks=(0, 0, 0, 0, 0), pyramid=(4, 4, 4, 4, 4), placed=2)
 
@@ -35,13 +44,13 @@ class Bright(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(1))
-        self.config, self.priors = SimpleNamespace(size=(160, 128)), []
+        self.config, self.priors = SimpleNamespace(size=(160, 128), neck=False), []
 
     def forward(self, image, prior):
         self.priors.append(prior)
         logits = {name: torch.zeros(len(image), len(values)) for name, values in VALUES.items()}
         logits["sleeves"][:, VALUES["sleeves"].index("cap")] = 4 * float(prior.any())
-        return 40 * image.mean(1, keepdim=True), logits
+        return 40 * image.mean(1, keepdim=True), logits, torch.full_like(image[:, :1], -20.0)
 
 
 @pytest.mark.parametrize("size", [(300, 200), (90, 140), (700, 480)])
@@ -60,6 +69,41 @@ def test_the_mask_comes_back_in_the_pictures_own_frame_and_the_second_look_is_gi
     assert sum(found.groups["neckline"].values()) == pytest.approx(1, abs=1e-5)
 
 
+class Necks(Bright):
+    """A reader that has learned to look at necks: a look whose mask runs out below shows a V and an opening."""
+
+    def __init__(self):
+        super().__init__()
+        self.config.neck = True
+
+    def forward(self, image, prior):
+        mask, logits, opening = super().forward(image, prior)
+        cut = prior[:, :, -1].mean((1, 2)) > 0.5
+        logits["neckline"][:, VALUES["neckline"].index("v")] = 8 * cut.float()
+        return mask, logits, torch.where(cut[:, None, None, None], 20.0, opening)
+
+
+def test_the_neck_is_looked_at_larger_for_the_neckline_and_its_opening():
+    picture = np.full((400, 300, 3), 20, np.uint8)
+    picture[100:380, 60:240] = 235
+    reader, usual = Necks(), Bright()
+    found = read(reader, picture)
+    assert len(reader.priors) == 3 and reader.priors[2].mean() > 0.4
+    assert found.best("neckline")[0] == "v" and read(usual, picture).groups["neckline"]["v"] < 0.2
+    np.testing.assert_array_equal(found.mask, read(usual, picture).mask)
+    rows, columns = (np.flatnonzero((found.opening > 0.5).any(axis)) for axis in (1, 0))
+    x0, y0, x1, y1 = neck_box(found.mask > 0.5)
+    assert y0 - 10 <= rows[0] and rows[-1] <= y1 + 30 and x0 - 10 <= columns[0] and columns[-1] <= x1 + 10
+
+
+def test_the_neck_lies_in_the_middle_below_raised_sleeves():
+    mask = np.zeros((200, 200), bool)
+    mask[80:180, 60:140] = True
+    mask[20:100, 20:60] = mask[20:100, 140:180] = True  # sleeves laid upwards
+    x0, y0, x1, y1 = neck_box(mask)
+    assert (x0 + x1) / 2 == 100 and y0 < 80 < y1 and y0 > 20 and x1 - x0 == pytest.approx(y1 - y0)
+
+
 def test_nothing_found_is_looked_at_once():
     reader = Bright()
     assert not (read(reader, np.full((60, 40, 3), 20, np.uint8)).mask > 0.5).any()
@@ -68,8 +112,8 @@ def test_nothing_found_is_looked_at_once():
 
 def test_network_shapes_and_groups():
     network = GarmentReader(TINY).eval()
-    mask, logits = network(torch.zeros(2, 3, 160, 128), torch.zeros(2, 1, 160, 128))
-    assert mask.shape == (2, 1, 160, 128)
+    mask, logits, opening = network(torch.zeros(2, 3, 160, 128), torch.zeros(2, 1, 160, 128))
+    assert mask.shape == opening.shape == (2, 1, 160, 128)
     assert {name: tuple(v.shape) for name, v in logits.items()} == {n: (2, len(v)) for n, v in VALUES.items()}
     for name, groups in GROUPS.items():
         matrix = group_matrix(name)
@@ -174,7 +218,7 @@ def reading(kind, sleeves, neckline, mask):
     for name, value in (("kind", kind), ("sleeves", sleeves), ("neckline", neckline)):
         values[name][value] = 1.0
     groups = {n: {g: sum(values[n][v] for v in members) for g, members in GROUPS[n].items()} for n in GROUPS}
-    return Reading(mask, groups, values)
+    return Reading(mask, np.zeros_like(mask), groups, values)
 
 
 def test_figures_by_hand():
@@ -224,3 +268,60 @@ def test_unknown_words_of_a_table_stay_open():
     }
     picture = GarmentPicture("x", np.zeros((4, 4, 3), np.uint8), None, {"kind": "hat"})
     assert garments.rarity([picture, picture]).tolist() == [0.5, 0.5]
+
+
+def test_a_marked_opening_is_what_lies_above_the_neckline_on_the_garment():
+    mask = np.zeros((100, 80), np.uint8)
+    mask[10:90, 10:70] = 255
+    round_, pointed = (draw_opening((0.3, 0.15, 0.7, 0.15, 0.5, 0.4, power), mask) > 127 for power in (2.0, 1.0))
+    for found in (round_, pointed):
+        rows, columns = np.nonzero(found)
+        assert not found[mask == 0].any() and rows.min() == 10 and rows.max() == pytest.approx(40, abs=1)
+        assert columns.min() == pytest.approx(24, abs=1) and columns.max() == pytest.approx(56, abs=1)
+    # On the way from the lowest point to an end a V has risen by a half where a parabola has risen by a quarter.
+    assert [np.nonzero(found[:, 48])[0].max() for found in (round_, pointed)] == pytest.approx([33.75, 27.5], abs=1.2)
+    assert not draw_opening((), mask).any()
+
+
+def test_every_mark_is_a_place_in_its_picture():
+    marks = marked_openings()
+    seen = [mark for mark in marks.values() if mark]
+    assert len(seen) > 80 and len(marks) - len(seen) > 20
+    for left_x, left_y, right_x, right_y, bottom_x, bottom_y, power in seen:
+        assert 0 <= left_x < bottom_x < right_x <= 1 and 0 <= max(left_y, right_y) < bottom_y <= 1 and 1 <= power <= 3
+
+
+def test_a_look_at_the_neck_teaches_neckline_mask_and_opening_alone(folder):
+    recipe = GarmentRecipe(data=str(folder), height=96, width=64, batch=1, drawn=2, second=0.0, neck=1.0)
+    task, looks = GarmentTask(recipe), 0
+    for i in range(40):
+        sample = task.sample_one(np.random.default_rng(i))
+        if not sample["prior"].any():  # no upper garment, or none whose mask is known
+            continue
+        looks += 1
+        assert all(sample[f"allowed_{name}"].all() for name in VALUES if name != "neckline")
+        assert sample["mask"].min() == 0 and sample["mask"][0, -1].mean() > 0.5  # the trunk runs out of the frame
+    assert looks > 10 and task.networks["model"].config.neck
+
+
+def test_a_reader_learns_openings_from_marked_pictures_alone():
+    logits = torch.zeros(2, 1, 4, 4, requires_grad=True)
+    target = torch.full((2, 1, 4, 4), -1.0)
+    target[1, :, :2] = 1
+    target[1, :, 2:] = 0
+    loss = area_loss(logits, target)
+    assert loss[0] == 0 and loss[1] > 0
+    loss.sum().backward()
+    assert not logits.grad[0].any()
+    assert (logits.grad[1, 0, :2] < 0).all() and (logits.grad[1, 0, 2:] > 0).all()
+
+
+def test_weights_that_tell_no_opening_find_none_and_can_begin_to_learn_it(tmp_path):
+    config = GarmentReaderConfig(widths=(8, 8, 8, 8, 8), pyramid=(8, 8, 8, 8, 8), placed=8, size=(64, 64))
+    torch.manual_seed(1)
+    old = GarmentReader(config).eval()
+    new = GarmentReader(replace(config, opening=True))
+    assert {name for name in new.state_dict() if name not in old.state_dict()} == {"opening.weight", "opening.bias"}
+    with torch.inference_mode():
+        mask, _, opening = old(torch.zeros(1, 3, 64, 64), torch.zeros(1, 1, 64, 64))
+    assert opening.shape == mask.shape and opening.sigmoid().max() < 1e-6

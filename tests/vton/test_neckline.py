@@ -63,3 +63,31 @@ def test_a_bare_throat_leaves_the_shoulders_covered():
     rows = np.arange(90 - 20, 90)
     for side in (slice(0, 96 - 14), slice(96 + 14, None)):
         assert (bare[rows, side] == neckline.UPPER).all()
+
+
+def test_around_the_neck_cloth_is_where_the_warped_garment_is():
+    segmentation = np.full(SIZE, neckline.UPPER, np.uint8)
+    segmentation[:60] = 2  # the face
+    segmentation[60:75, 90:102] = 0  # some of the throat is bare already
+    warped = np.ones(SIZE, bool)
+    warped[:100, 86:106] = False  # the garment's own deep neckline
+    before, near = segmentation.copy(), neckline.around_neck(joints(), SIZE)
+    made = neckline.as_warped(segmentation, joints(), warped)
+    np.testing.assert_array_equal(segmentation, before)
+    np.testing.assert_array_equal(made[~near], before[~near])
+    np.testing.assert_array_equal(made[:60], before[:60])
+    inside = near & (before != 2)
+    np.testing.assert_array_equal(made[inside] == neckline.UPPER, warped[inside])
+    closed = neckline.as_warped(segmentation, joints(), np.ones(SIZE, bool))  # a high collar
+    assert (closed[near & (before != 2)] == neckline.UPPER).all()
+
+
+def test_what_counts_as_around_the_neck_is_wide_below_the_shoulders_alone():
+    near = neckline.around_neck(joints(), SIZE)
+    throat = neckline.opening(joints(), SIZE, neckline.DEEP)
+    above = np.arange(SIZE[0]) < 89
+    np.testing.assert_array_equal(near[above], throat[above])
+    assert np.ptp(np.nonzero(near[100])[0]) > 1.5 * np.ptp(np.nonzero(throat[100])[0])
+    points = joints()
+    points[2] = 0
+    assert not neckline.around_neck(points, SIZE).any()

@@ -30,8 +30,10 @@ def test_every_option_has_words_and_a_stage_that_reads_it():
 def test_the_command_line_sets_every_option():
     assert read() == Options()
     words = "--size 256x192 --seed 7 --no-fit --norm instance --no-noise --no-detail --grid 10"
-    words += " --sleeves short --neckline predicted --hem predicted --no-mirror"
-    expected = Options((256, 192), 7, False, "instance", False, False, 10, "short", "predicted", "predicted", False)
+    words += " --sleeves short --neckline predicted --hem predicted --no-mirror --warp flow"
+    expected = Options(
+        (256, 192), 7, False, "instance", False, False, 10, "short", "predicted", "predicted", False, "flow"
+    )
     assert read(*words.split()) == expected
     assert all(getattr(expected, name) != default for name, default in DEFAULTS.items())
 
@@ -43,6 +45,7 @@ def test_the_command_line_sets_every_option():
         ({"norm": "batch"}, "norm must be one of alias, instance, but is 'batch'."),
         ({"grid": 7}, "grid must be one of 5, 10, but is 7."),
         ({"hem": "torn"}, "hem must be one of auto, predicted, but is 'torn'."),
+        ({"warp": "affine"}, "warp must be one of spline, flow, but is 'affine'."),
     ],
 )
 def test_a_value_that_does_not_exist_is_named(values, words):

@@ -11,7 +11,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from training.assets import examples_dir, model_dir
-from vton import STAGES, InputError, TryOn, labels
+from vton import STAGES, InputError, TryOn, attributes, labels
 from vton.data.synthetic import draw_pair
 from vton.inputs import photo
 from vton.inputs.garment import with_attributes
@@ -121,9 +121,9 @@ def test_a_collar_that_was_taken_for_a_neck_is_painted_over(tryon, result):
 def test_the_mirror_image_is_asked_unless_switched_off(tryon, result, monkeypatch):
     segment, asked = segmentation.segment, []
 
-    def noted(network, cloth, cloth_mask, parse, pose_map, noise, mirrored):
+    def noted(network, cloth, cloth_mask, parse, pose_map, noise, mirrored, attributes):
         asked.append((pose_map, mirrored))
-        return segment(network, cloth, cloth_mask, parse, pose_map, noise, mirrored)
+        return segment(network, cloth, cloth_mask, parse, pose_map, noise, mirrored, attributes)
 
     monkeypatch.setattr(segmentation, "segment", noted)
     on, off = [
@@ -135,6 +135,23 @@ def test_the_mirror_image_is_asked_unless_switched_off(tryon, result, monkeypatc
     seen = [np.asarray(picture[0].sum(0).cpu() > -3).astype(bool) for picture in (pose_map, mirrored.flip(-1))]
     assert (seen[0] & seen[1]).sum() > 0.9 * seen[0].sum()  # the same skeleton, mirrored
     assert not torch.equal(pose_map, mirrored.flip(-1))  # but in the colours of the other side
+
+
+def test_the_generator_is_told_what_was_read_or_said_of_the_garment(tryon, result, monkeypatch):
+    segment, told = segmentation.segment, []
+
+    def noted(*inputs):
+        told.append(inputs[-1][0].numpy())
+        return segment(*inputs)
+
+    monkeypatch.setattr(segmentation, "segment", noted)
+    for options in ({}, {"sleeves": "long"}, {"sleeves": "predicted", "neckline": "predicted"}):
+        tryon.resume(result, "segmentation", until="segmentation", **options)
+    read = attributes.known(result.garment_cut.attributes)
+    assert read["sleeves"]
+    assert told[0].tolist() == attributes.vector(read).tolist()
+    assert told[1].tolist() == attributes.vector(read | {"sleeves": "long"}).tolist()
+    assert not told[2].any()
 
 
 def test_the_throat_and_the_hem_follow_their_options(tryon, result, monkeypatch):
@@ -158,7 +175,7 @@ def test_the_throat_and_the_hem_follow_their_options(tryon, result, monkeypatch)
     np.testing.assert_array_equal(auto, neckline.bare_throat(even, result.keypoints))
     assert (auto != even).sum() > 20 and (even != by_network).any()
     # A high collar keeps the throat closed, unless a person says that it is bare.
-    high = {"neckline": SimpleNamespace(value="high")}
+    high = {"neckline": SimpleNamespace(value="high", certainty=0.9, exact="high")}
     given = by_network, result.keypoints, high, "predicted"
     np.testing.assert_array_equal(rules.apply_rules(*given, "auto", "predicted")[0], by_network)
     bare = rules.apply_rules(*given, "bare", "predicted")[0]

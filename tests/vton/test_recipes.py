@@ -1,7 +1,7 @@
 """The training recipes on drawn people: each network overfits one pair, and a short run is whole and exportable."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from training import Run, fit
+from training.weights import save_model
 from vton.data.drawn import drawn_person
 from vton.data.pairs import flat_skeleton, person_skeleton
 from vton.data.samples import Sampler
@@ -25,6 +26,7 @@ from vton.pipeline import load_network
 from vton.recipes import alias, garment, matching, parser, segmentation
 from vton.recipes.common import collate, rate_factor
 from vton.recipes.registry import NETWORKS
+from vton.rules.sleeves import contradicting
 
 MODULES = {
     "parser": (parser, parser.ParserTask, parser.ParserRecipe),
@@ -85,7 +87,7 @@ def test_every_loss_term_is_logged_apart():
         "parser": {"cross_entropy", "dice"},
         "segmentation": {"cross_entropy", "adversarial"},
         "matching": {"l1", "second_order", "mask"},
-        "garment": {"mask", "sleeves", "neckline", "front", "view", "kind"},
+        "garment": {"mask", "opening", "sleeves", "neckline", "front", "view", "kind"},
     }
 
 
@@ -130,6 +132,45 @@ def test_segmentation_generator_overfits_one_drawing():
     train(network, lambda: F.cross_entropy(network(x), target), 150)
     answer = network(x).argmax(1)
     assert mask_iou(answer == 3, target == 3) > 0.95
+
+
+def told_task(**fields):
+    """A task of the segmentation generator on drawn people, at a quarter of the size."""
+    recipe = segmentation.SegmentationRecipe(
+        width=4, attributes=True, gan=0.0, batch=4, reduce=4, validation=2, flips=1.0, unknown=0.0, **fields
+    )
+    return segmentation.SegmentationTask(recipe)
+
+
+def test_weights_that_were_told_nothing_begin_to_be_told(tmp_path):
+    torch.manual_seed(1)
+    plain = SegmentationGenerator(replace(LITE.segmentation, width=4)).eval()
+    save_model(tmp_path / "plain", asdict(plain.config), plain.state_dict(), torch.float32)
+    task = told_task(initial=str(tmp_path / "plain"))
+    x, told = torch.rand(1, 21, 32, 32), torch.eye(7)[:1]
+    model = task.modules["model"].eval()
+    torch.testing.assert_close(model(x, told), plain(x), atol=2e-4, rtol=0)  # layouts in memory differ
+    before = [linear.weight.clone() for linear in model.told]
+    batch = task.batch(1, 0, 0, 1)
+    sum(task.terms(batch).values()).backward()
+    assert all(linear.weight.grad.abs().sum() > 0 for linear in model.told)
+    assert all((linear.weight == b).all() for linear, b in zip(model.told, before))
+
+
+def test_samples_in_twos_have_different_sleeves_and_contrary_ones_show_what_is_told():
+    batch = told_task().batch(3, 0, 0, 1)
+    kinds = segmentation.sleeves(batch)
+    assert kinds[0] != kinds[1] and kinds[2] != kinds[3] and all(kinds)
+    contrary = told_task(contrary=1.0).batch(3, 0, 0, 1)
+    told = segmentation.sleeves(contrary)
+    assert all(one != other for one, other in zip(kinds, told))
+    same = (batch["cloth"] == contrary["cloth"]).all() and (batch["pose"] == contrary["pose"]).all()
+    assert same and (batch["segmentation"] != contrary["segmentation"]).any()
+    for truth, keypoints, kind in zip(contrary["segmentation"].numpy(), contrary["keypoints"].numpy(), told):
+        assert not contradicting(truth.astype(np.uint8), keypoints, kind)
+    unknown = told_task()
+    unknown.recipe = replace(unknown.recipe, unknown=1.0)
+    assert not unknown.batch(3, 0, 0, 1)["attributes"].any()
 
 
 def test_matching_module_overfits_one_drawing():

@@ -99,6 +99,8 @@ def test_a_record_that_stopped_early_comes_back_too(tryon, result):
         lambda saved: changed(saved, pictures={"result": record.png(np.zeros((70, 70, 3), np.uint8))}),
         lambda saved: changed(saved, pictures={"photo": b"no picture"}),
         lambda saved: changed(saved, {"control_points": np.full((25, 2), np.inf, np.float32)}),
+        lambda saved: changed(saved, {"flow": np.full((16, 12, 2), np.nan, np.float32)}),
+        lambda saved: changed(saved, {"flow": np.zeros((16, 12, 3), np.float32)}),
         lambda saved: changed(saved, frame=[0, 0, 10**9, 10**9]),
         lambda saved: changed(saved, seconds={"photo": 1.0, "warp": 1.0}),
         lambda saved: changed(saved, notes=7),

@@ -43,6 +43,7 @@ def test_matching_module_and_its_grid(inputs):
     assert millions(network) == pytest.approx(19.0, abs=0.05)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_alias_generator(inputs):
     network = AliasGenerator().eval()

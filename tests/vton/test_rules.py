@@ -4,11 +4,12 @@ import cv2
 import numpy as np
 import pytest
 
+from vton import labels
 from vton.data.synthetic import draw_pair
 from vton.inputs.reading import Attribute
 from vton.labels import lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import apply_rules, even_hem, without_slivers
+from vton.rules.segmentation import RULES, apply_rules, even_hem, without_islands, without_slivers
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,21 @@ def test_each_rule_by_itself_and_all_in_their_order(scene):
         np.testing.assert_array_equal(asked, sleeves.set_length(segmentation, keypoints, kind))
         assert not covered  # the visitor has said so; no note is needed
     np.testing.assert_array_equal(segmentation, before)
+
+
+def test_each_rule_can_be_left_out(scene):
+    segmentation, keypoints, told = scene
+    removed = np.ones(segmentation.shape, bool)
+    whole = apply_rules(segmentation, keypoints, told, removed=removed)[0]
+    acted = [
+        name
+        for name in RULES
+        if (apply_rules(segmentation, keypoints, told, removed=removed, without=(name,))[0] != whole).any()
+    ]
+    assert {"sleeves", "hem", "throat"} <= set(acted)
+    none = apply_rules(segmentation, keypoints, told, removed=removed, without=RULES)
+    np.testing.assert_array_equal(none[0], segmentation)
+    assert none[1] == ""
 
 
 def test_only_what_is_certain_overrules_the_network(scene):
@@ -167,3 +183,14 @@ def test_cloth_that_hangs_away_from_the_arms_is_no_strip_of_a_sleeve():
     segmentation[near], segmentation[far] = 3, 3
     made = without_slivers(segmentation, keypoints)
     assert (made[near] == 0).all() and (made[far] == 3).all()
+
+
+def test_trousers_with_cloth_all_around_become_cloth():
+    upper, bottom, arm = (labels.SEGMENTATION.index(name) for name in ("upper", "bottom", "left arm"))
+    map_ = np.zeros((60, 60), np.uint8)
+    map_[10:40, 10:50], map_[40:55, 10:50] = upper, bottom
+    expected = map_.copy()
+    map_[20:25, 20:30] = bottom
+    np.testing.assert_array_equal(without_islands(map_.copy()), expected)
+    map_[20:25, 30] = arm  # something else is beside it
+    np.testing.assert_array_equal(without_islands(map_.copy()), map_)

@@ -1,8 +1,19 @@
+from dataclasses import replace
+
 import pytest
 import torch
+from torch.nn import functional as F
 
 from vton.networks.config import LITE
-from vton.networks.segmentation import SegmentationGenerator, binary_noise, generator_input, likeliest, segment, upscale
+from vton.networks.segmentation import (
+    GAIN,
+    SegmentationGenerator,
+    binary_noise,
+    generator_input,
+    likeliest,
+    segment,
+    upscale,
+)
 
 
 def test_input_channels_are_in_the_released_order():
@@ -70,3 +81,48 @@ def test_with_the_mirrored_pose_the_mirror_image_of_the_input_gives_the_mirror_i
         ]
         != alone
     ).float().mean() > 0.01
+
+
+def told_network():
+    """A small generator with random scales and shifts of seven attributes, and the same without."""
+    torch.manual_seed(4)
+    network = SegmentationGenerator(replace(LITE.segmentation, width=6, attributes=7)).eval()
+    plain = SegmentationGenerator(replace(LITE.segmentation, width=6)).eval()
+    plain.load_state_dict({k: v for k, v in network.state_dict().items() if not k.startswith("told.")})
+    return network, plain
+
+
+def test_attributes_change_nothing_at_first_and_unknown_ones_never():
+    network, plain = told_network()
+    x, known = torch.rand(2, 21, 32, 32), torch.eye(7)[[0, 4]]
+    for told in (None, known, torch.zeros(2, 7)):
+        torch.testing.assert_close(network(x, told), plain(x), atol=1e-5, rtol=0)
+    torch.testing.assert_close(plain(x, known), plain(x))  # the published network does not read them
+    for linear in network.told:
+        torch.nn.init.normal_(linear.weight, std=0.05)
+    torch.testing.assert_close(network(x, torch.zeros(2, 7)), plain(x), atol=1e-5, rtol=0)
+    assert (network(x, known) - plain(x)).abs().mean() > 0.01
+    assert (network(x, known) - network(x, known.flip(0))).abs().mean() > 0.01
+
+
+def test_attributes_scale_and_shift_the_last_normalisation_by_hand():
+    network, plain = told_network()
+    torch.nn.init.normal_(network.told[1].weight, std=0.1)
+    x, told = torch.rand(1, 6, 8, 8), torch.tensor([[0, 1.0, 0, 0, 0, 0, 1]])
+    h = F.relu(F.instance_norm(plain.conv2[0](x)))
+    h = F.instance_norm(plain.conv2[3](h))
+    weight = network.told[1].weight[:, 1] + network.told[1].weight[:, 6]
+    scale, shift = (GAIN * weight)[:12, None, None], (GAIN * weight)[12:, None, None]
+    torch.testing.assert_close(network._block(2, x, told), F.relu(h * (1 + scale) + shift), atol=1e-5, rtol=0)
+
+
+def test_constant_planes_beside_the_input_would_say_nothing():
+    """Why attributes are not given as planes: away from the border the first normalisation takes a constant away."""
+    _, plain = told_network()
+    x = torch.rand(1, 21, 32, 32)
+    told = torch.cat((x[:, :20], torch.full_like(x[:, 20:], 5.0)), 1)
+    x = torch.cat((x[:, :20], torch.zeros_like(x[:, 20:])), 1)
+    conv, inside = plain.conv1[0], (..., slice(1, -1), slice(1, -1))
+    assert (conv(told) - conv(x))[inside].abs().max() > 0.1
+    one, other = (F.instance_norm(conv(y)[inside]) for y in (told, x))
+    torch.testing.assert_close(one, other, atol=1e-4, rtol=0)

@@ -5,7 +5,7 @@ import pytest
 
 from vton.data.synthetic import draw_pair
 from vton.labels import SEGMENTATION, lip_to_13
-from vton.rules.sleeves import contradicting, set_length
+from vton.rules.sleeves import contradicting, covered, hung_close, set_length, shown
 
 UPPER, LEFT, RIGHT = (SEGMENTATION.index(name) for name in ("upper", "left arm", "right arm"))
 
@@ -97,6 +97,27 @@ def test_drawn_people_show_the_sleeves_that_they_wear():
         assert sum(bool(contradicting(lip_to_13(d.parse), d.keypoints, kind)) for d in drawn) <= 1, kind
 
 
+def test_the_sleeves_shown_are_those_of_both_arms():
+    for start, kind in ((60, "long"), (27, "short"), (3, "none")):
+        assert shown(*figure(start)) == kind
+    half, keypoints = figure(60)
+    half[38:53, 150:185] = LEFT
+    assert shown(half, keypoints) == ""  # long on one arm alone
+    assert shown(half * np.uint8(0), keypoints) == ""  # nothing is seen
+
+
+def test_the_covered_shares_of_an_arm_by_hand():
+    """An upper arm is 30 pixels from x = 125; cloth up to x = 150."""
+    shares = covered(*figure(25))
+    assert set(shares) == {LEFT, RIGHT}
+    whole, upper, lower = shares[LEFT]
+    assert lower == 0 and upper == 1  # of x = 160 to 179, of x = 134 to 147
+    assert whole == pytest.approx((150 - 129) / (179 - 129), abs=0.04)
+    missing, keypoints = figure(25)
+    keypoints[7] = 0
+    assert set(covered(missing, keypoints)) == {RIGHT}
+
+
 def wide_sleeves(half):
     """The figure of `figure`, with arms along row 45 of bones 30 pixels long and cloth `half` pixels on either side of
     them.
@@ -109,10 +130,55 @@ def wide_sleeves(half):
 
 
 def test_what_lies_further_from_the_bones_than_a_sleeve_is_not_cut():
-    """An upper arm is 30 pixels here: a sleeve reaches 10 pixels from its bone, a cape 14."""
+    """An upper arm is 30 pixels here: an arm reaches 4 pixels from its bone, a sleeve 10, a cape 14."""
     map_, keypoints = wide_sleeves(18)
     made = set_length(map_, keypoints, "none")
     column = slice(150, 180)
-    assert (made[45 - 9 : 45 + 10, column] == LEFT).all()  # the sleeve has gone
+    assert (made[45 - 3 : 45 + 4, column] == LEFT).all()
+    assert not made[45 - 9 : 45 - 5, column].any() and not made[45 + 6 : 45 + 10, column].any()  # the sleeve has gone
     for rows in (slice(45 - 18, 45 - 13), slice(45 + 14, 45 + 19)):
         assert (made[rows, column] == UPPER).all()  # what hangs from the shoulders stays
+
+
+def hanging(width):
+    """A figure with both arms down in sleeves to the wrist, `width` pixels to each side of the bones; arms 60 long."""
+    keypoints = np.zeros((25, 3), np.float32)
+    places = {
+        1: (100, 30),
+        2: (70, 40),
+        3: (66, 100),
+        4: (64, 160),
+        5: (130, 40),
+        6: (134, 100),
+        7: (136, 160),
+        8: (100, 140),
+    }
+    for joint, place in {**places, 9: (85, 140), 12: (115, 140)}.items():
+        keypoints[joint] = *place, 1
+    map_ = np.zeros((200, 200), np.uint8)
+    map_[32:150, 66 - width : 135 + width] = UPPER
+    map_[150:170, 58:70], map_[150:170, 130:142] = RIGHT, LEFT
+    return map_, keypoints
+
+
+@pytest.mark.parametrize("kind", ["none", "short"])
+def test_a_wide_old_sleeve_leaves_an_arm_as_wide_as_arms_are(kind):
+    map_, keypoints = hanging(20)
+    made = set_length(map_, keypoints, kind)
+    forearm = made[130]
+    for arm, bone in ((RIGHT, 65), (LEFT, 135)):
+        columns = np.nonzero(forearm == arm)[0]
+        assert 6 <= len(columns) <= 20 and abs(columns.mean() - bone) < 2
+    assert not forearm[:50].any() and not forearm[150:].any()  # nothing where the sleeve was wider
+    assert (made[60:140, 90:110] == UPPER).all()  # the trunk
+
+
+def test_a_short_sleeve_hangs_close_to_its_arm():
+    map_, keypoints = hanging(20)
+    made = hung_close(map_, keypoints)
+    for row in (50, 80):
+        columns = np.nonzero(made[row] == UPPER)[0]
+        assert 66 - 0.3 * 60 <= columns[0] <= 66 - 0.15 * 60 and 134 + 0.15 * 60 <= columns[-1] <= 134 + 0.3 * 60
+    assert (made[60:140, 90:110] == UPPER).all()  # the trunk
+    narrow, _ = hanging(8)
+    np.testing.assert_array_equal(hung_close(narrow, keypoints), narrow)

@@ -88,6 +88,7 @@ def test_the_plan_leaves_time_for_evaluations(tmp_path, monkeypatch):
     assert train_all.steps_for(Run(tmp_path), task, recipe(evaluate_every=0), minutes) == 160
 
 
+@pytest.mark.slow
 def test_all_networks_are_trained_and_exported(tmp_path, quick, monkeypatch, capsys):
     command = ["all", "--budget", "10", "--run", str(tmp_path), "--preset", "drawn", "--seed", "3"]
     assert main(command) == 0

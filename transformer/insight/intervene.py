@@ -210,15 +210,15 @@ class OpenDecoder(TransformerDecoder):
         x = model.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
         mask = cache.open(sentences, beams, tokens.device, model.config.neighbourhood)
         row = cache.position - 1
-        slots, ancestors = torch.tensor(cache.slots, device=tokens.device), cache.ancestors
-        assert ancestors is not None, "`open` has made room"
+        slots, ancestors = cache.slots, cache.ancestors
+        assert slots is not None and ancestors is not None, "`open` has made room"
         place = torch.arange(self.memory.layers[0].key.shape[2] if self.memory.layers else 0, device=tokens.device)
         self.seen = {"decoder": [], "cross": []}
         for index, layer in enumerate(model.decoder):
             query, key, value = layer.attention.project(x)
             kept = cache.write(index, key, value)
             own = [
-                (e, [((slots == c) & ancestors)[:, None] for c, _ in e.cells])
+                (e, [((slots == c)[:, None] & ancestors)[:, None] for c, _ in e.cells])
                 for e in self.edits("decoder", index, row)
             ]
             x = layer.attention_norm(x + self.attend("decoder", index, layer.attention, query, kept, mask, own))

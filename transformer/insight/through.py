@@ -173,6 +173,13 @@ def _embed(model: Transformer, ids: list[int], row: int) -> tuple[Tensor, Embedd
     return total, Embedded(_array(embedding[row]), _array(position[row]), _array(total[row]))
 
 
+def _check_numbers(*given: tuple[int, int, str]) -> None:
+    """Raises `ValueError` for a number from 0 on that is too high. given: the number, how many there are, of what."""
+    for number, most, name in given:
+        if not 0 <= number < most:
+            raise ValueError(f"There are {most} {name}; there is no number {number + 1}.")
+
+
 @torch.inference_mode()
 def walk(
     translator: Translator,
@@ -194,14 +201,12 @@ def walk(
     model, config = translator.model, translator.model.config
     found, ids = translation.chosen(sentence, hypothesis)
     source_ids, read = found.source_ids, [config.bos, *ids]
-    for number, most, name in (
+    _check_numbers(
         (place, len(source_ids), "source tokens"),
         (step, len(read), "steps"),
         (encoder_layer, len(model.encoder), "encoder layers"),
         (decoder_layer, len(model.decoder), "decoder layers"),
-    ):
-        if not 0 <= number < most:
-            raise ValueError(f"There are {most} {name}; there is no number {number + 1}.")
+    )
     x, source = _embed(model, source_ids, place)
     allowed = torch.ones(len(source_ids), len(source_ids), dtype=torch.bool, device=x.device)
     if config.neighbourhood:
@@ -224,7 +229,6 @@ def walk(
         if own and cross and fed:
             decoder_attention, cross_attention, decoder_feed_forward = own, cross, fed
     logits = _affine(x[step], model.embedding.weight, model.output_bias)
-    logprobs = logits.float().log_softmax(-1)
     return Walk(
         source,
         encoder_attention,
@@ -235,7 +239,7 @@ def walk(
         decoder_feed_forward,
         hidden=_array(x[step]),
         logits=_array(logits),
-        logprobs=_array(logprobs),
+        logprobs=_array(logits.float().log_softmax(-1)),
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+# What a name follows: no sentence ends there.
+_TITLES = "mr mrs ms dr prof st sgt lt capt sen rep gov hr fr dipl ing m mm mme mmes mlle"
+TITLES = frozenset(_TITLES.split())
 _ENGLISH = """mr mrs ms dr prof st jr sr vs etc e.g i.e figs approx inc ltd corp col sgt lt capt sen rep gov jan feb apr
     jun jul aug sept oct nov dec dept blvd"""
 _GERMAN = """hr fr z.b d.h u.a ca usw bzw evtl ggf str vgl bspw dipl ing ehem geb inkl jh mio mrd sog u.s.w zzgl"""
@@ -15,9 +18,10 @@ BEFORE_NUMBERS = frozenset(
 )  # words of their own elsewhere
 # Letters with full stops between them: an abbreviation where a capital follows, as in "the U.S. Army".
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
-_END = re.compile(r"[.!?…]+[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_a-zß-öø-ÿ])")
+_CLOSING, _OPENING = r"(?:[\"')\]»”“]|\s»)*", r"(?:[•‣▪*–—-]\s+)?(?:[\"'(\[„“¿¡]|«\s?)?"  # French sets its marks off
+_END = re.compile(rf"[.!?…]+{_CLOSING}\s+(?={_OPENING}[^\W_a-zß-öø-ÿ])")
 # Where nothing has a capital, sentences begin without; three dots end none there.
-_END_SMALL = re.compile(r"(?:(?<!\.)\.|[!?]+)[\"')\]»”“]*\s+(?=[\"'(\[«„“¿¡]?[^\W_])")
+_END_SMALL = re.compile(rf"(?:(?<!\.)\.|[!?]+){_CLOSING}\s+(?={_OPENING}[^\W_])")
 # Where a long sentence may be cut, the strongest places first; each match ends where the second part begins.
 _CLAUSES = (
     re.compile(r"[;:]['\"”“»)\]]*\s+"),
@@ -25,27 +29,45 @@ _CLAUSES = (
     re.compile(r",['\"”“»)\]]*\s+(?=(?:and|but|or|while|which|und|aber|oder|während|et|mais|ou|tandis)\b)"),
     re.compile(r",['\"”“»)\]]*\s+"),
 )
+# Words with a capital only where a sentence begins, and hardly ever part of a name.
+_STARTERS = """he she it they we you this that these those then there but however what why how when where
+    er es sie wir ihr das dies diese dann aber doch danach jetzt
+    il elle ils elles nous vous on ce cela ceci puis mais ensuite alors"""
+STARTERS = frozenset(_STARTERS.split())
+_FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
 _MIDDLE = (0.2, 0.8)  # share of a sentence in which a cut is looked for first
 
 
 def split_sentences(line: str) -> list[str]:
     """The sentences of a normalised line.
 
-    A full stop after an abbreviation, an initial, a letter of a list or a number ends none; closing quotation marks and
-    brackets stay with their sentence.
+    A full stop after an abbreviation, an initial, a letter of a list or a number ends none, unless a pronoun or the
+    like follows with a capital; closing quotation marks and brackets stay with their sentence, marks of a list with
+    theirs.
     """
     sentences, start = [], 0
     for match in (_END_SMALL if line == line.lower() else _END).finditer(line):
-        words = line[start : match.start()].rsplit(" ", 1)
-        last = words[-1].strip("\"'([«„“").lower()
-        short = last in ABBREVIATIONS or len(last) == 1 or last.isdigit() or _INITIALS.fullmatch(last)
-        numbered = last in BEFORE_NUMBERS and line[match.end()].isdigit()
-        if match.group().strip() == "." and (short or numbered):
+        if match.group().strip() == "." and _goes_on(line[start : match.start()], line[match.end() :]):
             continue
         sentences.append(line[start : match.end()].strip())
         start = match.end()
     rest = line[start:].strip()
     return sentences + ([rest] if rest else [])
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Whether a full stop between these parts of a line belongs to what is short for something, or counts."""
+    first, _, last = before.rpartition(" ")
+    last = last.strip("\"'([«„“").lower()
+    year = len(last) == 4 and last.isdigit()
+    short = last in ABBREVIATIONS or len(last) == 1 or last.isdigit() or _INITIALS.fullmatch(last)
+    if not short or year:
+        return last in BEFORE_NUMBERS and after[0].isdigit()
+    if last in TITLES or not first or (len(last) == 1 and not last.isdigit()):  # a mark of a list stands first
+        return True
+    word = _FIRST_WORD.match(after)
+    # In a line without capitals any word may follow a short one.
+    return word is None or word[1].islower() or word[1].lower() not in STARTERS
 
 
 def split_clauses(sentence: str, fits: Callable[[str], bool]) -> list[str]:

@@ -76,6 +76,15 @@ class DigitsView:
     def __init__(self, services: Services) -> None:
         self.services, self.models = services, DigitModels(services)
         self.note = gr.HTML(elem_id="gan-digits-note")
+        self._samples()
+        self._walk()
+        self._opinion()
+        gr.Markdown("### From noise to digits: the same z at every checkpoint", elem_classes="section")
+        self.moment = gr.Slider(0, 1, 0, step=1, label="Checkpoint", elem_id="gan-digits-moment", buttons=[])
+        self.past = self.picture("Samples during the training", "gan-digits-past")
+        self._parzen()
+
+    def _samples(self) -> None:
         with gr.Row(elem_classes="game-settings"):
             self.model = gr.Dropdown(
                 [], label="Networks", allow_custom_value=True, min_width=200, elem_id="gan-digits-model"
@@ -99,11 +108,13 @@ class DigitsView:
                 )
                 self.folder = gr.Textbox(
                     label="Or a folder on this machine",
-                    visible=services.local,
+                    visible=self.services.local,
                     min_width=240,
                     max_lines=1,
                     elem_id="gan-digits-folder",
                 )
+
+    def _walk(self) -> None:
         gr.Markdown("### A walk between two z (Figure 3)", elem_classes="section")
         with gr.Row(elem_classes="game-settings"):
             self.start = gr.Number(
@@ -116,6 +127,8 @@ class DigitsView:
         with gr.Row():
             self.strip = self.picture("z in a straight line", "gan-digits-strip", scale=4)
             self.here = self.picture("G(z) here", "gan-digits-here", scale=1)
+
+    def _opinion(self) -> None:
         gr.Markdown("### What D thinks of a digit that you draw", elem_classes="section")
         with gr.Row():
             with gr.Column(min_width=280):
@@ -123,9 +136,8 @@ class DigitsView:
             with gr.Column(min_width=240):
                 self.opinion = gr.HTML(elem_id="gan-digits-opinion")
                 self.seen = self.picture("What D sees, fitted as MNIST fits its digits", "gan-digits-seen")
-        gr.Markdown("### From noise to digits: the same z at every checkpoint", elem_classes="section")
-        self.moment = gr.Slider(0, 1, 0, step=1, label="Checkpoint", elem_id="gan-digits-moment", buttons=[])
-        self.past = self.picture("Samples during the training", "gan-digits-past")
+
+    def _parzen(self) -> None:
         gr.Markdown(
             "### Parzen’s window, and why not to trust it\nTable 1 measures samples by the "
             "log-likelihood of test digits "

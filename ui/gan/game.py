@@ -62,6 +62,28 @@ class GameView:
         self.lab = gr.State(None, time_to_live=STATE_SECONDS)
         self.running: WeakValueDictionary[str, Laboratory] = WeakValueDictionary()  # by the key that their visitor has
         name = f"gan-{kind}"
+        self._buttons(name)
+        self._settings(name, usual)
+        self.note = gr.HTML(elem_id=f"{name}-note")
+        if kind == "loss":
+            self.losses = theme.drawn("gan/losses.js", "losses", f"{name}-losses", "card")
+
+        def frame(asked):  # a function and no method, for Gradio marks it
+            return self.frame(asked)
+
+        scripts = ("gan/game.js", "gan/play.js")
+        self.game = theme.drawn(scripts, "game", f"{name}-game", "card", server_functions=[frame])
+        self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
+        self._rates(name, usual)
+        with gr.Row(elem_classes="actions"):
+            self.save = gr.Button(
+                "Save the numbers (CSV) and a page (HTML)", size="sm", min_width=260, elem_id=f"{name}-save"
+            )
+            self.files = gr.File(
+                label="Files", file_count="multiple", interactive=False, visible=False, elem_id=f"{name}-files"
+            )
+
+    def _buttons(self, name: str) -> None:
         with gr.Row(elem_classes="actions game-buttons"):
             self.play = gr.Button("▶ Play", variant="primary", size="sm", min_width=90, elem_id=f"{name}-play")
             self.pause = gr.Button("❚❚ Pause", size="sm", min_width=90, elem_id=f"{name}-pause")
@@ -69,11 +91,15 @@ class GameView:
             self.step_d = gr.Button("One step of D", size="sm", min_width=110, elem_id=f"{name}-d")
             self.step_g = gr.Button("One step of G", size="sm", min_width=110, elem_id=f"{name}-g")
             self.restart = gr.Button("Start again", size="sm", min_width=100, elem_id=f"{name}-restart")
-            if kind == "plane":
+            if self.kind == "plane":
                 self.collapse = gr.Button("Lose the modes", size="sm", min_width=120, elem_id=f"{name}-collapse")
+
+    def _settings(self, name: str, usual: Settings) -> None:
         with gr.Row(elem_classes="game-settings"):
-            choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([DRAWN] if kind == "plane" else [])]
-            self.data = gr.Dropdown(choices, value=FIRST[kind], label="Data", min_width=150, elem_id=f"{name}-data")
+            choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([DRAWN] if self.kind == "plane" else [])]
+            self.data = gr.Dropdown(
+                choices, value=FIRST[self.kind], label="Data", min_width=150, elem_id=f"{name}-data"
+            )
             self.objective = gr.Dropdown(
                 OBJECTIVE_NAMES, value=usual.objective, label="Objective", min_width=150, elem_id=f"{name}-objective"
             )
@@ -97,16 +123,8 @@ class GameView:
                 elem_id=f"{name}-speed",
                 buttons=[],
             )
-        self.note = gr.HTML(elem_id=f"{name}-note")
-        if kind == "loss":
-            self.losses = theme.drawn("gan/losses.js", "losses", f"{name}-losses", "card")
 
-        def frame(asked):  # a function and no method, for Gradio marks it
-            return self.frame(asked)
-
-        scripts = ("gan/game.js", "gan/play.js")
-        self.game = theme.drawn(scripts, "game", f"{name}-game", "card", server_functions=[frame])
-        self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
+    def _rates(self, name: str, usual: Settings) -> None:
         with gr.Accordion("Learning rates and more", open=False), gr.Row(elem_classes="game-settings"):
             self.lr = gr.Number(usual.lr, label="Learning rate of G", min_width=140, elem_id=f"{name}-lr")
             self.lr_d = gr.Number(usual.lr_d, label="Learning rate of D", min_width=140, elem_id=f"{name}-lr-d")
@@ -116,13 +134,6 @@ class GameView:
             )  # fmt: skip
             self.seed = gr.Number(
                 usual.seed, label="Seed, for the next start", precision=0, min_width=140, elem_id=f"{name}-seed"
-            )
-        with gr.Row(elem_classes="actions"):
-            self.save = gr.Button(
-                "Save the numbers (CSV) and a page (HTML)", size="sm", min_width=260, elem_id=f"{name}-save"
-            )
-            self.files = gr.File(
-                label="Files", file_count="multiple", interactive=False, visible=False, elem_id=f"{name}-files"
             )
 
     # -- wiring ------------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class RunControls:
 
     @property
     def components(self) -> list:
-        """All that a look at a run may update."""
+        """Components that `refresh` may update."""
         return [
             self.stop,
             self.again,
@@ -100,7 +100,7 @@ class RunControls:
     # -- updates ---------------------------------------------------------------------------------------------------
 
     def refresh(self, seen: watch.Seen, values: dict) -> dict:
-        """The buttons as the state wants them. values: of `from_step`, if it is known."""
+        """Updates of the buttons for the state of the run. values: of `from_step`, if it is known."""
         busy, known = seen.state in watch.BUSY, seen.network is not None
         choices = checkpoint_choices(seen.run)
         steps = [step for _, step in choices]
@@ -122,7 +122,7 @@ class RunControls:
         return made
 
     def hidden(self) -> dict:
-        """While there is no run."""
+        """Updates that hide the buttons while there is no run."""
         return {one: gr.update(visible=False) for one in (self.stop, self.again, self.delete, self.ask, self.form)}
 
     # -- handlers --------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class RunControls:
         return {**self.view.show(name), **folded, self.note: messages.status(text)}
 
     def stop_it(self, values: dict) -> dict:
-        """Asks the process to end."""
+        """Ask the process of the run to end."""
 
         def work() -> tuple[str, str]:
             name = values[self.view.run]
@@ -178,7 +178,7 @@ class RunControls:
         return self._said(work)
 
     def resume_it(self, values: dict) -> dict:
-        """Goes on from the newest checkpoint."""
+        """Resume the run from its newest checkpoint."""
 
         def work() -> tuple[str, str]:
             name = values[self.view.run]
@@ -206,7 +206,7 @@ class RunControls:
         return self._said(work)
 
     def ask_first(self, values: dict) -> dict:
-        """What would be deleted."""
+        """Ask before the run is deleted."""
         try:
             self._allowed()
             name = values[self.view.run]

@@ -260,7 +260,7 @@ class TrainForm:
         return dict(zip([setting.field for setting in settings_of(network)], used, strict=True))
 
     def planned(self, values: dict) -> tuple[list[list[str]], dict[str, Any]]:
-        """Commands, and all fields of the run, of the form as it is; ValueError for what cannot be."""
+        """Commands and all fields of the run that the form describes. Raises ValueError for what is impossible."""
         network, preset, initial = values[self.network], values[self.preset], values[self.initial] or ""
         limits = self.services.limits()
         if network not in self.offered:
@@ -299,7 +299,7 @@ class TrainForm:
     # -- updates ---------------------------------------------------------------------------------------------------
 
     def told(self, values: dict) -> dict:
-        """What follows from the form as it is: command, size and time, and what the table holds."""
+        """Updates of what follows from the form: command, size and time, and what the table holds."""
         network, preset = self._chosen(values)
         fields = self.fitted(values)
         try:
@@ -344,7 +344,7 @@ class TrainForm:
         }
 
     def place(self, network: str, data: str) -> dict:
-        """Which ways to bring data are in sight."""
+        """Shows the ways to bring data that fit the choice."""
         words = network == "transformer"
         return {
             self.data_row: gr.update(visible=data != BUNDLED),

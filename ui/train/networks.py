@@ -18,7 +18,7 @@ class Setting:
         field: its name in the program.
         label: what a visitor reads.
         paper: its value in the paper, "" where the paper has no such thing.
-        about: what is to be known besides.
+        about: further remarks.
         unset: the number by which the program means "as the size has it"; the box is empty then.
     """
 

@@ -53,8 +53,8 @@ def beginnings(network: str, preset: str) -> dict[str, Path]:
         else:
             config = import_module(chosen.module).network_config(recipe)
             own, shipped = dataclasses.asdict(config), dataclasses.asdict(from_json(type(config), shipped))
-            if not shipped.get("composition", True):  # weights without an alpha may begin those with one
-                shipped["composition"] = own["composition"]
+            # Weights without an alpha may begin those with one, and weights that are told nothing those that are.
+            shipped |= {field: own[field] for field in ("composition", "attributes") if not shipped.get(field, True)}
         if json.loads(json.dumps(own)) == json.loads(json.dumps(shipped)):
             found[name] = folder
     return found
@@ -213,7 +213,7 @@ def check_public(network: str, base: dict[str, Any], fields: dict[str, Any], lim
 def weights(network: str, fields: dict[str, Any]) -> int:
     """The size of the networks that a run with these fields trains.
 
-    Nothing is filled: they are built without memory. Raises ValueError for sizes that make no network.
+    They are built without memory for their weights. Raises ValueError for sizes that make no network.
     """
     recipe = NETWORKS[network].recipe(**fields)
     with torch.device("meta"):

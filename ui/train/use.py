@@ -24,6 +24,7 @@ from ui.train.networks import NETWORKS
 from ui.translate.languages import model_for
 from ui.translate.parse import parser_key
 from vton.recipes.registry import NETWORKS as TRYON
+from vton.recipes.registry import RIVALS
 
 SILENT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
@@ -32,7 +33,6 @@ KEPT_SECONDS = 3600  # of a zip that was made for a visitor
 MOST_LETTERS = 300
 ELSEWHERE = {
     "gan": "Open the GAN tab: under Digits, every checkpoint of a run on digits stands in the list.",
-    "flow": "No try-on uses a flow warper; `python -m vton.evaluate warps` compares it with the spline.",
 }
 
 
@@ -98,12 +98,15 @@ def compare_trees(services: Services, key: str, text: str) -> tuple[str, str]:
 
 
 def compare_tryon(services: Services, key: str, network: str, person: Any, garment: Any) -> list[tuple[Any, str]]:
-    """The map that shows the network's work, and the result, by the default set and with the checkpoint in it."""
+    """The map that shows the network's work, and the result, by the default set and with the checkpoint in it; a flow
+    warper is seen beside the spline of the default set.
+    """
     pictures = []
     for label, model in (("default", None), ("this checkpoint", key)):
-        *_, result = services.stream_tryon(person, garment, model=model, size=COMPARED_SIZE)
+        changed = {"warp": "flow"} if network == "flow" and model else {}
+        *_, result = services.stream_tryon(person, garment, model=model, size=COMPARED_SIZE, **changed)
         maps = result.pictures()
-        name = TRYON[network].map
+        name = (TRYON | RIVALS)[network].map
         pictures += [(maps[name], f"{name.replace('_', ' ')}: {label}"), (maps["result"], f"result: {label}")]
     return [pictures[i] for i in (0, 2, 1, 3)]
 

@@ -145,7 +145,7 @@ def facts(seen: Seen) -> list[str]:
 
 
 def heartbeat(seen: Seen) -> str:
-    """The process's last sign of life, in words; empty for a run that nobody works on."""
+    """The process's last sign of life, in words; empty for a run without a process."""
     if seen.state not in BUSY or not seen.beat:
         return ""
     ago = max(0.0, time.time() - seen.beat["time"])

@@ -110,7 +110,7 @@ def learning_answer(found: Sequence[Moment], place: int, layer: int, head: int) 
 
 
 def finite(value: Any) -> Any:
-    """A value as JSON knows it: arrays as lists, None for what is no finite number."""
+    """A value that JSON can hold: arrays become lists, infinities and NaN become None."""
     if isinstance(value, dict):
         return {name: finite(part) for name, part in value.items()}
     if isinstance(value, np.ndarray):
@@ -139,7 +139,7 @@ def csv_text(answer: Answer) -> str:
 
 
 def html(answer: Answer, sentence: str, shown: str, picture: str) -> str:
-    """One page with the table as the view shows it, and the map; it opens anywhere and asks nobody for anything.
+    """One page with the table as the view shows it, and the map; it opens without a connection.
 
     sentence: that it is about; shown: HTML of the table; picture: SVG or nothing.
     """

@@ -12,7 +12,7 @@ from transformer.insight.lenses import decoder_lens, logit_lens
 from ui import asked
 from ui.services import Services
 from ui.translate.languages import model_for
-from ui.translate.work import translate_text
+from ui.translate.work import drawn, translate_text
 
 
 class Api:
@@ -41,6 +41,7 @@ class Api:
         temperature: float = 1.0,
         top_k: int = 0,
         seed: int = 0,
+        quick: bool = False,
     ) -> dict[str, Any]:
         """Translate a text with the page's Transformer.
 
@@ -55,13 +56,14 @@ class Api:
             temperature: of sampling, above 0
             top_k: sampling draws among so many likeliest word pieces; 0 among all
             seed: of sampling
+            quick: multiply in 16 bits, where the server's processor is made for it
 
         Returns:
             text: the translation; sentences: for every sentence its tokens and its hypotheses with scores
         """
         key = model_for(self.services, pair, model)
         translation = translate_text(
-            self.services, text, pair, beam, alpha, n_best, key, search, temperature, top_k, seed
+            self.services, text, pair, beam, alpha, n_best, key, search, drawn(temperature, top_k, seed), quick
         )
         return {
             "text": translation.text,

@@ -163,7 +163,7 @@ def draw_reasons(
 
 
 def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
-    """What switching off each head of one kind changes, (L, h) as lists; None if nobody has asked."""
+    """What switching off each head of one kind changes, (L, h) as lists; None until it is asked for."""
     return None if shown.changes is None else shown.changes[kind].tolist()
 
 
@@ -369,7 +369,7 @@ class AttentionView(View):
         return {self.thumbs: gr.update(selected=one, stretch=stretch, change=change, **value)}
 
     def refresh(self, shown, kind, layer, head, look, ends, stretch, threshold):
-        """Everything anew for the sentence that is shown."""
+        """Draw all of the view for the sentence that is shown."""
         if shown.attention is None:  # the note already says why
             return {self.body: gr.update(visible=False)}
         # The last layer is shown first: there the words have found each other.

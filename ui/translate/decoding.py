@@ -16,6 +16,7 @@ from ui.translate import decoding_figures
 from ui.translate.forcing import Forcing
 from ui.translate.languages import model_for
 from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
+from ui.translate.work import check_size
 
 WHOLE_CACHE = -1  # the choice "sizes only"
 INTO_VIEW = "() => document.getElementById('branch-card')?.scrollIntoView({block: 'nearest', behavior: 'smooth'})"
@@ -96,8 +97,7 @@ def cache_of(followed: Followed, layer: int, head: int) -> dict | None:
 
 def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float, model: str | None, layer: int) -> Any:
     """The answer of `/trace`: everything this view shows, as plain values."""
-    if not text or not text.strip():
-        raise ValueError("There is nothing to translate yet; enter a sentence.")
+    check_size(text, beam)
     model = model_for(services, pair, model)
     translator = services.translator(model)
     source, _, target = pair.partition("-")

@@ -158,7 +158,7 @@ def side_by_side(
     sides: Sequence[tuple[str, str, float, float, int, float]], words: Sequence[tuple[str, str]] | None
 ) -> str:
     """HTML of two translations. sides: (name, text, log-probability, score, tokens, seconds) of each; words: their
-    difference, from the first to the second; None where the languages differ, so that there is none to speak of.
+    difference, from the first to the second; None where the languages differ.
     """
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td dir="auto">{escape(text)}</td><td>{logprob:.3f}</td>'

@@ -193,6 +193,62 @@ def _svg_foot(frame: _Frame, most: float, sentence: str, foot: int) -> list[str]
     ]
 
 
+def _svg_cells(
+    shown: AttentionMap, frame: _Frame, colours: np.ndarray, threshold: float, queries: Sequence[str]
+) -> list[str]:
+    """A rectangle for each cell, with its number where there is room."""
+    cell, left, top = frame.cell, frame.left, frame.top
+    rows, columns = shown.weights.shape
+    out = []
+    for row in range(rows):
+        for column in range(columns):
+            red, green, blue = colours[row, column]
+            told = f"{queries[row] if queries else label(shown.rows[row])} → {label(shown.columns[column])}: "
+            told += digits(shown.weights[row, column])
+            out.append(
+                f'<rect x="{left + column * cell}" y="{top + row * cell}" width="{cell}" height="{cell}" '
+                f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{_xml(told)}</title></rect>'
+            )
+            number = _number(float(shown.weights[row, column]))
+            if cell >= NUMBERED and number and shown.weights[row, column] >= threshold:
+                out.append(
+                    f'<text x="{left + (column + 0.5) * cell}" y="{top + (row + 0.5) * cell + 3}" font-size="9" '
+                    f'text-anchor="middle" pointer-events="none" '
+                    f'fill="{_ink(colours[row, column])}">{number}</text>'
+                )
+    return out
+
+
+def _svg_picture(frame: _Frame, colours: np.ndarray) -> str:
+    """All cells as one picture, for maps of too many of them."""
+    file = io.BytesIO()
+    Image.fromarray(colours).save(file, "PNG")
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    rows, columns = colours.shape[:2]
+    return (
+        f'<image x="{frame.left}" y="{frame.top}" width="{columns * frame.cell}" height="{rows * frame.cell}" '
+        f'preserveAspectRatio="none" style="image-rendering: pixelated" href="data:image/png;base64,{data}"/>'
+    )
+
+
+def _svg_labels(shown: AttentionMap, frame: _Frame) -> list[str]:
+    """Tokens beside the rows and above the columns."""
+    cell, size, left, top = frame.cell, frame.size, frame.left, frame.top
+    out = []
+    for row, token in enumerate(shown.rows):
+        out.append(
+            f'<text x="{left - 8}" y="{top + (row + 0.5) * cell + size * 0.34:.1f}" text-anchor="end" '
+            f'font-size="{size}" fill="#1f1b18">{_xml(label(token))}</text>'
+        )
+    for column, token in enumerate(shown.columns):
+        x = left + (column + 0.5) * cell + size * 0.34
+        out.append(
+            f'<text transform="translate({x:.1f} {top - 6}) rotate(-90)" font-size="{size}" fill="#1f1b18">'
+            f"{_xml(label(token))}</text>"
+        )
+    return out
+
+
 def svg(
     shown: AttentionMap,
     title: str,
@@ -207,7 +263,7 @@ def svg(
     tells all of them on hover. queries: what each row does, for the hover; its token without them. Tokens are escaped.
     """
     frame = _frame(shown, title)
-    cell, size, left, top = frame.cell, frame.size, frame.left, frame.top
+    cell, left, top = frame.cell, frame.left, frame.top
     rows, columns = shown.weights.shape
     colours = _colours(shown, threshold, stretch)
     out = [
@@ -222,41 +278,10 @@ def svg(
         f"← {_xml(row_axis)}</text>",
     ]
     if rows * columns <= SEPARATE_CELLS:
-        for row in range(rows):
-            for column in range(columns):
-                red, green, blue = colours[row, column]
-                told = f"{queries[row] if queries else label(shown.rows[row])} → {label(shown.columns[column])}: "
-                told += digits(shown.weights[row, column])
-                out.append(
-                    f'<rect x="{left + column * cell}" y="{top + row * cell}" width="{cell}" height="{cell}" '
-                    f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{_xml(told)}</title></rect>'
-                )
-                number = _number(float(shown.weights[row, column]))
-                if cell >= NUMBERED and number and shown.weights[row, column] >= threshold:
-                    out.append(
-                        f'<text x="{left + (column + 0.5) * cell}" y="{top + (row + 0.5) * cell + 3}" font-size="9" '
-                        f'text-anchor="middle" pointer-events="none" '
-                        f'fill="{_ink(colours[row, column])}">{number}</text>'
-                    )
+        out += _svg_cells(shown, frame, colours, threshold, queries)
     else:
-        file = io.BytesIO()
-        Image.fromarray(colours).save(file, "PNG")
-        data = base64.b64encode(file.getvalue()).decode("ascii")
-        out.append(
-            f'<image x="{left}" y="{top}" width="{columns * cell}" height="{rows * cell}" '
-            f'preserveAspectRatio="none" style="image-rendering: pixelated" href="data:image/png;base64,{data}"/>'
-        )
-    for row, token in enumerate(shown.rows):
-        out.append(
-            f'<text x="{left - 8}" y="{top + (row + 0.5) * cell + size * 0.34:.1f}" text-anchor="end" '
-            f'font-size="{size}" fill="#1f1b18">{_xml(label(token))}</text>'
-        )
-    for column, token in enumerate(shown.columns):
-        x = left + (column + 0.5) * cell + size * 0.34
-        out.append(
-            f'<text transform="translate({x:.1f} {top - 6}) rotate(-90)" font-size="{size}" fill="#1f1b18">'
-            f"{_xml(label(token))}</text>"
-        )
+        out.append(_svg_picture(frame, colours))
+    out += _svg_labels(shown, frame)
     out += _svg_foot(frame, _most(shown, stretch), sentence, top + rows * cell + 12)
     return "\n".join(out) + "\n</svg>\n"
 
@@ -349,7 +374,7 @@ def html(
     words: dict,
     axes: dict[str, list[str]],
 ) -> str:
-    """One HTML file with all maps as the page shows them, which opens anywhere and asks nobody for anything.
+    """One HTML file with all maps as the page shows them, which opens without a connection.
 
     settings: as saved beside it (kind, layer and head count from 1, or a name for head); words: of
     `figures.word_links`; axes: for each kind the names of its two axes.

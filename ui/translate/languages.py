@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import re
 
+from transformer.text.languages import language_name
 from ui.services import Services, shipped_pairs
-
-LANGUAGES = {
-    "en": "English",
-    "de": "German",
-    "fr": "French",
-    "cs": "Czech",
-    "es": "Spanish",
-    "ko": "Korean",
-    "tree": "phrase structure tree",
-}
-
-
-def language_name(code: str) -> str:
-    """A language as the page writes it: "German" for "de"; a code that it does not know stays."""
-    return LANGUAGES.get(code, code)
 
 
 def pair_label(source: str, target: str) -> str:

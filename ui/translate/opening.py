@@ -72,7 +72,7 @@ def _unpacked(value: dict[str, Any]) -> np.ndarray:
 
 
 def main() -> None:
-    """Write the file anew with the default model."""
+    """Make the file again with the default model."""
     FILE.write_text(json.dumps(record(Services(device="cpu")), ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"{FILE}: {FILE.stat().st_size / 1000:.0f} kB")
 

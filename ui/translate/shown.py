@@ -73,8 +73,8 @@ class View(ABC):
     def on_open(self, refresh: Callable, inputs: list, outputs: list, **options: Any) -> None:
         """Calls `refresh` when this view is opened, and when a new sentence is shown while it is open.
 
-        tab.views[name] is the view's gr.Tab and tab.view the State with the open one's name. Views that nobody looks at
-        cost nothing. options: those of the event that opens the view.
+        tab.views[name] is the view's gr.Tab and tab.view the State with the open one's name. A hidden view costs
+        nothing. options: those of the event that opens the view.
         """
         options = {**QUIETLY, **options}
         self.tab.views[self.name].select(refresh, inputs, outputs, api_name=f"open_{self.name}", **options)

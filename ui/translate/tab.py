@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import gradio as gr
 
 from transformer.insight import intervene
+from transformer.text.languages import language_name
 from ui import messages, theme
 from ui.services import Services
 from ui.translate import opening, visit, words
@@ -18,19 +19,20 @@ from ui.translate.api import Api
 from ui.translate.attention import COMBINED, AttentionView
 from ui.translate.compare import CompareView
 from ui.translate.decoding import DecodingView, search_beam
-from ui.translate.languages import better_pair, language_name, pair_label
+from ui.translate.languages import better_pair, pair_label
 from ui.translate.layers import LayersView
 from ui.translate.learning import LearningView
 from ui.translate.one_head import OneHeadView
 from ui.translate.parse import TreeView
 from ui.translate.save import SaveView
 from ui.translate.settings import Settings, told
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Refresh, Shown, View
+from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Refresh, Shown, View
 from ui.translate.through import ThroughView
 from ui.translate.tour import Tour
 from ui.translate.what_if import WhatIfView
 from ui.translate.work import (
     MAX_CHARACTERS,
+    drawn,
     first_pieces,
     hypothesis_rows,
     linked_words,
@@ -198,11 +200,13 @@ class TranslateTab:
         for event, act, inputs, outputs, name in (
             (self.examples.click, self.take_example, [self.examples], [self.source], "take_example"),
             (chosen.pair.input, self.choose_pair, pair, [chosen.model, self.status], "choose_pair"),
-            (chosen.model.input, self.choose_model, pair, [chosen.pair, self.status], "choose_model"),
+            (chosen.model.input, self.choose_model, pair, [*pair, self.status], "choose_model"),
             (chosen.swap.click, self.swap, [*pair, self.source, self.target], self._turned, "swap_languages"),
             (self.turn.click, self.take_better, [self.better, chosen.model], self._turned, "take_better_pair"),
         ):
-            taken = event(act, inputs, outputs, api_name=name, **QUIETLY_ON_DEVICE)
+            # Nobody's translation waits for a download.
+            quietly = QUIETLY if event is chosen.model.input else QUIETLY_ON_DEVICE
+            taken = event(act, inputs, outputs, api_name=name, **quietly)
             self._then_translate(taken, name, languages=event not in (self.examples.click, chosen.model.input))
 
     @property
@@ -299,16 +303,17 @@ class TranslateTab:
 
     def translate(self, text, pair, *settings):
         """Translate what stands in the box."""
-        beam, alpha, n_best, model, search, *draws = settings
+        beam, alpha, n_best, model, search, *draws, quick = settings
         try:
             model = self.settings.take_pair(pair, model).get(self.settings.model, model or None)
             start = time.perf_counter()
-            translation = translate_text(self.services, text, pair, beam, alpha, n_best, model, search, *draws)
+            how = beam, alpha, n_best, model, search, drawn(*draws), quick
+            translation = translate_text(self.services, text, pair, *how)
             seconds = time.perf_counter() - start
         except Exception as error:  # every error becomes a sentence; what was there stays, and is marked by the page
             return {self.status: messages.alert(messages.sentence(error))}
         tokens = len(translation.tokens)
-        note = f"{told(self.services, model, search, beam, alpha, *draws)} · {tokens} token{'s' * (tokens != 1)}"
+        note = f"{told(self.services, model, search, beam, alpha, *draws, quick)} · {tokens} token{'s' * (tokens != 1)}"
         note += f" in {seconds:.2f} s ({tokens / max(seconds, 1e-9):.0f} tokens/s)"
         better = better_pair(self.services, text, pair, model)
         if better:
@@ -453,11 +458,20 @@ class TranslateTab:
         }
 
     def choose_model(self, pair, model):
-        """Load another model and offer its language pairs first; the pair stays if the model has it."""
+        """Fetch another model where it is not here yet, and offer its language pairs first; the pair stays if the model
+        has it.
+        """
         try:
-            return {**self.settings.offer_pairs(model, pair), self.status: ""}
+            for line in self.services.fetch_translator(model):
+                yield {self.status: messages.status(line)}
         except Exception as error:
-            return {self.status: messages.alert(messages.sentence(error))}
+            alert = messages.alert(messages.sentence(error))
+            yield {self.settings.model: self.services.translation_model, self.status: alert}
+            return
+        try:
+            yield {**self.settings.offer_pairs(model, pair), self.status: ""}
+        except Exception as error:
+            yield {self.status: messages.alert(messages.sentence(error))}
 
     def choose_pair(self, pair, model):
         """Languages that the chosen model does not have bring the model that has them."""

@@ -110,15 +110,17 @@ def feed_forward_part(found: FeedForwardPass, activation: str) -> list[dict]:
     ]
 
 
+def part(title: str, says: str, rows: list[dict], view: str = "", kind: str = "") -> dict:
+    """A box of Figure 1. rows: what is drawn; view and kind: the view that shows more, and its kind of attention."""
+    return {"title": title, "says": says, "rows": rows, "view": view, "kind": kind}
+
+
 def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dict[str, dict]:
     """Every box of Figure 1 by its key: title, one plain sentence, the view that shows more, and what is drawn.
 
     tokens: source and read (labels), place and step, asks_source and asks_target (what the two queries do).
     """
     source, read, place, step = (tokens[name] for name in ("source", "read", "place", "step"))
-
-    def part(title: str, says: str, rows: list[dict], view: str = "", kind: str = "") -> dict:
-        return {"title": title, "says": says, "rows": rows, "view": view, "kind": kind}
 
     def norm(says: str, seen: Norm, of: str) -> dict:
         return part("Add & norm", says, norm_part(seen, of))
@@ -167,6 +169,13 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
         "cross_norm": norm(kept, walk.cross_attention.norm, "attention"),
         "decoder_feed_forward": feed_forward(walk.decoder_feed_forward),
         "decoder_norm_2": norm("The layer's output.", walk.decoder_feed_forward.norm, "the network"),
+        **last_parts(walk),
+    }
+
+
+def last_parts(walk: Walk) -> dict[str, dict]:
+    """The two boxes above the decoder: from the last layer's output to the probabilities."""
+    return {
         "linear": part(
             "Linear: a score for every piece of the vocabulary",
             f"The last layer's output is multiplied with the embedding of each of {len(walk.logits):,} pieces.",

@@ -70,8 +70,8 @@ def make_edit(kind: str, layer: int, head: int, row: int, column: int, weight: f
 
 
 def add_edit(intervention: Intervention, edit: Edit) -> Intervention:
-    """With one more edit. Cells of the same row of the same map become one edit, so that the other weights share what
-    all of them leave, and a cell that is set again takes the new weight.
+    """The list with one more edit. Cells of the same row of the same map become one edit, so that the other weights
+    share what all of them leave, and a cell that is set again takes the new weight.
     """
     place = (edit.kind, edit.layer, edit.head, edit.row, edit.renormalise)
     cells, others = dict(edit.cells), []

@@ -6,9 +6,9 @@ from typing import Any
 
 from transformer.insight import interpret
 from transformer.insight.intervene import Decoding
+from transformer.text.languages import language_name
 from transformer.tokenizer import is_language_token
 from transformer.translator import Attention, Translator
-from ui.translate.languages import language_name
 
 NAMES = {"<s>": "(start)", "</s>": "(end)", "<pad>": "(padding)"}
 

@@ -18,7 +18,26 @@ from ui.translate.shown import Shown
 
 SEARCHES = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sampling")]
 MAX_CHARACTERS = 5000
+MOST_HYPOTHESES = 20  # at once: memory grows with them
 MOST_LINKED = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
+
+
+def drawn(temperature: float, top_k: float | None, seed: float | None) -> Sampling:
+    """How a sampling draws, from what the page's fields hold; an empty one counts as 0."""
+    return Sampling(float(temperature), int(top_k or 0), int(seed or 0))
+
+
+def check_size(text: str, beam: int, n_best: int = 1) -> None:
+    """Raises ValueError with one sentence for an empty text and for more than this page does at once."""
+    if not text or not text.strip():
+        raise ValueError("There is nothing to translate yet; enter a sentence.")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"The text has {len(text):,} characters and this page takes {MAX_CHARACTERS:,} at once; shorten it."
+        )
+    for what, number in (("beam", beam), ("number of translations", n_best)):
+        if not 1 <= int(number) <= MOST_HYPOTHESES:
+            raise ValueError(f"The {what} has to be from 1 to {MOST_HYPOTHESES}, but is {number}.")
 
 
 def translate_text(
@@ -30,27 +49,21 @@ def translate_text(
     n_best: int,
     model: str | None = None,
     search: str = "beam",
-    temperature: float = 1.0,
-    top_k: int = 0,
-    seed: int = 0,
+    draws: Sampling | None = None,
+    quick: bool = False,
 ) -> Any:
     """Translate a text of the page. pair: "en-de"; returns a Translation with at most `n_best` hypotheses.
 
-    model: a key of `services.translator`; search: "beam", "greedy" (a beam of one) or "sampling" (n_best draws with
-    this temperature, among the top_k likeliest pieces, 0 for all, and this seed).
+    model: a key of `services.translator`; search: "beam", "greedy" (a beam of one) or "sampling" (n_best draws,
+    as `draws` says); quick: as in `Translator.translate`.
 
     Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
     """
-    if not text or not text.strip():
-        raise ValueError("There is nothing to translate yet; enter a sentence.")
-    if len(text) > MAX_CHARACTERS:
-        raise ValueError(
-            f"The text has {len(text):,} characters and this page takes {MAX_CHARACTERS:,} at once; shorten it."
-        )
+    check_size(text, beam, n_best)
     if search not in [key for _, key in SEARCHES]:
         raise ValueError(f"There is no search {search!r}; choose beam, greedy or sampling.")
     beam, n_best = (1 if search == "greedy" else int(beam)), int(n_best)
-    sampling = Sampling(float(temperature), int(top_k or 0), int(seed or 0)) if search == "sampling" else None
+    sampling = (draws or Sampling()) if search == "sampling" else None
     source, _, target = str(pair).partition("-")
     began = time.perf_counter()
     found = services.translator(model or None).translate(
@@ -61,6 +74,7 @@ def translate_text(
         alpha=float(alpha),
         n_best=n_best if sampling else min(n_best, beam),
         sampling=sampling,
+        quick=bool(quick),
     )
     serving.told("translation", {pair: time.perf_counter() - began}, tokens=len(found.tokens))
     return found

@@ -8,7 +8,6 @@ from html import escape
 from typing import Any
 
 import gradio as gr
-from gradio.utils import is_prop_update
 
 from ui import messages
 from ui.tryon.kept import Kept
@@ -19,14 +18,12 @@ def settled(handler: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any
     """A generator of updates by component whose last one changes nothing.
 
     Gradio sends the last update again when the generator has ended, which can be a while later, and would take back
-    what a visitor has ticked or chosen in between. Values travel inside updates: the browser makes each message out of
-    the one before in place, and a bare value would become the next message's while a component still shows it.
+    what a visitor has ticked or chosen in between.
     """
 
     @functools.wraps(handler)
     def run(*given: Any) -> Iterator[Any]:
-        for values in handler(*given):
-            yield {one: value if is_prop_update(value) else gr.update(value=value) for one, value in values.items()}
+        yield from handler(*given)
         yield gr.skip()
 
     return run

@@ -44,6 +44,9 @@ def strip(value: dict[str, Any], label: str, elem_id: str) -> gr.HTML:
     )
 
 
+WITHOUT_FLOW = "The chosen networks have no flow warper; only the spline can be used with them."
+
+
 class Inputs:
     """Everything that a run reads. `settings` holds the components by the name of their field in `Options`."""
 
@@ -107,6 +110,8 @@ class Inputs:
             switches = [name for name in others if isinstance(DEFAULTS[name], bool)]
             with gr.Row():
                 self._options(**{name: 130 for name in others if name not in switches})
+            if not self.services.has_flow(models[0][1]):
+                self.settings["warp"].info = WITHOUT_FLOW
             with gr.Row():
                 self._options(**dict.fromkeys(switches, 190))
             with gr.Row():
@@ -200,6 +205,11 @@ class Inputs:
         told = {self.settings[name]: gr.update(info=read.get(name, "")) for name in READ}
         return {self.garment_check: line, **told}
 
+    def check_warp(self, model: str | None) -> Any:
+        """Whether the chosen networks have a flow stands below the choice of the warp."""
+        about = ABOUT["warp"].info if self.services.has_flow(model) else WITHOUT_FLOW
+        return gr.update(info=about)
+
     def pick_person(self, event: gr.EventData) -> dict:
         """The example that was clicked, as the person."""
         return {self.person: str(example.photograph("people", str(event.name)).path)}
@@ -225,6 +235,7 @@ class Inputs:
     def wire(self) -> None:
         """Connects choosing networks, photographs and examples."""
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        self.model.change(self.check_warp, self.model, self.settings["warp"], api_name="check_warp", **quiet)
         self.model.focus(self.offered, None, self.model, api_name="tryon_models", queue=False, **quiet)
         for component, check, line, name in (
             (self.person, self.check_person, [self.person_check], "check_person"),

@@ -142,13 +142,13 @@ def _curves(steps: list[Any]) -> str:
 
 
 def grid(tryon: Any, result: Any, on_stage: Any) -> str:
-    """A square grid before and after the spline."""
+    """A square grid before and after the warp."""
     flat, bent = insight.grid_on_garment(result)
+    bender = "flow" if result.flow is not None else "thin-plate spline"
     about = (
-        "The same square grid on the garment's picture and after the thin-plate spline: where "
-        "cells grow, cloth is stretched."
+        f"The same square grid on the garment's picture and after the {bender}: where cells grow, cloth is stretched."
     )
-    return _row("The spline on the garment", [_figure(flat, "c with a grid"), _figure(bent, "W(c, θ)")], about)
+    return _row(f"The {bender} on the garment", [_figure(flat, "c with a grid"), _figure(bent, "W(c, θ)")], about)
 
 
 def pair(tryon: Any, result: Any, on_stage: Any) -> str:
@@ -171,7 +171,7 @@ SUBJECTS: dict[str, tuple[str, str, Callable]] = {
     "alias": ("ALIAS normalisation", "misalignment", alias),
     "doubt": ("Doubt of the segmentation", "segmentation", doubt),
     "fit": ("The fit of the spline", "warp", fit),
-    "grid": ("The spline as a grid", "warp", grid),
+    "grid": ("The warp as a grid", "warp", grid),
     "pair": ("A paired try-on: SSIM", "composite", pair),
 }
 

@@ -18,7 +18,7 @@ from ui.tryon.bar import Bar, settled
 from ui.tryon.figures import data_url
 from ui.tryon.inputs import strip
 from ui.tryon.kept import Kept
-from vton import contact_sheet, record
+from vton import contact_sheet, insight, record
 from vton.pipeline import STAGES
 
 FAR = 64  # a difference of so many grey levels takes the strongest colour of the map
@@ -33,6 +33,8 @@ def panel(variant: work.Variant) -> dict[str, Any]:
         "difference": "",
         "rows": [],
     }
+    if variant.warped is not None:
+        return {**shown, "rows": warp_rows(variant.warped)}
     if variant.against is None:
         return {**shown, "line": f"{variant.line} · the others are measured against this one".lstrip(" ·")}
     found = variant.against
@@ -47,8 +49,19 @@ def panel(variant: work.Variant) -> dict[str, Any]:
     return {**shown, "difference": data_url(painted), "rows": [list(row) for row in rows]}
 
 
+def warp_rows(warped: insight.Warped) -> list[list[str]]:
+    """The numbers below a warp, as pairs of words."""
+    iou, covered, folded = warped.figures
+    return [
+        ["Region covered", f"{100 * covered:.1f} %"],
+        ["IoU with the region", f"{iou:.3f}"],
+        ["Folded", "no cloth" if np.isnan(folded) else f"{100 * folded:.2f} % of the cloth"],
+        ["Time", f"{warped.seconds:.2f} s"],
+    ]
+
+
 class Compare:
-    """Variants of the result that differ in one option."""
+    """Variants of the result that differ in one option, and its garment by every warp."""
 
     def __init__(self, services: Services, bar: Bar):
         self.services, self.bar = services, bar
@@ -105,7 +118,7 @@ class Compare:
                 found.append(made)
                 # As text: a list that grows would reach the script as a change inside a value, which it does not see.
                 yield {self.compared: json.dumps([panel(v) for v in found])}
-            line = messages.status(work.claim(name, found[:-1]))
+            line = messages.status(work.claim(name, found if name == work.WARPS else found[:-1]))
             yield {self.note: line, **self.bar.said(""), **self.bar.idle(), **self.bar.rested()}
         except Exception as error:
             yield self.bar.failed(error)

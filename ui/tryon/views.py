@@ -14,10 +14,13 @@ from ui.tryon import figures, work
 from ui.tryon.kept import Kept
 from ui.tryon.runner import points_of
 from vton.maps import MAPS
+from vton.stages import NO_POINTS
 
 
-def not_yet(kept: Kept) -> str:
+def not_yet(kept: Kept, view: str = "") -> str:
     """Why a view has nothing to show."""
+    if view == "warp" and kept.result is not None and kept.result.flow is not None:
+        return NO_POINTS
     if kept.example:
         return "The example is stored as pictures alone. Press “Try it on” to compute it here; then this view opens."
     return "This map has not been made yet." if kept.result is not None else work.GONE
@@ -94,11 +97,11 @@ class MapViews:
                     ready = paint in figures.can_be_painted(result)
                     values = self._to_paint(kept, paint if ready else None, Path(folder))
                 elif view == "warp":
-                    ready = result is not None and result.misalignment is not None
+                    ready = result is not None and result.misalignment is not None and result.flow is None
                     values = {self.points: figures.control_points(result) if ready else None}
                 else:
                     ready, values = True, {}
-                yield {**values, self.note: "" if ready else messages.status(not_yet(kept))}
+                yield {**values, self.note: "" if ready else messages.status(not_yet(kept, view))}
             except Exception as error:
                 yield {self.note: messages.alert(messages.sentence(error))}
 

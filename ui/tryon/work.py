@@ -15,13 +15,14 @@ from training import assets
 from ui import figures
 from ui.services import Progress, Services
 from ui.tryon import example
-from ui.tryon.figures import garment_readings
+from ui.tryon.figures import garment_readings, warped_over
 from vton import contact_sheet, insight, record
 from vton.inputs import garment, photo, pose
 from vton.maps import MAPS
-from vton.options import ABOUT, PUBLISHED, SIZES, read_size, to_text
+from vton.options import ABOUT, DEFAULTS, PUBLISHED, SIZES, read_size, to_text
 from vton.pipeline import STAGES
 from vton.result import PICTURES
+from vton.warps import BY_FLOW
 
 MAX_SEED = 2**31 - 1
 MAX_SEVERAL = 6
@@ -30,11 +31,24 @@ CELL = (256, 192)
 BASELINE = "Baseline: warped garment, pasted"
 
 
+WARPS = "warps"  # the comparison that shows the warp alone, without the stages after it
+WARPED: tuple[tuple[str, Any], ...] = (  # label, name in vton.warps
+    ("5 × 5, as the network predicts it", "spline 5x5"),
+    ("5 × 5, fitted", "spline 5x5, fitted"),
+    ("10 × 10, fitted", "spline 10x10"),
+    ("20 × 20, fitted", "spline 20x20"),
+    ("Flow (ClothFlow)", BY_FLOW),
+)
+
+
 class Comparison(NamedTuple):
-    """Variants of a finished result that differ in one option. picture: the field of the record that is shown."""
+    """Variants of a finished result that differ in options (of WARPS: in the warp, told by its name).
+
+    picture: the field of the record that is shown.
+    """
 
     title: str
-    variants: tuple[tuple[str, dict[str, Any]], ...]
+    variants: tuple[tuple[str, Any], ...]
     about: str
     outlined: bool = True
     picture: str = "synthesis"
@@ -50,7 +64,11 @@ COMPARISONS = {
         "The paper's system and each addition",
         (
             ("With all additions", {}),
-            *((f"Without: {ABOUT[name].label.lower()}", {name: value}) for name, value in PUBLISHED.items()),
+            *(
+                (f"Without: {ABOUT[name].label.lower()}", {name: value})
+                for name, value in PUBLISHED.items()
+                if DEFAULTS[name] != value
+            ),
             ("As published", PUBLISHED),
         ),
         "Each picture leaves out one thing that this project adds to the paper; the last but "
@@ -66,13 +84,30 @@ COMPARISONS = {
     ),
     "fit": Comparison(
         "Fitted or unfitted warp",
-        (("Fitted", {"fit": True}), ("As the network predicts it", {"fit": False})),
+        (
+            ("Fitted", {"warp": "spline", "fit": True}),
+            ("As the network predicts it", {"warp": "spline", "fit": False}),
+        ),
         "What the gradient steps on the control points change. Orange outlines what the warped garment leaves open.",
     ),
     "grid": Comparison(
         "5 × 5 or 10 × 10 control points",
-        (("5 × 5 control points", {"grid": 5}), ("10 × 10 control points", {"grid": 10})),
+        (
+            ("5 × 5 control points", {"warp": "spline", "grid": 5}),
+            ("10 × 10 control points", {"warp": "spline", "grid": 10}),
+        ),
         "A finer grid gives the fit more freedom, and the garment more ways to wrinkle (Fig. 13 of the paper).",
+    ),
+    "warp": Comparison(
+        "The result by the spline or by the flow",
+        (("Thin-plate spline", {"warp": "spline"}), ("Flow (ClothFlow)", {"warp": "flow"})),
+        "What the generator makes of either warp. Orange outlines what the warped garment leaves open.",
+    ),
+    WARPS: Comparison(
+        "The warps alone: splines and flow (Fig. 13)",
+        WARPED,
+        "The garment by splines of 5 × 5, 10 × 10 and 20 × 20 control points and by the flow, in the region that was "
+        "predicted for it. Orange is what a warp leaves open.",
     ),
     "noise": Comparison(
         "Noise on or off",
@@ -206,12 +241,15 @@ def streamed(services: Services, result: Any, options: dict[str, Any], model: st
 
 
 class Variant(NamedTuple):
-    """One picture of a comparison. against: its difference from the first one, None for the first itself."""
+    """One picture of a comparison. against: its difference from the first one, None for the first itself; warped: its
+    figures, where warps alone are compared.
+    """
 
     label: str
     picture: np.ndarray
     against: insight.Difference | None
     line: str
+    warped: insight.Warped | None = None
 
 
 def compare(services: Services, result: Any, name: str, model: str | None = None) -> Iterator[Any]:
@@ -223,6 +261,9 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
     comparison = COMPARISONS[name]
     first: np.ndarray | None = None
     finished(result)
+    if name == WARPS:
+        yield from _warps(services, result, model)
+        return
     frame, size = result.frame, result.options.size
     region = photo.crop(result.region, frame, size, "nearest", 0) > 0
     for label, options in comparison.variants:
@@ -242,9 +283,28 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
     yield Variant(BASELINE, pasted, against, "")
 
 
+def _warps(services: Services, result: Any, model: str | None) -> Iterator[Any]:
+    """The garment by every warp, one by one; networks without a flow leave it out."""
+    for label, name in WARPED:
+        if name == BY_FLOW and not services.has_flow(model):
+            return
+        yield Progress(STAGES.index("warp"), {})
+        for report in services.stream_on_tryon(partial(_warped, result, name), model):
+            if not isinstance(report, Progress):
+                yield Variant(label, warped_over(result, report.cloth, report.mask), None, "", report)
+
+
+def _warped(result: Any, name: str, tryon: Any, on_stage: Any) -> insight.Warped:
+    return insight.warped_by(tryon, result, name)
+
+
 def claim(name: str, variants: list[Variant]) -> str:
     """What a comparison shows, in words that its numbers carry. variants: without the baseline."""
     about = COMPARISONS[name].about
+    if name == WARPS:
+        if len(variants) == len(WARPED):
+            return about
+        return f"{about} These networks have no flow warper, so the flow is missing here."
     measured = [(variant.against.colour, variant.label, variant.against) for variant in variants if variant.against]
     if not measured:
         return about

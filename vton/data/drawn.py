@@ -28,9 +28,16 @@ def drawn_person(seed: int) -> Person:
     )
 
 
-def drawn_sample(seed: int, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, Pair]:
-    """One drawn pair at `size`: person (H,W,3), parse (H,W), keypoints (25,3), and the garment flat and worn."""
-    drawn = draw_pair(seed, size=size)
+def drawn_sample(
+    seed: int, size: tuple[int, int], sleeves: str | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Pair]:
+    """One drawn pair at `size`: person (H,W,3), parse (H,W), keypoints (25,3), and the garment flat and worn.
+
+    sleeves: see `draw_pair`.
+    """
+    drawn = draw_pair(seed, size=size, sleeves=sleeves)
     visible = drawn.parse == 5
     worn = np.where(visible[..., None], drawn.person, WHITE).astype(np.uint8)
-    return drawn.person, drawn.parse, drawn.keypoints, Pair(drawn.cloth, drawn.cloth_mask > 127, worn, visible)
+    known = {"sleeves": drawn.sleeves, "neckline": drawn.neckline}
+    pair = Pair(drawn.cloth, drawn.cloth_mask > 127, worn, visible, known=known)
+    return drawn.person, drawn.parse, drawn.keypoints, pair

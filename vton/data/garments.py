@@ -1,4 +1,4 @@
-"""Pictures that the garment reader learns from: garments as photographed or set on other backgrounds, and what is none.
+"""Pictures that the garment reader learns from: garments as photographed or set on other backgrounds, and other things.
 
 Folders: garments/ (cloth/, cloth-mask/), garments_more/ (photo/, photo-mask/), both with attributes.tsv, and not_upper/
 (image/, kinds.tsv). With a pack, clothes cut out of its people and the people themselves are used as well.
@@ -6,6 +6,8 @@ Folders: garments/ (cloth/, cloth-mask/), garments_more/ (photo/, photo-mask/), 
 
 from __future__ import annotations
 
+import csv
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +37,8 @@ PIECES = (
 @dataclass(frozen=True)
 class GarmentPicture:
     """image (H,W,3) uint8 RGB; mask (H,W) uint8 0/255 or None; attributes by name as in VALUES, only what is known;
-    cut: its background is no photograph, so the cut-out has to be set on one; sure: how far the labels are trusted.
+    cut: its background is no photograph, so the cut-out has to be set on one; sure: how far the labels are trusted;
+    opening: (H,W) uint8 0/255, the inside of its back above the front neckline, or None where nobody has marked it.
     """
 
     name: str
@@ -44,6 +47,7 @@ class GarmentPicture:
     attributes: dict[str, str]
     cut: bool = False
     sure: float = 1.0
+    opening: np.ndarray | None = None
 
 
 def attributes_of(row: dict[str, str]) -> dict[str, str]:
@@ -64,13 +68,47 @@ def names_of(folder: Path, held_out: bool | None = None) -> list[str]:
     return [name for i, name in enumerate(names) if held_out is None or (i % every == 0) == held_out]
 
 
+@functools.cache
+def marked_openings() -> dict[tuple[str, str], tuple[float, ...]]:
+    """Neck openings marked by eye (openings.tsv), by folder and id, in shares of the picture's width and height.
+
+    Where the front neckline begins, where it ends, its lowest point, and its power (1 = a V, 2 = round). Nothing of an
+    opening is seen where the tuple is empty.
+    """
+    with Path(__file__).with_name("openings.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    names = ("left_x", "left_y", "right_x", "right_y", "bottom_x", "bottom_y", "power")
+    return {(row["folder"], row["id"]): tuple(float(row[name]) for name in names if row[name]) for row in rows}
+
+
+def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
+    """What a mark of `marked_openings` encloses, above the neckline and on the garment: (H,W) uint8 0/255.
+
+    mask: (H,W) uint8, the garment.
+    """
+    drawn = np.zeros(mask.shape, np.uint8)
+    if not mark:
+        return drawn
+    scale = np.array(mask.shape[::-1], float)
+    left, right, bottom = (np.array(mark[i : i + 2]) * scale for i in (0, 2, 4))
+    along = np.linspace(0, 1, 24)[:, None]  # from the lowest point outwards
+
+    def side(end: np.ndarray) -> np.ndarray:
+        return bottom + (end - bottom) * np.concatenate([along, along ** mark[6]], 1)
+
+    top = [(right + 0.15 * (bottom - right)) * (1, 0), (left + 0.15 * (bottom - left)) * (1, 0)]
+    outline = np.concatenate([side(left)[::-1], side(right), top])
+    cv2.fillPoly(drawn, [np.round(outline * 16).astype(np.int32)], 255, shift=4)
+    return np.minimum(drawn, mask)
+
+
 def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> list[GarmentPicture]:
     """The pictures of those ids, their longer side `longest` pixels at most.
 
     What attributes.tsv describes is an upper garment; kinds.tsv tells what the others are. Raises ValueError with one
     sentence for a picture that is missing or cannot be read.
     """
-    rows, kinds = read_attributes(folder), read_attributes(folder, "kinds.tsv")
+    rows, kinds, marks = read_attributes(folder), read_attributes(folder, "kinds.tsv"), marked_openings()
     found = []
     for name in names:
         places = [(p, m) for p, m in PLACES if (folder / p / f"{name}.jpg").is_file()]
@@ -81,7 +119,9 @@ def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> l
         if name in rows:
             mask = None if rows[name].get("mask") == "bad" and cut else mask
             sure = 0.5 if rows[name].get("sure") == "0" else 1.0
-            found.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure))
+            mark = marks.get((folder.name, name))
+            opening = draw_opening(mark, mask) if mark is not None and mask is not None else None
+            found.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure, opening))
         else:
             kind = kinds[name].get("kind", "").lower()
             found.append(GarmentPicture(name, image, mask, {"kind": "upper" if kind in UPPER_KINDS else kind}))
@@ -260,7 +300,16 @@ def change_garment_colours(image: np.ndarray, rng: np.random.Generator) -> np.nd
 
 
 # Shares of what is drawn. Of each: how it is found is told in `Garments`.
-MIXTURE = {"photo": 0.4, "cut": 0.2, "other": 0.2, "piece": 0.07, "person": 0.05, "nothing": 0.03, "drawn": 0.05}
+MIXTURE = {
+    "photo": 0.36,
+    "cut": 0.18,
+    "marked": 0.2,
+    "other": 0.2,
+    "piece": 0.07,
+    "person": 0.05,
+    "nothing": 0.03,
+    "drawn": 0.05,
+}
 
 
 class Garments:
@@ -297,6 +346,8 @@ class Garments:
         if (data / "garments").is_dir():
             own = read_folder(data / "garments", names_of(data / "garments", held_out=False))
             self.sources["cut"] = self.sources["cut"] + own + own
+        known = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
+        self.sources["marked"] = list(known.values())
         if (data / "not_upper").is_dir():
             others = read_folder(data / "not_upper", names_of(data / "not_upper", held_out=False))
             self.sources["other"] = [with_outline(p) for p in others]

@@ -107,8 +107,12 @@ class Pack:
             cv2.imdecode(self._bytes("cloth", index), cv2.IMREAD_COLOR)[..., ::-1],
             cv2.imdecode(self._bytes("cloth_mask", index), cv2.IMREAD_UNCHANGED),
             name.split("_")[0],
-            *(str(self._data[name][index]) if name in self._data else "" for name in ("sleeves", "neckline")),
+            *(self.attribute(index, name) for name in ("sleeves", "neckline")),
         )
+
+    def attribute(self, index: int, name: str) -> str:
+        """A garment's "sleeves" or "neckline" as in attributes.tsv; "" = not known."""
+        return str(self._data[name][index]) if name in self._data else ""
 
 
 def read_indices(file: Path) -> np.ndarray:
@@ -187,7 +191,7 @@ def pack(
 
 
 def _read_garment(file: Path, mask_file: Path | None, height: int) -> dict[str, np.ndarray]:
-    """A garment's encoded picture and mask at 3:4. Raises ValueError for what cannot be used."""
+    """A garment's encoded picture and mask at 3:4. Raises ValueError for unusable files."""
     cloth = cv2.imread(str(file))
     mask = None if mask_file is None else cv2.imread(str(mask_file), cv2.IMREAD_GRAYSCALE)
     if cloth is None or mask is None or cloth.shape[:2] != mask.shape:

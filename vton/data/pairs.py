@@ -10,7 +10,7 @@ All functions are pure; pictures are (H, W, 3) uint8, masks (H, W) bool, keypoin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
@@ -300,7 +300,8 @@ class Pair:
 
     cloth (H,W,3) on (246,246,246), cloth_mask (H,W) bool; worn (H,W,3) on (246,246,246), worn_mask (H,W) bool, in the
     person's frame. For a product, `part` (H,W) tells trunk 0 and arms 1, 2 of the worn garment, and `sleeve_ends` how
-    far its sleeves reach; high_collar: it closes around the throat, or is a hood.
+    far its sleeves reach; high_collar: it closes around the throat, or is a hood; known: groups of its attributes, see
+    `vton.attributes`.
     """
 
     cloth: np.ndarray
@@ -313,6 +314,7 @@ class Pair:
         0.0,
     )  # along the right and left arm, pixels from the shoulder that are covered
     high_collar: bool = False
+    known: dict[str, str] = field(default_factory=dict)
 
 
 def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: np.random.Generator) -> Pair | None:

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import csv
+import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import cv2
 import numpy as np
 
-from vton import labels
+from vton import attributes, labels
+from vton.attributes import BETWEEN, LONG_SLEEVES
 from vton.data.pack import Pack, affine, change_colours, move_points, warp_picture
 from vton.data.pairs import WHITE, Pair, dress, dressed_segmentation, lay_flat
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
+from vton.rules.sleeves import contradicting, set_length, shown
 
 MIXTURE = {"worn": 0.42, "product": 0.43, "drawn": 0.15}  # shares of the sources where photographs are given
-LONG_SLEEVES = ("long", "long-rolled", "folded")  # as attributes.tsv calls them; they are put on down to the wrist
 HIGH = ("high", "hood")  # necklines that close around the throat
-LONG = ("longsleeve", "outwear")  # categories of product photos that mostly have them, where no attributes are known
-# Their exceptions, found by eye in the product photos of clothing-dataset-small (numbers as in their packed names):
-# vests.
-VESTS = frozenset(
-    f"outwear_{number:04d}"
-    for number in (2, 6, 7, 9, 12, 15, 18, 24, 29, 32, 33, 34, 36, 41, 44, 45, 49, 50, 51, 57, 68, 80)
-)
+# Categories of product photos that mostly have long sleeves, read where neither attributes.tsv nor sleeves.tsv tells.
+LONG = ("longsleeve", "outwear")
 VARIANTS = 3  # ways in which each worn garment is laid flat
+
+
+@functools.cache
+def marked_sleeveless() -> frozenset[str]:
+    """Names of the packed product photos whose garments have no sleeves although their category mostly does
+    (sleeves.tsv, labelled by eye).
+    """
+    with Path(__file__).with_name("sleeves.tsv").open(encoding="utf-8", newline="") as file:
+        return frozenset(row["id"] for row in csv.DictReader(file, delimiter="\t") if row["sleeves"] == "none")
 
 
 class Sampler:
@@ -33,7 +42,8 @@ class Sampler:
     person (H,W,3) uint8; keypoints (25,3); pose P, agnostic I_a (H,W,3) uint8; parse_agnostic S_a one-hot (13,H,W);
     cloth (H,W,3) uint8 on (246,246,246), cloth_mask (1,H,W); worn (H,W,3) and worn_mask (1,H,W): the truth of the warp;
     segmentation (H,W) uint8 13 classes, its truth; carried (1,H,W): True = out of the loss; background (1,H,W):
-        neither person nor carried; source.
+        neither person nor carried; removed (1,H,W): where the photographed garment was; source;
+    attributes (LENGTH,): what is known of the garment, see `vton.attributes`.
     """
 
     def __init__(self, pack: Pack | None, size: tuple[int, int], split: str = "train"):
@@ -41,14 +51,22 @@ class Sampler:
         self.people = pack.people(split) if pack else []
         self.garments = pack.garments(split) if pack else []
         self._flat: dict[tuple[int, int], tuple | None] = {}
+        self._sleeves: dict[str, list[int]] = {}
 
     def sample(
-        self, rng: np.random.Generator, source: str | None = None, augment: bool = True, index: int | None = None
+        self,
+        rng: np.random.Generator,
+        source: str | None = None,
+        augment: bool = True,
+        index: int | None = None,
+        sleeves: str | None = None,
     ) -> dict[str, np.ndarray]:
-        """One sample. source: 'worn', 'product' or 'drawn'; None = a mixture. index: which person; None = any."""
+        """One sample. source: 'worn', 'product' or 'drawn'; None = a mixture. index: which person; None = any.
+        sleeves: 'none', 'short' or 'long' for a product or a drawn garment; None = any.
+        """
         for _ in range(50):
             kind = source or ("drawn" if not self.pack else str(rng.choice(list(MIXTURE), p=list(MIXTURE.values()))))
-            found = self._drawn(rng) if kind == "drawn" else self._photo(rng, kind, augment, index)
+            found = self._drawn(rng, sleeves) if kind == "drawn" else self._photo(rng, kind, augment, index, sleeves)
             if found is not None:
                 return found
             if index is not None:
@@ -69,7 +87,16 @@ class Sampler:
 
     # -- photographs ---------------------------------------------------------------------------------------------
 
-    def _photo(self, rng, kind, augment, index):
+    def with_sleeves(self, kind: str) -> list[int]:
+        """Indices of the split's garments whose sleeves are known to be 'none', 'short' or 'long'."""
+        assert self.pack is not None  # without one there are none
+        if kind not in self._sleeves:
+            self._sleeves[kind] = [
+                i for i in self.garments if attributes.group_of("sleeves", self.pack.attribute(i, "sleeves")) == kind
+            ]
+        return self._sleeves[kind]
+
+    def _photo(self, rng, kind, augment, index, sleeves=None):
         assert self.pack is not None  # without one all samples are drawn
         number = self.people[int(rng.integers(len(self.people))) if index is None else index % len(self.people)]
         person = self.pack.person(number)
@@ -96,24 +123,30 @@ class Sampler:
             cloth, mask = (flat[0][:, ::-1], flat[1][:, ::-1]) if mirror else flat
             upper = np.isin(parse, labels.UPPER_LIP)
             worn = np.where(upper[..., None], image, WHITE).astype(np.uint8)
-            pair = Pair(cloth, mask, worn, upper)
             segmentation = labels.lip_to_13(parse)
+            pair = Pair(cloth, mask, worn, upper, known={"sleeves": shown(segmentation, keypoints)})
             return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "worn", augment)
-        product = self.pack.product(self.garments[int(rng.integers(len(self.garments)))])
+        garments = (self.with_sleeves(sleeves) if sleeves else None) or self.garments
+        product = self.pack.product(garments[int(rng.integers(len(garments)))])
         cloth, mask = _fit(product.cloth, product.mask, self.size)
         if augment and rng.random() < 0.5:
             cloth, mask = cloth[:, ::-1], mask[:, ::-1]
         if augment:
             cloth = np.where(mask[..., None], change_colours(cloth, rng, 1.5), WHITE).astype(np.uint8)
         if product.sleeves:
-            is_long = product.sleeves in LONG_SLEEVES or (None if product.sleeves == "three-quarter" else False)
+            is_long = product.sleeves in LONG_SLEEVES or (None if product.sleeves == BETWEEN else False)
         else:
-            is_long = (product.category in LONG and product.name not in VESTS) or None
+            is_long = (product.category in LONG and product.name not in marked_sleeveless()) or None
         pair = dress(np.ascontiguousarray(cloth), np.ascontiguousarray(mask), keypoints, self.size, is_long)
         if pair is None or pair.worn_mask.mean() < 0.03:
             return None
         pair.high_collar = product.neckline in HIGH
+        pair.known = {name: attributes.group_of(name, getattr(product, name)) for name in attributes.TOLD}
         segmentation = dressed_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)
+        # Sleeves that the flat garment hides, or that an arm foreshortens, are finished along the arm.
+        kind = pair.known["sleeves"]
+        wrong = contradicting(segmentation, keypoints, kind) if kind else ()
+        segmentation = set_length(segmentation, keypoints, kind, wrong) if wrong else segmentation
         # Hair, hands and arms in front of the garment hide it.
         visible = pair.worn_mask & (segmentation == labels.UPPER)
         pair.worn[~visible], pair.worn_mask = WHITE, visible
@@ -134,10 +167,10 @@ class Sampler:
 
     # -- drawn people --------------------------------------------------------------------------------------------
 
-    def _drawn(self, rng):
+    def _drawn(self, rng, sleeves=None):
         from vton.data.drawn import drawn_sample
 
-        image, parse, keypoints, pair = drawn_sample(int(rng.integers(2**31)), self.size)
+        image, parse, keypoints, pair = drawn_sample(int(rng.integers(2**31)), self.size, sleeves)
         return self._finish(
             rng, image, parse, keypoints, pair, labels.lip_to_13(parse), np.zeros(parse.shape, bool), "drawn", False
         )
@@ -152,12 +185,8 @@ class Sampler:
                 rng.bit_generator.state = state
                 cloth = change_colours(pair.cloth, rng, 0.6)
                 worn = np.where(pair.worn_mask[..., None], image, WHITE).astype(np.uint8)
-                pair = Pair(
-                    np.where(pair.cloth_mask[..., None], cloth, WHITE).astype(np.uint8),
-                    pair.cloth_mask,
-                    worn,
-                    pair.worn_mask,
-                )
+                cloth = np.where(pair.cloth_mask[..., None], cloth, WHITE).astype(np.uint8)
+                pair = dataclasses.replace(pair, cloth=cloth, worn=worn)
         return {
             "person": image,
             "keypoints": keypoints.astype(np.float32),
@@ -171,7 +200,9 @@ class Sampler:
             "segmentation": segmentation.astype(np.uint8),
             "carried": carried[None],
             "background": ((parse == 0) & ~carried)[None],
+            "removed": np.isin(parse, labels.UPPER_LIP)[None],
             "source": np.int64(("worn", "product", "drawn").index(source)),
+            "attributes": attributes.vector(pair.known),
         }
 
 

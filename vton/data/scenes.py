@@ -220,7 +220,7 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     """One sample of a scene: person, agnostic, pose, warped (H,W,3) uint8; warped_mask, region, carried, skin, rim
     (1,H,W) bool; segmentation (7,H,W) float32.
 
-    rim: background inside the gray region, which nobody has to repaint.
+    rim: background inside the gray region, which should stay as it was.
     """
     if rng.random() < look.studio:
         scene = before_wall(scene, rng)

@@ -70,7 +70,7 @@ class DrawnPair:
     grid (H, W, 2) float32, for every pixel of the person the x, y in the cloth from which it is sampled, in [-1, 1] as
     torch's grid_sample with align_corners=False takes them; off worn_mask it may reach the garment a second time;
     control_points (25, 2) float32, the grid at a regular 5 x 5 lattice from corner pixel to corner pixel, x varying
-    slowest, which is the matching module's order; sleeves and print_ name the garment.
+    slowest, which is the matching module's order; sleeves, neckline ("round" or "v") and print_ name the garment.
     """
 
     person: np.ndarray
@@ -84,6 +84,7 @@ class DrawnPair:
     control_points: np.ndarray
     sleeves: str
     print_: str
+    neckline: str
 
 
 def draw_pair(
@@ -135,6 +136,7 @@ def draw_pair(
         control_points=grid[np.ix_(rows, columns)].transpose(1, 0, 2).reshape(25, 2).copy(),
         sleeves=cut.sleeves,
         print_=print_,
+        neckline="v" if cut.v_neck else "round",
     )
 
 

@@ -21,12 +21,15 @@ GRABCUT_WIDTH = 192
 CANVAS_WIDTH, CANVAS_HEIGHT = 0.88, 0.92  # share of the 3:4 canvas that a garment fills at most
 
 LEAST_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
-SURELY_UPPER = 0.8  # where it is more, nobody looks for a person who wears the garment
+BLANK = 2.0  # standard deviation of a picture's grey levels below which there is nothing on it
+SURELY_UPPER = 0.8  # above it, no search for a person who wears the garment
 AGREES = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
 WITHIN = (
     0.97  # share of the network's mask that lies inside the background's outline where the network found too little
 )
 SURE_INSIDE, SURE_OUTSIDE = 0.95, 0.05  # probabilities beyond which GrabCut does not ask again
+DEEPEST = 0.6  # share of a garment's height within which its neck opening lies
+LEAST_OPENING, MOST_OPENING = 0.003, 0.2  # share of the garment that the inside of its back takes
 TRIMAP_LONGEST = 256  # longer side on which it works, in pixels
 SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
 NOT_UPPER = {
@@ -47,13 +50,15 @@ class Garment:
     """cloth: (H, W, 3) uint8 RGB on 246; mask: (H, W) uint8, 255 = garment, 0 = background;
     method: how it was cut out, "alpha", "uniform", "grabcut", "network", from a person "worn", or by a person
         "painted";
-    attributes: what the reader says of it, by the names of `garment_reader.GROUPS`; empty where none has read it.
+    attributes: what the reader says of it, by the names of `garment_reader.GROUPS`; empty where none has read it;
+    open_neck: whether the mask ends at the front neckline, so that its outline has the neck opening's own shape.
     """
 
     cloth: np.ndarray
     mask: np.ndarray
     method: str
     attributes: dict[str, Attribute] = field(default_factory=dict)
+    open_neck: bool = False
 
 
 def _ellipse(radius: float) -> np.ndarray:
@@ -237,8 +242,8 @@ class WornGarment(InputError):
 def check_kind(reading: Reading, image: np.ndarray) -> None:
     """Raises InputError with one sentence for a picture that surely shows no upper garment, WornGarment for a person.
 
-    image: (H, W, 3) uint8, as it was read. The reader knows garments; whether a person wears one, the search for joints
-    tells.
+    image: (H, W, 3) uint8, as it was read. The reader judges the garment; the search for joints tells whether a
+    person wears it.
     """
     if reading.upper >= SURELY_UPPER:
         return
@@ -246,8 +251,10 @@ def check_kind(reading: Reading, image: np.ndarray) -> None:
     wanted = "use the picture of an upper garment such as a shirt, a sweater or a jacket."
     if _shows_a_person(image):
         raise WornGarment(f"This looks like {NOT_UPPER['person']}; {wanted}")
-    if reading.upper < LEAST_UPPER:
-        raise InputError(f"This looks like {NOT_UPPER[max(kinds, key=kinds.get)]}; {wanted}")
+    blank = float(image.std((0, 1)).max()) < BLANK
+    if blank or reading.upper < LEAST_UPPER:
+        shown = "nothing" if blank else max(kinds, key=kinds.__getitem__)
+        raise InputError(f"This looks like {NOT_UPPER[shown]}; {wanted}")
 
 
 def _shows_a_person(image: np.ndarray) -> bool:
@@ -290,6 +297,25 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
     return _clean(np.where(band, refined, mask) > 0.5, None, 0), "network"
 
 
+def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
+    """(H, W) bool, what of a garment lies above its front neckline: the inside of its back, with the labels in it.
+
+    mask: (H, W) bool, the garment. All False where the reader has found none, or nothing that could be a neck opening.
+    """
+    nothing = np.zeros_like(mask)
+    rows = np.flatnonzero(mask.any(1))
+    if not len(rows):
+        return nothing
+    found = (reading.opening > 0.5) & mask
+    found[rows[0] + round(DEEPEST * (rows[-1] - rows[0])) :] = False
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(found.astype(np.uint8), connectivity=8)
+    if count < 2:
+        return nothing
+    found = parts == 1 + stats[1:, cv2.CC_STAT_AREA].argmax()
+    found = np.maximum.accumulate(found[::-1], 0)[::-1] & mask  # and the rim above it
+    return found if LEAST_OPENING < found.sum() / mask.sum() < MOST_OPENING else nothing
+
+
 def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> Garment:
     """The upper garment of the person in a picture, cut out by the human parser; method "worn".
 
@@ -306,7 +332,7 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
         raise InputError(f"No upper garment was found on the person in this picture; {_ADVICE}.")
     attributes = read(reader, small, mask).attributes
     mask = cv2.resize(mask.astype(np.float32), rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR) > 0.5
-    return replace(with_mask(rgb, mask, "worn"), attributes=attributes)
+    return replace(with_mask(rgb, mask, "worn"), attributes=attributes, open_neck=True)
 
 
 def bounded(image: np.ndarray) -> np.ndarray:
@@ -350,12 +376,15 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
         rgb = np.ascontiguousarray(image[..., :3])
         return with_attributes(with_mask(rgb, mask, method), reader, judge=True)
     attributes: dict[str, Attribute] = {}
+    open_neck = False
     if reader is None:
         mask, method = by_background(small)
     else:
         reading = read(reader, small)
         check_kind(reading, small)
         (mask, method), attributes = outline(small, reading), reading.attributes
+        behind = inside_of_back(reading, mask)
+        mask, open_neck = mask & ~behind, bool(behind.any())
     _complain(mask)
     if scale < 1:
         large = cv2.resize(mask.astype(np.float32), (W, H), interpolation=cv2.INTER_LINEAR)
@@ -363,7 +392,7 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     # One pixel less, so that no rim of the old background travels along.
     mask = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     _complain(mask)
-    return replace(with_mask(rgb, mask, method), attributes=attributes)
+    return replace(with_mask(rgb, mask, method), attributes=attributes, open_neck=open_neck)
 
 
 def with_attributes(cut: Garment, reader: nn.Module | None, judge: bool = False) -> Garment:

@@ -42,7 +42,7 @@ NECK_HEIGHT = 0.332
 TRUNK_SHARE = 0.366
 SHOULDER_SHARE = 0.42  # widest shoulders, as a share of the frame's width
 TRUNK_PER_SHOULDERS = 1.45
-MIN_FRAME = 160  # pixels; a smaller frame holds nobody, or nobody who can be dressed
+MIN_FRAME = 160  # pixels; nobody can be dressed in a smaller frame
 MAX_GROWTH = 1.4  # how far a frame may grow to take in the arms
 
 INTERPOLATIONS = {

@@ -227,7 +227,7 @@ _PARENTS = (
 )
 MIN_VISIBILITY = 0.5
 WORKING_SIZE = 1024
-MIN_WINDOW = 400  # pixels; in smaller parts of a photo nobody is looked for
+MIN_WINDOW = 400  # pixels; smaller parts of a photo are not searched
 MIN_TRUNK = 64  # pixels from neck to hips of a person who is looked for in parts of a photo
 
 NOBODY = "No person was found; use a photo that shows one person from the front, from head to hips."

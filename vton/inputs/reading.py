@@ -1,20 +1,22 @@
-"""What the garment reader says of one picture: looked at whole, then once more at the garment that it found."""
+"""What the garment reader says of one picture: looked at whole, at the garment that it found, and at its neck."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import cv2
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from vton.data.pack import affine, warp_picture
-from vton.networks.garment_reader import GROUPS, VALUES, GarmentReader
+from vton.networks.garment_reader import GROUPS, NECK, VALUES, GarmentReader
 
 LONGEST = 640  # longer side of the picture that is read, in pixels
 MARGINS = (1.04, 1.1, 1.18)  # of the windows through which the found garment is looked at again
+NECK_MARGINS = (0.9, 1.1)  # of the windows around its neck
+NECK_SHARE = 0.5  # of what these say of the neckline, beside what the whole garment says
 LEAST = 0.02  # share of the picture that a garment covers at least
 
 
@@ -28,11 +30,12 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """mask: (H, W) float32 in [0, 1], the garment; groups and values:
-    probability of each group and value by attribute.
+    """mask: (H, W) float32 in [0, 1], the garment; opening: (H, W) float32 in [0, 1], the inside of its back above the
+    front neckline; groups and values: probability of each group and value by attribute.
     """
 
     mask: np.ndarray
+    opening: np.ndarray
     groups: dict[str, dict[str, float]]
     values: dict[str, dict[str, float]]
 
@@ -65,22 +68,55 @@ def read(reader: nn.Module, image: np.ndarray, known: np.ndarray | None = None, 
     known: (H, W) bool, the garment's mask where it is known; the reading then keeps it.
     views: how many windows around the found garment are averaged; each, and the whole picture, with its mirror image.
 
-    Kind and view come from the whole picture, sleeves, neckline and front from the garment; the mask from both.
+    Kind and view come from the whole picture, sleeves, neckline and front from the garment; the mask from both. A
+    reader that has learned it looks at the neck once more, for the neckline and the opening.
     """
     height, width = image.shape[:2]
     size = reader.config.size
     whole = _window(np.array([0, 0, width, height], float), size, 1.0)
-    mask, first = _look(reader, image, [whole, _window(np.array([0, 0, width, height], float), size, 1.12)], None)
+    around = _window(np.array([0, 0, width, height], float), size, 1.12)
+    mask, first, opening = _look(reader, image, [whole, around], None)
     mask = mask if known is None else known.astype(np.float32)
     rows, columns = (np.flatnonzero((mask > 0.5).any(axis)) for axis in (1, 0))
     if (mask > 0.5).mean() < LEAST:
-        return _reading(mask, first)
+        return _reading(mask, opening, first)
     box = np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], float)
-    closer, second = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)
+    closer, second, opening = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)
     found = {
         name: first[name] if name in ("kind", "view") else 0.75 * second[name] + 0.25 * first[name] for name in VALUES
     }
-    return _reading(0.4 * mask + 0.6 * closer if known is None else mask, found)
+    mask = 0.4 * mask + 0.6 * closer if known is None else mask
+    if cast(GarmentReader, reader).config.neck:
+        windows = [_window(neck_box(mask > 0.5), size, margin) for margin in NECK_MARGINS[:views]]
+        _, third, nearer = _look(reader, image, windows, mask)
+        found["neckline"] = (1 - NECK_SHARE) * found["neckline"] + NECK_SHARE * third["neckline"]
+        seen = _seen(windows, image.shape)
+        opening = np.where(seen, 0.4 * opening + 0.6 * nearer, opening)
+    return _reading(mask, opening, found)
+
+
+def neck_box(mask: np.ndarray) -> np.ndarray:
+    """(x0, y0, x1, y1) of a square around the neck of a garment, of whose mask (H, W) bool some is set.
+
+    The neck lies in the middle of the mask's width, where its middle third is highest.
+    """
+    rows, columns = (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
+    height, width = rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0]
+    third = mask[:, columns[0] + width // 3 : columns[0] + max(width // 3 + 1, 2 * width // 3)]
+    middle = np.flatnonzero(third.any(1))
+    top = middle[0] if len(middle) else rows[0]
+    side, x = NECK * np.sqrt(height * width), columns[0] + width / 2
+    return np.array([x - side / 2, top - 0.2 * side, x + side / 2, top + 0.8 * side], float)
+
+
+def _seen(windows: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """(H, W) bool of a picture of `shape`: what lies inside all windows."""
+    seen = np.zeros(shape[:2], bool)
+    inner = np.array(windows)
+    x0, y0 = np.ceil(inner[:, :2].max(0)).astype(int).clip(0)
+    x1, y1 = np.floor(inner[:, 2:].min(0)).astype(int).clip(0)
+    seen[y0:y1, x0:x1] = True
+    return seen
 
 
 def _window(box: np.ndarray, size: tuple[int, int], margin: float) -> np.ndarray:
@@ -92,8 +128,8 @@ def _window(box: np.ndarray, size: tuple[int, int], margin: float) -> np.ndarray
 
 def _look(
     reader: GarmentReader, image: np.ndarray, windows: list[np.ndarray], prior: np.ndarray | None
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Mean mask (H, W) at the picture's size and mean probabilities over windows and mirror images."""
+) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Mean mask (H, W) at the picture's size, mean probabilities over windows and mirror images, and mean opening."""
     size, device = reader.config.size, next(reader.parameters()).device
     pictures, priors, matrices = [], [], []
     for window in windows:
@@ -106,16 +142,20 @@ def _look(
         priors += [known, known[:, ::-1]]
         matrices.append(matrix)
     x = torch.from_numpy(np.stack(pictures).astype(np.float32) / 127.5 - 1).permute(0, 3, 1, 2).to(device)
-    masks, logits = reader(x, torch.from_numpy(np.stack(priors))[:, None].to(device))
-    masks = masks.sigmoid()[:, 0].cpu().numpy()
-    total = np.zeros(image.shape[:2], np.float32)
+    mask_logits, logits, opening_logits = reader(x, torch.from_numpy(np.stack(priors))[:, None].to(device))
+    mask, opening = (_mean_at_size(found, matrices, image.shape) for found in (mask_logits, opening_logits))
+    return mask, {name: values.softmax(1).mean(0).cpu().numpy() for name, values in logits.items()}, opening
+
+
+def _mean_at_size(logits: Tensor, matrices: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """Mean probability (H, W) at the picture's `shape`. logits (2 n, 1, h, w): of each window and its mirror image."""
+    shares = logits.sigmoid()[:, 0].cpu().numpy()
+    total = np.zeros(shape[:2], np.float32)
     for i, matrix in enumerate(matrices):
-        mean = (masks[2 * i] + masks[2 * i + 1][:, ::-1]) / 2
+        mean = (shares[2 * i] + shares[2 * i + 1][:, ::-1]) / 2
         inverse = cv2.invertAffineTransform(matrix)
-        total += cv2.warpAffine(
-            mean, inverse, image.shape[1::-1], flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT
-        )
-    return total / len(matrices), {name: values.softmax(1).mean(0).cpu().numpy() for name, values in logits.items()}
+        total += cv2.warpAffine(mean, inverse, shape[1::-1], flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+    return total / len(matrices)
 
 
 def _reduction(image: np.ndarray, matrix: np.ndarray) -> float:
@@ -133,10 +173,10 @@ def _of_smaller(image: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return np.concatenate([matrix[:, :2] / scale, matrix[:, 2:]], 1)
 
 
-def _reading(mask: np.ndarray, found: dict[str, np.ndarray]) -> Reading:
+def _reading(mask: np.ndarray, opening: np.ndarray, found: dict[str, np.ndarray]) -> Reading:
     values = {name: {v: float(p) for v, p in zip(VALUES[name], found[name])} for name in VALUES}
     groups = {
         name: {group: sum(values[name][v] for v in members) for group, members in GROUPS[name].items()}
         for name in GROUPS
     }
-    return Reading(mask, groups, values)
+    return Reading(mask, opening, groups, values)

@@ -26,7 +26,8 @@ class SpectralConv2d(nn.Conv2d):
     """A convolution whose weight is divided by its largest singular value (Miyato et al. 2018).
 
     The weight is stored as `weight_orig`; `weight_u` and `weight_v` are the singular vectors, refined by one power
-    iteration per forward pass while training.
+    iteration per forward pass while training. The names and the answers are those of `torch.nn.utils.spectral_norm`,
+    whose modules can neither be copied once they have run nor tell the weight without running.
     """
 
     weight_u: Tensor
@@ -192,7 +193,7 @@ class AliasGenerator(nn.Module):
         noise=None,
         parts: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
-        """I-hat (B,3,H,W) in [-1, 1], or with `parts` what it is composed of, too; arguments as the class says."""
+        """I-hat (B,3,H,W) in [-1, 1], or with `parts` what it is composed of, too; for the arguments see the class."""
         self.check(x, norm)
         out = self.outputs(x, segmentation, divided, misalign if norm == "alias" else None, noise)
         return self.finish(out, x, divided, parts)

@@ -25,6 +25,7 @@ class SegmentationConfig:
     classes: int = 13
     inputs: int = 21  # cloth mask 1, cloth 3, S_a 13, P 3, noise 1
     dropout: float = 0.5
+    attributes: int = 0  # length of the vector that tells the garment's attributes (not in the paper); 0 = none
 
 
 @dataclass(frozen=True)

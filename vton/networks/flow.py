@@ -95,16 +95,18 @@ class FlowWarper(nn.Module):
         return [*flows, F.interpolate(flow, person.shape[2:], mode="bilinear", align_corners=False)]
 
 
-def flow_grid(flow: Tensor) -> Tensor:
-    """Offsets (B,2,H,W) -> sampling grid (B,H,W,2) for `warp`."""
-    return identity_grid(flow.shape[2:], flow.device) + flow.permute(0, 2, 3, 1)
+def flow_grid(flow: Tensor, size: tuple[int, int] | None = None) -> Tensor:
+    """Offsets (B,2,h,w) -> sampling grid (B,H,W,2) for `warp`. size: (H, W); None = (h, w)."""
+    if size is not None:
+        flow = F.interpolate(flow, size, mode="bilinear", align_corners=False)
+    return identity_grid((flow.shape[2], flow.shape[3]), flow.device) + flow.permute(0, 2, 3, 1)
 
 
 @torch.inference_mode()
 def match_flow(
     network: FlowWarper, region: Tensor, pose: Tensor, agnostic: Tensor, cloth: Tensor, cloth_mask: Tensor
 ) -> Tensor:
-    """The sampling grid (B,H,W,2) at the size of the inputs; the network works at its own size.
+    """The flow (B,2,h,w) at the network's own size, to which the inputs are resized; see `flow_grid`.
 
     Args:
         region S_c (B,1,H,W), pose P, agnostic I_a and cloth c (B,3,H,W), cloth_mask M_c (B,1,H,W).
@@ -113,8 +115,7 @@ def match_flow(
         F.interpolate(x, network.config.size, mode="bilinear", align_corners=False)
         for x in (torch.cat((region, pose, agnostic), 1), torch.cat((cloth, cloth_mask), 1))
     )
-    flow = network(person, garment)[-1]
-    return flow_grid(F.interpolate(flow, region.shape[2:], mode="bilinear", align_corners=False))
+    return network(person, garment)[-1]
 
 
 def roughness(flow: Tensor) -> Tensor:

@@ -30,6 +30,8 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "kind": {"upper": UPPER_KINDS, "not upper": NOT_UPPER},
 }
 VALUES = {name: tuple(v for values in groups.values() for v in values) for name, groups in GROUPS.items()}
+ABSENT = -20.0  # logit of what is surely not there
+NECK = 0.55  # side of the window around the neck, of the garment's mean side
 CELLS = (5, 4)  # grid over the picture on which the attributes are read
 
 
@@ -42,14 +44,17 @@ class GarmentReaderConfig:
     pyramid: tuple[int, ...] = (12, 24, 48, 64, 64)  # channels of the mask's pyramid at each stride
     placed: int = 32  # channels that keep their place on the grid of CELLS
     size: tuple[int, int] = (160, 128)  # (H, W) of the pictures that it learned from
+    opening: bool = False  # whether it also tells the neck opening from the cloth around it
+    neck: bool = False  # whether it has learned to look at the neck alone, larger
 
 
 class GarmentReader(nn.Module):
     """forward(image (B,3,H,W) in [-1, 1], prior (B,1,H,W) in [0, 1]) -> (mask logits (B,1,H,W), attribute logits by
-    name).
+    name, opening logits (B,1,H,W)).
 
     prior: the garment's mask where it is known, for a second look at the cut-out garment, otherwise zeros. H and W are
-    multiples of 32. The logits of attribute `name` are (B, len(VALUES[name])).
+    multiples of 32. The logits of attribute `name` are (B, len(VALUES[name])). The opening is what lies above the front
+    neckline, the inside of the back, which a neck hides when it is worn; weights that do not tell it find none.
     """
 
     def __init__(self, config: GarmentReaderConfig = GarmentReaderConfig()):
@@ -71,6 +76,7 @@ class GarmentReader(nn.Module):
                 )
             )
         self.mask = nn.Conv2d(config.pyramid[0], 1, 3, padding=1)
+        self.opening = nn.Conv2d(config.pyramid[0], 1, 3, padding=1) if config.opening else None
         self.place = nn.Sequential(
             nn.Conv2d(previous, config.placed, 1, bias=False), nn.BatchNorm2d(config.placed), nn.ReLU()
         )
@@ -78,8 +84,10 @@ class GarmentReader(nn.Module):
         cells = config.placed * CELLS[0] * CELLS[1]
         self.attributes = nn.Linear(previous + cells, sum(len(values) for values in VALUES.values()))
 
-    def forward(self, image: Tensor, prior: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """image (B,3,H,W) and prior (B,1,H,W) -> mask logits (B,1,H,W), and logits (B,n) of each attribute."""
+    def forward(self, image: Tensor, prior: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
+        """image (B,3,H,W) and prior (B,1,H,W) -> mask logits (B,1,H,W), logits (B,n) of each attribute, and opening
+        logits (B,1,H,W).
+        """
         x, features = torch.cat((image, prior), 1), []
         for block in self.down:
             x = block(x)
@@ -92,7 +100,10 @@ class GarmentReader(nn.Module):
             y = F.interpolate(y, scale_factor=2, mode="nearest")
             y = smooth(torch.cat((y, side(feature)), 1))
         mask = F.interpolate(self.mask(y).float(), scale_factor=2, mode="bilinear", align_corners=False)
-        return mask, dict(zip(VALUES, split))
+        opening = torch.full_like(mask, ABSENT)
+        if self.opening is not None:
+            opening = F.interpolate(self.opening(y).float(), scale_factor=2, mode="bilinear", align_corners=False)
+        return mask, dict(zip(VALUES, split)), opening
 
 
 def group_matrix(name: str) -> Tensor:

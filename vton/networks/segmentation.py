@@ -13,6 +13,9 @@ from torch.nn import functional as F
 from vton import labels
 from vton.networks.config import NETWORK_SIZE, SegmentationConfig
 
+NORMALISED = 5  # layers of a ConvBlk up to its second instance normalisation
+GAIN = 16.0  # of the attributes' scales and shifts, which begin at zero and would learn slowly without
+
 
 def _block(inputs: int, outputs: int, *more: nn.Module) -> nn.Sequential:
     """ConvBlk(x): two series of 3x3 convolution, instance normalisation and ReLU."""
@@ -39,8 +42,13 @@ def _up(inputs: int, outputs: int) -> nn.Sequential:
 class SegmentationGenerator(nn.Module):
     """The U-Net of Fig. 10.
 
-    forward(x (B,21,H,W)) -> logits (B,13,H,W); H and W are multiples of 16. The channels of x: cloth mask 1, cloth
-    times mask 3, S_a one-hot 13, P 3, noise 1. The release applies a sigmoid to the logits (`scores`).
+    forward(x (B,21,H,W), attributes (B,A)) -> logits (B,13,H,W); H and W are multiples of 16. The channels of x: cloth
+    mask 1, cloth times mask 3, S_a one-hot 13, P 3, noise 1. The release applies a sigmoid to the logits (`scores`).
+
+    With `config.attributes` = A it may be told attributes of the garment, zeros or None = not known: they scale and
+    shift what each ConvBlk's last normalisation gives (conditional instance normalisation: Dumoulin, Shlens and Kudlur,
+    ICLR 2017, eq. 5). Constant planes beside x would say nothing, because the first normalisation takes constants away.
+    Without the option, as published, attributes are not read.
     """
 
     def __init__(self, config: SegmentationConfig = SegmentationConfig()):
@@ -59,24 +67,41 @@ class SegmentationGenerator(nn.Module):
         self.conv9 = _block(2 * w, w, nn.Conv2d(w, config.classes, 3, padding=1))
         self.pool = nn.MaxPool2d(2)
         self.drop = nn.Dropout(config.dropout)
+        if config.attributes:
+            widths = [w * factor for factor in (1, 2, 4, 8, 16, 8, 4, 2, 1)]
+            self.told = nn.ModuleList(nn.Linear(config.attributes, 2 * width, bias=False) for width in widths)
+            for linear in self.told:
+                nn.init.zeros_(linear.weight)  # at first nothing is changed
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B,inputs,H,W) -> logits (B,classes,H,W)."""
-        c1 = self.conv1(x)
-        c2 = self.conv2(self.pool(c1))
-        c3 = self.conv3(self.pool(c2))
-        c4 = self.drop(self.conv4(self.pool(c3)))
-        c5 = self.drop(self.conv5(self.pool(c4)))
-        c6 = self.conv6(torch.cat((c4, self.up6(c5)), 1))
-        c7 = self.conv7(torch.cat((c3, self.up7(c6)), 1))
-        c8 = self.conv8(torch.cat((c2, self.up8(c7)), 1))
-        return self.conv9(torch.cat((c1, self.up9(c8)), 1))
+    def forward(self, x: Tensor, attributes: Tensor | None = None) -> Tensor:
+        """x (B,inputs,H,W), attributes (B,config.attributes) or None -> logits (B,classes,H,W)."""
 
-    def scores(self, x: Tensor) -> Tensor:
+        def block(number: int, given: Tensor) -> Tensor:
+            return self._block(number, given, attributes)
+
+        c1 = block(1, x)
+        c2 = block(2, self.pool(c1))
+        c3 = block(3, self.pool(c2))
+        c4 = self.drop(block(4, self.pool(c3)))
+        c5 = self.drop(block(5, self.pool(c4)))
+        c6 = block(6, torch.cat((c4, self.up6(c5)), 1))
+        c7 = block(7, torch.cat((c3, self.up7(c6)), 1))
+        c8 = block(8, torch.cat((c2, self.up8(c7)), 1))
+        return block(9, torch.cat((c1, self.up9(c8)), 1))
+
+    def _block(self, number: int, x: Tensor, attributes: Tensor | None) -> Tensor:
+        """ConvBlk `number`, 1 to 9, with the scales and shifts of the attributes where they are told."""
+        layers: nn.Sequential = getattr(self, f"conv{number}")
+        if attributes is None or not self.config.attributes:
+            return layers(x)
+        scale, shift = (GAIN * self.told[number - 1](attributes))[..., None, None].chunk(2, 1)
+        return layers[NORMALISED:](layers[:NORMALISED](x) * (1 + scale) + shift)
+
+    def scores(self, x: Tensor, attributes: Tensor | None = None) -> Tensor:
         """The release's last activation: sigmoid of the logits, (B,13,H,W) in [0,
         1]. Its argmax is that of the logits.
         """
-        return self(x).sigmoid()
+        return self(x, attributes).sigmoid()
 
 
 def generator_input(cloth: Tensor, cloth_mask: Tensor, parse_agnostic: Tensor, pose: Tensor, noise: Tensor) -> Tensor:
@@ -130,6 +155,7 @@ def segment(
     pose: Tensor,
     noise: Tensor | None = None,
     mirrored_pose: Tensor | None = None,
+    attributes: Tensor | None = None,
 ) -> Tensor:
     """Predicted segmentation at the size of the inputs, (B,H,W) int64 classes 0-12.
 
@@ -137,6 +163,7 @@ def segment(
     zeros.
     mirrored_pose: P of the mirror image, drawn from `pose.mirrored` joints. With it the answer is the mean of the
     probabilities for the picture and for its mirror image, which the paper does not do; without it, the release's.
+    attributes: (B,A) of the garment, see `SegmentationGenerator`; None = not known.
     """
 
     def small(x):
@@ -147,12 +174,13 @@ def segment(
     cloth, cloth_mask, parse_agnostic = small(cloth * cloth_mask), small(cloth_mask), small(parse_agnostic)
     x = torch.cat((cloth_mask, cloth, parse_agnostic, small(pose), noise), 1)
     if mirrored_pose is None:
-        return likeliest(upscale(network.scores(x), pose.shape[-2:]))
+        return likeliest(upscale(network.scores(x, attributes), pose.shape[-2:]))
     sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(
         x.device
     )  # left arm for right arm, and so on
     y = torch.cat(
         [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirrored_pose), noise.flip(-1)], 1
     )
-    seen, mirror = network(torch.cat((x, y))).softmax(1).chunk(2)
+    attributes = attributes if attributes is None else torch.cat((attributes, attributes))
+    seen, mirror = network(torch.cat((x, y)), attributes).softmax(1).chunk(2)
     return likeliest(upscale((seen + mirror.flip(-1)[:, sides]) / 2, pose.shape[-2:]))

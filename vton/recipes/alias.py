@@ -313,8 +313,10 @@ class AliasTask(PictureTask):
             rows: list[dict] = []
             numbers = self.held_out.drawn if not self.held_out.people else range(self.held_out.drawn.start)
             for number in numbers:
+                if len(rows) == self.recipe.validation:
+                    break
                 scene = self.held_out[number]
-                if (scene.classes == UPPER).mean() > 0.03 and len(rows) < self.recipe.validation:
+                if (scene.classes == UPPER).mean() > 0.03:
                     rows.append(dress(scene, np.random.default_rng([9, number]), look))
             self._validation = collate(rows)
         return self._validation

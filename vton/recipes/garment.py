@@ -9,18 +9,20 @@ from typing import Any
 import cv2
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from vton.data.garments import (
     Garments,
     background,
     change_garment_colours,
+    marked_openings,
     names_of,
     read_folder,
     set_on,
 )
 from vton.data.pack import Pack, affine, warp_picture
-from vton.inputs.reading import Reading, read
+from vton.inputs.reading import Reading, neck_box, read
 from vton.metrics import garment_figures
 from vton.networks.garment_reader import (
     UPPER_KINDS,
@@ -36,6 +38,7 @@ from vton.tensors import tensor_to_picture
 SIDES = {
     "photo": 0.35,
     "cut": 1.0,
+    "marked": 0.5,
     "other": 0.35,
     "piece": 1.0,
     "drawn": 0.7,
@@ -57,6 +60,8 @@ class GarmentRecipe(PictureRecipe):
     ema: float = 0.99
     smoothing: float = 0.05  # share of the target spread over all values of an attribute
     second: float = 0.4  # share of second looks: the garment fills the frame and its mask is given
+    neck: float = 0.0  # share of looks at the neck alone, with the mask; they teach neckline, mask and opening
+    opening: bool = True  # whether it learns the neck opening
     drawn: int = 60  # drawn garments among the pictures
     validation: int = 96  # validation pictures per evaluation during training
 
@@ -85,7 +90,8 @@ PRESETS = {
 
 def network_config(recipe: GarmentRecipe) -> GarmentReaderConfig:
     """The network that a recipe trains."""
-    return GarmentReaderConfig(size=(recipe.height, recipe.width))
+    size = (recipe.height, recipe.width)
+    return GarmentReaderConfig(size=size, opening=recipe.opening, neck=recipe.neck > 0)
 
 
 class GarmentTask(PictureTask):
@@ -99,12 +105,21 @@ class GarmentTask(PictureTask):
         self.garments = Garments(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, recipe.drawn)
         model = self.set_model(GarmentReader(network_config(recipe)))
         self.weights = {"mask": 1.0, "sleeves": 1.0, "neckline": 1.0, "kind": 1.0, "view": 0.3, "front": 0.3}
+        self.weights |= {"opening": 1.0} if recipe.opening else {}
         groups = [
             {"params": [p for p in model.parameters() if (p.ndim > 1) == decays], "weight_decay": decays * decay}
             for decays, decay in ((True, recipe.weight_decay), (False, 0.0))
         ]
         self.optimizers = {"model": torch.optim.AdamW(groups, lr=recipe.lr)}
         self.matrices = {name: group_matrix(name) for name in VALUES}
+
+    def initial_state(self) -> dict[str, Tensor]:
+        """The weights to start from; the opening's own begin fresh where they have none."""
+        fresh = GarmentReader(network_config(self.recipe)).state_dict()
+        return {
+            **{name: value for name, value in fresh.items() if name.startswith("opening.")},
+            **super().initial_state(),
+        }
 
     # -- samples -------------------------------------------------------------------------------------------------
 
@@ -114,16 +129,19 @@ class GarmentTask(PictureTask):
         return collate([self.sample_one(rng) for rng in rngs])
 
     def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
-        """One augmented picture: image (H,W,3) uint8, prior (1,H,W), mask (1,H,W) with -1 where it is not known,
+        """One augmented picture: image (H,W,3) uint8, prior (1,H,W), mask and opening (1,H,W), -1 where not known,
         allowed values by attribute (all ones = not known), and sure, how far the labels are trusted.
         """
         size = (self.recipe.height, self.recipe.width)
         source, picture, street = self.garments.draw(rng)
         known = picture.attributes
         upper = known.get("kind") in (*UPPER_KINDS, "upper")
-        second = upper and picture.mask is not None and rng.random() < self.recipe.second
-        image, mask = picture.image, picture.mask
+        chance, image, mask = rng.random(), picture.image, picture.mask
+        second = upper and mask is not None and chance < self.recipe.second + self.recipe.neck
+        neck = second and chance < self.recipe.neck
         box = mask_box(mask) if mask is not None and (second or picture.cut) else whole_box(image)
+        if neck and mask is not None:
+            box = neck_box(mask > 127)
         matrix = affine(random_window(box, size, second, rng), size, random_angle(rng), bool(rng.random() < 0.5))
         inside = np.zeros(size, np.float32)
         if mask is not None:
@@ -136,7 +154,11 @@ class GarmentTask(PictureTask):
             shown = cv2.warpAffine(image, matrix, size[::-1], flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE)
         else:
             shown = warp_picture(image, matrix, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
+        opening = np.full((1, *size), -1, np.float32)
+        if picture.opening is not None:
+            opening = warp_picture(picture.opening, matrix, size).astype(np.float32)[None] / 255
         sample = {
+            "opening": opening,
             "image": change_garment_colours(shown, rng),
             "prior": spoiled(inside, rng)[None] if second else np.zeros((1, *size), np.float32),
             "mask": inside[None] if upper and mask is not None else np.full((1, *size), -1, np.float32),
@@ -147,6 +169,7 @@ class GarmentTask(PictureTask):
             allowed = np.array([value in known_values for value in values], np.float32)
             # A second look comes after the first has said that it is an upper garment.
             unknown = not allowed.any() or (second and name == "kind" and known.get(name) == "upper")
+            unknown |= neck and name != "neckline"
             sample[f"allowed_{name}"] = np.ones(len(values), np.float32) if unknown else allowed
         return sample
 
@@ -155,14 +178,10 @@ class GarmentTask(PictureTask):
     def terms(self, batch):
         """The named losses of a batch, summed over its pictures."""
         image = batch["image"].contiguous(memory_format=torch.channels_last)
-        mask_logits, logits = self.networks["model"](image, batch["prior"])
-        target = batch["mask"]
-        there = (target[:, 0, 0, 0] >= 0).float()
-        truth = target.clamp(min=0)
-        entropy = F.binary_cross_entropy_with_logits(mask_logits, truth, reduction="none").mean((1, 2, 3))
-        p = mask_logits.sigmoid()
-        dice = 1 - (2 * (p * truth).sum((1, 2, 3)) + 1) / ((p + truth).sum((1, 2, 3)) + 1)
-        found = {"mask": ((entropy + 0.5 * dice) * there).sum()}
+        mask_logits, logits, opening_logits = self.networks["model"](image, batch["prior"])
+        found = {"mask": area_loss(mask_logits, batch["mask"]).sum()}
+        if self.recipe.opening:  # small beside the garment, so that a mean over pixels says little
+            found["opening"] = area_loss(opening_logits, batch["opening"], entropy=4.0).sum()
         for name, values in logits.items():
             allowed = batch[f"allowed_{name}"]
             known = (allowed.sum(1) < allowed.shape[1]).float() * batch["sure"]
@@ -185,13 +204,21 @@ class GarmentTask(PictureTask):
             if (data / folder).is_dir():
                 names = names_of(data / folder, held_out=True)
                 found += read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
+        for folder in ("garments", "garments_more"):  # and every held-out one whose opening is marked
+            if (data / folder).is_dir():
+                marked = [
+                    name for name in names_of(data / folder, held_out=True) if marked_openings().get((folder, name))
+                ]
+                found += read_folder(data / folder, [name for name in marked if name not in {p.name for p in found}])
         return found
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         pictures = self.validation(self.recipe.validation)
         readings = [read(self.modules["ema"], p.image, views=1) for p in pictures]
-        figures = garment_figures(readings, [p.attributes for p in pictures], [p.mask for p in pictures])
+        figures = garment_figures(
+            readings, [p.attributes for p in pictures], [p.mask for p in pictures], [p.opening for p in pictures]
+        )
         shares = [figures[k] for k in ("sleeves", "neckline", "upper", "mask_iou") if k in figures]
         return {"score": float(np.mean(shares)), **{k: float(v) for k, v in figures.items()}}
 
@@ -205,12 +232,26 @@ class GarmentTask(PictureTask):
         save_grid(folder / "inputs.png", [[tensor_to_picture(x) for x in batch["image"][:8]]])
 
 
+def area_loss(logits: Tensor, target: Tensor, entropy: float = 1.0) -> Tensor:
+    """Cross-entropy and soft Dice of an area, (B,); 0 where it is not known.
+
+    logits, target: (B,1,H,W), the target in [0, 1], -1 where it is not known. entropy: its weight.
+    """
+    there, truth = (target[:, 0, 0, 0] >= 0).float(), target.clamp(min=0)
+    mean = F.binary_cross_entropy_with_logits(logits, truth, reduction="none").mean((1, 2, 3))
+    p = logits.sigmoid()
+    dice = 1 - (2 * (p * truth).sum((1, 2, 3)) + 1) / ((p + truth).sum((1, 2, 3)) + 1)
+    return (entropy * mean + 0.5 * dice) * there
+
+
 def drawn_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (256, 192)) -> np.ndarray:
     """A picture with the outline that was read drawn on it, (H,W,3) uint8 of `size`."""
     shown = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
     mask = cv2.resize((reading.mask > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     cv2.drawContours(shown, contours, -1, (0, 220, 0), 1)
+    opening = cv2.resize((reading.opening > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
+    shown[opening > 0] = shown[opening > 0] // 2 + np.array([127, 0, 60], np.uint8)
     for i, name in enumerate(("kind", "sleeves", "neckline")):
         value, share = reading.best(name)
         cv2.putText(

@@ -97,7 +97,7 @@ NETWORKS = {
         "garment",
     ),
 }
-# Trained and compared apart: no try-on needs them, and `train all` leaves them out.
+# A try-on can do without them, and `train all` leaves them out.
 RIVALS = {
     "flow": Network(
         "flow warper", FlowConfig, FlowWarper, "vton.recipes.flow", "FlowTask", "FlowRecipe", "warped_cloth"
@@ -108,4 +108,4 @@ TRYON_NETWORKS = ("parser", "segmentation", "matching", "alias", "garment")  # t
 
 def network_of_task(task: str | None) -> str | None:
     """Key of the network that the task of this name trains; None for others."""
-    return next((key for key, network in NETWORKS.items() if network.task_name == task), None)
+    return next((key for key, network in (NETWORKS | RIVALS).items() if network.task_name == task), None)

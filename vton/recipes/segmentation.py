@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from gan.losses import objective, over_scales
 from vton import labels
+from vton.attributes import LENGTH, TOLD, told_group, with_group
 from vton.data.pack import Pack
 from vton.data.samples import Sampler
 from vton.metrics import confusion, iou, mask_iou
@@ -18,6 +19,7 @@ from vton.networks.discriminator import MultiScaleDiscriminator, logits
 from vton.networks.segmentation import SegmentationGenerator, generator_input
 from vton.recipes.adversarial import update_discriminator
 from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.rules.sleeves import KINDS, contradicting, set_length
 from vton.tensors import tensor_to_picture
 
 
@@ -37,6 +39,12 @@ class SegmentationRecipe(PictureRecipe):
     )
     discriminator: int = 64  # width of the discriminators
     reduce: int = 1  # train at 256 / reduce by 192 / reduce
+    # Tell the network the garment's sleeves and neckline (not in the paper). Worn garments have no known neckline: with
+    # few updates the network takes a neckline for the sign of a product.
+    attributes: bool = False
+    unknown: float = 0.15  # share of the samples in which each attribute is kept from it
+    contrary: float = 0.0  # share of the samples that are told, and truly have, other sleeves than the garment's
+    flips: float = 0.0  # share of the samples in twos, one person with two garments of different sleeves
     validation: int = 32  # validation samples per evaluation
 
 
@@ -82,7 +90,12 @@ PRESETS = {
 
 def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
     """The network that a recipe trains."""
-    return replace(LITE.segmentation, width=recipe.width)
+    return replace(LITE.segmentation, width=recipe.width, attributes=LENGTH if recipe.attributes else 0)
+
+
+def sleeves(batch: dict[str, torch.Tensor]) -> list[str]:
+    """The sleeves of each garment of a batch, as far as they are known; see `vton.attributes`."""
+    return [told_group(told, "sleeves") for told in batch["attributes"].numpy()]
 
 
 class SegmentationTask(PictureTask):
@@ -109,10 +122,22 @@ class SegmentationTask(PictureTask):
         self.class_weights[list(labels.ARMS)] = recipe.arms
         self._validation: dict[str, torch.Tensor] | None = None
 
+    def initial_state(self):
+        """Weights that were never told attributes may begin to be: nothing changes at first."""
+        state, own = super().initial_state(), SegmentationGenerator(network_config(self.recipe)).state_dict()
+        return {name: value for name, value in own.items() if name.startswith("told.")} | state
+
     def batch(self, step, micro, rank, world):
         """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
-        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        batch = collate([self.sampler.sample(rng) for rng in rngs])
+        recipe = self.recipe
+        rngs = generators(recipe.seed, step, micro, rank, world, recipe.batch)
+        samples = []
+        for i, rng in zip(range(rank, recipe.batch, world), rngs):
+            two = np.random.default_rng([recipe.seed, step, micro, i // 2, 10**6])  # the same for both of two samples
+            samples.append(self.flipped(rng, two, i % 2) if two.random() < recipe.flips else self.sampler.sample(rng))
+            if recipe.attributes:
+                samples[-1] = self.told(samples[-1], rng)
+        batch = collate(samples)
         # The noise channel: ones with probability 0.159, drawn from the step so that a resumed run sees the same.
         shape = (len(rngs), 1, *self.size)
         batch["noise"] = torch.from_numpy(
@@ -121,6 +146,26 @@ class SegmentationTask(PictureTask):
             )
         )
         return batch
+
+    def flipped(self, rng, two, number):
+        """One of two samples of the same person with different sleeves. two: generator that both share; number: 0 or 1;
+        without photographs each has a drawn person of its own.
+        """
+        person, kinds = int(two.integers(10**9)), two.permutation(KINDS)
+        source, index = ("product", person % len(self.sampler.people)) if self.sampler.pack else ("drawn", None)
+        return self.sampler.sample(rng, source, index=index, sleeves=str(kinds[number]))
+
+    def told(self, sample, rng):
+        """A sample with what the network is told of it: sometimes other sleeves, sometimes less than is known."""
+        told = sample["attributes"]
+        if rng.random() < self.recipe.contrary:
+            kind = str(rng.choice([kind for kind in KINDS if kind != told_group(told, "sleeves")]))
+            truth = set_length(sample["segmentation"], sample["keypoints"], kind)
+            told, sample = with_group(told, "sleeves", kind), sample | {"segmentation": truth}
+        for name in TOLD:
+            if rng.random() < self.recipe.unknown:
+                told = with_group(told, name, "")
+        return sample | {"attributes": told}
 
     def inputs(self, batch):
         """The generator's input of a batch, (B,21,H,W), at the recipe's size."""
@@ -138,7 +183,7 @@ class SegmentationTask(PictureTask):
         return x.contiguous(memory_format=torch.channels_last)
 
     def target(self, batch):
-        """The labels S (B,H,W) at the recipe's size; -100 where nobody knows them."""
+        """The labels S (B,H,W) at the recipe's size; -100 where they are unknown."""
         step = self.recipe.reduce
         target = batch["segmentation"][:, ::step, ::step].clone()
         carried = batch["carried"][:, 0, ::step, ::step] > 0
@@ -148,7 +193,7 @@ class SegmentationTask(PictureTask):
 
     def terms(self, batch):
         """The named losses of a batch, summed over its pictures."""
-        scores = self.networks["model"](self.inputs(batch)).float()
+        scores = self.networks["model"](self.inputs(batch), batch["attributes"]).float()
         n = len(scores)
         # In its stable form on logits; the release's sigmoid leaves the argmax as it is.
         return {
@@ -184,7 +229,7 @@ class SegmentationTask(PictureTask):
         with trainer.autocast():
             x = self.inputs(batch)
             with torch.no_grad():
-                fake = self.modules["model"](x).float().softmax(1)
+                fake = self.modules["model"](x, batch["attributes"]).float().softmax(1)
             real = F.one_hot(self.target(batch).clamp(min=0), 13).permute(0, 3, 1, 2).float()
             return torch.cat((x, real), 1), torch.cat((x, fake), 1), share
 
@@ -204,7 +249,7 @@ class SegmentationTask(PictureTask):
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         batch = self.validation()
-        answer = self.modules["ema"](self.inputs(batch)).argmax(1)
+        answer = self.modules["ema"](self.inputs(batch), batch["attributes"]).argmax(1)
         target = self.target(batch)
         matrix = confusion(target.clamp(min=0).numpy(), answer.numpy(), (target >= 0).numpy(), 13)
         ious = dict(zip(labels.SEGMENTATION, iou(matrix)))
@@ -217,12 +262,18 @@ class SegmentationTask(PictureTask):
             chosen = [p for p, s in zip(per_picture, batch["source"]) if s == kind]
             if chosen:
                 figures[f"upper_iou_{name}"] = float(np.mean(chosen))
+        right = [
+            not contradicting(np.kron(a, np.ones((self.recipe.reduce,) * 2, np.uint8)), keypoints, kind)
+            for a, keypoints, kind in zip(answer.numpy().astype(np.uint8), batch["keypoints"].numpy(), sleeves(batch))
+            if kind
+        ]
+        figures |= {"sleeves_right": float(np.mean(right))} if right else {}
         return {**figures, "iou_arms": float(np.nanmean([ious["left arm"], ious["right arm"]]))}
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         batch = {k: v[:6] for k, v in self.validation().items()}
-        answer = self.modules["ema"](self.inputs(batch)).argmax(1).numpy()
+        answer = self.modules["ema"](self.inputs(batch), batch["attributes"]).argmax(1).numpy()
         k, rows = self.recipe.reduce, []
         for i in range(len(answer)):
             maps = [

@@ -8,7 +8,6 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import torch
-from torch import nn
 
 from vton import labels
 from vton.inputs import garment, parsing, photo
@@ -16,6 +15,7 @@ from vton.labels import UPPER
 from vton.networks import warping
 from vton.result import TryOnResult
 from vton.rules import composite, neckline
+from vton.warps import grid_of
 
 SEAM = 8  # pixels by which the edited region may grow for a soft seam
 
@@ -76,7 +76,7 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     """
     arms, width = np.isin(r.segmentation, labels.ARMS), r.options.size[1]
     # Class "background" is also the neck, and where a collar has gone there is no wall behind it.
-    under_collar = np.isin(r.parse, labels.UPPER_LIP) & neckline.opening(r.keypoints, r.options.size, neckline.DEEP)
+    under_collar = np.isin(r.parse, labels.UPPER_LIP) & neckline.around_neck(r.keypoints, r.options.size)
     neck, own = own_skin(r, (labels.NECK_LIP,)), own_skin(r)
     throat = (r.segmentation == labels.BACKGROUND) & ((r.parse == labels.NECK_LIP) | under_collar) & ~neck
     face = r.parse == labels.FACE_LIP
@@ -135,11 +135,7 @@ def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
         2, 0, 1
     )[None]
     mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
-    n = round(len(r.control_points) ** 0.5)
-    theta = (torch.from_numpy(r.control_points) - warping.control_grid(n)).T.reshape(1, -1)
-    # The spline is smooth: its grid is computed at a quarter of the size and enlarged.
-    grid = warping.sampling_grid(theta, (max(2, h // 4), max(2, w // 4))).permute(0, 3, 1, 2)
-    grid = nn.functional.interpolate(grid, (h, w), mode="bilinear", align_corners=True).permute(0, 2, 3, 1)
+    grid = grid_of(r, (h, w), smooth=True)
     warped = warping.warp(cloth, grid)[0].permute(1, 2, 0).numpy()
     inside = warping.warp(mask, grid, "zeros")[0, 0].numpy() > 0.5
     upper = cv2.resize((r.segmentation == UPPER).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST) > 0

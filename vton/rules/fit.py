@@ -28,6 +28,22 @@ class FitStep(NamedTuple):
     fold: float
 
 
+def blurred(mask: Tensor) -> list[Tensor]:
+    """A mask (1,1,H,W) at two scales: the coarse one draws from afar, the fine one places the outline."""
+    return [gaussian_blur(mask, [k, k], [s, s]) for k, s in ((25, 6.0), (9, 2.0))]
+
+
+def uncovered(masks: list[Tensor], goals: list[Tensor], grid: Tensor, counts: Tensor, area: Tensor) -> Tensor:
+    """How far the warped masks are from the goals, in areas of the goal, summed over the scales; what stays open weighs
+    more than cloth beyond the goal. counts (1,1,H,W): weight of each pixel; area: pixels of the goal.
+    """
+    total = grid.new_zeros(())
+    for mask, goal in zip(masks, goals):
+        difference = (goal - warp(mask, grid, "zeros")) * counts
+        total = total + (2 * difference.clamp(min=0) + 0.7 * (-difference).clamp(min=0)).sum() / area
+    return total
+
+
 def fit_control_points(
     theta: Tensor,
     cloth_mask: Tensor,
@@ -37,6 +53,7 @@ def fit_control_points(
     bending: float = 0.01,
     keep: float = 0.15,
     watch: Callable[[FitStep], None] | None = None,
+    ignored: Tensor | None = None,
 ) -> Tensor:
     """Moves the control points until W(M_c, theta) covers the predicted region S-hat_c.
 
@@ -44,21 +61,21 @@ def fit_control_points(
         theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
         bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta.
         watch: called with every step before it is taken.
+        ignored: (1,1,H,W) in [0, 1], where the two masks may differ; None = nowhere.
 
     Returns:
         (1, 2 n^2). Uncovered parts of the region weigh more than cloth beyond it, which the segmentation hides anyway.
         A fold (negative Jacobian) is punished, and the steps' best unfolded answer is returned; the best one, if all
         are folded.
     """
-    mask = F.interpolate(cloth_mask, SIZE, mode="area")
     goal = F.interpolate(region, SIZE, mode="area")
-    scales = [(k, s) for k, s in ((25, 6.0), (9, 2.0))]
-    masks = [gaussian_blur(mask, [k, k], [s, s]) for k, s in scales]
-    goals = [gaussian_blur(goal, [k, k], [s, s]) for k, s in scales]
+    masks, goals = blurred(F.interpolate(cloth_mask, SIZE, mode="area")), blurred(goal)
+    counts = 1 - F.interpolate(torch.zeros_like(region) if ignored is None else ignored, SIZE, mode="area")
     start = theta.detach().clone()
     best, best_rank = start, (True, math.inf)
     with torch.inference_mode(False), torch.enable_grad():
-        start, masks, goals = start.clone(), [m.clone() for m in masks], [g.clone() for g in goals]
+        start, counts = start.clone(), counts.clone()
+        masks, goals = [m.clone() for m in masks], [g.clone() for g in goals]
         moving = start.clone().requires_grad_(True)
         optimizer = torch.optim.Adam([moving], lr=rate)
         area = goal.sum().clamp(min=1).clone()
@@ -67,10 +84,7 @@ def fit_control_points(
         stiffness = bending * 9 / (n - 2) ** 2
         for _ in range(steps + 1):
             grid = sampling_grid(moving, SIZE)
-            misfit = moving.new_zeros(())
-            for m, g in zip(masks, goals):
-                difference = g - warp(m, grid, "zeros")
-                misfit = misfit + (2 * difference.clamp(min=0) + 0.7 * (-difference).clamp(min=0)).sum() / area
+            misfit = uncovered(masks, goals, grid, counts, area)
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
             bent, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10

@@ -1,7 +1,8 @@
-"""The neck opening on a predicted segmentation: a rule on the joints (not in the paper; it can be switched off).
+"""The neck opening on a predicted segmentation (not in the paper; it can be switched off).
 
 A garment that lies flat shows the inside of its back collar, which disappears behind the neck when it is worn. A
-network that has seen few worn necklines takes it for cloth before the throat.
+network that has seen few worn necklines takes it for cloth before the throat. Where the reader has told that inside
+from the cloth, the opening has the garment's own shape, carried by the warp; elsewhere it is an ellipse on the joints.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from vton.labels import UPPER
 # and its centre above the middle of the shoulders. Its lower end lies in the pit of the neck.
 HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26
 DEEP = 0.45  # by how much a deep neckline is cut lower than a round one
+WIDE = 0.38  # half the width of the widest neckline, below the shoulders
 
 
-def opening(keypoints: np.ndarray, size: tuple[int, int], lower: float = 0.0) -> np.ndarray:
+def opening(
+    keypoints: np.ndarray, size: tuple[int, int], lower: float = 0.0, half_width: float = HALF_WIDTH
+) -> np.ndarray:
     """(H, W) bool, the throat and what a round neckline leaves bare; all False without both shoulders.
 
-    keypoints: (25, 3) in pixels of a picture of `size`; lower: by how much the neckline is cut lower, in widths between
-    the shoulder joints.
+    keypoints: (25, 3) in pixels of a picture of `size`.
+    lower: by how much the neckline is cut lower, in widths between the shoulder joints.
+    half_width: half the opening's width, in the same unit.
     """
     if not present(keypoints)[list(SHOULDERS)].all():
         return np.zeros(size, bool)
@@ -31,9 +36,33 @@ def opening(keypoints: np.ndarray, size: tuple[int, int], lower: float = 0.0) ->
     down = np.array([-across[1], across[0]])
     y, x = np.mgrid[: size[0], : size[1]]
     centre = (right + left) / 2 - (ABOVE - lower / 2) * unit * down
-    u = ((x - centre[0]) * across[0] + (y - centre[1]) * across[1]) / (HALF_WIDTH * unit)
+    u = ((x - centre[0]) * across[0] + (y - centre[1]) * across[1]) / (half_width * unit)
     v = ((x - centre[0]) * down[0] + (y - centre[1]) * down[1]) / ((HALF_HEIGHT + lower / 2) * unit)
     return u**2 + v**2 <= 1
+
+
+def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool, where the border between a garment and neck or chest may run: the throat, and below the shoulders as
+    far as wide and deep necklines reach. keypoints: (25, 3) in pixels of a picture of `size`.
+    """
+    if not present(keypoints)[list(SHOULDERS)].all():
+        return np.zeros(size, bool)
+    (x0, y0), (x1, y1) = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
+    y, x = np.mgrid[: size[0], : size[1]]
+    below = y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
+    return opening(keypoints, size, DEEP) | opening(keypoints, size, DEEP, WIDE) & below
+
+
+def as_warped(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with cloth around the neck where the warped garment is, and nowhere else; a copy.
+
+    segmentation: (H, W) 13 classes. keypoints: (25, 3) in its pixels.
+    warped_mask: (H, W) bool, of a garment without the inside of its back. Face, hair and arms stay.
+    """
+    changed = np.array(segmentation, np.uint8)
+    free = around_neck(keypoints, changed.shape) & ((changed == UPPER) | (changed == 0))
+    changed[free] = np.where(warped_mask[free], UPPER, 0)
+    return changed
 
 
 def bare_throat(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:

@@ -5,23 +5,22 @@ off).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import cv2
 import numpy as np
 
 from vton import labels
+from vton.attributes import known
 from vton.inputs.pose import along_arm
 from vton.inputs.reading import Attribute
 from vton.joints import HIPS, SHOULDERS, TRUNK, present
 from vton.labels import UPPER
 from vton.rules.neckline import bare_throat
-from vton.rules.sleeves import JOINTS, KINDS, contradicting, set_length, trunk
+from vton.rules.sleeves import BESIDE, JOINTS, KINDS, contradicting, hung_close, set_length, trunk
 
-CERTAIN = 0.6  # probability from which on what was read of the sleeves overrules the network's
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
 TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
-BESIDE = 0.6  # how far from an arm's bones a strip of cloth belongs to it, as a share of the upper arm's length
 BELOW_HEM = [labels.SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")]
 
 
@@ -41,7 +40,19 @@ def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.nd
     top, hips = k[list(SHOULDERS), 1].max(), k[list(HIPS), 1].max()
     inside = trunk(keypoints, found, changed.shape) & (y > top) & (y < hips + BELOW * (hips - top))
     changed[inside & removed & (changed == 0)] = UPPER
-    return changed
+    return without_islands(changed)
+
+
+def without_islands(segmentation: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with cloth where trousers or legs would be seen with nothing but cloth around them."""
+    below = np.isin(segmentation, BELOW_HEM).astype(np.uint8)
+    count, parts = cv2.connectedComponents(below, connectivity=4)
+    for part in range(1, count):
+        island = parts == part
+        rim = (cv2.dilate(island.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0) & ~island
+        if (segmentation[rim] == UPPER).all():
+            segmentation[island] = UPPER
+    return segmentation
 
 
 def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
@@ -91,6 +102,10 @@ def without_slivers(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarr
     return changed
 
 
+# The rules by name, in their order.
+RULES = ("sleeves", "slivers", "close", "gaps", "hem", "throat")
+
+
 def apply_rules(
     segmentation: np.ndarray,
     keypoints: np.ndarray,
@@ -99,6 +114,7 @@ def apply_rules(
     neckline: str = "auto",
     hem: str = "auto",
     removed: np.ndarray | None = None,
+    without: Collection[str] = (),
 ) -> tuple[np.ndarray, str]:
     """The predicted segmentation after the rules, and the sleeves that were given to arms which showed others ("" =
     none).
@@ -107,22 +123,26 @@ def apply_rules(
     `Garment.attributes`; what is not known or not certain leaves its part to the network; sleeves: "auto", "predicted"
     (no rule), "none", "short" or "long"; neckline: "auto" bares the throat, unless the garment has a high collar or a
     hood, and "bare" in any case; hem: "auto" evens it and closes gaps above the trousers; "predicted" (either) leaves
-    it to the network; removed: (H, W) bool, where the old garment was; None: no gap is closed.
+    it to the network; removed: (H, W) bool, where the old garment was; None: no gap is closed; without: names out of
+    RULES that are left out.
     """
-    changed_to = ""
+    changed_to, read = "", known(attributes)
+    kind = read.get("sleeves", "") if sleeves == "auto" else sleeves
     if sleeves in KINDS:
         segmentation = set_length(segmentation, keypoints, sleeves)
-    elif sleeves == "auto":
-        told = attributes.get("sleeves")
-        if told and told.certainty >= CERTAIN and told.exact != "three-quarter":
-            arms = contradicting(segmentation, keypoints, told.value)
-            if arms:
-                segmentation, changed_to = set_length(segmentation, keypoints, told.value, arms), told.value
+    elif kind in KINDS and "sleeves" not in without:
+        arms = contradicting(segmentation, keypoints, kind)
+        if arms:
+            segmentation, changed_to = set_length(segmentation, keypoints, kind, arms), kind
+    if sleeves == "auto" and "slivers" not in without:
         segmentation = without_slivers(segmentation, keypoints)
-    if hem == "auto":
-        segmentation = segmentation if removed is None else without_gaps(segmentation, keypoints, removed)
+    if kind == "short" and "close" not in without:
+        segmentation = hung_close(segmentation, keypoints)
+    if hem == "auto" and removed is not None and "gaps" not in without:
+        segmentation = without_gaps(segmentation, keypoints, removed)
+    if hem == "auto" and "hem" not in without:
         segmentation = even_hem(segmentation, keypoints)
     closed = "neckline" in attributes and attributes["neckline"].value == "high"
-    if neckline == "bare" or (neckline == "auto" and not closed):
+    if (neckline == "bare" or (neckline == "auto" and not closed)) and "throat" not in without:
         segmentation = bare_throat(segmentation, keypoints)
     return segmentation, changed_to

@@ -15,6 +15,12 @@ KINDS = ("none", "short", "long")
 # Where the sleeve ends, along shoulder (0), elbow (1) and wrist (2).
 ENDS = {"none": 0.12, "short": 0.8, "long": 2.0}
 REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
+# Half the width of a bare arm at shoulder, elbow and wrist, and that of a short sleeve at the shoulder and at
+# its end; as shares of the upper arm's length.
+BARE = (0.18, 0.15, 0.1)
+HANGING, SLEEVE = (0.0, ENDS["short"]), (0.27, 0.23)
+BESIDE = 0.6  # how far from an arm's bones cloth on its outer side belongs to its sleeve
+SEEN = 0.1  # how far from its bones an arm is looked at to tell whether it is bare
 LONG_LEAVES = 0.04  # share of an arm that stays skin under a long sleeve at most
 MOST_BARE = 0.4  # share of the upper arm that cloth covers without sleeves at most
 MOST_SHORT, LEAST_SHORT = 0.3, 0.25  # of the forearm at most, of the upper arm at least, under a short sleeve
@@ -29,27 +35,52 @@ def contradicting(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) ->
         nothing is
     seen of, or whose joints are missing, contradicts nobody.
     """
-    found, wrong = present(keypoints), []
+    return tuple(arm for arm, shares in covered(segmentation, keypoints).items() if _differs(shares, kind))
+
+
+def shown(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
+    """The kind of sleeves that both arms of a segmentation show: "none", "short" or "long"; "" where they differ, end
+    in between, or nothing is seen of the arms.
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels.
+    """
+    arms = covered(segmentation, keypoints).values()
+    fitting = [kind for kind in KINDS if not any(_differs(shares, kind) for shares in arms)]
+    return fitting[0] if 0 < len(fitting) < len(KINDS) else ""
+
+
+def covered(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[float | None, ...]]:
+    """Share of cloth on the whole arm, the upper arm and the forearm, measured beside the bones, by the arm's class.
+
+    None where neither cloth nor skin is seen; an arm whose joints are missing is left out. segmentation: (H, W) 13
+    classes; keypoints: (25, 3) in its pixels.
+    """
+    found = present(keypoints)
+    shares: dict[int, tuple[float | None, ...]] = {}
     for arm, joints in JOINTS.items():
         if not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, segmentation.shape)
+        cloth = (distance < SEEN) & (segmentation == UPPER)
+        skin = (distance < SEEN) & (segmentation == arm)
 
-        def cloth(first: float, last: float, place=place, near=distance < REACH, arm=arm) -> float | None:
-            """Share of cloth along a part of the arm, None where neither cloth nor skin is seen."""
-            part = near & (place > first) & (place < last)
-            covered, bare = (part & (segmentation == UPPER)).sum(), (part & (segmentation == arm)).sum()
-            return float(covered / (covered + bare)) if covered + bare else None
+        def share(first: float, last: float, place=place, cloth=cloth, skin=skin) -> float | None:
+            part = (place > first) & (place < last)
+            on, bare = (part & cloth).sum(), (part & skin).sum()
+            return float(on / (on + bare)) if on + bare else None
 
-        whole, upper, lower = cloth(ENDS["none"], 1.8), cloth(0.3, 0.75), cloth(1.15, 1.8)
-        if kind == "long":
-            differs = whole is not None and whole < 1 - LONG_LEAVES
-        elif kind == "none":
-            differs = upper is not None and upper > MOST_BARE
-        else:
-            differs = (lower is not None and lower > MOST_SHORT) or (upper is not None and upper < LEAST_SHORT)
-        wrong += [arm] if differs else []
-    return tuple(wrong)
+        shares[arm] = share(ENDS["none"], 1.8), share(0.3, 0.75), share(1.15, 1.8)
+    return shares
+
+
+def _differs(shares: tuple[float | None, ...], kind: str) -> bool:
+    """Whether an arm that is covered so, see `covered`, shows other sleeves than those of this kind."""
+    whole, upper, lower = shares
+    if kind == "long":
+        return whole is not None and whole < 1 - LONG_LEAVES
+    if kind == "none":
+        return upper is not None and upper > MOST_BARE
+    return (lower is not None and lower > MOST_SHORT) or (upper is not None and upper < LEAST_SHORT)
 
 
 def set_length(
@@ -70,10 +101,47 @@ def set_length(
         if arm not in arms or not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, changed.shape)
-        near = distance < REACH
-        changed[(segmentation == arm) & (place < ENDS[kind]) & near] = UPPER
-        changed[(segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body] = arm
+        outer = outer_side(keypoints, joints, changed.shape)
+        near = distance < np.where(outer, BESIDE, REACH)
+        changed[(segmentation == arm) & (place < ENDS[kind]) & (distance < REACH)] = UPPER
+        beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
+        # The old sleeve was wider than the arm in it: beside the arm there is nothing.
+        changed[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
     return changed
+
+
+def hung_close(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """The predicted segmentation without what puffs out a short sleeve on an arm's outer side; a copy.
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels. What is cut off becomes background.
+    """
+    changed = np.array(segmentation, np.uint8)
+    found = present(keypoints)
+    for joints in JOINTS.values():
+        if not found[list(joints)].all():
+            continue
+        place, distance = along_arm(keypoints, joints, changed.shape)
+        loose = (distance > np.interp(place, HANGING, SLEEVE)) & (distance < BESIDE)
+        loose &= outer_side(keypoints, joints, changed.shape)
+        changed[(changed == UPPER) & loose] = 0
+    return changed
+
+
+def outer_side(keypoints: np.ndarray, joints: tuple[int, ...], size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool, what lies on the side of an upper arm that is turned away from the body.
+
+    keypoints: (25, 3) in pixels of a picture of `size`; joints: shoulder, elbow and wrist of the arm.
+    """
+    k = np.asarray(keypoints, np.float64)[:, :2]
+    shoulder, elbow = k[joints[0]], k[joints[1]]
+    other = k[LEFT_SHOULDER] + k[RIGHT_SHOULDER] - shoulder
+    y, x = np.mgrid[: size[0], : size[1]]
+    along = elbow - shoulder
+
+    def side(dx, dy):
+        return along[0] * dy - along[1] * dx
+
+    return side(x - shoulder[0], y - shoulder[1]) * side(*(other - shoulder)) < 0
 
 
 def trunk(keypoints: np.ndarray, found: np.ndarray, size: tuple[int, int]) -> np.ndarray:
