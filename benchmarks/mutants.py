@@ -146,7 +146,7 @@ MUTANTS = [
     ),
     *of("vton/rules/neckline.py", "tests/vton/test_neckline.py tests/vton/test_rules_on_photographs.py", ("HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21", "HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.30")),
     *of("vton/rules/sleeves.py", "tests/vton/test_sleeves.py tests/vton/test_rules_on_photographs.py", ("REACH = 0.36", "REACH = 0.5"), ("BESIDE = 0.6", "BESIDE = 1.2"), ('"short": 0.8', '"short": 1.1')),
-    *of("vton/rules/segmentation.py", "tests/vton/test_rules.py tests/vton/test_rules_on_photographs.py", ("CERTAIN = 0.6", "CERTAIN = 1.2")),
+    *of("vton/attributes.py", "tests/vton/test_attributes.py tests/vton/test_rules_on_photographs.py", ("CERTAIN = 0.6", "CERTAIN = 1.2")),
     *of("transformer/text/verbatim.py", "tests/transformer/test_verbatim.py", ("(3 if size >= 4 else 4)", "(3 if size >= 4 else 5)")),
 ]  # fmt: skip
 
