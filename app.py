@@ -93,6 +93,7 @@ def main(argv: list[str] | None = None) -> None:
 
     device = "cpu" if options.device == "auto" and shared_gpu.lent() else options.device
 
+    from training.memory import keep_memory
     from training.start import PUBLIC, Limits
     from ui import page, services, serving
     from vton.pipeline import choose_device
@@ -102,7 +103,7 @@ def main(argv: list[str] | None = None) -> None:
     except ValueError as error:
         command.error(str(error))
     serving.set_up_log(options.log_level)
-    serving.few_arenas()
+    keep_memory()
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
     built = page.build(
         services.Services(

@@ -24,6 +24,7 @@ from operator import eq
 
 import torch
 
+from training.memory import keep_memory
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.data import collate
@@ -253,6 +254,7 @@ def main() -> None:
     global CLOCK
     CLOCK = time.process_time if given.cpu_time else time.perf_counter
     torch.set_num_threads(given.threads)
+    keep_memory()
     theirs, ours = models()
     if given.json:
         print(json.dumps(late_tokens(ours, given.beam, given.repeats)), flush=True)

@@ -16,8 +16,10 @@ import time
 import torch
 
 from benchmarks.alias import peak_mib
+from training.memory import keep_memory
 from vton.data.synthetic import draw_pair
-from vton.pipeline import SIZES, STAGES, TryOn
+from vton.options import SIZES
+from vton.pipeline import STAGES, TryOn
 
 PHOTO = (1280, 960)  # pixels of the person's photograph
 
@@ -57,6 +59,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", default=[f"{h}x{w}" for h, w in SIZES])
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    keep_memory()
     tryon = TryOn.from_pretrained(options.model, options.device)
     for size in options.sizes:
         print(json.dumps(measure(tryon, tuple(int(n) for n in size.split("x")), options.repeats)), flush=True)

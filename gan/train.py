@@ -6,6 +6,7 @@ import sys
 
 from gan.task import PRESETS, GanRecipe, GanTask
 from training.command import launch
+from training.memory import keep_memory
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -14,4 +15,5 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_memory()
     sys.exit(main())

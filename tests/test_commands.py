@@ -22,9 +22,14 @@ _COMMAND = re.compile(rf"python -m ((?:{'|'.join(OURS)})\.[\w.]+)([^\n`]*(?:\\\n
 def shown() -> dict[tuple[str, str, str], set[str]]:
     """Options by (module, subject, preset) of all commands here; a command goes on after a backslash or an indent.
 
-    `--resume` without a preset takes that of the run, so nothing is known of its options.
+    `--resume` without a preset takes that of the run, so nothing is known of its options. All benchmarks are among
+    them, which the documentation names together.
     """
-    found: dict[tuple[str, str, str], set[str]] = {}
+    found: dict[tuple[str, str, str], set[str]] = {
+        (f"benchmarks.{file.stem}", "", ""): set()
+        for file in (ROOT / "benchmarks").glob("*.py")
+        if "__main__" in file.read_text(encoding="utf-8")
+    }
     for page in PAGES:
         text = re.sub(r"\n {8}(?=--)", " ", page.read_text(encoding="utf-8"))
         for module, rest in _COMMAND.findall(text):
@@ -40,6 +45,7 @@ def shown() -> dict[tuple[str, str, str], set[str]]:
 def help_of(module: str, subject: str, preset: str, monkeypatch, capsys) -> str:
     given = [*([subject] if subject else []), *(["--preset", preset] if preset else [])]
     monkeypatch.setattr(sys, "argv", [module, *given, "--help"])
+    monkeypatch.setattr("training.memory.keep_memory", lambda: None)  # of this process
     with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
         warnings.simplefilter("ignore", RuntimeWarning)  # the module is imported already
         runpy.run_module(module, run_name="__main__")

@@ -218,6 +218,7 @@ def test_the_page_listens_where_a_space_looks_for_it(monkeypatch):
             asked.update(options)
 
     monkeypatch.setattr(page, "build", lambda services: Built())
+    monkeypatch.setattr("training.memory.keep_memory", lambda: None)
     for name in ("GRADIO_SERVER_PORT", "SPACE_ID", "SYSTEM", "SPACES_ZERO_GPU"):
         monkeypatch.delenv(name, raising=False)
     app.main([])

@@ -32,6 +32,7 @@ from torch import Tensor
 
 import training
 from training import Recipe, Task
+from training.memory import keep_memory
 from training.optimizers import muon_and_adam
 from training.run import Run
 from training.weights import fill, load_model, save_config, save_model
@@ -602,4 +603,5 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_memory()
     sys.exit(main())

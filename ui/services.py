@@ -20,6 +20,7 @@ from typing import Any
 
 from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
+from training.memory import give_back_memory
 from training.run import Run, list_runs, open_run
 from training.start import Limits
 from transformer import opus
@@ -304,7 +305,7 @@ class Services:
             except BaseException as error:  # handed to the caller's thread, also a Cancelled that nobody reads
                 reports.put(("error", error))
             finally:
-                serving.give_back_memory()
+                give_back_memory()
 
         threading.Thread(target=work, name="try-on", daemon=True).start()
         seconds: dict[str, float] = {}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import functools
 import json
 import logging
 import re
@@ -25,13 +23,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from training.memory import give_back_memory
 from ui.streams import Streams, visitor_of
 
 log = logging.getLogger("atelier")
 UNFIT = "This request does not fit what it asks for; the page's API documentation lists the inputs of every endpoint."
 UNKNOWN = "There is no such endpoint; the page's API documentation lists them."
 UNKNOWN_RUN = "There is no such run here: it has ended, or its visitor is gone. Please start it again."
-M_ARENA_MAX = -8  # of glibc's malloc.h
 REST_SECONDS = 5.0
 MOST_OF_A_NAME = 255  # bytes between two slashes of an address, as file systems have it
 EVENT = re.compile(r"/call/(?:v2/)?[^/]+/([^/]+)$")
@@ -183,27 +181,6 @@ def set_up_log(level: str) -> None:
     log.setLevel(level.upper())
 
 
-def few_arenas() -> None:
-    """Lets all threads share two arenas of the C library (glibc), before the first of them allocates.
-
-    It gives every thread one of its own otherwise, and memory that is free in one is of no use to the others.
-    """
-    choose = getattr(_libc(), "mallopt", None)
-    if choose is not None:
-        choose(M_ARENA_MAX, 2)
-
-
-def give_back_memory() -> None:
-    """Hands what the last run has freed back to the operating system, where the C library can (glibc).
-
-    Every run has a thread of its own, and memory that is free in one thread's arena is kept there: a server would grow
-    with the number of visitors for good.
-    """
-    trim = getattr(_libc(), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
 class AtRest:
     """Calls a function once nothing has been reported for a while. seconds: how long that is."""
 
@@ -221,14 +198,6 @@ class AtRest:
 
 
 _rested = AtRest(give_back_memory, REST_SECONDS)
-
-
-@functools.cache
-def _libc() -> Any:
-    try:
-        return ctypes.CDLL(None)
-    except (OSError, TypeError):  # Windows has none of that name
-        return None
 
 
 def told(what: str, seconds: Mapping[str, float], **sizes: int) -> None:

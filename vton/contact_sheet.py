@@ -22,6 +22,7 @@ from PIL import Image, ImageDraw, ImageFont
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from training.command import one_sentence
+from training.memory import keep_memory
 from vton.inputs import photo  # noqa: E402  (the line above has to come before MediaPipe's libraries)
 from vton.inputs.photo import InputError  # noqa: E402
 from vton.maps import MAPS  # noqa: E402
@@ -266,4 +267,5 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_memory()
     sys.exit(main())

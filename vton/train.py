@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from training.command import launch
+from training.memory import keep_memory
 from vton.recipes.registry import NETWORKS, RIVALS
 from vton.train_all import main as train_all
 
@@ -28,4 +29,5 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_memory()
     sys.exit(main())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from training.memory import keep_memory
 from vton.options import add_arguments, from_arguments
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -73,4 +74,5 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_memory()
     sys.exit(main())

@@ -13,6 +13,7 @@ def started(monkeypatch):
     """`started(words)` runs app.py with them and returns the services it made; nothing is served."""
     for name in ("SPACE_ID", "SYSTEM", app.TRAINING_VARIABLE, app.RELEASED_VARIABLE):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("training.memory.keep_memory", lambda: None)
     made = []
     monkeypatch.setattr(
         "ui.page.build", lambda services: made.append(services) or SimpleNamespace(launch=lambda **options: None)

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from training import memory
 from ui import page, serving
 from ui.services import Services
 from ui.translate.work import translate_text
@@ -154,25 +155,16 @@ def test_a_run_is_one_line_without_what_was_entered(caplog):
 
 def test_memory_is_given_back_after_every_try_on_also_where_the_system_cannot(monkeypatch):
     given = []
-    monkeypatch.setattr(serving, "_libc", lambda: type("C", (), {"malloc_trim": staticmethod(given.append)}))
+    monkeypatch.setattr(memory, "_libc", lambda: SimpleNamespace(malloc_trim=given.append))
     services = Services()
     monkeypatch.setattr(services, "tryon", lambda key: None)
     assert list(services.stream_on_tryon(lambda tryon, on_stage: 1))[-1] == 1
     for thread in threading.enumerate():
         if thread.name == "try-on":
             thread.join()
-    monkeypatch.setattr(serving, "_libc", lambda: None)
-    serving.give_back_memory()
+    monkeypatch.setattr(memory, "_libc", lambda: None)
+    memory.give_back_memory()
     assert given == [0]
-
-
-def test_arenas_are_bounded_where_the_system_can(monkeypatch):
-    chosen = []
-    monkeypatch.setattr(serving, "_libc", lambda: SimpleNamespace(mallopt=lambda *given: chosen.append(given)))
-    serving.few_arenas()
-    monkeypatch.setattr(serving, "_libc", lambda: None)
-    serving.few_arenas()
-    assert chosen == [(-8, 2)]
 
 
 def test_rest_comes_once_after_several_runs():
