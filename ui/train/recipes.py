@@ -55,6 +55,7 @@ def beginnings(network: str, preset: str) -> dict[str, Path]:
             own, shipped = dataclasses.asdict(config), dataclasses.asdict(from_json(type(config), shipped))
             # Weights without an alpha may begin those with one, and weights that are told nothing those that are.
             shipped |= {field: own[field] for field in ("composition", "attributes") if not shipped.get(field, True)}
+            shipped |= {field: own[field] for field in ("neck",) if field in shipped}  # where it looks, not its shape
         if json.loads(json.dumps(own)) == json.loads(json.dumps(shipped)):
             found[name] = folder
     return found
