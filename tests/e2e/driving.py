@@ -16,16 +16,22 @@ LAYERS = {
 }
 
 
+# The beginning of the sentence that is shown.
+NOW = "document.querySelector('#now span')?.textContent || '\\u0000'"
+
+
 def enter(page, text=SENTENCE):
     """Enter a text, ask for its translation, and wait until it is there, or a sentence that says why not."""
     told = page.inner_text("#translate-status")
+    if not " ".join(text.split()).startswith(page.evaluate(NOW)[:30].removesuffix("…")):
+        told = None  # two texts may have the same count of tokens in the same time
     page.fill("#source-text textarea", text)
     page.click("#translate-button")
     translated(page, told)
 
 
 def translated(page, told):
-    """Wait until the status says something else than `told` and what is shown belongs to the text."""
+    """Wait until the status says something else than `told` (or None), and what is shown belongs to the text."""
     page.wait_for_function(
         """told => {
           const status = document.querySelector('#translate-status');
