@@ -16,14 +16,15 @@ LAYERS = {
 }
 
 
-# The beginning of the sentence that is shown.
-NOW = "document.querySelector('#now span')?.textContent || '\\u0000'"
+# Whether the sentence that is shown, cut after its beginning, is that of a text.
+SHOWN = """text => text.trim().replace(/\\s+/g, ' ').startsWith(
+  (document.querySelector('#now span')?.textContent || '\\u0000').slice(0, 30).replace(/…$/, ''))"""
 
 
 def enter(page, text=SENTENCE):
     """Enter a text, ask for its translation, and wait until it is there, or a sentence that says why not."""
     told = page.inner_text("#translate-status")
-    if not " ".join(text.split()).startswith(page.evaluate(NOW)[:30].removesuffix("…")):
+    if not page.evaluate(SHOWN, text):
         told = None  # two texts may have the same count of tokens in the same time
     page.fill("#source-text textarea", text)
     page.click("#translate-button")
@@ -33,13 +34,11 @@ def enter(page, text=SENTENCE):
 def translated(page, told):
     """Wait until the status says something else than `told` (or None), and what is shown belongs to the text."""
     page.wait_for_function(
-        """told => {
+        f"""told => {{
           const status = document.querySelector('#translate-status');
           if (status.querySelector('[role=alert]')) return true;
-          const text = document.querySelector('#source-text textarea').value.trim().replace(/\\s+/g, ' ');
-          const shown = document.querySelector('#now span')?.textContent || '\\u0000';
-          return status.innerText !== told && text.startsWith(shown.slice(0, 30).replace(/…$/, ''));
-        }""",
+          return status.innerText !== told && ({SHOWN})(document.querySelector('#source-text textarea').value);
+        }}""",
         arg=told,
     )
 
