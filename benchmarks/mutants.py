@@ -88,7 +88,7 @@ MUTANTS = [
         ("variance + EPS * pixels / size", "variance + EPS"),
         ("for region in (mask, 1 - mask):", "for region in (mask,):"),
         ("            if self.training:\n                with torch.no_grad", "            if not self.training:\n                with torch.no_grad"),
-        ("torch.lerp(rendered, warped.to(rendered.dtype), alpha)", "torch.lerp(warped.to(rendered.dtype), rendered, alpha)"),
+        ("torch.lerp(rendered, source.to(rendered.dtype), share)", "torch.lerp(source.to(rendered.dtype), rendered, share)"),
         ('misalign if norm == "alias" else None', 'misalign if norm == "instance" else None'),
     ),
     *of(

@@ -16,8 +16,9 @@ import itertools
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cv2
 import numpy as np
@@ -34,7 +35,7 @@ from vton.data.samples import Sampler
 from vton.data.synthetic import draw_pair
 from vton.inference import Conditions
 from vton.inputs import pose
-from vton.inputs.agnostic import GRAY, agnostic_image, agnostic_parse
+from vton.inputs.agnostic import GRAY, agnostic_image, agnostic_parse, margin_at, open_gray
 from vton.inputs.garment import outline
 from vton.inputs.parsing import parse
 from vton.inputs.reading import LONGEST as LONGEST_READ
@@ -55,9 +56,10 @@ from vton.metrics import (
     sharpness,
     structural_similarity,
 )
+from vton.networks.alias import AliasGenerator
 from vton.options import SIZES, read_size, to_text
 from vton.pipeline import TryOn, choose_device, load_network
-from vton.tensors import labels_to_tensor, mask_to_tensor, tensor_to_picture
+from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
 from vton.warps import BY_FLOW, WARPS, figures_of, grid_by
 from vton.worth import (
     conditions,
@@ -182,19 +184,28 @@ def synthesis_figures(
     sharpness: see metrics, in the aligned region. As mean CIEDE2000: colour_aligned, against W(c, theta);
         colour_misaligned;
     halo, on background inside the gray region, where nothing has to change; skin, on bare arms inside the gray region.
-    `_instance`: the same weights with instance normalisation; `_pasted`: W(c, theta) laid on I_a.
+    `_instance`: the same weights with instance normalisation; `_hidden`: nothing of the gray region shown, for weights
+    that keep parts of the photograph; `_pasted`: W(c, theta) laid on I_a.
     """
     seven = labels_to_tensor(labels.thirteen_to_7(sample["segmentation"]), len(labels.ALIAS))
     region = mask_to_tensor(sample["worn_mask"][0])
-    made = inference.dress(tryon, given, seven, region, norms=tuple(SYSTEMS.values()))
-    person, cloth = sample["person"], tensor_to_picture(made.warp.cloth)
+    person, gray = sample["person"], (sample["agnostic"] == GRAY).all(2)
+    arms = gray & np.isin(sample["segmentation"], labels.ARMS)
+    keeps = cast(AliasGenerator, tryon.alias).config.keeps
+    seen = given
+    if keeps:
+        opened = open_gray(gray, sample["background"][0] | sample["neck"][0] | arms, margin_at(gray.shape[1]))
+        seen = replace(given, shown=picture_to_tensor(np.where(opened[..., None], person, sample["agnostic"])))
+    made = inference.dress(tryon, seen, seven, region, norms=tuple(SYSTEMS.values()))
+    cloth = tensor_to_picture(made.warp.cloth)
     upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
     aligned = ((upper - made.misalign) > 0)[0, 0].numpy()
     open_region = made.misalign[0, 0].numpy() > 0
-    gray = (sample["agnostic"] == GRAY).all(2)
     background = gray & sample["background"][0]
-    arms = gray & np.isin(sample["segmentation"], labels.ARMS)
     pictures = {"" if norm == "alias" else "_instance": tensor_to_picture(t) for norm, t in made.pictures.items()}
+    if keeps:
+        hidden, *_ = inference.synthesise(tryon.alias, given, made.warp.cloth, seven, made.misalign, "alias")
+        pictures["_hidden"] = tensor_to_picture(hidden)
     pictures["_pasted"] = np.where(made.warp.mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
     found: dict[str, float] = {}
     for tail, picture in pictures.items():

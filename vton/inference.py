@@ -34,7 +34,7 @@ class Networks(Protocol):
 @dataclass(frozen=True)
 class Conditions:
     """What the generators are given: pictures (1,3,H,W) in [-1, 1], the cloth's mask (1,1,H,W), S_a
-    (1,13,H,W) one-hot, the garment's attributes (1,A) as in `vton.attributes`.
+    (1,13,H,W) one-hot, the garment's attributes (1,A) as in `vton.attributes`; shown: I_a as ALIAS is given it.
     """
 
     agnostic: Tensor  # I_a
@@ -43,6 +43,7 @@ class Conditions:
     cloth_mask: Tensor  # M_c
     parse_agnostic: Tensor | None = None  # S_a; only the segmentation reads it
     attributes: Tensor | None = None  # the same; None = not known
+    shown: Tensor | None = None  # with what stays as it was, see `vton.inputs.agnostic.open_gray`; None = I_a itself
 
     @property
     def size(self) -> tuple[int, int]:
@@ -141,21 +142,28 @@ def warp_by(grid: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
 
 def synthesise(
     network: nn.Module, given: Conditions, warped_cloth: Tensor, seven: Tensor, misalign: Tensor, norm: str, noise=None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """I-hat (section 3.4) and what is rendered, (1,3,H,W) in [-1, 1]; alpha (1,1,H,W) in [0, 1], the cloth's share.
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """I-hat (section 3.4) and what is rendered, (1,3,H,W) in [-1, 1]; alpha and kept (1,1,H,W) in [0, 1], the shares of
+    the cloth and of the photograph.
 
-    norm: "alias" or "instance"; noise: see `alias.gaussian_noise`. Without a composition alpha is 0, and all is
+    norm: "alias" or "instance"; noise: see `alias.gaussian_noise`. Without a composition both shares are 0, and all is
         rendered.
     """
-    x = torch.cat((given.agnostic, given.pose, warped_cloth), 1)
+    x = alias_input(given, warped_cloth)
     quick = x.device.type == "cpu"
-    answer: Callable[..., tuple[Tensor, Tensor, Tensor]] = (
+    answer: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = (
         partial(alias_inference.forward, network) if quick else network
     )
     with torch.inference_mode():
         divided = alias.divide(seven, misalign)
-        picture, rendered, alpha = answer(x, seven, divided, misalign, norm=norm, noise=noise, parts=True)
-    return picture, rendered, alpha.expand_as(misalign)
+        picture, rendered, *shares = answer(x, seven, divided, misalign, norm=norm, noise=noise, parts=True)
+    alpha, kept = (share.expand_as(misalign) for share in shares)
+    return picture, rendered, alpha, kept
+
+
+def alias_input(given: Conditions, warped_cloth: Tensor) -> Tensor:
+    """x (1,9,H,W) of the ALIAS generator: I_a, or more of the photograph where that is shown, P and W(c, theta)."""
+    return torch.cat((given.agnostic if given.shown is None else given.shown, given.pose, warped_cloth), 1)
 
 
 @torch.inference_mode()

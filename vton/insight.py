@@ -11,14 +11,14 @@ import torch
 from torch.nn import functional as F
 
 from vton import labels
-from vton.inference import warp_by, warp_cloth
+from vton.inference import alias_input, warp_by, warp_cloth
 from vton.inputs import photo
 from vton.metrics import colour_difference, parser_distance, structural_similarity
 from vton.networks import alias
 from vton.pipeline import TryOn
 from vton.result import TryOnResult
 from vton.rules.fit import FitStep, fit_control_points
-from vton.stages import NO_FLOW, NO_POINTS, conditions
+from vton.stages import NO_FLOW, NO_POINTS, conditions, painter_conditions
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_mask, tensor_to_picture
 from vton.warps import BY_FLOW, WarpFigures, figures_of, grid_by, grid_of
 
@@ -107,10 +107,10 @@ def alias_levels(tryon: TryOn, r: TryOnResult) -> list[AliasLevel]:
     for name in network.block_names:
         hooks.append(getattr(network, name).norm_0.register_forward_hook(watch(name)))
     try:
-        given = conditions(tryon, r)
+        given = painter_conditions(tryon, r)
         seven = labels_to_tensor(labels.thirteen_to_7(r.segmentation), len(labels.ALIAS), tryon.device)
         misalign = mask_to_tensor(r.misalignment, tryon.device)
-        x = torch.cat((given.agnostic, given.pose, picture_to_tensor(r.warped_cloth, tryon.device)), 1)
+        x = alias_input(given, picture_to_tensor(r.warped_cloth, tryon.device))
         noise = alias.gaussian_noise(r.seed, tryon.device) if r.options.noise else None
         with torch.no_grad():
             network(x, seven, alias.divide(seven, misalign), misalign, norm=r.options.norm, noise=noise)

@@ -58,6 +58,11 @@ _WORDS = {
         "baseline",
         "What one would get without a generator: the warped garment laid on the agnostic image.",
     ),
+    "shown": (
+        "What stays",
+        "",
+        "The agnostic image as ALIAS is given it: what the new garment leaves as it was, wall and bare skin, is shown.",
+    ),
     "rendered": (
         "Painted",
         "",
@@ -68,10 +73,15 @@ _WORDS = {
         "α",
         "How much of the warped garment itself stands in the synthesis; black everywhere in weights as published.",
     ),
+    "kept": (
+        "Kept photograph",
+        "κ",
+        "How much of the photograph itself stands in the synthesis; black everywhere in weights as published.",
+    ),
     "synthesis": (
         "Synthesis",
         "Î",
-        "The generator's picture: α parts of the warped garment, and what was painted for the rest.",
+        "The generator's picture: α parts of the warped garment, κ parts of the photograph, and paint for the rest.",
     ),
     "region": (
         "Edited region",

@@ -255,7 +255,7 @@ def load(source: Any) -> TryOnResult:
 _CUT_OUT = {"cut_cloth": ("garment", "any3"), "cut_mask": ("garment", "any")}
 _ARRAYS = {name: (stage.name, kind) for stage in TABLE for name, kind in stage.makes.items() if kind} | _CUT_OUT
 
-_NEWER = ("rendered", "alpha")  # what the zips of earlier versions lack
+_NEWER = ("rendered", "alpha", "unchanged", "kept")  # what the zips of earlier versions lack
 _OF_SPLINE, _OF_FLOW = {"theta", "control_points"}, {"flow"}  # what a warp of either kind leaves, and not the other
 
 

@@ -54,6 +54,8 @@ class TryOnResult:
     synthesis: np.ndarray = _later()  # (H, W, 3) I-hat
     rendered: np.ndarray = _later()  # (H, W, 3) I-hat without the cloth's own share
     alpha: np.ndarray = _later()  # (H, W) share of W(c, theta) itself in I-hat; 0 without a composition
+    unchanged: np.ndarray = _later()  # (H, W) what of the gray region ALIAS is shown, as it stays; 0 as published
+    kept: np.ndarray = _later()  # (H, W) share of the photograph itself in I-hat; 0 in weights as published
     region: np.ndarray = _later()  # (H0, W0) opacity of the edit: 0 = the photograph stays byte for byte
     result: np.ndarray = _later()  # (H0, W0, 3)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -79,6 +81,13 @@ class TryOnResult:
         4).
         """
         return np.where(self.misalignment > 127, np.uint8(labels.MISALIGNED), labels.thirteen_to_7(self.segmentation))
+
+    @property
+    def shown(self) -> np.ndarray:
+        """I_a as ALIAS is given it (H, W, 3): the photograph, too, where it stays unchanged."""
+        if self.unchanged is None:
+            return self.agnostic
+        return np.where(self.unchanged[..., None] > 127, self.person, self.agnostic)
 
     @property
     def pasted(self) -> np.ndarray:
@@ -116,8 +125,10 @@ PICTURES: dict[str, tuple[str, Callable[[TryOnResult], np.ndarray]]] = {
     "misalignment": ("misalignment", lambda r: r.misalignment),
     "divided": ("misalignment", lambda r: labels.colour(r.divided, labels.DIVIDED_COLOURS)),
     "pasted": ("misalignment", lambda r: r.pasted),
+    "shown": ("unchanged", lambda r: r.shown),
     "rendered": ("rendered", lambda r: r.rendered),
     "alpha": ("alpha", lambda r: r.alpha),
+    "kept": ("kept", lambda r: r.kept),
     "synthesis": ("synthesis", lambda r: r.synthesis),
     "region": ("region", lambda r: r.region),
     "result": ("result", lambda r: r.result),

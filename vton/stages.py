@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -237,14 +237,29 @@ def find_misalignment(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     return {"misalignment": tensor_to_mask(misalign)}
 
 
+def what_stays(networks: Networks, r: TryOnResult) -> np.ndarray:
+    """(H, W) 0/255: what of the gray region a generator that keeps parts of the photograph is shown after all."""
+    if not (r.options.reveal and cast(alias.AliasGenerator, networks.alias).config.keeps):
+        return np.zeros(r.options.size, np.uint8)
+    gray = (r.agnostic == agnostic.GRAY).all(2)
+    opened = agnostic.open_gray(gray, final_picture.unchanged(r), agnostic.margin_at(r.options.size[1]))
+    return 255 * opened.astype(np.uint8)
+
+
+def painter_conditions(networks: Networks, r: TryOnResult) -> Conditions:
+    """What ALIAS is given, out of a record that knows what stays unchanged."""
+    return replace(conditions(networks, r), shown=picture_to_tensor(r.shown, networks.device))
+
+
 def synthesise(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """9 synthesis: I-hat (3.4)."""
     device = networks.device
     seven = labels_to_tensor(labels.thirteen_to_7(r.segmentation), len(labels.ALIAS), device)
     noise = alias.gaussian_noise(r.seed, device) if r.options.noise else None
-    picture, rendered, alpha = inference.synthesise(
+    r = replace(r, unchanged=what_stays(networks, r))
+    picture, rendered, alpha, kept = inference.synthesise(
         networks.alias,
-        conditions(networks, r),
+        painter_conditions(networks, r),
         picture_to_tensor(r.warped_cloth, device),
         seven,
         mask_to_tensor(r.misalignment, device),
@@ -255,6 +270,8 @@ def synthesise(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         "synthesis": tensor_to_picture(picture),
         "rendered": tensor_to_picture(rendered),
         "alpha": tensor_to_share(alpha),
+        "unchanged": r.unchanged,
+        "kept": tensor_to_share(kept),
     }
 
 
@@ -287,7 +304,12 @@ TABLE = (
         ("segmentation",),
     ),
     Stage("misalignment", find_misalignment, {"misalignment": "HW"}, ("control_points",)),
-    Stage("synthesis", synthesise, {"synthesis": "HW3", "rendered": "HW3", "alpha": "HW"}, ("misalignment",)),
+    Stage(
+        "synthesis",
+        synthesise,
+        {"synthesis": "HW3", "rendered": "HW3", "alpha": "HW", "unchanged": "HW", "kept": "HW"},
+        ("misalignment",),
+    ),
     Stage("composite", composite, {"region": "photo", "result": "photo3"}),
 )
 STAGES = tuple(stage.name for stage in TABLE)

@@ -68,7 +68,8 @@ def shows(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> float:
 
 def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu") -> Conditions:
     """What the generators are given for one sample of `Sampler`."""
-    names = [f.name for f in dataclasses.fields(Conditions) if f.name != "attributes"]  # what is told of it is read
+    # What is told of the garment is read, and what ALIAS is shown depends on the segmentation.
+    names = [f.name for f in dataclasses.fields(Conditions) if f.name not in ("attributes", "shown")]
     batch = collate([{name: sample[name] for name in names}])
     return Conditions(**{name: value.to(device) for name, value in batch.items()})
 

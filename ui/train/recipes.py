@@ -53,8 +53,10 @@ def beginnings(network: str, preset: str) -> dict[str, Path]:
         else:
             config = import_module(chosen.module).network_config(recipe)
             own, shipped = dataclasses.asdict(config), dataclasses.asdict(from_json(type(config), shipped))
-            # Weights without an alpha may begin those with one, and weights that are told nothing those that are.
-            shipped |= {field: own[field] for field in ("composition", "attributes") if not shipped.get(field, True)}
+            # Weights without these shares may begin those with them, and weights told nothing those that are.
+            shipped |= {
+                field: own[field] for field in ("composition", "keeps", "attributes") if not shipped.get(field, True)
+            }
             shipped |= {field: own[field] for field in ("neck",) if field in shipped}  # where it looks, not its shape
         if json.loads(json.dumps(own)) == json.loads(json.dumps(shipped)):
             found[name] = folder

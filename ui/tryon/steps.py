@@ -45,7 +45,7 @@ GROUPS = (
     Group(
         "Painting",
         "The generator paints the person, and the photograph gets back what was not to change (section 3.4).",
-        ("rendered", "alpha", "synthesis", "region", "result"),
+        ("shown", "rendered", "alpha", "kept", "synthesis", "region", "result"),
     ),
 )
 # Places in the figure: x, y of the middle in units of a thumbnail's width and height. Networks are words in boxes.
@@ -63,8 +63,10 @@ PLACES = {
     "warped_mask": (6.25, 2.1),
     "misalignment": (6.25, 1.0),
     "divided": (6.25, -0.1),
-    "alpha": (8.75, -0.5),
-    "rendered": (8.75, 0.65),
+    "shown": (7.5, -1.1),
+    "kept": (8.75, -1.1),
+    "alpha": (8.75, 0.0),
+    "rendered": (8.75, 1.1),
     "synthesis": (10.1, 0.1),
     "region": (10.1, 1.6),
     "result": (11.4, 0.9),
@@ -96,6 +98,9 @@ ARROWS = (
     ("divided", "ALIAS"),
     ("misalignment", "ALIAS"),
     ("warped_cloth", "pasted"),
+    ("shown", "ALIAS"),
+    ("ALIAS", "kept"),
+    ("kept", "synthesis"),
     ("ALIAS", "alpha"),
     ("ALIAS", "rendered"),
     ("alpha", "synthesis"),

@@ -199,6 +199,7 @@ class Sampler:
             "worn_mask": pair.worn_mask[None],
             "segmentation": segmentation.astype(np.uint8),
             "carried": carried[None],
+            "neck": (parse == labels.NECK_LIP)[None],
             "background": ((parse == 0) & ~carried)[None],
             "removed": np.isin(parse, labels.UPPER_LIP)[None],
             "source": np.int64(("worn", "product", "drawn").index(source)),

@@ -17,7 +17,7 @@ from vton import labels
 from vton.data.pack import Pack, affine, change_colours, move_points, warp_picture
 from vton.data.pairs import WHITE, wobble
 from vton.inputs import pose
-from vton.inputs.agnostic import agnostic_image
+from vton.inputs.agnostic import agnostic_image, margin_at, open_gray
 
 PLANES = 8  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1
 GRAY, CARRIED, NECK = 8, 16, 32  # bits above the three of the class in a packed map
@@ -202,7 +202,8 @@ def cropped(scene: Scene, rng: np.random.Generator) -> Scene:
 class Look:
     """Shares of the samples that are changed, in [0, 1]. studio: a plain wall behind the person; recoloured: another
     hue of the garment; flattened: W(c, theta) without the photograph's light; cut: parts of the garment are missing in
-    W(c, theta); bent: W(c, theta) is a little deformed, by `deformation` picture widths.
+    W(c, theta); bent: W(c, theta) is a little deformed, by `deformation` picture widths; shown: I_a shows parts of
+    what stays as it was, see `opened`.
     """
 
     studio: float = 0.5
@@ -211,6 +212,7 @@ class Look:
     cut: float = 0.7
     bent: float = 0.35
     deformation: float = 0.01
+    shown: float = 0.0
 
 
 PLAIN = Look(studio=0, recoloured=0, flattened=0, cut=0, bent=0)
@@ -234,6 +236,7 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
         reach = 2 * int(rng.integers(1, max(2, gray.shape[1] // 48))) + 1
         kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach))
         gray = gray | (cv2.dilate(gray.astype(np.uint8), kernel) > 0) & (scene.classes == 0)
+    hidden = gray & ~opened(scene, gray, rng, look == PLAIN) if look.shown and rng.random() < look.shown else gray
     cloth, mask = picture, upper
     if rng.random() < look.flattened:
         cloth = flattened(cloth, upper, rng)
@@ -244,7 +247,7 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
         cloth, mask = wobble(cloth, mask, rng, look.deformation * rng.uniform(0.3, 1.6))
     return {
         "person": picture,
-        "agnostic": np.where(gray[..., None], np.uint8(128), picture),
+        "agnostic": np.where(hidden[..., None], np.uint8(128), picture),
         "pose": scene.pose,
         "warped": cloth,
         "warped_mask": mask[None],
@@ -254,6 +257,25 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
         "skin": (scene.skin & gray)[None],
         "rim": (gray & (scene.classes == 0) & ~scene.neck)[None],
     }
+
+
+def opened(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: bool = False) -> np.ndarray:
+    """What of the gray region I_a shows after all, since it stays as it was: (H,W) bool, part of `gray`.
+
+    The garment that is taken off may have hidden more than the new one does: unless `plain`, arms, the neck and a band
+    around the garment stay hidden by chance, and so does a margin of any width.
+    """
+    height, width = gray.shape
+    wall = (scene.classes == 0) & ~scene.neck
+    unchanged, margin = wall | scene.skin, margin_at(width)
+    if plain:
+        return open_gray(gray, unchanged, margin)
+    for part in (*(scene.classes == arm for arm in ARMS), scene.neck, scene.classes == UPPER):
+        if part.any() and rng.random() < 0.4:
+            side = 2 * int(rng.integers(1, max(2, width // 12))) + 1
+            kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+            unchanged = unchanged & (cv2.dilate(part.astype(np.uint8), kernel) == 0)
+    return open_gray(gray, unchanged, int(rng.integers(1, 2 * margin + 1)))
 
 
 def before_wall(scene: Scene, rng: np.random.Generator) -> Scene:

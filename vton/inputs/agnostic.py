@@ -197,3 +197,19 @@ def agnostic_image(person: np.ndarray, parse: np.ndarray, keypoints: np.ndarray,
     kept = np.isin(parse, (*labels.HEAD_LIP, *labels.LOWER_LIP))
     agnostic[kept] = person[kept]
     return agnostic
+
+
+def open_gray(gray: np.ndarray, unchanged: np.ndarray, margin: int) -> np.ndarray:
+    """What of the gray region the generator may be shown: all of `unchanged` that lies further than `margin` pixels
+    from what changes (not in the paper, which hides it all).
+
+    gray, unchanged (H, W) bool. Returns (H, W) bool.
+    """
+    side = 2 * margin + 1
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+    return gray & (cv2.dilate((gray & ~unchanged).astype(np.uint8), kernel) == 0)
+
+
+def margin_at(width: int) -> int:
+    """The margin of `open_gray` in a picture of that width: pixels on an outline are a mixture of both sides."""
+    return max(1, round(width / 96))

@@ -20,6 +20,7 @@ from vton.networks.config import AliasConfig
 EPS = 1e-5
 NORMS = ("alias", "instance")
 UPPER = labels.ALIAS_UPPER
+GRAY = 128 / 127.5 - 1  # of what I_a hides
 
 
 class SpectralConv2d(nn.Conv2d):
@@ -149,7 +150,8 @@ class AliasGenerator(nn.Module):
     noise.
 
     With `config.composition` (not in the paper; CP-VTON+, PF-AFN) a fourth output is the share alpha of the warped
-    cloth, see `compose`; `parts=True` then gives (I-hat, rendered (B,3,H,W), alpha (B,1,H,W)).
+    cloth, see `compose`; `parts=True` then gives (I-hat, rendered (B,3,H,W), alpha (B,1,H,W), kept (B,1,H,W)). With
+    `config.keeps`, too, a fifth is the share of I_a where I_a shows the photograph and no cloth goes.
     """
 
     def __init__(self, config: AliasConfig = AliasConfig()):
@@ -181,7 +183,9 @@ class AliasGenerator(nn.Module):
                 ),
             )
             previous = outputs
-        self.conv_img = nn.Conv2d(previous, 4 if config.composition else 3, 3, padding=1)
+        if config.keeps and not config.composition:
+            raise ValueError("A generator that keeps parts of the photograph needs a composition.")
+        self.conv_img = nn.Conv2d(previous, 3 + config.composition + config.keeps, 3, padding=1)
 
     def forward(
         self,
@@ -192,22 +196,25 @@ class AliasGenerator(nn.Module):
         norm: str = "alias",
         noise=None,
         parts: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
+    ) -> Tensor | tuple[Tensor, ...]:
         """I-hat (B,3,H,W) in [-1, 1], or with `parts` what it is composed of, too; for the arguments see the class."""
         self.check(x, norm)
         out = self.outputs(x, segmentation, divided, misalign if norm == "alias" else None, noise)
         return self.finish(out, x, divided, parts)
 
-    def finish(
-        self, out: Tensor, x: Tensor, divided: Tensor, parts: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
+    def finish(self, out: Tensor, x: Tensor, divided: Tensor, parts: bool = False) -> Tensor | tuple[Tensor, ...]:
         """I-hat, or with `parts` also what it is composed of, from the answer of `outputs`."""
         rendered = out[:, :3].tanh()
-        alpha = (
-            out[:, 3:].sigmoid() * divided[:, UPPER : UPPER + 1] if self.config.composition else rendered.new_zeros(())
-        )
-        picture = compose(rendered, x[:, -3:], alpha) if self.config.composition else rendered
-        return (picture, rendered, alpha) if parts else picture
+        alpha = kept = rendered.new_zeros(())
+        picture = rendered
+        if self.config.composition:
+            alpha = out[:, 3:4].sigmoid() * divided[:, UPPER : UPPER + 1]
+            picture = compose(rendered, x[:, -3:], alpha)
+        if self.config.keeps:
+            cloth = divided[:, UPPER : UPPER + 1] + divided[:, -1:]
+            kept = out[:, 4:].sigmoid() * (1 - cloth) * shown(x[:, :3])
+            picture = compose(picture, x[:, :3], kept)
+        return (picture, rendered, alpha, kept) if parts else picture
 
     def check(self, x: Tensor, norm: str) -> None:
         """Raises ValueError with one sentence for a normalisation or a picture size that does not exist."""
@@ -232,12 +239,18 @@ class AliasGenerator(nn.Module):
         return self.conv_img(F.leaky_relu(h, 0.2)).float()
 
 
-def compose(rendered: Tensor, warped: Tensor, alpha: Tensor) -> Tensor:
-    """I = alpha W(c, theta) + (1 - alpha) rendered: the cloth's own detail under the generator's light.
+def compose(rendered: Tensor, source: Tensor, share: Tensor) -> Tensor:
+    """I = share * source + (1 - share) * rendered; of W(c, theta) that is the cloth's own detail under the generator's
+    light.
 
-    rendered, warped (B,3,H,W) in [-1, 1]; alpha (B,1,H,W) in [0, 1], 0 outside the aligned region.
+    rendered, source (B,3,H,W) in [-1, 1]; share (B,1,H,W) in [0, 1].
     """
-    return torch.lerp(rendered, warped.to(rendered.dtype), alpha)
+    return torch.lerp(rendered, source.to(rendered.dtype), share)
+
+
+def shown(agnostic: Tensor) -> Tensor:
+    """(B,1,H,W), 1 where I_a (B,3,H,W) in [-1, 1] shows the photograph, 0 where it is gray."""
+    return ((agnostic - GRAY).abs().amax(1, keepdim=True) > 1e-3).to(agnostic.dtype)
 
 
 def misalignment(segmentation: Tensor, warped_mask: Tensor) -> tuple[Tensor, Tensor]:

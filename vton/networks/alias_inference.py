@@ -255,7 +255,7 @@ def forward(
     norm: str = "alias",
     noise=None,
     parts: bool = False,
-) -> Tensor | tuple[Tensor, Tensor, Tensor]:
+) -> Tensor | tuple[Tensor, ...]:
     """What `network(...)` answers, on the CPU, in float32 and without gradients; arguments as there."""
     network.check(x, norm)
     out = outputs(network, x, segmentation, divided, misalign if norm == "alias" else None, noise)

@@ -63,6 +63,7 @@ class AliasConfig:
     masked: int = 5  # the first so many blocks standardise the misaligned region apart (A.2)
     classes: int = 7
     composition: bool = False  # a fourth output, the share alpha of the warped cloth itself (not in the paper)
+    keeps: bool = False  # a fifth, the share of the photograph itself where it is shown (not in the paper)
 
     def channels(self) -> tuple[int, ...]:
         """Output channels of each residual block, widest first: 1024, 1024, 1024, 512, ..., 32 as published."""

@@ -16,7 +16,7 @@ from vton.data.scenes import UPPER, Look, Scenes, cropped, dress, halved
 from vton.labels import ALIAS_UPPER
 from vton.metrics import colour_difference, sharpness, ssim_map
 from vton.networks import alias_inference
-from vton.networks.alias import AliasGenerator, misalignment
+from vton.networks.alias import AliasGenerator, misalignment, shown
 from vton.networks.config import LITE, PAPER, AliasConfig, ParserConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
 from vton.networks.losses import feature_matching, gradient_difference, perceptual
@@ -50,6 +50,7 @@ class AliasRecipe(PictureRecipe):
     l1: float = 0.0  # weight of a plain L1 term (not in the paper)
     gradient: float = 0.0  # weight of the L1 between the pictures' gradients (not in the paper)
     composition: bool = False  # a fourth output channel: the share of the warped cloth itself (not in the paper)
+    keeps: bool = False  # a fifth: the share of the photograph itself where I_a shows it (not in the paper)
     opaque: float = 0.5  # weight of 1 - alpha in the aligned region, where there is a composition
     skin: float = 2.0  # how much more than the rest of the gray region bare skin counts
     rim: float = 0.5  # the same of the background inside it
@@ -68,6 +69,7 @@ class AliasRecipe(PictureRecipe):
     flattened: float = 0.6  # the warped cloth without the photograph's light
     cut: float = 0.7  # parts of the garment are missing in the warped cloth
     bent: float = 0.35  # the warped cloth is a little deformed
+    shown: float = 0.0  # I_a shows parts of the gray region that stay as they were
     deformation: float = 0.01  # of the worn garment, in picture widths, standing in for the matching module's errors
     validation: int = 24  # validation pictures per evaluation
 
@@ -157,6 +159,7 @@ def network_config(recipe: AliasRecipe) -> AliasConfig:
         levels=recipe.levels,
         masked=recipe.masked,
         composition=recipe.composition,
+        keeps=recipe.keeps,
     )
 
 
@@ -197,6 +200,7 @@ class AliasTask(PictureTask):
             "gradient": recipe.gradient,
             "rendered": recipe.l1,
             "opaque": recipe.opaque,
+            "kept": recipe.opaque,
             "adversarial": recipe.gan,
             "feature_matching": recipe.feature_matching,
             "perceptual": recipe.perceptual,
@@ -204,11 +208,15 @@ class AliasTask(PictureTask):
         self._validation: dict[str, torch.Tensor] | None = None
 
     def initial_state(self):
-        """Weights without a composition may begin one: alpha is a half everywhere then."""
+        """Weights without a composition may begin one, and weights that keep nothing may learn to: the new shares are
+        a half everywhere then.
+        """
         state = super().initial_state()
-        if self.recipe.composition and len(state["conv_img.weight"]) == 3:
-            for name in ("conv_img.weight", "conv_img.bias"):
-                state[name] = torch.cat((state[name], torch.zeros_like(state[name][:1])))
+        wanted = 3 + self.recipe.composition + self.recipe.keeps
+        for name in ("conv_img.weight", "conv_img.bias"):
+            missing = wanted - len(state[name])
+            if missing > 0:
+                state[name] = torch.cat((state[name], torch.zeros_like(state[name][:missing])))
         return state
 
     # -- samples -------------------------------------------------------------------------------------------------
@@ -226,7 +234,7 @@ class AliasTask(PictureTask):
         return collate(samples)
 
     def generate(self, model, batch, norm="alias", noise=None, quick=False):
-        """(I-hat, rendered, alpha) and S_div of a batch; without a composition the first two are the same.
+        """(I-hat, rendered, alpha, kept) and S_div of a batch; without a composition the first two are the same.
 
         quick: without gradients, in less time on a CPU.
         """
@@ -263,7 +271,7 @@ class AliasTask(PictureTask):
         """The generator's named losses on one batch, I-hat and S_div."""
         recipe, real = self.recipe, batch["person"]
         noise = (lambda shape: torch.randn(shape, device=device)) if recipe.noise else None
-        (fake, rendered, alpha), divided = self.generate(self.networks["model"], batch, noise=noise)
+        (fake, rendered, alpha, kept), divided = self.generate(self.networks["model"], batch, noise=noise)
         # What is pasted back from the photograph anyway counts less than what has to be made up, and skin and the
         # background that comes to light more.
         weight = (0.3 + 0.7 * batch["region"] + recipe.skin * batch["skin"] + recipe.rim * batch["rim"]) * (
@@ -276,6 +284,9 @@ class AliasTask(PictureTask):
             aligned = divided[:, ALIAS_UPPER : ALIAS_UPPER + 1]
             terms["rendered"] = ((real - rendered).abs() * weight).mean()
             terms["opaque"] = (aligned - alpha).sum() / aligned.sum().clamp(min=1)
+        if recipe.keeps:
+            visible = shown(batch["agnostic"]) * (1 - divided[:, ALIAS_UPPER : ALIAS_UPPER + 1] - divided[:, -1:])
+            terms["kept"] = (visible - kept).sum() / visible.sum().clamp(min=1)
         if self.features is not None:
             terms["perceptual"] = perceptual(*[self.features(picture) for picture in (real, fake)])
         if critic is not None:
@@ -309,7 +320,9 @@ class AliasTask(PictureTask):
         photographed.
         """
         if self._validation is None:
-            look = Look(studio=0, recoloured=0, flattened=0, cut=1, bent=1, deformation=0.005)
+            look = Look(
+                studio=0, recoloured=0, flattened=0, cut=1, bent=1, deformation=0.005, shown=float(self.recipe.keeps)
+            )
             rows: list[dict] = []
             numbers = self.held_out.drawn if not self.held_out.people else range(self.held_out.drawn.start)
             for number in numbers:
@@ -352,12 +365,15 @@ class AliasTask(PictureTask):
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         batch = {k: v[:6] for k, v in self.validation().items()}
-        (fake, rendered, alpha), _ = self.generate(self.modules["ema"], batch, quick=True)
-        shown = [*(batch[k] for k in ("person", "agnostic", "warped")), fake]
+        (fake, rendered, alpha, kept), _ = self.generate(self.modules["ema"], batch, quick=True)
+        columns = [*(batch[k] for k in ("person", "agnostic", "warped")), fake]
         if self.recipe.composition:
-            shown += [rendered, (2 * alpha - 1).expand_as(fake)]
+            columns += [rendered, (2 * alpha - 1).expand_as(fake)]
+        if self.recipe.keeps:
+            columns.append((2 * kept - 1).expand_as(fake))
         save_grid(
-            folder / "synthesis.png", [[tensor_to_picture(pictures[i]) for pictures in shown] for i in range(len(fake))]
+            folder / "synthesis.png",
+            [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(fake))],
         )
 
 

@@ -110,6 +110,14 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     return (picture * (1 - share) + behind * share).round().astype(np.uint8)
 
 
+def unchanged(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, what S-hat leaves as the photograph shows it: the wall, and bare arms and neck."""
+    wall = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND) & ~_removed(r)
+    arms = own_skin(r) & np.isin(r.segmentation, labels.ARMS)
+    neck = own_skin(r, (labels.NECK_LIP,)) & (r.segmentation == labels.BACKGROUND)
+    return wall | arms | neck
+
+
 def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:
     """(H, W) bool, where the photograph shows bare arms, or a bare neck, that the new garment leaves bare: they are the
     person's own. parts: LIP labels. The parser at times takes a sleeve for an arm and a collar for a neck, so the tone
