@@ -194,7 +194,8 @@ def synthesis_figures(
     keeps = cast(AliasGenerator, tryon.alias).config.keeps
     seen = given
     if keeps:
-        opened = open_gray(gray, sample["background"][0] | sample["neck"][0] | arms, margin_at(gray.shape[1]))
+        unchanged = sample["background"][0] | sample["neck"][0] | arms | (sample["segmentation"] == labels.HAIR)
+        opened = open_gray(gray, unchanged, margin_at(gray.shape[1]))
         seen = replace(given, shown=picture_to_tensor(np.where(opened[..., None], person, sample["agnostic"])))
     made = inference.dress(tryon, seen, seven, region, norms=tuple(SYSTEMS.values()))
     cloth = tensor_to_picture(made.warp.cloth)

@@ -61,7 +61,7 @@ _WORDS = {
     "shown": (
         "What stays",
         "",
-        "The agnostic image as ALIAS is given it: what the new garment leaves as it was, wall and bare skin, is shown.",
+        "The agnostic image as ALIAS is given it: what the new garment leaves as it was is shown: wall, hair, skin.",
     ),
     "rendered": (
         "Painted",

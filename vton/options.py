@@ -145,7 +145,7 @@ class Options:
     reveal: bool = _option(
         True,
         "Show what stays",
-        "show the generator the wall and the bare skin that the new garment leaves as they were",
+        "show the generator the wall, hair and bare skin that the new garment leaves as they were",
         "synthesis",
         info="Off hides all that the agnostic image hides.",
         off="hide all that the agnostic image hides from the generator, as published",

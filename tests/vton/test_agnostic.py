@@ -213,3 +213,13 @@ def test_wrong_inputs_are_refused():
     ):
         with pytest.raises(ValueError):
             call()
+
+
+def test_what_is_opened_lies_further_than_the_margin_from_what_changes():
+    gray, unchanged = np.zeros((20, 40), bool), np.ones((20, 40), bool)
+    gray[5:15, 5:35], unchanged[:, 18:22] = True, False
+    opened = agnostic.open_gray(gray, unchanged, 3)
+    assert opened[5:15, 5:15].all() and opened[5:15, 25:35].all()  # three pixels on either side stay hidden
+    assert not opened[:, 15:25].any() and not opened[~gray].any()
+    assert not agnostic.open_gray(gray, np.zeros_like(gray), 1).any()
+    assert [agnostic.margin_at(width) for width in (48, 192, 384, 768)] == [1, 2, 4, 8]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vton.data.pairs import WHITE
-from vton.data.scenes import PLAIN, UPPER, Look, Scenes, cropped, cut, dress, flattened, halved
+from vton.data.scenes import ARMS, PLAIN, UPPER, Look, Scenes, cropped, cut, dress, flattened, halved, opened
 
 SIZE = (128, 96)
 
@@ -90,3 +90,20 @@ def test_what_is_cut_is_a_part_of_the_garment(scene):
         assert not (rest & ~upper).any()
         shares.append(rest.sum() / upper.sum())
     assert min(shares) >= 0.5 and min(shares) < 0.9 < max(shares)
+
+
+def test_what_a_sample_shows_stays_as_it_was(scene):
+    hidden = dress(scene, np.random.default_rng(4), Look(studio=0, shown=0))
+    shapes = set()
+    for seed in range(12):
+        sample = dress(scene, np.random.default_rng(seed), Look(studio=0, shown=1))
+        gray = (sample["agnostic"] == 128).all(2)
+        visible = sample["region"][0] & ~gray
+        assert not visible[scene.classes == UPPER].any()
+        assert (sample["agnostic"][visible] == sample["person"][visible]).all()
+        shapes.add(visible.tobytes())
+    assert len(shapes) > 6 and visible.any()  # how much is shown is a matter of chance
+    assert (hidden["agnostic"] == 128).all(2)[hidden["region"][0]].all()
+    plain = opened(scene, scene.gray, np.random.default_rng(0), plain=True)
+    arms = np.isin(scene.classes, ARMS)
+    assert plain[arms].any() and not plain[~scene.gray].any() and not plain[scene.classes == UPPER].any()

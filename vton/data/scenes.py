@@ -21,6 +21,7 @@ from vton.inputs.agnostic import agnostic_image, margin_at, open_gray
 
 PLANES = 8  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1
 GRAY, CARRIED, NECK = 8, 16, 32  # bits above the three of the class in a packed map
+HAIR = labels.ALIAS.index("hair")
 UPPER, ARMS = labels.ALIAS.index("upper"), (labels.ALIAS.index("left arm"), labels.ALIAS.index("right arm"))
 DRAWN = 256  # drawn people beside the photographed ones
 
@@ -267,7 +268,7 @@ def opened(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: bool
     """
     height, width = gray.shape
     wall = (scene.classes == 0) & ~scene.neck
-    unchanged, margin = wall | scene.skin, margin_at(width)
+    unchanged, margin = wall | scene.skin | (scene.classes == HAIR), margin_at(width)
     if plain:
         return open_gray(gray, unchanged, margin)
     for part in (*(scene.classes == arm for arm in ARMS), scene.neck, scene.classes == UPPER):

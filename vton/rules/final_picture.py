@@ -111,11 +111,12 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
 
 
 def unchanged(r: TryOnResult) -> np.ndarray:
-    """(H, W) bool, what S-hat leaves as the photograph shows it: the wall, and bare arms and neck."""
+    """(H, W) bool, what S-hat leaves as the photograph shows it: the wall, hair, and bare arms and neck."""
     wall = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND) & ~_removed(r)
     arms = own_skin(r) & np.isin(r.segmentation, labels.ARMS)
     neck = own_skin(r, (labels.NECK_LIP,)) & (r.segmentation == labels.BACKGROUND)
-    return wall | arms | neck
+    hair = (r.parse == labels.HAIR_LIP) & (r.segmentation == labels.HAIR)
+    return wall | arms | neck | hair
 
 
 def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:
