@@ -51,10 +51,9 @@ class Options:
     "instance" (VITON-HD*). noise: the two noises of the paper's system. detail: bring what the photographs know into
     the final picture. grid: control points along a side of the spline; the network predicts 5, a finer grid goes on
     from the fitted warp with more freedom. sleeves: their length on the predicted segmentation: "predicted" by the
-    network alone, "auto" the same but for long sleeves that it has left bare and strips too thin for a sleeve, or
-    "none", "short", "long" as a person says. neckline: "predicted", "bare" as a person says, or "auto": the throat
-    stays bare unless the garment has a high collar or a hood. hem: "predicted", or "auto": it is even, and no
-    background shows between it and the trousers.
+    network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
+    says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
+    collar or a hood. hem: "predicted", or "auto": it is even, and no background shows between it and the trousers.
     reveal: the generator is shown what of the photograph stays as it was.
     mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image.
     warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid do not apply.

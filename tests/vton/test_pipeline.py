@@ -16,7 +16,7 @@ from vton.data.synthetic import draw_pair
 from vton.inputs import photo
 from vton.inputs.garment import with_attributes
 from vton.maps import MAPS
-from vton.metrics import coverage, mask_iou
+from vton.metrics import colour_difference, coverage, mask_iou
 from vton.networks import segmentation
 from vton.recipes.registry import TRYON_NETWORKS
 from vton.rules import neckline
@@ -189,6 +189,21 @@ def test_agnostic_picture_hides_the_old_garment(result):
     old = np.isin(result.parse, labels.UPPER_LIP)
     assert (result.agnostic[old] == 128).all()
     assert not np.isin(result.parse_agnostic, labels.UPPER_LIP).any()
+
+
+def test_what_stays_is_shown_to_the_painter_unless_switched_off(tryon, result):
+    shown = result.unchanged > 127
+    gray = (result.agnostic == 128).all(2)
+    wall = shown & (result.parse == labels.BACKGROUND)
+    assert wall.sum() > 500 and not shown[~gray].any() and not shown[result.segmentation == labels.UPPER].any()
+    assert (result.shown[shown] == result.person[shown]).all() and (
+        result.shown[~shown] == result.agnostic[~shown]
+    ).all()
+    assert not result.kept[result.segmentation == labels.UPPER].any() and np.median(result.kept[wall]) > 200
+    hidden = tryon.resume(result, "synthesis", until="synthesis", reveal=False)
+    assert not hidden.unchanged.any() and not hidden.kept[gray].any()
+    seen, unseen = (colour_difference(r.synthesis, r.person, wall) for r in (result, hidden))
+    assert seen < 2 and seen < unseen / 2, (seen, unseen)
 
 
 def test_misalignment_is_the_region_without_cloth(result):

@@ -13,10 +13,9 @@ from PIL import Image
 
 from vton import labels
 from vton.inputs import agnostic
-from vton.joints import LEFT_ARM, LEFT_HIP, LEFT_SHOULDER, MID_HIP, RIGHT_ARM, RIGHT_HIP, RIGHT_SHOULDER
+from vton.joints import LEFT_HIP, LEFT_SHOULDER, MID_HIP, RIGHT_HIP, RIGHT_SHOULDER
 from vton.labels import LIP, SEGMENTATION, lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import without_slivers
 
 FOLDER = Path(__file__).parent / "people"
 JOINTS = {
@@ -61,29 +60,6 @@ def test_the_sleeves_that_are_worn_contradict_nothing_and_others_do(name):
         np.testing.assert_array_equal(made[outside], segmentation[outside])
     area = [(sleeves.set_length(segmentation, keypoints, kind) == UPPER).sum() for kind in sleeves.KINDS]
     assert area[0] < area[1] < area[2]
-
-
-def band(keypoints, arm, away):
-    """(H, W) bool, a band three pixels wide along an upper arm, outwards of its bone by a share of the arm's length."""
-    shoulder, elbow = (keypoints[joint][:2].astype(float) for joint in arm[:2])
-    along = elbow - shoulder
-    out = np.array([along[1], -along[0]])
-    out *= np.sign(out @ (shoulder - keypoints[[RIGHT_SHOULDER, LEFT_SHOULDER], :2].mean(0)))
-    y, x = np.mgrid[:256, :192]
-    place = np.stack([x, y], -1) - shoulder
-    t, u = (place @ vector / (along @ along) for vector in (along, out))
-    return (t > 0.15) & (t < 0.85) & (np.abs(u - away) * np.linalg.norm(along) <= 1.5)
-
-
-@pytest.mark.parametrize("name", ["man-white-tee-office", "woman-coral-knit"])
-@pytest.mark.parametrize("arm", [RIGHT_ARM, LEFT_ARM])
-def test_a_strip_of_cloth_belongs_to_an_arm_only_near_it(name, arm):
-    near, far = (band(JOINTS[name], arm, away) for away in (0.45, 0.8))
-    for strip, stays in ((near, 0.0), (far, 1.0)):
-        segmentation = np.where(strip, np.uint8(UPPER), np.uint8(0))
-        assert strip.sum() > 40
-        made = without_slivers(segmentation, JOINTS[name])
-        assert (made[strip] == UPPER).mean() == pytest.approx(stays, abs=0.1)
 
 
 @pytest.mark.parametrize("name", JOINTS)

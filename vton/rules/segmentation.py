@@ -12,12 +12,11 @@ import numpy as np
 
 from vton import labels
 from vton.attributes import known
-from vton.inputs.pose import along_arm
 from vton.inputs.reading import Attribute
 from vton.joints import HIPS, SHOULDERS, TRUNK, present
 from vton.labels import UPPER
 from vton.rules.neckline import bare_throat
-from vton.rules.sleeves import BESIDE, JOINTS, KINDS, contradicting, hung_close, set_length, trunk
+from vton.rules.sleeves import KINDS, contradicting, hung_close, set_length, trunk
 
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
 TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
@@ -86,24 +85,8 @@ def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     return changed
 
 
-def without_slivers(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
-    """The predicted segmentation without strips of cloth along an arm that are too thin for a sleeve; a copy."""
-    changed = np.array(segmentation, np.uint8)
-    found = present(keypoints)
-    near = np.zeros(changed.shape, bool)
-    for joints in JOINTS.values():
-        if found[list(joints)].all():
-            near |= along_arm(keypoints, joints, changed.shape)[1] < BESIDE
-    radius = max(1, round(changed.shape[1] / 96))
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
-    cloth = (changed == UPPER).astype(np.uint8)
-    thin = (cloth > cv2.morphologyEx(cloth, cv2.MORPH_OPEN, kernel)) & near & ~trunk(keypoints, found, changed.shape)
-    changed[thin] = 0
-    return changed
-
-
 # The rules by name, in their order.
-RULES = ("sleeves", "slivers", "close", "gaps", "hem", "throat")
+RULES = ("sleeves", "close", "gaps", "hem", "throat")
 
 
 def apply_rules(
@@ -134,8 +117,6 @@ def apply_rules(
         arms = contradicting(segmentation, keypoints, kind)
         if arms:
             segmentation, changed_to = set_length(segmentation, keypoints, kind, arms), kind
-    if sleeves == "auto" and "slivers" not in without:
-        segmentation = without_slivers(segmentation, keypoints)
     if kind == "short" and "close" not in without:
         segmentation = hung_close(segmentation, keypoints)
     if hem == "auto" and removed is not None and "gaps" not in without:
