@@ -54,9 +54,9 @@ class Options:
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
     says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
     collar or a hood. hem: "predicted", or "auto": it is even, and no background shows between it and the trousers.
-    reveal: the generator is shown what of the photograph stays as it was.
     mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image.
     warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid do not apply.
+    reveal: the generator is shown what of the photograph stays as it was.
     """
 
     size: tuple[int, int] = _option(
@@ -141,15 +141,6 @@ class Options:
         off="predict the segmentation without its mirror image, as published",
         published=False,
     )
-    reveal: bool = _option(
-        True,
-        "Show what stays",
-        "show the generator the wall, hair and bare skin that the new garment leaves as they were",
-        "synthesis",
-        info="Off hides all that the agnostic image hides.",
-        off="hide all that the agnostic image hides from the generator, as published",
-        published=False,
-    )
     warp: str = _option(
         "spline",
         "Warp",
@@ -158,6 +149,15 @@ class Options:
         choices=(("Thin-plate spline (the paper's)", "spline"), ("Flow (ClothFlow)", "flow")),
         info="The flow has no control points: neither their number nor their fit applies to it.",
         published="spline",
+    )
+    reveal: bool = _option(
+        True,
+        "Show what stays",
+        "show the generator the wall, hair and bare skin that the new garment leaves as they were",
+        "synthesis",
+        info="Off hides all that the agnostic image hides.",
+        off="hide all that the agnostic image hides from the generator, as published",
+        published=False,
     )
 
     @classmethod

@@ -30,9 +30,9 @@ def test_every_option_has_words_and_a_stage_that_reads_it():
 def test_the_command_line_sets_every_option():
     assert read() == Options()
     words = "--size 256x192 --seed 7 --no-fit --norm instance --no-noise --no-detail --grid 10"
-    words += " --sleeves short --neckline predicted --hem predicted --no-mirror --warp flow"
+    words += " --sleeves short --neckline predicted --hem predicted --no-mirror --warp flow --no-reveal"
     expected = Options(
-        (256, 192), 7, False, "instance", False, False, 10, "short", "predicted", "predicted", False, "flow"
+        (256, 192), 7, False, "instance", False, False, 10, "short", "predicted", "predicted", False, "flow", False
     )
     assert read(*words.split()) == expected
     assert all(getattr(expected, name) != default for name, default in DEFAULTS.items())

@@ -97,6 +97,8 @@ PRESETS = {
         "feature_matching": 3.0,
         "perceptual": 1.5,
         "composition": True,
+        "keeps": True,
+        "shown": 0.85,
         "r1": 1.0,
         "discriminator": 16,
         "fine": True,
