@@ -131,12 +131,12 @@ def warp_cloth(theta: Tensor, given: Conditions, soft_mask: bool = False) -> War
 
 
 def warp_by(grid: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
-    """The cloth and its mask through a sampling grid (1,H,W,2). soft_mask: the mask as sampled at the border, as in the
-    release, not 0 or 1.
+    """The cloth and its mask through a sampling grid (1,H,W,2). soft_mask: as in the release, the mask as sampled at
+    the border, not 0 or 1, and the cloth sampled bilinearly, which takes some of a print's sharpness.
     """
-    cloth = warping.warp(given.cloth, grid)
     if soft_mask:
-        return Warp(grid, cloth, warping.warp(given.cloth_mask, grid))
+        return Warp(grid, warping.warp(given.cloth, grid), warping.warp(given.cloth_mask, grid))
+    cloth = warping.warp(given.cloth, grid, sampling="bicubic").clamp(-1, 1)
     return Warp(grid, cloth, (warping.warp(given.cloth_mask, grid, "zeros") > 0.5).float())
 
 

@@ -86,9 +86,12 @@ def refine(theta: Tensor, n: int) -> Tensor:
     return (places - control_grid(n).to(theta)).transpose(1, 2).reshape(len(theta), -1)
 
 
-def warp(picture: Tensor, grid: Tensor, padding: str = "border") -> Tensor:
-    """W(c, theta): `picture` (B,C,h,w) seen through a sampling grid (B,H,W,2) -> (B,C,H,W)."""
-    return F.grid_sample(picture, grid, padding_mode=padding, align_corners=False)
+def warp(picture: Tensor, grid: Tensor, padding: str = "border", sampling: str = "bilinear") -> Tensor:
+    """W(c, theta): `picture` (B,C,h,w) seen through a sampling grid (B,H,W,2) -> (B,C,H,W).
+
+    sampling: "bilinear" as in the release, or "bicubic", which blurs less and may leave the picture's range a little.
+    """
+    return F.grid_sample(picture, grid, mode=sampling, padding_mode=padding, align_corners=False)
 
 
 def jacobian(grid: Tensor) -> Tensor:

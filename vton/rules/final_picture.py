@@ -145,7 +145,7 @@ def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
     )[None]
     mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
     grid = grid_of(r, (h, w), smooth=True)
-    warped = warping.warp(cloth, grid)[0].permute(1, 2, 0).numpy()
+    warped = warping.warp(cloth, grid, sampling="bicubic")[0].permute(1, 2, 0).numpy()
     inside = warping.warp(mask, grid, "zeros")[0, 0].numpy() > 0.5
     upper = cv2.resize((r.segmentation == UPPER).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST) > 0
     dressed = composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
