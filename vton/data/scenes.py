@@ -276,7 +276,7 @@ def opened(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: bool
             side = 2 * int(rng.integers(1, max(2, width // 12))) + 1
             kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
             unchanged = unchanged & (cv2.dilate(part.astype(np.uint8), kernel) == 0)
-    return open_gray(gray, unchanged, int(rng.integers(1, 2 * margin + 1)))
+    return open_gray(gray, unchanged, int(rng.integers(1, 4 * margin + 1)))
 
 
 def before_wall(scene: Scene, rng: np.random.Generator) -> Scene:

@@ -212,4 +212,4 @@ def open_gray(gray: np.ndarray, unchanged: np.ndarray, margin: int) -> np.ndarra
 
 def margin_at(width: int) -> int:
     """The margin of `open_gray` in a picture of that width: pixels on an outline are a mixture of both sides."""
-    return max(1, round(width / 96))
+    return max(1, round(width / 192))
