@@ -153,18 +153,14 @@ def test_beyond_its_border_a_picture_goes_on_and_a_mask_ends():
 
 
 def test_a_print_stays_sharper_than_in_the_release_and_in_its_range():
-    stripes = (torch.arange(96) // 3 % 2 * 2 - 1).float().expand(1, 3, 128, 96).contiguous()
+    stripes = (torch.arange(96) * (math.pi / 3)).sin().expand(1, 3, 128, 96).contiguous()  # six pixels wide
     empty = torch.zeros(1, 3, 128, 96)
     given = Conditions(empty, empty, stripes, torch.ones(1, 1, 128, 96))
     theta = torch.zeros(1, 50)
-    theta[:, :25] = 0.7 / 96  # a third of a pixel to the side
     ours, released = (warp_by(sampling_grid(theta, (128, 96)), given, soft_mask=soft) for soft in (False, True))
 
-    def steepness(cloth):
-        return float(cloth.diff(dim=3).square().mean())
-
-    assert steepness(ours.cloth) > 1.1 * steepness(released.cloth)
-    assert float(ours.cloth.abs().max()) <= 1 and float((ours.cloth - released.cloth).abs().mean()) > 0.01
+    assert float(ours.cloth.std()) > 1.05 * float(released.cloth.std())  # the grid lies between the pixels
+    assert float(ours.cloth.std()) < 1.02 * float(stripes.std()) and float(ours.cloth.abs().max()) <= 1
     exact = torch.nn.functional.grid_sample(stripes, released.grid, padding_mode="border", align_corners=False)
     torch.testing.assert_close(released.cloth, exact)
 
