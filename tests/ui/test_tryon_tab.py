@@ -52,6 +52,8 @@ def record():
         misalignment=mask(),
         region=mask(),
         alpha=mask(),
+        unchanged=mask(),
+        kept=mask(),
         parse=random.integers(0, 20, (32, 24), np.uint8),
         parse_agnostic=random.integers(0, 20, (32, 24), np.uint8),
         segmentation=random.integers(0, 13, (32, 24), np.uint8),
