@@ -220,7 +220,7 @@ def move(
         picture (H,W,3) on white, mask (H,W) bool, part (H,W) uint8 of the moved garment.
     """
     where, part = skin(source, target, shape)
-    moved = cv2.remap(picture, where, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
+    moved = cv2.remap(picture, where, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
     if by_part:
         allowed = part_map(source, mask.shape) & mask[..., None]
         layers = np.stack(
@@ -541,7 +541,7 @@ def centre_on_canvas(cloth: np.ndarray, mask: np.ndarray, shape: tuple[int, int]
     matrix = np.array(
         [[scale, 0, shape[1] / 2 - scale * (x0 + x1) / 2], [0, scale, shape[0] / 2 - scale * (y0 + y1) / 2]]
     )
-    out = cv2.warpAffine(cloth, matrix, shape[::-1], flags=cv2.INTER_LINEAR, borderValue=(WHITE,) * 3)
+    out = cv2.warpAffine(cloth, matrix, shape[::-1], flags=cv2.INTER_CUBIC, borderValue=(WHITE,) * 3)
     inside = cv2.warpAffine(mask.astype(np.float32), matrix, shape[::-1]) > 0.5
     out[~inside] = WHITE
     return out, inside
@@ -555,7 +555,7 @@ def wobble(
     field = rng.normal(0, amount * width, (5, 4, 2)).astype(np.float32)
     field = cv2.resize(field, (width, height), interpolation=cv2.INTER_CUBIC)
     grid = _grid((height, width)) + field
-    out = cv2.remap(cloth, grid, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
+    out = cv2.remap(cloth, grid, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
     inside = cv2.remap(mask.astype(np.float32), grid, None, cv2.INTER_LINEAR) > 0.5
     out[~inside] = WHITE
     return out, inside
