@@ -54,6 +54,7 @@ class AliasRecipe(PictureRecipe):
     opaque: float = 0.5  # weight of 1 - alpha in the aligned region, where there is a composition
     skin: float = 2.0  # how much more than the rest of the gray region bare skin counts
     rim: float = 0.5  # the same of the background inside it
+    misaligned: float = 0.0  # and of cloth that the warped garment leaves out
     r1: float = 0.0  # weight of the gradient penalty on real pictures (Mescheder et al. 2018)
     r1_every: int = 16  # updates between two penalties, each then that much heavier
     discriminator: int = 64  # width of the discriminators
@@ -274,11 +275,10 @@ class AliasTask(PictureTask):
         recipe, real = self.recipe, batch["person"]
         noise = (lambda shape: torch.randn(shape, device=device)) if recipe.noise else None
         (fake, rendered, alpha, kept), divided = self.generate(self.networks["model"], batch, noise=noise)
-        # What is pasted back from the photograph anyway counts less than what has to be made up, and skin and the
-        # background that comes to light more.
-        weight = (0.3 + 0.7 * batch["region"] + recipe.skin * batch["skin"] + recipe.rim * batch["rim"]) * (
-            1 - batch["carried"]
-        )
+        # What is pasted back from the photograph anyway counts less than what has to be made up; skin, the background
+        # that comes to light and misaligned cloth more.
+        weight = 0.3 + 0.7 * batch["region"] + recipe.skin * batch["skin"] + recipe.rim * batch["rim"]
+        weight = (weight + recipe.misaligned * divided[:, -1:]) * (1 - batch["carried"])
         terms = {"l1": ((real - fake).abs() * weight).mean()}
         if recipe.gradient:
             terms["gradient"] = gradient_difference(real, fake, weight)
@@ -347,9 +347,9 @@ class AliasTask(PictureTask):
                     self.modules["ema"], {k: v[i : i + 1] for k, v in batch.items()}, norm, quick=True
                 )
                 fake, real = tensor_to_picture(fake[0]), tensor_to_picture(batch["person"][i])
-                region, rim, aligned = (
-                    a[0].numpy() > 0
-                    for a in (batch["region"][i], batch["rim"][i], divided[0, ALIAS_UPPER : ALIAS_UPPER + 1])
+                aligned = divided[0, ALIAS_UPPER : ALIAS_UPPER + 1]
+                region, rim, aligned, misaligned = (
+                    a[0].numpy() > 0 for a in (batch["region"][i], batch["rim"][i], aligned, divided[0, -1:])
                 )
                 similarity = ssim_map(fake, real)
                 for name, value in {
@@ -357,6 +357,7 @@ class AliasTask(PictureTask):
                     "ssim_region": similarity[region].mean(),
                     "sharpness": sharpness(fake, real, aligned),
                     "halo": colour_difference(fake, real, rim),
+                    "misaligned": colour_difference(fake, real, misaligned),
                 }.items():
                     found.setdefault(name, []).append(value)
             figures |= {
