@@ -175,6 +175,22 @@ def warp_figures(theta: torch.Tensor, given: Conditions, inside: np.ndarray, suf
     }
 
 
+def with_shown(tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, classes: np.ndarray) -> Conditions:
+    """`given` with what ALIAS is shown of the photograph, where its weights keep parts of it: wall, hair, bare arms and
+    neck that `classes` (H,W), S or S-hat, leave as they were, as `vton.stages.what_stays` shows it on the page.
+    """
+    if not cast(AliasGenerator, tryon.alias).config.keeps:
+        return given
+    parse, bare = sample["parse"], classes == labels.BACKGROUND
+    unchanged = bare & (sample["background"][0] | (parse == labels.NECK_LIP))
+    unchanged |= np.isin(parse, labels.ARMS_LIP) & np.isin(classes, labels.ARMS)
+    unchanged |= (parse == labels.HAIR_LIP) & (classes == labels.HAIR)
+    gray = (sample["agnostic"] == GRAY).all(2)
+    opened = open_gray(gray, unchanged, margin_at(gray.shape[1]))
+    picture = np.where(opened[..., None], sample["person"], sample["agnostic"])
+    return replace(given, shown=picture_to_tensor(picture, tryon.device))
+
+
 def synthesis_figures(
     tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, distance: Callable[[np.ndarray, np.ndarray], float]
 ) -> tuple[dict[str, float], float]:
@@ -191,12 +207,7 @@ def synthesis_figures(
     region = mask_to_tensor(sample["worn_mask"][0])
     person, gray = sample["person"], (sample["agnostic"] == GRAY).all(2)
     arms = gray & np.isin(sample["segmentation"], labels.ARMS)
-    keeps = cast(AliasGenerator, tryon.alias).config.keeps
-    seen = given
-    if keeps:
-        unchanged = sample["background"][0] | sample["neck"][0] | arms | (sample["segmentation"] == labels.HAIR)
-        opened = open_gray(gray, unchanged, margin_at(gray.shape[1]))
-        seen = replace(given, shown=picture_to_tensor(np.where(opened[..., None], person, sample["agnostic"])))
+    seen = with_shown(tryon, sample, given, sample["segmentation"])
     made = inference.dress(tryon, seen, seven, region, norms=tuple(SYSTEMS.values()))
     cloth = tensor_to_picture(made.warp.cloth)
     upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
@@ -204,7 +215,7 @@ def synthesis_figures(
     open_region = made.misalign[0, 0].numpy() > 0
     background = gray & sample["background"][0]
     pictures = {"" if norm == "alias" else "_instance": tensor_to_picture(t) for norm, t in made.pictures.items()}
-    if keeps:
+    if seen is not given:
         hidden, *_ = inference.synthesise(tryon.alias, given, made.warp.cloth, seven, made.misalign, "alias")
         pictures["_hidden"] = tensor_to_picture(hidden)
     pictures["_pasted"] = np.where(made.warp.mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
@@ -356,6 +367,8 @@ def drawn_case(
         "cloth": dressed.cloth,
         "cloth_mask": dressed.cloth_mask[None] > 127,
         "segmentation": labels.lip_to_13(dressed.parse),
+        "parse": person.parse,
+        "background": (person.parse == 0)[None],
     }
     return sample, dressed.person
 
@@ -391,6 +404,7 @@ def try_on(
     else:
         classes = predicted_segmentation(tryon, sample, given)[0].cpu().numpy().astype(np.uint8)
     seven = labels_to_tensor(labels.thirteen_to_7(classes), len(labels.ALIAS), tryon.device)
+    given = with_shown(tryon, sample, given, classes)
     made = inference.dress(tryon, given, seven, fit=fit, norms=tuple(SYSTEMS.values()))
     pictures = {name: tensor_to_picture(made.pictures[norm]) for name, norm in SYSTEMS.items()}
     region = made.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]

@@ -9,11 +9,14 @@ import torch
 from torchmetrics.functional.image import structural_similarity_index_measure
 from torchmetrics.image import fid, lpip
 
-from vton.evaluate import as_text, by_misaligned_area, drawn_case, evaluate_table, main
+from vton import labels
+from vton.evaluate import as_text, by_misaligned_area, drawn_case, evaluate_table, main, with_shown
 from vton.metrics import _features, frechet_distance, perceptual_distance, structural_similarity
 from vton.networks.config import ParserConfig
 from vton.networks.parser import Parser
 from vton.pipeline import TryOn
+from vton.tensors import tensor_to_picture
+from vton.worth import conditions
 
 
 @pytest.fixture
@@ -169,3 +172,15 @@ def test_table_of_drawn_people(offline, tmp_path, capsys, monkeypatch):
     assert json.loads((tmp_path / "new" / "table.json").read_text())["protocol"]["noise"] is False
     assert main(["table", "--pack", str(tmp_path / "none.npz")]) == 2
     assert "There is no packed file 'none.npz'" in capsys.readouterr().err
+
+
+def test_the_table_shows_alias_what_a_segmentation_leaves_as_it_was():
+    """Wall stays in sight but for a margin; what the segmentation gives to the garment stays hidden."""
+    tryon = TryOn.from_pretrained("tryon-lite")
+    sample, _ = drawn_case(10**6, (256, 192))
+    wall = (sample["parse"] == 0) & (sample["agnostic"] == 128).all(2)
+    inner = cv2.erode(wall.astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
+    assert inner.sum() > 100
+    for classes, is_seen in ((sample["segmentation"], True), (np.full_like(sample["segmentation"], labels.UPPER), False)):
+        shown = tensor_to_picture(with_shown(tryon, sample, conditions(sample), classes).shown)
+        assert np.array_equal(shown[inner], (sample["person"] if is_seen else sample["agnostic"])[inner])

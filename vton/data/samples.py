@@ -41,8 +41,9 @@ class Sampler:
 
     person (H,W,3) uint8; keypoints (25,3); pose P, agnostic I_a (H,W,3) uint8; parse_agnostic S_a one-hot (13,H,W);
     cloth (H,W,3) uint8 on (246,246,246), cloth_mask (1,H,W); worn (H,W,3) and worn_mask (1,H,W): the truth of the warp;
-    segmentation (H,W) uint8 13 classes, its truth; carried (1,H,W): True = out of the loss; background (1,H,W):
-        neither person nor carried; removed (1,H,W): where the photographed garment was; source;
+    parse (H,W) uint8, the photograph's LIP labels; segmentation (H,W) uint8 13 classes, its truth; carried (1,H,W):
+    True = out of the loss; background (1,H,W): neither person nor carried; removed (1,H,W): where the photographed
+    garment was; source;
     attributes (LENGTH,): what is known of the garment, see `vton.attributes`.
     """
 
@@ -199,7 +200,7 @@ class Sampler:
             "worn_mask": pair.worn_mask[None],
             "segmentation": segmentation.astype(np.uint8),
             "carried": carried[None],
-            "neck": (parse == labels.NECK_LIP)[None],
+            "parse": parse.astype(np.uint8),
             "background": ((parse == 0) & ~carried)[None],
             "removed": np.isin(parse, labels.UPPER_LIP)[None],
             "source": np.int64(("worn", "product", "drawn").index(source)),
