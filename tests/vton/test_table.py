@@ -181,6 +181,7 @@ def test_the_table_shows_alias_what_a_segmentation_leaves_as_it_was():
     wall = (sample["parse"] == 0) & (sample["agnostic"] == 128).all(2)
     inner = cv2.erode(wall.astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
     assert inner.sum() > 100
-    for classes, is_seen in ((sample["segmentation"], True), (np.full_like(sample["segmentation"], labels.UPPER), False)):
+    covered = np.full_like(sample["segmentation"], labels.UPPER)
+    for classes, is_seen in ((sample["segmentation"], True), (covered, False)):
         shown = tensor_to_picture(with_shown(tryon, sample, conditions(sample), classes).shown)
         assert np.array_equal(shown[inner], (sample["person"] if is_seen else sample["agnostic"])[inner])
