@@ -166,6 +166,7 @@ class Translator:
         self.trained_words = longest
         self.model, self.tokenizer, self.language_tokens, self.name = model.eval(), tokenizer, language_tokens, name
         self.pairs = [(source, target) for source, target in pairs]
+        self.without: frozenset[str] = frozenset()  # rules around the model that are left out, of transformer.worth
         # pieces that the model has learned to copy
         self.stand_ins = [piece for piece in STAND_INS if tokenizer.id(piece) != model.config.unk]
         tokens = [language_token(target) for _, target in self.pairs] if language_tokens else []
@@ -354,6 +355,8 @@ class Translator:
         source: its language. Names that the vocabulary has to spell are copied where the model has learned to copy, and
         not in German, where every noun is capitalised.
         """
+        if "verbatim" in self.without:
+            return mask(sentence, [], self.stand_ins)
 
         def unknown(character: str) -> bool:
             return self.model.config.unk in self.tokenizer.encode(character)
@@ -394,7 +397,8 @@ class Translator:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         config = self.model.config
         out: dict[int, Sentence] = {}
-        read = [usual_case(sentence, source, self.piece_count) for sentence in sentences]
+        cased = "casing" not in self.without
+        read = [usual_case(s, source, self.piece_count) if cased else s for s in sentences]
         encoded, masked = {}, {}
         for number, sentence in enumerate(sentences):
             known = self.mask(read[number], source)
@@ -499,7 +503,7 @@ class Translator:
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
                 translated = restore(translated, masked, functools.partial(self._words_before, source_ids, own))
-            if target == "fr":
+            if target == "fr" and "elision" not in self.without:
                 translated, changes = elide(translated)
                 elided.append(changes)
             pieces = self.labels(own, masked.stand_ins)
