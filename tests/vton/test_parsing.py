@@ -1,12 +1,12 @@
-"""Islands that no body has leave the parse, and so do collars that were taken for hair."""
+"""Islands that no body has leave the parse."""
 
 import numpy as np
 
 from vton import labels
-from vton.inputs.parsing import cloth_called_hair, tidy
+from vton.inputs.parsing import tidy
 
-HAT, HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (
-    labels.LIP.index(n) for n in ("hat", "hair", "face", "coat", "dress", "left arm", "right arm")
+HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (
+    labels.LIP.index(n) for n in ("hair", "face", "coat", "dress", "left arm", "right arm")
 )
 
 
@@ -65,44 +65,3 @@ def test_specks_go_and_a_parse_of_nothing_else_survives():
     only = np.zeros((64, 48), np.uint8)
     only[0, 0] = COAT
     assert not tidy(only, np.zeros((25, 3), np.float32)).any()
-
-
-def collar(width, colour):
-    """The person with "hair" on the right half of the coat's breast, `width` pixels of which pass the neck; and a
-    photo.
-    """
-    parse, points = person()
-    points[0], points[1] = (96, 45, 1), (96, 75, 1)  # nose and neck: the chin is at 57
-    photo = np.full((*parse.shape, 3), 230, np.uint8)
-    photo[parse == COAT] = (150, 60, 40)
-    photo[parse == HAIR] = (40, 30, 25)
-    parse[30:68, 116 - width : 116] = HAIR
-    parse[66:110, 100:120] = HAIR
-    photo[66:110, 100:120] = colour
-    return parse, photo, points
-
-
-def test_a_collar_that_hangs_on_the_head_by_a_thread_is_cloth():
-    parse, photo, points = collar(3, (140, 66, 44))
-    found = cloth_called_hair(parse, photo, points)
-    assert found[70:106, 102:118].all() and not found[:60].any() and not found[parse != HAIR].any()
-    assert not cloth_called_hair(parse, photo, np.zeros((25, 3), np.float32)).any()
-
-
-def test_hair_of_its_own_colour_and_broad_strands_stay():
-    assert not cloth_called_hair(*collar(3, (44, 32, 28))).any()
-    assert not cloth_called_hair(*collar(16, (140, 66, 44))).any()
-
-
-def test_hair_below_a_hat_stays_and_below_a_bald_head_it_is_cloth():
-    parse, photo, points = collar(3, (140, 66, 44))
-    parse[:58][parse[:58] == HAIR] = HAT
-    assert not cloth_called_hair(parse, photo, points).any()
-    parse[parse == HAT] = FACE
-    assert cloth_called_hair(parse, photo, points)[70:106, 102:118].all()
-
-
-def test_without_a_garment_nothing_is_cloth():
-    parse, photo, points = collar(3, (140, 66, 44))
-    parse[parse == COAT] = 0
-    assert not cloth_called_hair(parse, photo, points).any()

@@ -12,18 +12,15 @@ from torch.nn import functional as F
 
 from vton import labels
 from vton.inputs import pose
+from vton.inputs.colours import by_colour
 from vton.inputs.photo import from_nearest
-from vton.joints import FLIP, LEFT_ARM, NECK, NOSE, RIGHT_ARM, present
+from vton.joints import FLIP, LEFT_ARM, RIGHT_ARM, present
 from vton.networks.parser import Parser
 
 STRIDE = 32  # pictures are padded to a multiple of this
 HEAD = (*labels.HEAD_LIP, labels.HAT_LIP, labels.HAIR_LIP)
 REACH = 0.02  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
-CHIN = 0.4  # how far down from the nose to the neck's joint it lies
-NECK_WIDTH = 0.034  # long hair is broader than this share of the picture's height where it passes the neck
-AROUND = 0.08  # cloth within this share of the height is compared with what may be hair
-NEARER = 1.0  # by so much in colour (CIELAB, lightness x 0.7) what was called hair is nearer to cloth than to hair
 SMALLEST = 4e-4  # of the picture; a smaller island is a mistake
 
 
@@ -67,6 +64,7 @@ def label_probabilities(
     person_mask: np.ndarray,
     height: int | None = None,
     mirror: bool = True,
+    colours: bool = True,
 ) -> np.ndarray:
     """Probability of each label, at the picture's own size.
 
@@ -74,6 +72,7 @@ def label_probabilities(
         image: (H, W, 3) uint8 of any size. keypoints: (25, 3) in its pixels. person_mask: (H, W) in [0, 1].
         height: height in pixels to which the picture is resized for the network; default: the config's.
         mirror: average with the answer on the mirrored picture, left and right exchanged.
+        colours: ask the photograph's own colours, too, see `vton.inputs.colours`.
 
     Returns:
         (20, H, W) float32; sums to 1 over the labels.
@@ -102,7 +101,9 @@ def label_probabilities(
     if mirror:
         back = probabilities[1].flip(-1)[torch.from_numpy(labels.FLIP_LIP.astype(np.int64))]
         probabilities = (probabilities[0] + back)[None] / 2
-    probabilities = probabilities[:1, :, :h, :w]
+    probabilities = probabilities[:1, :, :h, :w].cpu()
+    if colours:
+        probabilities = torch.from_numpy(by_colour(probabilities[0].numpy(), small[:h, :w]))[None]
     return F.interpolate(probabilities, (full_h, full_w), mode="bilinear", align_corners=False)[0].cpu().numpy()
 
 
@@ -117,73 +118,7 @@ def mean_probabilities(
 def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, **options) -> np.ndarray:
     """LIP labels (H, W) uint8 of a picture, tidied; arguments as for `label_probabilities`."""
     found = label_probabilities(parser, image, keypoints, person_mask, **options).argmax(0).astype(np.uint8)
-    collar = cloth_called_hair(found, image, keypoints)
-    if collar.any():
-        found[collar] = from_nearest(found, np.isin(found, labels.UPPER_LIP))[collar]
     return tidy(found, keypoints)
-
-
-def cloth_called_hair(parse: np.ndarray, image: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
-    """Where a collar or a shoulder was taken for long hair.
-
-    Long hair hangs from the head in broad strands. "Hair" below the chin is cloth when only a strip narrower than
-    NECK_WIDTH joins it to the hair above, and its colours are nearer to those of the garment around it than to those of
-    the head's hair.
-
-    Args:
-        parse: (H, W) LIP labels; image: (H, W, 3) uint8; keypoints: (25, 3) in their pixels.
-
-    Returns:
-        (H, W) bool; nowhere true without nose, neck or garment, or where a hat hides the hair above.
-    """
-    height, nothing = parse.shape[0], np.zeros(parse.shape, bool)
-    if not present(keypoints)[[NOSE, NECK]].all():
-        return nothing
-    nose, neck = keypoints[NOSE, 1], keypoints[NECK, 1]
-    chin = nose + CHIN * (neck - nose)
-    hair, upper = parse == labels.HAIR_LIP, np.isin(parse, labels.UPPER_LIP)
-    below = hair & (np.arange(height)[:, None] > chin)
-    above = hair & ~below
-    broad = _distance_to(~hair) > NECK_WIDTH / 2 * height
-    count, parts = cv2.connectedComponents(broad.astype(np.uint8))
-    hangs = np.bincount(parts[above], minlength=count) > 0
-    loose = broad & ~hangs[parts]
-    under_a_hat = not above.any() and (parse == labels.HAT_LIP).any()
-    if not loose.any() or not upper.any() or under_a_hat:
-        return nothing
-    held = above | (broad & hangs[parts])
-    nearer = _distance_to(loose) < _distance_to(held) if held.any() else np.ones(parse.shape, bool)
-    _, parts = cv2.connectedComponents((below & nearer).astype(np.uint8))
-    # Light falls unevenly on one cloth: lightness counts less than hue.
-    colours = cv2.cvtColor(
-        cv2.medianBlur(np.ascontiguousarray(image), 5).astype(np.float32) / 255, cv2.COLOR_RGB2LAB
-    ) * (0.7, 1, 1)
-    colours = colours.astype(np.float32)
-    found = nothing.copy()
-    for part in (parts == i for i in np.unique(parts[loose & below]) if i):
-        around = upper & (_distance_to(part) <= AROUND * height)
-        if around.any():
-            to_hair = _colour_distance(colours[part], colours[above]) if above.any() else np.inf
-            if to_hair - _colour_distance(colours[part], colours[around]) > NEARER:
-                found |= part
-    return found
-
-
-def _distance_to(mask: np.ndarray) -> np.ndarray:
-    return cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
-
-
-def _colour_distance(colours: np.ndarray, palette: np.ndarray, kinds: int = 4, most: int = 2000) -> float:
-    """Mean distance of colours (N, 3) to the nearest of the `kinds` commonest colours among (M, 3)."""
-    colours, palette = (
-        values[np.linspace(0, len(values) - 1, min(len(values), most)).astype(int)] for values in (colours, palette)
-    )
-    cv2.setRNGSeed(1)
-    stop = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 20, 0.5)
-    _, _, centres = cv2.kmeans(
-        np.ascontiguousarray(palette), min(kinds, len(palette)), None, stop, 2, cv2.KMEANS_PP_CENTERS
-    )
-    return float(np.linalg.norm(colours[:, None] - centres, axis=-1).min(1).mean())
 
 
 def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
