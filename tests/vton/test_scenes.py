@@ -4,7 +4,20 @@ import numpy as np
 import pytest
 
 from vton.data.pairs import WHITE
-from vton.data.scenes import ARMS, PLAIN, UPPER, Look, Scenes, cropped, cut, dress, flattened, halved, opened
+from vton.data.scenes import (
+    ARMS,
+    PLAIN,
+    UPPER,
+    Look,
+    Scenes,
+    below_hem,
+    cropped,
+    cut,
+    dress,
+    flattened,
+    halved,
+    opened,
+)
 
 SIZE = (128, 96)
 
@@ -107,3 +120,18 @@ def test_what_a_sample_shows_stays_as_it_was(scene):
     plain = opened(scene, scene.gray, np.random.default_rng(0), plain=True)
     arms = np.isin(scene.classes, ARMS)
     assert plain[arms].any() and not plain[~scene.gray].any() and not plain[scene.classes == UPPER].any()
+
+
+def test_a_longer_old_garment_hides_trousers_and_wall_below_the_hem(scene):
+    hem = below_hem(scene, np.random.default_rng(0))
+    upper = scene.classes == UPPER
+    assert hem.any() and not (hem & upper).any() and not (hem & np.isin(scene.classes, ARMS)).any()
+    rows, columns = np.nonzero(hem)
+    lowest = np.array([np.flatnonzero(upper[:, column]).max(initial=-1) for column in columns])
+    assert (lowest >= 0).all() and (rows - lowest <= 0.14 * SIZE[0] + 1).all()
+    only = [
+        dress(scene, np.random.default_rng(1), Look(studio=0, recoloured=0, flattened=0, cut=0, bent=0, lowered=p))
+        for p in (0, 1)
+    ]
+    assert only[1]["region"].sum() > only[0]["region"].sum()
+    assert (only[1]["agnostic"][only[1]["region"][0]] == 128).all()

@@ -21,7 +21,7 @@ from vton.inputs.agnostic import agnostic_image, margin_at, open_gray
 
 PLANES = 8  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1
 GRAY, CARRIED, NECK = 8, 16, 32  # bits above the three of the class in a packed map
-HAIR = labels.ALIAS.index("hair")
+WALL, PASTE, HAIR = (labels.ALIAS.index(name) for name in ("background", "paste", "hair"))
 UPPER, ARMS = labels.ALIAS.index("upper"), (labels.ALIAS.index("left arm"), labels.ALIAS.index("right arm"))
 DRAWN = 256  # drawn people beside the photographed ones
 
@@ -204,7 +204,7 @@ class Look:
     """Shares of the samples that are changed, in [0, 1]. studio: a plain wall behind the person; recoloured: another
     hue of the garment; flattened: W(c, theta) without the photograph's light; cut: parts of the garment are missing in
     W(c, theta); bent: W(c, theta) is a little deformed, by `deformation` picture widths; shown: I_a shows parts of
-    what stays as it was, see `opened`.
+    what stays as it was, see `opened`; lowered: I_a hides what a longer old garment would, see `below_hem`.
     """
 
     studio: float = 0.5
@@ -214,6 +214,7 @@ class Look:
     bent: float = 0.35
     deformation: float = 0.01
     shown: float = 0.0
+    lowered: float = 0.0
 
 
 PLAIN = Look(studio=0, recoloured=0, flattened=0, cut=0, bent=0)
@@ -237,7 +238,13 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
         reach = 2 * int(rng.integers(1, max(2, gray.shape[1] // 48))) + 1
         kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach))
         gray = gray | (cv2.dilate(gray.astype(np.uint8), kernel) > 0) & (scene.classes == 0)
-    hidden = gray & ~opened(scene, gray, rng, look == PLAIN) if look.shown and rng.random() < look.shown else gray
+    hem = np.zeros_like(gray)
+    if look.lowered and rng.random() < look.lowered:
+        hem = below_hem(scene, rng)
+    gray = gray | hem
+    hidden = gray
+    if look.shown and rng.random() < look.shown:
+        hidden = gray & ~opened(scene, gray & ~hem, rng, look == PLAIN)
     cloth, mask = picture, upper
     if rng.random() < look.flattened:
         cloth = flattened(cloth, upper, rng)
@@ -258,6 +265,15 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
         "skin": (scene.skin & gray)[None],
         "rim": (gray & (scene.classes == 0) & ~scene.neck)[None],
     }
+
+
+def below_hem(scene: Scene, rng: np.random.Generator) -> np.ndarray:
+    """(H, W) bool: what a longer garment than the one that is worn would hide of trousers and wall."""
+    height, width = scene.classes.shape
+    upper = (scene.classes == UPPER).astype(np.float32)
+    down = np.float32([[1, 0, 0], [0, 1, height * rng.uniform(0.02, 0.14)]])
+    lower = cv2.warpAffine(upper, down, (width, height), flags=cv2.INTER_NEAREST) > 0
+    return lower & np.isin(scene.classes, (WALL, PASTE)) & ~scene.neck
 
 
 def opened(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: bool = False) -> np.ndarray:

@@ -71,6 +71,7 @@ class AliasRecipe(PictureRecipe):
     cut: float = 0.7  # parts of the garment are missing in the warped cloth
     bent: float = 0.35  # the warped cloth is a little deformed
     shown: float = 0.0  # I_a shows parts of the gray region that stay as they were
+    lowered: float = 0.0  # I_a hides trousers and wall below the garment, as a longer old one did
     deformation: float = 0.01  # of the worn garment, in picture widths, standing in for the matching module's errors
     validation: int = 24  # validation pictures per evaluation
 
@@ -100,6 +101,7 @@ PRESETS = {
         "composition": True,
         "keeps": True,
         "shown": 0.85,
+        "lowered": 0.3,
         "r1": 1.0,
         "discriminator": 16,
         "fine": True,
