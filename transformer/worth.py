@@ -13,7 +13,7 @@ import json
 import random
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from training.command import one_sentence
@@ -23,7 +23,11 @@ from transformer.translator import Translator
 
 RULES = ("casing", "verbatim", "elision")
 WRITTEN = tuple(name for name in GENERAL if name != "firefox_teacher")  # by people, on both sides
-TYPED = {"as written": str, "small": str.lower, "capitals": str.upper}  # how a visitor may type the same sentence
+TYPED: dict[str, Callable[[str], str]] = {
+    "as written": str,
+    "small": str.lower,
+    "capitals": str.upper,
+}  # how a visitor may type the same sentence
 
 
 def figures(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> dict[str, float | int | None]:
