@@ -4,7 +4,7 @@ run.
     python -m benchmarks.decoding --threads 2
 
 Prints a table: for each batch, how many times as long transformers and CTranslate2 (fp32; extra `bench`) take as we
-do, and how many times as long as our quick mode (products in bf16, where the processor has them) CTranslate2's int8
+do, and how many times as long as our quick mode (products of 8 bits, where the processor has them) CTranslate2's int8
 and our own fp32 take: the median of five runs with the smallest and the largest. In each run all take turns, so that
 whatever else the machine does meets all alike; the time is the wall's, or with `--cpu-time` the processor's, which
 other work disturbs less. `--json` prints one JSON object a measurement instead, with what the 200th token costs against
@@ -28,7 +28,7 @@ from training.memory import keep_memory
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.data import collate
-from transformer.kernels import has_halves, in_halves
+from transformer.kernels import has_bytes, in_bytes
 from transformer.model import Transformer
 from transformer.search import TransformerDecoder, beam_search
 from transformer.threads import threads_for
@@ -146,8 +146,8 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
         return [[UNK if w == "<unk>" else int(w[1:]) for w in f.hypotheses[0]] for f in found]
 
     runs = {"theirs": their_run, "ours": our_run}
-    if has_halves():
-        runs["quick"] = functools.partial(our_run, in_halves)
+    if has_bytes():
+        runs["quick"] = functools.partial(our_run, in_bytes)
     runs |= {name: functools.partial(third_run, translator) for name, translator in faster.items()}
     outputs = {name: run() for name, run in runs.items()}
     outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]

@@ -6,9 +6,12 @@ Axes as there. A caller chooses the way; the numbers are the same but for roundi
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -66,53 +69,99 @@ def decode_step_attention(query: Tensor, key: Tensor, value: Tensor, additive: T
         mask = None if additive is None else additive.view(batch, heads, queries, -1).to(query.dtype)
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     query, key, value = query.reshape(-1, queries, d_k), key.flatten(0, 1).transpose(1, 2), value.flatten(0, 1)
-    scores = torch.bmm(query, key).mul_(d_k**-0.5)
-    if additive is not None:
-        scores.add_(additive)  # by itself; within the product (baddbmm) it takes three to five times as long
+    scores = torch.bmm(query, key)
+    # The mask by itself; within the product (baddbmm) it takes three to five times as long.
+    scores = scores.mul_(d_k**-0.5) if additive is None else torch.add(additive, scores, alpha=d_k**-0.5)
     return torch.bmm(scores.softmax(-1), value).view(batch, heads, queries, -1)
 
 
 # Multiplications below which the call of a packed product costs more than it saves.
 PACKED_FROM = 1 << 18
-# weight -> (its version, {rows and type of it: the same in oneDNN's layout}); gone with the weight
+# Rows of a weight from which oneDNN's product of 8 bits is the quicker one; below, FBGEMM's is called in half the time.
+WIDE = 4096
+# weight -> (its version, its packed forms); gone with the weight
 _packed: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-_in_halves: ContextVar[bool] = ContextVar("in_halves", default=False)
+_in_bytes: ContextVar[bool] = ContextVar("in_bytes", default=False)
 
 
-def has_halves() -> bool:
-    """True where the processor multiplies numbers of 16 bits (bf16) quicker than those of 32."""
-    return torch.backends.mkldnn.is_available() and bool(torch.cpu._is_avx512_bf16_supported())
+@functools.cache
+def has_bytes() -> bool:
+    """True where the processor multiplies whole numbers of 8 bits quicker than fp32 (AVX-512 VNNI), and torch can."""
+    if not torch.cpu._is_vnni_supported():
+        return False
+    with warnings.catch_warnings():  # that a later torch will have no quantized tensors; there this is False
+        warnings.simplefilter("ignore")
+        try:
+            return bool(
+                torch.ops.quantized.linear_dynamic(torch.ones(1, 1), _rounded(torch.ones(1, 1), None)).isfinite()
+            )
+        except (AttributeError, RuntimeError):
+            return False
 
 
 @contextmanager
-def in_halves() -> Iterator[None]:
-    """Within the block this thread multiplies by weights rounded to bf16, where the processor is made for it.
+def in_bytes() -> Iterator[None]:
+    """Within the block this thread multiplies by weights rounded to 8 bits, where the processor is made for it.
 
-    Sums stay fp32 inside a product; what it returns has been rounded to bf16, three significant digits. Attention,
-    norms and residual sums are fp32 as ever. Where `can_pack` or `has_halves` is False, the block changes nothing.
+    A product has an error of about 1 %; its input is rounded to 256 steps between its smallest and its largest number,
+    so what else is in a batch has a part in it. Attention, norms and residual sums are fp32 as ever. Where `can_pack`
+    or `has_bytes` is False, the block changes nothing.
     """
-    before = _in_halves.set(has_halves())
+    before = _in_bytes.set(has_bytes())
     try:
         yield
     finally:
-        _in_halves.reset(before)
+        _in_bytes.reset(before)
 
 
-def packed(weight: Tensor, start: int, stop: int, dtype: torch.dtype = torch.float32) -> Tensor:
+def packed(weight: Tensor, start: int, stop: int) -> Tensor:
     """Rows start to stop of a weight, laid out as oneDNN's products read it; made once, and anew when the weight
     changes.
 
     On processors with AVX-512 that are not Intel's, torch's own products (by MKL) reach less than half of these.
     """
-    version, parts = _packed.get(weight, (None, {}))
+    forms = _forms(weight)
+    if (start, stop) not in forms:
+        own = weight.detach()[start:stop].contiguous()
+        forms[start, stop] = torch.ops.mkldnn._reorder_linear_weight(own, None)
+    return forms[start, stop]
+
+
+def packed_bytes(weight: Tensor, bias: Tensor | None, start: int, stop: int) -> Any:
+    """Rows start to stop of a weight (m, n) and its bias (m,), as torch's products of 8 bits read them; kept as by
+    `packed`.
+    """
+    forms, version = _forms(weight), None if bias is None else bias._version
+    kept = forms.get((start, stop, "bytes"))
+    if kept is None or kept[0] is not bias or kept[1] != version:
+        offset = None if bias is None else bias.detach()[start:stop].contiguous()
+        kept = forms[start, stop, "bytes"] = (bias, version, _rounded(weight.detach()[start:stop], offset))
+    return kept[2]
+
+
+def _rounded(weight: Tensor, bias: Tensor | None) -> Any:
+    """A weight whose rows are whole numbers of -127 to 127, each with a scale of its own, in the layout of the library
+    whose product is the quicker one.
+    """
+    scale = weight.abs().amax(1).clamp_min(1e-12) / 127
+    whole = (weight / scale[:, None]).round().to(torch.int8)
+    zero = torch.zeros(len(weight), dtype=torch.int64)
+    rounded = torch._make_per_channel_quantized_tensor(whole, scale.double(), zero, 0)
+    before = torch.backends.quantized.engine
+    torch.backends.quantized.engine = "onednn" if len(weight) >= WIDE else "x86"
+    try:
+        return torch.ops.quantized.linear_prepack(rounded, bias)
+    finally:
+        torch.backends.quantized.engine = before
+
+
+def _forms(weight: Tensor) -> dict:
+    """The packed forms of a weight; empty when it has changed."""
+    version, forms = _packed.get(weight, (None, {}))
     if version != weight._version:
-        parts = {}
-        _packed[weight] = (weight._version, parts)
-    key = start, stop, dtype
-    if key not in parts:
-        own = weight.detach()[start:stop].to(dtype).contiguous()
-        parts[key] = torch.ops.mkldnn._reorder_linear_weight(own, None)
-    return parts[key]
+        forms = {}
+        _packed[weight] = (weight._version, forms)
+    return forms
 
 
 def can_pack(x: Tensor, weight: Tensor) -> bool:
@@ -146,16 +195,14 @@ def linear(
     Returns (..., stop - start or m).
     """
     start, stop = rows or (0, weight.shape[0])
-    if rows and bias is not None:
-        bias = bias[start:stop]
     if x.numel() * (stop - start) >= PACKED_FROM and can_pack(x, weight):
+        if _in_bytes.get():
+            product = torch.ops.quantized.linear_relu_dynamic if relu else torch.ops.quantized.linear_dynamic
+            return product(x, packed_bytes(weight, bias, start, stop))
+        offset = bias if rows is None or bias is None else bias[start:stop]
         after = "relu" if relu else "none"
-        if _in_halves.get():
-            own = packed(weight, start, stop, torch.bfloat16)
-            offset = None if bias is None else bias.bfloat16()
-            given = x.contiguous().bfloat16()
-            return torch.ops.mkldnn._linear_pointwise(given, own, offset, after, [], "").float()
-        own = packed(weight, start, stop)
-        return torch.ops.mkldnn._linear_pointwise(x.contiguous(), own, bias, after, [], "")
-    out = F.linear(x, weight[start:stop] if rows else weight, bias)
+        return torch.ops.mkldnn._linear_pointwise(x.contiguous(), packed(weight, start, stop), offset, after, [], "")
+    if rows:
+        weight, bias = weight[start:stop], None if bias is None else bias[start:stop]
+    out = F.linear(x, weight, bias)
     return out.relu_() if relu else out

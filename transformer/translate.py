@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--beam", type=int, default=4, help="hypotheses kept at each step; 1 is greedy search")
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty of Wu et al. (2016)")
     options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")
-    options.add_argument("--quick", action="store_true", help="multiply in 16 bits, where the processor is made for it")
+    options.add_argument("--quick", action="store_true", help="multiply in 8 bits, where the processor is made for it")
     options.add_argument("--device", default="auto", help="auto, cpu or cuda")
     return options
 

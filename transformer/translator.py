@@ -22,7 +22,7 @@ from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.config import TransformerConfig
 from transformer.data import pad_rows
-from transformer.kernels import has_halves, in_halves
+from transformer.kernels import has_bytes, in_bytes
 from transformer.model import AttentionWeights, Encoding, Transformer
 from transformer.search import NextToken, SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
 from transformer.text.casing import usual_case
@@ -269,7 +269,7 @@ class Translator:
         source, target: languages, by default the model's first pair. beam >= n_best >= 1. alpha: length penalty, 0.6 in
         the paper. max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep
         every step of the search. sampling: draw n_best translations at random, each sentence with a seed of its own;
-        beam and trace then mean nothing. quick: multiply by weights of 16 bits (`kernels.in_halves`), where the
+        beam and trace then mean nothing. quick: multiply by weights of 8 bits (`kernels.in_bytes`), where the
         processor is made for it; attention maps are computed with 32 bits all the same.
 
         Raises `ValueError` with one sentence for a pair the model does not have, an empty text, a sentence longer than
@@ -289,10 +289,10 @@ class Translator:
                 raise ValueError(f"Please enter some text to translate.{where}")
             plans.append(lines)
         flat = [part for lines in plans for line in lines for part, _ in line]
-        halves = quick and self.can_hurry()
-        with in_halves() if halves else nullcontext():
+        rounded = quick and self.can_hurry()
+        with in_bytes() if rounded else nullcontext():
             found = self.translate_sentences(flat, source, target, beam, alpha, n_best, max_length, trace, sampling)
-        for sentence in found if halves else []:
+        for sentence in found if rounded else []:
             sentence.encoding = None
         done = iter(found)
         results = [
@@ -301,14 +301,14 @@ class Translator:
             )
             for one, lines in zip(texts, plans)
         ]
-        if quick and not halves:
+        if quick and not rounded:
             for result in results:
-                result.notes.append("This machine does not multiply quicker in 16 bits; the model ran with 32.")
+                result.notes.append("This machine does not multiply quicker in 8 bits; the model ran with 32.")
         return results[0] if isinstance(text, str) else results
 
     def can_hurry(self) -> bool:
         """Whether `quick` makes a difference where this model is."""
-        return self.device.type == "cpu" and has_halves()
+        return self.device.type == "cpu" and has_bytes()
 
     def parts(self, line: str, target: str) -> list[tuple[str, str]]:
         """The sentences of a normalised line, and the clauses of those that are too long: (part, sentence) each."""

@@ -175,29 +175,47 @@ def test_packed_weights_give_the_same_product_and_follow_their_weight(monkeypatc
     assert len(kernels._packed) == count - 1
 
 
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
-def test_products_in_halves_are_rounded_and_only_within_their_block(monkeypatch):
+needs_bytes = pytest.mark.skipif(not kernels.has_bytes(), reason="no processor for products of 8 bits")
+
+
+@needs_bytes
+@pytest.mark.parametrize("wide", [1, 1 << 20])  # both libraries
+def test_products_in_bytes_are_rounded_and_only_within_their_block(monkeypatch, wide):
     monkeypatch.setattr(kernels, "PACKED_FROM", 0)
-    monkeypatch.setattr(kernels, "has_halves", lambda: True)
+    monkeypatch.setattr(kernels, "WIDE", wide)
     torch.manual_seed(0)
     weight, bias, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(24), torch.randn(2, 5, 16)
+    weight[3] *= 1000  # each row has a scale of its own
+    engine = torch.backends.quantized.engine
     with torch.no_grad():
         exact = linear(x, weight, bias)
-        with kernels.in_halves():
-            rounded = linear(x, weight, bias)
-            weight.mul_(2.0)  # a weight that changes is laid out anew
+        with kernels.in_bytes():
+            rounded, again, part = linear(x, weight, bias), linear(x, weight, bias), linear(x, weight, bias, (8, 20))
+            shifted, none = linear(x, weight, bias + 1), linear(x, weight, relu=True)
+            weight.mul_(2.0)  # a weight that changes is rounded anew
             doubled = linear(x, weight, bias)
-        assert torch.equal(linear(x, weight.div_(2.0), bias), exact)
-    assert rounded.dtype == torch.float32 and not torch.equal(rounded, exact)
-    torch.testing.assert_close(rounded, exact, atol=0.1, rtol=0.02)
-    torch.testing.assert_close(doubled, 2 * exact - bias, atol=0.2, rtol=0.02)
+            bias.mul_(2.0)  # and so is a bias
+            whole = linear(x, weight, bias)
+        assert torch.equal(linear(x, weight.div_(2.0), bias.div_(2.0)), exact)
+    assert rounded.dtype == torch.float32 and not torch.equal(rounded, exact) and torch.equal(rounded, again)
+    assert torch.backends.quantized.engine == engine
+    size = weight.abs().sum(1).clamp_min(1)  # the sums' terms, each of which has an error of half a step
+    for found, expected in (
+        (rounded, exact),
+        (shifted, exact + 1),
+        (doubled, 2 * exact - bias),
+        (whole, 2 * exact),
+        (none, (exact - bias).relu()),
+    ):
+        assert ((found - expected).abs() < 0.02 * size).all()
+    assert ((part - exact[..., 8:20]).abs() < 0.02 * size[8:20]).all()
 
 
 def test_without_a_processor_for_it_nothing_is_rounded(monkeypatch):
     monkeypatch.setattr(kernels, "PACKED_FROM", 0)
-    monkeypatch.setattr(kernels, "has_halves", lambda: False)
+    monkeypatch.setattr(kernels, "has_bytes", lambda: False)
     weight, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(2, 5, 16)
-    with torch.no_grad(), kernels.in_halves():
+    with torch.no_grad(), kernels.in_bytes():
         torch.testing.assert_close(linear(x, weight), nn.functional.linear(x, weight))
 
 

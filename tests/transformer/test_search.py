@@ -16,7 +16,7 @@ from transformer.search import (
     SearchResult,
     TransformerDecoder,
     beam_search,
-    best_words,
+    best_ways,
     largest,
     length_penalty,
     rank,
@@ -275,9 +275,10 @@ def test_scores_are_those_of_teacher_forcing(model):
 
 
 def test_another_length_penalty_ranks_the_same_hypotheses_anew():
-    found = search(TABLE, beam=3, alpha=0.0)[0].candidates
+    table = {**TABLE, (A,): {A: 0.4, B: 0.31, EOS: 0.29}}  # of equal ones either may go on
+    found = search(table, beam=3, alpha=0.0)[0].candidates
     ranked = rank(found, 5.0)
-    assert ranked == search(TABLE, beam=3, alpha=5.0)[0].candidates  # here a new search finds no others
+    assert ranked == search(table, beam=3, alpha=5.0)[0].candidates  # here a new search finds no others
     assert [c.ids for c in ranked] != [c.ids for c in found] and found[0].score == found[0].logprob
     cut = Candidate([A, A], -1.0, 0.0, finished=False)
     assert rank([cut], 1.0)[0].score == pytest.approx(-6 / 7)  # no eos: two tokens
@@ -337,16 +338,16 @@ def test_the_largest_are_those_of_topk(width):
 
 @pytest.mark.parametrize("part", [120, transformer.search.PART])  # one sentence at a time, both at once
 @pytest.mark.parametrize("forbidden", [[], [3], [3, 17, 3]])
-def test_best_words_are_rated_as_if_nothing_were_forbidden(monkeypatch, forbidden, part):
+def test_best_ways_are_rated_as_if_nothing_were_forbidden(monkeypatch, forbidden, part):
     monkeypatch.setattr(transformer.search, "PART", part)
     torch.manual_seed(2)
-    logits = torch.randn(2, 3, 40) * 4
+    logits, sums = torch.randn(2, 3, 40) * 4, torch.tensor([[-1.0, -2.5, -torch.inf], [0.0, -0.5, -9.0]])
     logits[..., 3] = 12.0  # the likeliest word of all
     expected = logits.log_softmax(-1)
     expected[..., forbidden] = -torch.inf
-    values, words = expected.topk(5, -1)
-    found, ids = best_words(logits.clone(), 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long))
-    assert torch.equal(ids, words)
+    values, where = (sums[..., None] + expected).flatten(1).topk(5, -1)
+    found, places = best_ways(logits.clone(), sums, 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long))
+    assert torch.equal(places, where)
     torch.testing.assert_close(found, values, atol=1e-5, rtol=1e-5)
 
 

@@ -117,13 +117,13 @@ def test_languages_that_bring_another_model_say_so(monkeypatch):
     assert tab.translate_again(True, before, "Hello.", "en-de", *settings) == gr.skip()
 
 
-def test_the_page_says_when_the_products_were_of_16_bits(monkeypatch):
+def test_the_page_says_when_the_products_were_of_8_bits(monkeypatch):
     services = Services(device="cpu")
     beam = ("everyday", "beam", 4, 0.6, 1.0, 0, 0)
     for able in (True, False):
         monkeypatch.setattr("transformer.translator.Translator.can_hurry", lambda self, able=able: able)
-        assert ("16 bits" in told(services, *beam, True)) == able
-        assert "16 bits" not in told(services, *beam, False)
+        assert ("8 bits" in told(services, *beam, True)) == able
+        assert "8 bits" not in told(services, *beam, False)
 
 
 @pytest.mark.parametrize("beam, n_best, word", [(10**9, 1, "beam"), (0, 1, "beam"), (4, 10**30, "translations")])

@@ -56,7 +56,7 @@ class Api:
             temperature: of sampling, above 0
             top_k: sampling draws among so many likeliest word pieces; 0 among all
             seed: of sampling
-            quick: multiply in 16 bits, where the server's processor is made for it
+            quick: multiply in 8 bits, where the server's processor is made for it
 
         Returns:
             text: the translation; sentences: for every sentence its tokens and its hypotheses with scores

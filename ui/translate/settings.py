@@ -72,8 +72,8 @@ class Settings:
         self.quick = gr.Checkbox(
             False,
             label="Quick",
-            info="Multiplies in 16 bits, where the processor is made for it: about 1.2 times as quick; now and then "
-            "another word is chosen. Maps are computed with 32 bits all the same.",
+            info="Multiplies in 8 bits, where the processor is made for it: about 1.4 times as quick. Every second "
+            "long sentence takes other words, as good on average. Maps are computed with 32 bits all the same.",
             elem_id="quick",
         )
 
@@ -147,5 +147,5 @@ def told(services: Services, model: str | None, search: str, *numbers: Any) -> s
     }[search]
     name = model or services.translation_model
     labels = {key: label for label, key in services.translators()}
-    bits = " · in 16 bits" if quick and services.translator(model or None).can_hurry() else ""
+    bits = " · in 8 bits" if quick and services.translator(model or None).can_hurry() else ""
     return f"{labels.get(name, name)} · {how}{bits}"
