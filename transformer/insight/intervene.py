@@ -486,9 +486,10 @@ def decode_from(
     most = limit(translator, source_ids)
     if len(ids) >= most:
         raise ValueError(f"The beginning has {len(ids)} word pieces and this translation may have {most}; shorten it.")
-    decoder = open_decoder(translator, source_ids, intervention)
-    prefix = read_prefix(decoder, ids, translator.model.config.bos, translator.device)
-    return _search(translator, decoder, prefix, most, beam, alpha, stand_ins or {})
+    with threads_for(translator.model, beam):  # the translation's own, so that the numbers are the same
+        decoder = open_decoder(translator, source_ids, intervention)
+        prefix = read_prefix(decoder, ids, translator.model.config.bos, translator.device)
+        return _search(translator, decoder, prefix, most, beam, alpha, stand_ins or {})
 
 
 @torch.inference_mode()
