@@ -1,7 +1,9 @@
 """The garment reader: where it looks, what it learns from, and the figures that judge it."""
 
+import csv
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import cv2
@@ -23,7 +25,7 @@ from vton.data.garments import (
     read_folder,
 )
 from vton.evaluate import main
-from vton.inputs.reading import Reading, neck_box, read
+from vton.inputs.reading import Reading, neck_box, read, reduced
 from vton.metrics import garment_confusion, garment_figures, mask_iou
 from vton.networks.garment_reader import (
     GROUPS,
@@ -156,7 +158,8 @@ def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):
     pictures = read_folder(folder / "garments_more", ["g2", "g1"])
     assert pictures[0].attributes == {"sleeves": "long", "neckline": "round", "view": "flat", "kind": "upper"}
     assert [p.sure for p in pictures] == [0.5, 1.0] and not pictures[0].cut
-    assert max(pictures[0].image.shape) == garments.LONGEST and pictures[0].mask.shape == pictures[0].image.shape[:2]
+    assert pictures[0].image.shape == (256, 192, 3) and pictures[0].mask.shape == (256, 192)
+    assert read_folder(folder / "garments_more", ["g2"], longest=128)[0].image.shape == (128, 96, 3)
     assert [p.attributes for p in read_folder(folder / "not_upper", ["p0", "p1"])] == [
         {"kind": "pants"},
         {"kind": "skirt"},
@@ -165,6 +168,37 @@ def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):
     assert {p.name for p in drawn.sources["photo"]} == set(kept) and {p.name for p in drawn.sources["other"]} == {"p1"}
     with pytest.raises(ValueError, match="no readable picture of 'g99'"):
         read_folder(folder / "garments_more", ["g99"])
+
+
+def test_corrected_necklines_are_learned_and_never_measured(folder, monkeypatch, tmp_path):
+    (tmp_path / "necklines.tsv").write_text("folder\tid\tneckline\ngarments_more\tg2\tv\ngarments\tg3\tcollar\n")
+    monkeypatch.setattr(garments, "__file__", str(tmp_path / "garments.py"))
+    (tmp_path / "openings.tsv").write_text("folder\tid\n")
+    marked_openings.cache_clear()
+    try:
+        learned = {p.name: p.attributes["neckline"] for p in Garments(folder, drawn=2).sources["photo"]}
+        assert learned.pop("g2") == "v" and set(learned.values()) == {"round"}
+        assert read_folder(folder / "garments_more", ["g2"])[0].attributes["neckline"] == "round"
+    finally:
+        marked_openings.cache_clear()
+
+
+def test_corrections_name_necklines_that_there_are():
+    with Path(garments.__file__).with_name("necklines.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert len(rows) > 5 and all(row["neckline"] in VALUES["neckline"] for row in rows)
+    assert len({(row["folder"], row["id"]) for row in rows}) == len(rows)
+
+
+def test_a_picture_is_made_smaller_before_pixels_are_skipped_and_never_larger():
+    stripes = np.zeros((120, 160), np.uint8)
+    stripes[:, ::2] = 255
+    shrinking, growing = np.float64([[0.25, 0, 3], [0, 0.25, 5]]), np.float64([[2, 0, 3], [0, 2, 5]])
+    small, onto = reduced(stripes, shrinking)
+    assert small.shape == (30, 40) and abs(small.astype(int) - 127).max() <= 1
+    assert np.allclose(onto, [[1, 0, 3], [0, 1, 5]])
+    same, unchanged = reduced(stripes, growing)
+    assert same is stripes and unchanged is growing
 
 
 def test_a_sample_knows_what_may_be_true_and_nothing_more(folder):
@@ -286,7 +320,7 @@ def test_a_marked_opening_is_what_lies_above_the_neckline_on_the_garment():
 def test_every_mark_is_a_place_in_its_picture():
     marks = marked_openings()
     seen = [mark for mark in marks.values() if mark]
-    assert len(seen) > 80 and len(marks) - len(seen) > 20
+    assert len(seen) > 160 and len(marks) - len(seen) > 20
     for left_x, left_y, right_x, right_y, bottom_x, bottom_y, power in seen:
         assert 0 <= left_x < bottom_x < right_x <= 1 and 0 <= max(left_y, right_y) < bottom_y <= 1 and 1 <= power <= 3
 

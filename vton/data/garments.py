@@ -7,6 +7,7 @@ Folders: garments/ (cloth/, cloth-mask/), garments_more/ (photo/, photo-mask/), 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from vton.networks.garment_reader import UPPER_KINDS, VALUES
 
 # Folders of pictures and of their masks: as photographed, or cut out on white.
 PLACES = (("photo", "photo-mask"), ("cloth", "cloth-mask"), ("image", "mask"))
-LONGEST = 224  # longer side of a picture in memory
+LONGEST = 384  # longer side of a picture in memory: as photographed, so that a neck is seen as sharp as a visitor's
+PIECE = 224  # longer side of what is cut out of a person
 HELD_OUT = {"garments": 10, "garments_more": 8, "not_upper": 7}  # every so many pictures of a folder are for validation
 SAME_AS = {
     "sleeves": {"long-rolled": "long"},
@@ -79,6 +81,21 @@ def marked_openings() -> dict[tuple[str, str], tuple[float, ...]]:
         rows = list(csv.DictReader(file, delimiter="\t"))
     names = ("left_x", "left_y", "right_x", "right_y", "bottom_x", "bottom_y", "power")
     return {(row["folder"], row["id"]): tuple(float(row[name]) for name in names if row[name]) for row in rows}
+
+
+def with_corrections(folder: Path, pictures: list[GarmentPicture]) -> list[GarmentPicture]:
+    """Pictures of a folder with the necklines of necklines.tsv, where a second look found the label wrong.
+
+    For training alone: what is measured is measured with the labels as they were published.
+    """
+    with Path(__file__).with_name("necklines.tsv").open(encoding="utf-8", newline="") as file:
+        rows = {(row["folder"], row["id"]): row["neckline"] for row in csv.DictReader(file, delimiter="\t")}
+    return [
+        dataclasses.replace(p, attributes=p.attributes | {"neckline": rows[folder.name, p.name]})
+        if (folder.name, p.name) in rows
+        else p
+        for p in pictures
+    ]
 
 
 def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
@@ -186,7 +203,7 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
 
 
 def _small(picture: np.ndarray) -> np.ndarray:
-    scale = min(1.0, LONGEST / max(picture.shape[:2]))
+    scale = min(1.0, PIECE / max(picture.shape[:2]))
     size = tuple(max(1, round(side * scale)) for side in picture.shape[1::-1])
     return np.ascontiguousarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
 
@@ -340,17 +357,20 @@ class Garments:
     def _read(self, data: Path) -> None:
         if not (data / "garments_more").is_dir():
             raise FileNotFoundError(f"'{data.name}' has no folder garments_more.")
-        photographed = read_folder(data / "garments_more", names_of(data / "garments_more", held_out=False))
+        photographed = self._read_garments(data / "garments_more")
         self.sources["photo"] = photographed
         self.sources["cut"] = [p for p in photographed if p.mask is not None]
         if (data / "garments").is_dir():
-            own = read_folder(data / "garments", names_of(data / "garments", held_out=False))
-            self.sources["cut"] = self.sources["cut"] + own + own
+            self.sources["cut"] = self.sources["cut"] + 2 * self._read_garments(data / "garments")
         known = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
         self.sources["marked"] = list(known.values())
         if (data / "not_upper").is_dir():
             others = read_folder(data / "not_upper", names_of(data / "not_upper", held_out=False))
             self.sources["other"] = [with_outline(p) for p in others]
+
+    @staticmethod
+    def _read_garments(folder: Path) -> list[GarmentPicture]:
+        return with_corrections(folder, read_folder(folder, names_of(folder, held_out=False)))
 
     def draw(self, rng: np.random.Generator) -> tuple[str, GarmentPicture, np.ndarray | None]:
         """A source's name, a picture of it, and a street photograph to set it on, or None."""

@@ -134,9 +134,7 @@ def _look(
     pictures, priors, matrices = [], [], []
     for window in windows:
         matrix = affine(window, size)
-        small = cv2.warpAffine(
-            _smaller(image, matrix), _of_smaller(image, matrix), size[::-1], borderMode=cv2.BORDER_REPLICATE
-        )
+        small = cv2.warpAffine(*reduced(image, matrix), size[::-1], borderMode=cv2.BORDER_REPLICATE)
         known = np.zeros(size, np.float32) if prior is None else warp_picture(prior, matrix, size)
         pictures += [small, small[:, ::-1]]
         priors += [known, known[:, ::-1]]
@@ -158,19 +156,15 @@ def _mean_at_size(logits: Tensor, matrices: list[np.ndarray], shape: tuple[int, 
     return total / len(matrices)
 
 
-def _reduction(image: np.ndarray, matrix: np.ndarray) -> float:
-    return min(1.0, float(np.hypot(*matrix[0, :2])))
-
-
-def _smaller(image: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """The picture at the scale of the window: an affine map alone would skip pixels."""
-    scale = _reduction(image, matrix)
-    return cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA) if scale < 1 else image
-
-
-def _of_smaller(image: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    scale = _reduction(image, matrix)
-    return np.concatenate([matrix[:, :2] / scale, matrix[:, 2:]], 1)
+def reduced(picture: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A picture at the scale of the window that `matrix` (2, 3) maps it onto, and the matrix from there: an affine map
+    alone would skip pixels. One that would be enlarged stays as it is.
+    """
+    scale = float(np.hypot(*matrix[0, :2]))
+    if scale >= 1:
+        return picture, matrix
+    small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    return small, np.concatenate([matrix[:, :2] / scale, matrix[:, 2:]], 1)
 
 
 def _reading(mask: np.ndarray, opening: np.ndarray, found: dict[str, np.ndarray]) -> Reading:

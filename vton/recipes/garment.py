@@ -22,7 +22,7 @@ from vton.data.garments import (
     set_on,
 )
 from vton.data.pack import Pack, affine, warp_picture
-from vton.inputs.reading import Reading, neck_box, read
+from vton.inputs.reading import Reading, neck_box, read, reduced
 from vton.metrics import garment_figures
 from vton.networks.garment_reader import (
     UPPER_KINDS,
@@ -145,18 +145,19 @@ class GarmentTask(PictureTask):
         matrix = affine(random_window(box, size, second, rng), size, random_angle(rng), bool(rng.random() < 0.5))
         inside = np.zeros(size, np.float32)
         if mask is not None:
-            inside = warp_picture(mask, matrix, size).astype(np.float32) / 255
+            inside = warp_picture(*reduced(mask, matrix), size).astype(np.float32) / 255
+        small, onto = reduced(image, matrix)
         if mask is not None and rng.random() < SIDES.get(source, 0):
-            small = warp_picture(image, matrix, size)
             colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
-            shown = set_on(small, inside, background(size, colour, rng, street), rng)
+            ground = background(size, colour, rng, street)
+            shown = set_on(warp_picture(small, onto, size), inside, ground, rng)
         elif rng.random() < 0.75:
-            shown = cv2.warpAffine(image, matrix, size[::-1], flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE)
+            shown = cv2.warpAffine(small, onto, size[::-1], borderMode=cv2.BORDER_REPLICATE)
         else:
-            shown = warp_picture(image, matrix, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
+            shown = warp_picture(small, onto, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
         opening = np.full((1, *size), -1, np.float32)
         if picture.opening is not None:
-            opening = warp_picture(picture.opening, matrix, size).astype(np.float32)[None] / 255
+            opening = warp_picture(*reduced(picture.opening, matrix), size).astype(np.float32)[None] / 255
         sample = {
             "opening": opening,
             "image": change_garment_colours(shown, rng),
