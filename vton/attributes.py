@@ -1,7 +1,8 @@
-"""What the segmentation generator may be told of a garment beside its picture: the sleeves and the neckline.
+"""What the segmentation generator may be told of a garment beside its picture: the sleeves.
 
-A garment's attributes stand as values of attributes.tsv, as groups of `garment_reader.GROUPS`, or, for the network, as
-one vector: a one for the group of each attribute that is known, zeros for one that is not.
+Not the neckline, which is known of products and drawn garments alone: the network took it for the sign of a truth made
+by rule. A garment's attributes stand as values of attributes.tsv, as groups of `garment_reader.GROUPS`, or, for the
+network, as one vector: a one for the group of each attribute that is known, zeros for one that is not.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 from vton.inputs.reading import Attribute
 from vton.networks.garment_reader import GROUPS
 
-TOLD = {name: tuple(GROUPS[name]) for name in ("sleeves", "neckline")}  # attributes and their groups, in the vector
+TOLD = {name: tuple(GROUPS[name]) for name in ("sleeves",)}  # attributes and their groups, in the vector
 LENGTH = sum(map(len, TOLD.values()))  # of the vector
 CERTAIN = 0.6  # probability from which on what was read of a garment counts as known
+SURE = 0.8  # and from which on the network is told of it, which it follows even where it sees something else
 LONG_SLEEVES = ("long", "long-rolled", "folded")  # as attributes.tsv calls them; they are put on down to the wrist
 BETWEEN = "three-quarter"  # sleeves that are neither short nor long
 
@@ -29,24 +31,24 @@ def group_of(name: str, value: str) -> str:
     return next((group for group, values in GROUPS[name].items() if value in values), "")
 
 
-def known(attributes: Mapping[str, Attribute]) -> dict[str, str]:
-    """The groups of what was read of a garment with certainty; see `Garment.attributes`."""
+def known(attributes: Mapping[str, Attribute], least: float = CERTAIN) -> dict[str, str]:
+    """The groups of what was read of a garment with a certainty of at least `least`; see `Garment.attributes`."""
     return {
         name: attributes[name].value
         for name in TOLD
-        if name in attributes and attributes[name].certainty >= CERTAIN and attributes[name].exact != BETWEEN
+        if name in attributes and attributes[name].certainty >= least and attributes[name].exact != BETWEEN
     }
 
 
-def told(read: Mapping[str, Attribute], sleeves: str = "auto", neckline: str = "auto") -> dict[str, str]:
+def told(read: Mapping[str, Attribute], sleeves: str = "auto") -> dict[str, str]:
     """The groups that the segmentation generator is told, by attribute.
 
-    read: what was read of the garment; sleeves, neckline: the options of a try-on. What a person says of the sleeves
-    wins; with "auto" it is what was read with certainty; with any other value the network is told nothing of it.
+    read: what was read of the garment; sleeves: the option of a try-on. What a person says of them wins; with "auto" it
+    is what was surely read; with any other value the network is told nothing.
     """
-    found = known(read)
-    said = sleeves if sleeves in TOLD["sleeves"] else found.get("sleeves", "") if sleeves == "auto" else ""
-    return {"sleeves": said, "neckline": found.get("neckline", "") if neckline == "auto" else ""}
+    if sleeves in TOLD["sleeves"]:
+        return {"sleeves": sleeves}
+    return {"sleeves": known(read, SURE).get("sleeves", "") if sleeves == "auto" else ""}
 
 
 def vector(groups: Mapping[str, str]) -> np.ndarray:

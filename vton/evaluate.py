@@ -27,7 +27,7 @@ import torch
 from training.assets import model_dir
 from training.command import one_sentence
 from vton import inference, labels
-from vton.attributes import known
+from vton.attributes import told
 from vton.data.garments import names_of, read_folder
 from vton.data.pack import Pack, affine, move_points, read_indices, warp_picture
 from vton.data.pairs import WHITE
@@ -272,7 +272,7 @@ def evaluate_networks(
         misaligned: dict[str, list[Misaligned]] = {"margin": [], "margin_unfitted": []}
         for sample in itertools.islice(sampler.each(source, seed), count):
             given, attributes = conditions(sample), read_sample(tryon, sample)
-            classes = predicted_segmentation(tryon, sample, given, known(attributes))
+            classes = predicted_segmentation(tryon, sample, given, told(attributes))
             region = (classes == labels.UPPER).float()[:, None]
             theta, fitted = inference.predict_warp(tryon.matching, given, region)
             inside = region[0, 0].numpy() > 0

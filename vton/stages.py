@@ -141,7 +141,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         skeleton = pose.draw_pose(pose.mirrored(r.keypoints, r.options.size[1]), r.options.size)
         mirrored = picture_to_tensor(skeleton, networks.device)
     parse = labels_to_tensor(labels.lip_to_13(r.parse_agnostic), len(labels.SEGMENTATION), networks.device)
-    told = attributes.vector(attributes.told(r.garment_cut.attributes, r.options.sleeves, r.options.neckline))
+    told = attributes.vector(attributes.told(r.garment_cut.attributes, r.options.sleeves))
     known = torch.from_numpy(told)[None].to(networks.device)
     given = replace(conditions(networks, r), parse_agnostic=parse, attributes=known)
     classes = inference.predict_segmentation(networks.segmentation, given, noise, mirrored)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from vton import inference, labels
-from vton.attributes import known, told_group, vector
+from vton.attributes import told, told_group, vector
 from vton.data.pack import Pack
 from vton.data.samples import Sampler
 from vton.inference import Conditions
@@ -92,7 +92,7 @@ def predicted_segmentation(
     groups: what the generator is told of the garment, see `vton.attributes`; None = what is read of it.
     """
     if is_told(tryon):
-        groups = known(read_sample(tryon, sample)) if groups is None else groups
+        groups = told(read_sample(tryon, sample)) if groups is None else groups
         given = dataclasses.replace(given, attributes=torch.from_numpy(vector(groups))[None].to(given.pose.device))
     mirrored = pose.draw_pose(pose.mirrored(sample["keypoints"], given.size[1]), given.size)
     return inference.predict_segmentation(
@@ -134,12 +134,12 @@ def evaluate_segmentation(tryon: TryOn, pack: Path | None, count: int = 80, size
         def answer(groups, sample=sample, given=given) -> np.ndarray:
             return predicted_segmentation(tryon, sample, given, groups)[0].numpy().astype(np.uint8)
 
-        groups = known(attributes)
+        groups = told(attributes)
         own = answer(groups)
         found = region_figures(own, sample, source, attributes)
         for kind in KINDS:
-            told = answer(groups | {"sleeves": kind}) if is_told(tryon) else own
-            found[f"told_{kind}"] = shows(told, sample["keypoints"], kind)
+            other = answer(groups | {"sleeves": kind}) if is_told(tryon) else own
+            found[f"told_{kind}"] = shows(other, sample["keypoints"], kind)
         rows.setdefault(source, []).append(found)
     return means(rows)
 
@@ -152,7 +152,7 @@ def evaluate_rules(tryon: TryOn, pack: Path | None, count: int = 24, size: tuple
     rows: dict[str, list[dict[str, float]]] = {}
     for source, sample in samples(pack, count, size):
         attributes = read_sample(tryon, sample)
-        given = predicted_segmentation(tryon, sample, conditions(sample), known(attributes))
+        given = predicted_segmentation(tryon, sample, conditions(sample), told(attributes))
         predicted = given[0].numpy().astype(np.uint8)
 
         def ruled(without, sample=sample, attributes=attributes, predicted=predicted) -> np.ndarray:

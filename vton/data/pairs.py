@@ -24,7 +24,7 @@ WHITE = 246  # background of the published product photos
 # Radii of a long sleeve's upper and lower half and how far a dressed one may stand out, in widths between the
 # shoulders.
 SLEEVE, LOOSE = (0.17, 0.14), 0.24
-WIDEST = 0.34  # no sleeve of whatever length is wider, in the same unit
+WIDEST = 0.23  # no sleeve of whatever length is wider, in the same unit: those laid flat stand out like balloons
 FLARE = 0.45  # how far a dressed garment may stand out from the trunk, in the same unit
 FRONTAL = 0.5  # a person is seen from the front if the shoulders are at least this share of the trunk's length apart
 

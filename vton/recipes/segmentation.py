@@ -39,8 +39,7 @@ class SegmentationRecipe(PictureRecipe):
     )
     discriminator: int = 64  # width of the discriminators
     reduce: int = 1  # train at 256 / reduce by 192 / reduce
-    # Worn garments have no known neckline: with few updates the network takes a neckline for the sign of a product.
-    attributes: bool = False  # tell the network the garment's sleeves and neckline (not in the paper)
+    attributes: bool = False  # tell the network the garment's sleeves (not in the paper)
     unknown: float = 0.15  # share of the samples in which each attribute is kept from it
     contrary: float = 0.0  # share of the samples that are told, and truly have, other sleeves than the garment's
     flips: float = 0.0  # share of the samples in twos, one person with two garments of different sleeves
