@@ -5,7 +5,7 @@ import pytest
 
 from vton.data.synthetic import draw_pair
 from vton.labels import SEGMENTATION, lip_to_13
-from vton.rules.sleeves import contradicting, covered, hung_close, set_length, shown
+from vton.rules.sleeves import contradicting, covered, set_length, shown
 
 UPPER, LEFT, RIGHT = (SEGMENTATION.index(name) for name in ("upper", "left arm", "right arm"))
 
@@ -171,14 +171,3 @@ def test_a_wide_old_sleeve_leaves_an_arm_as_wide_as_arms_are(kind):
         assert 6 <= len(columns) <= 20 and abs(columns.mean() - bone) < 2
     assert not forearm[:50].any() and not forearm[150:].any()  # nothing where the sleeve was wider
     assert (made[60:140, 90:110] == UPPER).all()  # the trunk
-
-
-def test_a_short_sleeve_hangs_close_to_its_arm():
-    map_, keypoints = hanging(20)
-    made = hung_close(map_, keypoints)
-    for row in (50, 80):
-        columns = np.nonzero(made[row] == UPPER)[0]
-        assert 66 - 0.3 * 60 <= columns[0] <= 66 - 0.15 * 60 and 134 + 0.15 * 60 <= columns[-1] <= 134 + 0.3 * 60
-    assert (made[60:140, 90:110] == UPPER).all()  # the trunk
-    narrow, _ = hanging(8)
-    np.testing.assert_array_equal(hung_close(narrow, keypoints), narrow)

@@ -16,7 +16,7 @@ from vton.inputs.reading import Attribute
 from vton.joints import HIPS, SHOULDERS, TRUNK, present
 from vton.labels import UPPER
 from vton.rules.neckline import bare_throat
-from vton.rules.sleeves import KINDS, contradicting, hung_close, set_length, trunk
+from vton.rules.sleeves import KINDS, contradicting, set_length, trunk
 
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
 TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
@@ -86,7 +86,7 @@ def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
 
 
 # The rules by name, in their order.
-RULES = ("sleeves", "close", "gaps", "hem", "throat")
+RULES = ("sleeves", "gaps", "hem", "throat")
 
 
 def apply_rules(
@@ -117,8 +117,6 @@ def apply_rules(
         arms = contradicting(segmentation, keypoints, kind)
         if arms:
             segmentation, changed_to = set_length(segmentation, keypoints, kind, arms), kind
-    if kind == "short" and "close" not in without:
-        segmentation = hung_close(segmentation, keypoints)
     if hem == "auto" and removed is not None and "gaps" not in without:
         segmentation = without_gaps(segmentation, keypoints, removed)
     if hem == "auto" and "hem" not in without:

@@ -15,10 +15,8 @@ KINDS = ("none", "short", "long")
 # Where the sleeve ends, along shoulder (0), elbow (1) and wrist (2).
 ENDS = {"none": 0.12, "short": 0.8, "long": 2.0}
 REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
-# Half the width of a bare arm at shoulder, elbow and wrist, and that of a short sleeve at the shoulder and at
-# its end; as shares of the upper arm's length.
+# Half the width of a bare arm at shoulder, elbow and wrist, as shares of the upper arm's length.
 BARE = (0.18, 0.15, 0.1)
-HANGING, SLEEVE = (0.0, ENDS["short"]), (0.27, 0.23)
 BESIDE = 0.6  # how far from an arm's bones cloth on its outer side belongs to its sleeve
 SEEN = 0.1  # how far from its bones an arm is looked at to tell whether it is bare
 LONG_LEAVES = 0.04  # share of an arm that stays skin under a long sleeve at most
@@ -107,23 +105,6 @@ def set_length(
         beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
         # The old sleeve was wider than the arm in it: beside the arm there is nothing.
         changed[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
-    return changed
-
-
-def hung_close(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
-    """The predicted segmentation without what puffs out a short sleeve on an arm's outer side; a copy.
-
-    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels. What is cut off becomes background.
-    """
-    changed = np.array(segmentation, np.uint8)
-    found = present(keypoints)
-    for joints in JOINTS.values():
-        if not found[list(joints)].all():
-            continue
-        place, distance = along_arm(keypoints, joints, changed.shape)
-        loose = (distance > np.interp(place, HANGING, SLEEVE)) & (distance < BESIDE)
-        loose &= outer_side(keypoints, joints, changed.shape)
-        changed[(changed == UPPER) & loose] = 0
     return changed
 
 
