@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from training import Run, fit
 from training.weights import save_model
+from vton.attributes import LENGTH
 from vton.data.drawn import drawn_person
 from vton.data.pairs import flat_skeleton, person_skeleton
 from vton.data.samples import Sampler
@@ -147,7 +148,7 @@ def test_weights_that_were_told_nothing_begin_to_be_told(tmp_path):
     plain = SegmentationGenerator(replace(LITE.segmentation, width=4)).eval()
     save_model(tmp_path / "plain", asdict(plain.config), plain.state_dict(), torch.float32)
     task = told_task(initial=str(tmp_path / "plain"))
-    x, told = torch.rand(1, 21, 32, 32), torch.eye(7)[:1]
+    x, told = torch.rand(1, 21, 32, 32), torch.eye(LENGTH)[:1]
     model = task.modules["model"].eval()
     torch.testing.assert_close(model(x, told), plain(x), atol=2e-4, rtol=0)  # layouts in memory differ
     before = [linear.weight.clone() for linear in model.told]

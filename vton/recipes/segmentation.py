@@ -54,6 +54,7 @@ PRESETS = {
         "schedule": "cosine",
         "warmup": 50,
         "gan": 0.0,
+        "attributes": True,
         "arms": 3.0,
         "precision": "bf16",
         "threads": 1,
