@@ -121,7 +121,8 @@ class Mixture:
         tokenizer: encodes them.
         max_length: longest side in tokens with eos; longer pairs are left out.
         prefixes: (source, target) language of each direction, and the ids before its sources.
-        worth, temperature: as in `shares`; each pair of languages and direction has a mixture of its own.
+        worth, temperature: as in `shares`; each direction has a mixture of its own. The name of a direction ("en-fr") gives its
+            share beside the other directions in the same way.
         one_way: beginning of the names of sources that are learned only in the direction that their name ends with.
         change: (source, target, generator) -> the pair as it is learned this time.
         lengths: (N, 2) pieces of both sides as from `token_lengths`; None = counted here.
@@ -165,6 +166,9 @@ class Mixture:
         numbers = {name: i for i, name in enumerate(dict.fromkeys(row.origin for row in self.rows))}
         names, origin = list(numbers), np.array([numbers[row.origin] for row in self.rows])[self.row]
         copies, found = np.zeros(len(self.row)), {}
+        weight = np.array([worth.get("-".join(pair), 1.0) for pair in self.directions])
+        if not weight.any():
+            raise ValueError("no direction of the mixture has a worth above 0.")
         for number, pair in enumerate(self.directions):
             own = self.direction == number
             counts = np.bincount(origin[own], minlength=len(names))
@@ -173,9 +177,9 @@ class Mixture:
                 continue
             part = shares(sizes, worth, temperature)
             found.update({f"{name} {'-'.join(pair)}": value for name, value in part.items()})
-            # An epoch has as many items as there are; each direction has the same part of it.
+            # An epoch has as many items as there are, and each direction its part of it.
             each = np.array([part.get(name, 0.0) / max(count, 1) for name, count in zip(names, counts)])
-            copies[own] = each[origin[own]] * len(self.row) / len(self.directions)
+            copies[own] = each[origin[own]] * len(self.row) * weight[number] / weight.sum()
         return copies, found
 
     def __len__(self) -> int:

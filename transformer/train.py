@@ -71,7 +71,7 @@ class TranslationRecipe(Recipe):
     decay: float = 0.3  # share of all updates over which that rate falls to 0
     optimizer: str = "adam"  # "adam" (5.3), or "muon" for the matrices of linear layers (training.optimizers)
     mixture: str = (
-        ""  # worth of sources, as "news=3 manuals=0.2" (transformer.mixture); empty = every pair once an epoch
+        ""  # worth of sources and directions, as "news=3 en-fr=1.5" (transformer.mixture); empty = every pair once an epoch
     )
     temperature: float = 1.5  # of the mixture: the higher, the more equal sources of different sizes
     one_way: str = (

@@ -69,6 +69,15 @@ def test_an_epoch_draws_every_source_as_often_as_it_is_worth(tokenizer):
     assert set(each.values()) == {5}
 
 
+def test_a_direction_comes_as_often_as_it_is_worth(tokenizer):
+    table = rows({"news.en-de": 200})
+    mixture = Mixture(table, tokenizer, 60, DIRECTIONS, worth={"de-en": 3.0})
+    counts = Counter(mixture.directions[mixture.direction[i]] for i in mixture.draw(1, 0))
+    assert counts == {("de", "en"): pytest.approx(300, abs=30), ("en", "de"): pytest.approx(100, abs=30)}
+    with pytest.raises(ValueError, match="no direction"):
+        Mixture(table, tokenizer, 60, DIRECTIONS, worth={"de-en": 0.0, "en-de": 0.0})
+
+
 def test_teacher_text_is_learned_in_one_direction_only(tokenizer):
     mixture = Mixture(rows({"teacher.de-en": 20, "news.en-de": 20}), tokenizer, 60, DIRECTIONS, one_way="teacher")
     seen = Counter((mixture.origin(i), mixture.directions[mixture.direction[i]]) for i in range(len(mixture)))

@@ -14,16 +14,20 @@ from torch import nn
 
 from training.weights import save_model
 from vton.data import garments
+from vton.data.drawn import drawn_sample
 from vton.data.garments import (
     GarmentPicture,
     Garments,
     attributes_of,
     draw_opening,
     drawn_garment,
+    laid_flat,
     marked_openings,
     names_of,
     read_folder,
+    with_v_neck,
 )
+from vton.data.pairs import WHITE
 from vton.evaluate import main
 from vton.inputs.reading import Reading, neck_box, read, reduced
 from vton.metrics import garment_confusion, garment_figures, mask_iou
@@ -315,6 +319,37 @@ def test_a_marked_opening_is_what_lies_above_the_neckline_on_the_garment():
     # On the way from the lowest point to an end a V has risen by a half where a parabola has risen by a quarter.
     assert [np.nonzero(found[:, 48])[0].max() for found in (round_, pointed)] == pytest.approx([33.75, 27.5], abs=1.2)
     assert not draw_opening((), mask).any()
+
+
+def test_a_round_neck_becomes_a_v_that_shows_the_inside_of_the_back():
+    image, mask = np.full((120, 100, 3), (200, 40, 40), np.uint8), np.zeros((120, 100), np.uint8)
+    mask[10:110, 10:90] = 255
+    mark = (0.35, 0.1, 0.65, 0.1, 0.5, 0.2, 2.0)
+    opening = draw_opening(mark, mask)
+    image[opening > 0], image[mask == 0] = (20, 20, 120), 255
+    tee = GarmentPicture("tee", image, mask, {"neckline": "round", "sleeves": "short"}, opening=opening)
+    made = with_v_neck(tee, mark, np.random.default_rng(0))
+    assert made.attributes == {"neckline": "v", "sleeves": "short"} and tee.attributes["neckline"] == "round"
+    np.testing.assert_array_equal(made.image[mask == 0], image[mask == 0])
+    np.testing.assert_array_equal(made.image[60:], image[60:])
+    rows, widths = np.flatnonzero(made.opening.any(1)), (made.opening > 0).sum(1)
+    assert rows[-1] > np.flatnonzero(opening.any(1))[-1] + 3  # deeper than it was
+    slopes = np.diff(widths[12 : rows[-1] - 1])
+    assert (slopes <= 0).all() and slopes.std() < 1.2  # straight sides
+    inside = made.image[cv2.erode(made.opening, np.ones((7, 7))) > 0].astype(int)
+    assert (inside[:, 2] > inside[:, 0]).all()  # blue as the back, not red as the front
+    with pytest.raises(ValueError, match="opening"):
+        with_v_neck(replace(tee, opening=None), mark, np.random.default_rng(0))
+
+
+def test_clothes_laid_flat_have_the_sleeves_that_their_people_show():
+    image, parse, keypoints, pair = drawn_sample(3, (256, 192), "short")
+    person = SimpleNamespace(name="p", image=image, parse=parse, keypoints=keypoints, frame=np.array([0, 0, 192, 256.0]))
+    (found,) = laid_flat(SimpleNamespace(person=lambda index: person), 0)
+    assert found.attributes == {"kind": "upper", "sleeves": "short"} and found.cut
+    assert found.mask.mean() / 255 > 0.05 and (found.image[found.mask == 0] == WHITE).all()
+    person.keypoints = keypoints * [[1, 1, 0]]  # nobody is seen
+    assert laid_flat(SimpleNamespace(person=lambda index: person), 0) == []
 
 
 def test_every_mark_is_a_place_in_its_picture():

@@ -17,12 +17,15 @@ import cv2
 import numpy as np
 
 from vton import labels
-from vton.data.pack import Pack, degrade, read_attributes
+from vton.data.pack import Pack, affine, degrade, move_points, read_attributes, warp_picture
+from vton.data.pairs import WHITE, lay_flat
 from vton.networks.garment_reader import UPPER_KINDS, VALUES
+from vton.rules.sleeves import shown
 
 # Folders of pictures and of their masks: as photographed, or cut out on white.
 PLACES = (("photo", "photo-mask"), ("cloth", "cloth-mask"), ("image", "mask"))
 LONGEST = 384  # longer side of a picture in memory: as photographed, so that a neck is seen as sharp as a visitor's
+FLAT_SIZE = (256, 192)  # (H, W) at which worn garments are laid flat
 PIECE = 224  # longer side of what is cut out of a person
 HELD_OUT = {"garments": 10, "garments_more": 8, "not_upper": 7}  # every so many pictures of a folder are for validation
 SAME_AS = {
@@ -119,6 +122,47 @@ def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
     return np.minimum(drawn, mask)
 
 
+def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random.Generator) -> GarmentPicture:
+    """A garment with a round neck, marked as in `marked_openings`, as one with a V: there are few of them.
+
+    What the V opens shows the inside of the back, what it leaves of the round neck becomes cloth; a seam follows it.
+    """
+    if picture.mask is None or picture.opening is None:
+        raise ValueError("a V neck needs the garment's mask and its opening.")
+    image, mask, inside = picture.image, picture.mask, picture.opening > 0
+    height, width = mask.shape
+    left, right, bottom = (np.array(mark[i : i + 2]) for i in (0, 2, 4))
+    across = float(right[0] - left[0])
+    deep = float(bottom[1] - (left[1] + right[1]) / 2) + across * width / height * rng.uniform(0.2, 0.8)
+    tip = ((left[0] + right[0]) / 2, (left[1] + right[1]) / 2 + deep)
+    new = (*left, *right, *tip, float(rng.uniform(0.95, 1.2)))
+    opened = draw_opening(new, mask)
+    rib = max(1, round(0.12 * across * width))
+    collar = cv2.dilate(picture.opening, np.ones((2 * rib + 1,) * 2, np.uint8)) > 0
+    collar &= np.arange(height)[:, None] > min(left[1], right[1]) * height  # the back's own edge stays
+    mended = cv2.inpaint(image, (collar & (mask > 127)).astype(np.uint8), 2, cv2.INPAINT_TELEA)
+    cloth = image[(mask > 127) & ~collar].mean(0)
+    back = image[inside].mean(0) if inside.sum() > 20 else 0.8 * cloth
+    shade = np.linspace(1.0, rng.uniform(0.7, 0.95), height)[:, None, None]
+    out = np.where((opened > 0)[..., None] & ~inside[..., None], back * shade, mended)
+    out = np.where((opened > 0)[..., None] & inside[..., None], image, out)
+    if rng.random() < 0.7:
+        line = [np.array(point) * (width, height) for point in (left, tip, right)]
+        tone = np.clip(cloth * rng.uniform(0.65, 1.25), 0, 255)
+        thick = int(max(1, rng.uniform(0.3, 1) * rib))
+        cv2.polylines(out, [np.round(np.array(line)).astype(np.int32)], False, tone.tolist(), thick, cv2.LINE_AA)
+    soft = cv2.GaussianBlur((opened > 0).astype(np.float32), (0, 0), 0.8)[..., None]
+    blurred = cv2.GaussianBlur(out, (0, 0), 0.8)
+    rim = 4 * soft * (1 - soft)
+    out = np.where((mask > 127)[..., None], rim * blurred + (1 - rim) * out, image)
+    return dataclasses.replace(
+        picture,
+        image=np.clip(out, 0, 255).astype(np.uint8),
+        opening=opened,
+        attributes=picture.attributes | {"neckline": "v"},
+    )
+
+
 def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> list[GarmentPicture]:
     """The pictures of those ids, their longer side `longest` pixels at most.
 
@@ -178,6 +222,7 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
     alone.
     """
     person, found = pack.person(index), []
+    sleeves = shown(labels.lip_to_13(person.parse), person.keypoints)
     upper = np.isin(person.parse, (labels.LIP.index("upper-clothes"), labels.LIP.index("coat")))
     for kind, mask in (("upper", upper), *((name, person.parse == label) for name, label in PIECES)):
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
@@ -185,7 +230,8 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
             continue
         part = (slice(max(0, rows[0] - 4), rows[-1] + 5), slice(max(0, columns[0] - 4), columns[-1] + 5))
         image, mask = _small(person.image[part]), _small(mask[part].astype(np.uint8) * 255)
-        found.append(GarmentPicture(f"{person.name}-{kind}", image, mask, {"kind": kind}, cut=True))
+        known = {"kind": kind} | ({"sleeves": sleeves} if kind == "upper" and sleeves else {})
+        found.append(GarmentPicture(f"{person.name}-{kind}", image, mask, known, cut=True))
     x0, y0, x1, y1 = np.round(person.frame).astype(int)
     frame = person.image[max(0, y0) : y1, max(0, x0) : x1]
     found += [
@@ -200,6 +246,23 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
             height = min(street.shape[0], 2 * street.shape[1])
             found.append(GarmentPicture(f"{person.name}-street", _small(street[:height]), None, {"kind": "nothing"}))
     return found
+
+
+def laid_flat(pack: Pack, index: int) -> list[GarmentPicture]:
+    """What a packed person wears, laid flat as for the made pairs (`lay_flat`), with the sleeves that the person shows:
+    none where it cannot be laid flat, or no kind of sleeves is seen.
+    """
+    person = pack.person(index)
+    matrix = affine(person.frame, FLAT_SIZE)
+    image = warp_picture(person.image, matrix, FLAT_SIZE, fill=(WHITE,) * 3)
+    parse = warp_picture(person.parse, matrix, FLAT_SIZE, nearest=True)
+    keypoints = move_points(person.keypoints, matrix)
+    sleeves = shown(labels.lip_to_13(parse), keypoints)
+    pair = lay_flat(image, parse, keypoints, np.random.default_rng([index, 3])) if sleeves else None
+    if pair is None:
+        return []
+    mask = pair.cloth_mask.astype(np.uint8) * 255
+    return [GarmentPicture(f"{person.name}-flat", pair.cloth, mask, {"kind": "upper", "sleeves": sleeves}, cut=True)]
 
 
 def _small(picture: np.ndarray) -> np.ndarray:
@@ -323,6 +386,7 @@ MIXTURE = {
     "marked": 0.2,
     "other": 0.2,
     "piece": 0.07,
+    "worn": 0.09,
     "person": 0.05,
     "nothing": 0.03,
     "drawn": 0.05,
@@ -348,6 +412,7 @@ class Garments:
             for picture in pieces_of(pack, index):
                 kind = picture.attributes["kind"]
                 self.sources[kind if kind in ("person", "nothing") else "piece"].append(picture)
+            self.sources["worn"] += laid_flat(pack, index)
         self.streets = [p.image for p in self.sources["nothing"]]
         present = [name for name in MIXTURE if self.sources[name]]
         shares = np.array([MIXTURE[name] for name in present])
@@ -363,7 +428,11 @@ class Garments:
         if (data / "garments").is_dir():
             self.sources["cut"] = self.sources["cut"] + 2 * self._read_garments(data / "garments")
         known = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
-        self.sources["marked"] = list(known.values())
+        marks = {name: mark for (_, name), mark in marked_openings().items()}
+        rounded = [p for p in known.values() if marks[p.name] and p.attributes.get("neckline") in ("round", "scoop")]
+        self.sources["marked"] = [*known.values()] + [
+            with_v_neck(p, marks[p.name], np.random.default_rng([i, 7])) for i, p in enumerate(rounded)
+        ]
         if (data / "not_upper").is_dir():
             others = read_folder(data / "not_upper", names_of(data / "not_upper", held_out=False))
             self.sources["other"] = [with_outline(p) for p in others]

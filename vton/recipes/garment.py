@@ -41,6 +41,7 @@ SIDES = {
     "marked": 0.5,
     "other": 0.35,
     "piece": 1.0,
+    "worn": 0.7,
     "drawn": 0.7,
 }  # how often a source's cut-out gets another background
 
