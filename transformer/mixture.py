@@ -121,8 +121,8 @@ class Mixture:
         tokenizer: encodes them.
         max_length: longest side in tokens with eos; longer pairs are left out.
         prefixes: (source, target) language of each direction, and the ids before its sources.
-        worth, temperature: as in `shares`; each direction has a mixture of its own. The name of a direction ("en-fr") gives its
-            share beside the other directions in the same way.
+        worth, temperature: as in `shares`; each direction has a mixture of its own. The worth of a direction ("en-fr")
+            is its share beside the other directions.
         one_way: beginning of the names of sources that are learned only in the direction that their name ends with.
         change: (source, target, generator) -> the pair as it is learned this time.
         lengths: (N, 2) pieces of both sides as from `token_lengths`; None = counted here.

@@ -344,7 +344,8 @@ def test_a_round_neck_becomes_a_v_that_shows_the_inside_of_the_back():
 
 def test_clothes_laid_flat_have_the_sleeves_that_their_people_show():
     image, parse, keypoints, pair = drawn_sample(3, (256, 192), "short")
-    person = SimpleNamespace(name="p", image=image, parse=parse, keypoints=keypoints, frame=np.array([0, 0, 192, 256.0]))
+    frame = np.array([0, 0, 192, 256.0])
+    person = SimpleNamespace(name="p", image=image, parse=parse, keypoints=keypoints, frame=frame)
     (found,) = laid_flat(SimpleNamespace(person=lambda index: person), 0)
     assert found.attributes == {"kind": "upper", "sleeves": "short"} and found.cut
     assert found.mask.mean() / 255 > 0.05 and (found.image[found.mask == 0] == WHITE).all()
