@@ -70,7 +70,7 @@ class TranslationRecipe(Recipe):
     rate: float = 0.0  # a rate of its own for schedule.trapezoid, after `warmup` updates; 0 = equation 3
     decay: float = 0.3  # share of all updates over which that rate falls to 0
     optimizer: str = "adam"  # "adam" (5.3), or "muon" for the matrices of linear layers (training.optimizers)
-    mixture: str = ""  # worth of sources and directions, "news=3 en-fr=1.5" (transformer.mixture); empty = every pair once an epoch
+    mixture: str = ""  # worth of sources and directions, "news=3 en-fr=1.5" (transformer.mixture); empty = all alike
     temperature: float = 1.5  # of the mixture: the higher, the more equal sources of different sizes
     one_way: str = (
         ""  # beginning of the names of sources that are learned only in the direction that their name ends with
