@@ -1,6 +1,6 @@
 """A larger model that begins where a smaller one stands: another vocabulary, wider feed-forward layers.
 
-    python -m transformer.grow --model everyday --size everyday-wide --tokenizer NEW/tokenizer.model --out OUT
+    python -m transformer.grow --model SMALLER --size everyday-wide --tokenizer NEW/tokenizer.model --out OUT
 
 What can be kept is kept. New units of a feed-forward layer give nothing to its output at first, so the wider network
 computes the same function (Chen et al. 2016, "Net2Net"). A piece that the old vocabulary has keeps its embedding; a new
@@ -96,8 +96,8 @@ def main(argv: list[str] | None = None) -> int:
     options = argparse.ArgumentParser(
         prog="python -m transformer.grow", description="Make a larger model of a smaller one."
     )
-    options.add_argument("--model", default="everyday", help="name of a shipped model, or a folder")
-    options.add_argument("--size", default="everyday-wide", help="a size of transformer.config")
+    options.add_argument("--model", required=True, help="name of a shipped model, or a folder")
+    options.add_argument("--size", required=True, help="a size of transformer.config")
     options.add_argument("--tokenizer", type=Path, default=None, help="the new vocabulary; the model's own by default")
     options.add_argument("--seed", type=int, default=1, help="of the new units")
     options.add_argument("--out", required=True, type=Path)

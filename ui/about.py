@@ -19,9 +19,9 @@ model of the Hub yourself.
 **Licences.** The code is MIT. The weights were trained on research data and are for research and teaching only, not
 for commercial use; each card names its data.
 
-**Limits.** The translator that the page begins with knows everyday sentences between English and German and English
-and French, and `general` longer ones and news; the two others know descriptions of pictures, and the parser articles of
-biology and medicine. Rare words and long sentences come out poorly. Try on knows upper garments on one person seen from
+**Limits.** The translator that the page begins with knows general text between English and German and English and
+French; the two others know descriptions of pictures, and the parser articles of biology and medicine. Rare words and
+long sentences come out poorly. Try on knows upper garments on one person seen from
 the front; the networks are small so that they run on a laptop, and a result shows how the method works, not how a
 garment fits.
 
