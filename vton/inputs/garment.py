@@ -22,7 +22,8 @@ CANVAS_WIDTH, CANVAS_HEIGHT = 0.88, 0.92  # share of the 3:4 canvas that a garme
 
 LEAST_UPPER = 0.2  # a picture whose probability of an upper garment is less is refused
 BLANK = 2.0  # standard deviation of a picture's grey levels below which there is nothing on it
-SURELY_UPPER = 0.8  # above it, no search for a person who wears the garment
+SURELY_UPPER = 0.8  # above it, no search for a person who wears the garment,
+HARDLY_WORN = 0.15  # unless the view is a worn one with this probability: of flat garments it stays far below
 AGREES = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
 WITHIN = (
     0.97  # share of the network's mask that lies inside the background's outline where the network found too little
@@ -245,7 +246,7 @@ def check_kind(reading: Reading, image: np.ndarray) -> None:
     image: (H, W, 3) uint8, as it was read. The reader judges the garment; the search for joints tells whether a
     person wears it.
     """
-    if reading.upper >= SURELY_UPPER:
+    if reading.upper >= SURELY_UPPER and reading.groups["view"]["worn"] < HARDLY_WORN:
         return
     kinds = {name: reading.values["kind"][name] for name in NOT_UPPER}
     wanted = "use the picture of an upper garment such as a shirt, a sweater or a jacket."
