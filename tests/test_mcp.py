@@ -73,7 +73,7 @@ def test_an_agent_translates_and_looks_at_the_attention(address, apart):
         first, second = sentence["hypotheses"]
         assert first["score"] >= second["score"] and first["text"] != second["text"] and first["text"] in found["text"]
     weights = value(attended)
-    assert weights["rows"] == weights["columns"] and "▁dog" in weights["rows"]
+    assert weights["rows"] == weights["columns"] and "▁dogs" in weights["rows"]
     assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in weights["weights"])
     assert refused.isError and "en → xx" in refused.content[0].text.replace("English", "en")
     assert "Traceback" not in refused.content[0].text
