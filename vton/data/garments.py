@@ -17,8 +17,8 @@ import cv2
 import numpy as np
 
 from vton import labels
-from vton.data.pack import Pack, affine, degrade, move_points, read_attributes, warp_picture
-from vton.data.pairs import WHITE, lay_flat
+from vton.data.pack import Pack, degrade, read_attributes
+from vton.data.pairs import flat_worn
 from vton.networks.garment_reader import UPPER_KINDS, VALUES
 from vton.rules.sleeves import shown
 
@@ -123,44 +123,49 @@ def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
 
 
 def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random.Generator) -> GarmentPicture:
-    """A garment with a round neck, marked as in `marked_openings`, as one with a V: there are few of them.
+    """A garment with a round neck as one with a V, of which there are few: image and opening (H, W) change.
+
+    picture: with mask and opening, otherwise ValueError.
+    mark: its opening as in `marked_openings`, in shares of width and height.
 
     What the V opens shows the inside of the back, what it leaves of the round neck becomes cloth; a seam follows it.
     """
     if picture.mask is None or picture.opening is None:
         raise ValueError("a V neck needs the garment's mask and its opening.")
-    image, mask, inside = picture.image, picture.mask, picture.opening > 0
-    height, width = mask.shape
-    left, right, bottom = (np.array(mark[i : i + 2]) for i in (0, 2, 4))
-    across = float(right[0] - left[0])
-    deep = float(bottom[1] - (left[1] + right[1]) / 2) + across * width / height * rng.uniform(0.2, 0.8)
-    tip = ((left[0] + right[0]) / 2, (left[1] + right[1]) / 2 + deep)
-    new = (*left, *right, *tip, float(rng.uniform(0.95, 1.2)))
-    opened = draw_opening(new, mask)
+    garment, inside = picture.mask > 127, picture.opening > 0
+    height, width = garment.shape
+    across = float(mark[2] - mark[0])
+    deepened = v_mark(mark, across * width / height * rng.uniform(0.2, 0.8), float(rng.uniform(0.95, 1.2)))
+    opening = draw_opening(deepened, picture.mask)
+    opened = opening > 0
     rib = max(1, round(0.12 * across * width))
     collar = cv2.dilate(picture.opening, np.ones((2 * rib + 1,) * 2, np.uint8)) > 0
-    collar &= np.arange(height)[:, None] > min(left[1], right[1]) * height  # the back's own edge stays
-    mended = cv2.inpaint(image, (collar & (mask > 127)).astype(np.uint8), 2, cv2.INPAINT_TELEA)
-    cloth = image[(mask > 127) & ~collar].mean(0)
-    back = image[inside].mean(0) if inside.sum() > 20 else 0.8 * cloth
-    shade = np.linspace(1.0, rng.uniform(0.7, 0.95), height)[:, None, None]
-    out = np.where((opened > 0)[..., None] & ~inside[..., None], back * shade, mended)
-    out = np.where((opened > 0)[..., None] & inside[..., None], image, out)
+    collar &= np.arange(height)[:, None] > min(mark[1], mark[3]) * height  # the back's own edge stays
+    cloth = picture.image[garment & ~collar].mean(0)
+    back = picture.image[inside].mean(0) if inside.sum() > 20 else 0.8 * cloth
+    back = back * np.linspace(1.0, rng.uniform(0.7, 0.95), height)[:, None, None]
+    image = cv2.inpaint(picture.image, (collar & garment).astype(np.uint8), 2, cv2.INPAINT_TELEA).astype(np.float64)
+    image = np.where(opened[..., None], np.where(inside[..., None], picture.image, back), image)
     if rng.random() < 0.7:
-        line = [np.array(point) * (width, height) for point in (left, tip, right)]
-        tone = np.clip(cloth * rng.uniform(0.65, 1.25), 0, 255)
-        thick = int(max(1, rng.uniform(0.3, 1) * rib))
-        cv2.polylines(out, [np.round(np.array(line)).astype(np.int32)], False, tone.tolist(), thick, cv2.LINE_AA)
-    soft = cv2.GaussianBlur((opened > 0).astype(np.float32), (0, 0), 0.8)[..., None]
-    blurred = cv2.GaussianBlur(out, (0, 0), 0.8)
-    rim = 4 * soft * (1 - soft)
-    out = np.where((mask > 127)[..., None], rim * blurred + (1 - rim) * out, image)
+        seam = np.reshape([deepened[i] for i in (0, 1, 4, 5, 2, 3)], (3, 2)) * (width, height)
+        tone = np.clip(cloth * rng.uniform(0.65, 1.25), 0, 255).tolist()
+        thickness = int(max(1, rng.uniform(0.3, 1) * rib))
+        cv2.polylines(image, [np.round(seam).astype(np.int32)], False, tone, thickness, cv2.LINE_AA)
+    share = cv2.GaussianBlur(opened.astype(np.float32), (0, 0), 0.8)[..., None]
+    rim = 4 * share * (1 - share)  # a cut edge would be sharper than the photograph
+    image = np.where(garment[..., None], rim * cv2.GaussianBlur(image, (0, 0), 0.8) + (1 - rim) * image, picture.image)
+    known = picture.attributes | {"neckline": "v"}
     return dataclasses.replace(
-        picture,
-        image=np.clip(out, 0, 255).astype(np.uint8),
-        opening=opened,
-        attributes=picture.attributes | {"neckline": "v"},
+        picture, image=np.clip(image, 0, 255).astype(np.uint8), opening=opening, attributes=known
     )
+
+
+def v_mark(mark: tuple[float, ...], deeper: float, power: float) -> tuple[float, ...]:
+    """A mark of `marked_openings` between the same ends with its lowest point in the middle, lower by `deeper` (a share
+    of the picture's height), and another power (1 = a V).
+    """
+    left_x, left_y, right_x, right_y, _, bottom_y, _ = mark
+    return (left_x, left_y, right_x, right_y, (left_x + right_x) / 2, bottom_y + deeper, power)
 
 
 def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> list[GarmentPicture]:
@@ -249,20 +254,15 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
 
 
 def laid_flat(pack: Pack, index: int) -> list[GarmentPicture]:
-    """What a packed person wears, laid flat as for the made pairs (`lay_flat`), with the sleeves that the person shows:
-    none where it cannot be laid flat, or no kind of sleeves is seen.
+    """What a packed person wears, laid flat as for the made pairs, with the sleeves that the person shows; empty where
+    it cannot be laid flat, or no kind of sleeves is seen.
     """
     person = pack.person(index)
-    matrix = affine(person.frame, FLAT_SIZE)
-    image = warp_picture(person.image, matrix, FLAT_SIZE, fill=(WHITE,) * 3)
-    parse = warp_picture(person.parse, matrix, FLAT_SIZE, nearest=True)
-    keypoints = move_points(person.keypoints, matrix)
-    sleeves = shown(labels.lip_to_13(parse), keypoints)
-    pair = lay_flat(image, parse, keypoints, np.random.default_rng([index, 3])) if sleeves else None
-    if pair is None:
+    pair = flat_worn(person, FLAT_SIZE, np.random.default_rng([index, 3]))
+    if pair is None or not pair.known["sleeves"]:
         return []
     mask = pair.cloth_mask.astype(np.uint8) * 255
-    return [GarmentPicture(f"{person.name}-flat", pair.cloth, mask, {"kind": "upper", "sleeves": sleeves}, cut=True)]
+    return [GarmentPicture(f"{person.name}-flat", pair.cloth, mask, {"kind": "upper"} | pair.known, cut=True)]
 
 
 def _small(picture: np.ndarray) -> np.ndarray:

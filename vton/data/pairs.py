@@ -16,9 +16,11 @@ import cv2
 import numpy as np
 
 from vton import labels
+from vton.data.pack import Person, affine, move_points, warp_picture
 from vton.inputs.photo import from_nearest
 from vton.joints import HIPS, LEFT_ARM, RIGHT_ARM, SHOULDERS, TRUNK, present
 from vton.rules.neckline import opening
+from vton.rules.sleeves import shown
 
 WHITE = 246  # background of the published product photos
 # Radii of a long sleeve's upper and lower half and how far a dressed one may stand out, in widths between the
@@ -359,6 +361,20 @@ def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: n
     cloth, mask = wobble(cloth, mask, rng, 0.02)
     worn = np.where(upper[..., None], image, WHITE).astype(np.uint8)
     return Pair(cloth, mask, worn, upper)
+
+
+def flat_worn(person: Person, size: tuple[int, int], rng: np.random.Generator) -> Pair | None:
+    """What a packed person wears, laid flat in the person's frame at `size` (H, W); `known` has the sleeves that the
+    person shows. None as for `lay_flat`.
+    """
+    matrix = affine(person.frame, size)
+    image = warp_picture(person.image, matrix, size, fill=(WHITE,) * 3)
+    parse = warp_picture(person.parse, matrix, size, nearest=True)
+    keypoints = move_points(person.keypoints, matrix)
+    pair = lay_flat(image, parse, keypoints, rng)
+    if pair is not None:
+        pair.known = {"sleeves": shown(labels.lip_to_13(parse), keypoints)}
+    return pair
 
 
 def _sleeve(arm: np.ndarray, upper: np.ndarray, bare: np.ndarray, width: float) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from vton import attributes, labels
 from vton.attributes import BETWEEN, LONG_SLEEVES
 from vton.data.pack import Pack, affine, change_colours, move_points, warp_picture
-from vton.data.pairs import WHITE, Pair, dress, dressed_segmentation, lay_flat
+from vton.data.pairs import WHITE, Pair, dress, dressed_segmentation, flat_worn
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
 from vton.rules.sleeves import contradicting, set_length, shown
@@ -157,12 +157,7 @@ class Sampler:
         """The worn garment laid flat at `size`; a pure function of the person and the variant, kept in memory."""
         key = (number, variant)
         if key not in self._flat:
-            matrix = affine(person.frame, self.size)
-            image = warp_picture(person.image, matrix, self.size, fill=(WHITE,) * 3)
-            parse = warp_picture(person.parse, matrix, self.size, nearest=True)
-            pair = lay_flat(
-                image, parse, move_points(person.keypoints, matrix), np.random.default_rng([number, variant])
-            )
+            pair = flat_worn(person, self.size, np.random.default_rng([number, variant]))
             self._flat[key] = pair and (pair.cloth, pair.cloth_mask)
         return self._flat[key]
 
