@@ -58,10 +58,10 @@ def screenshots(address: str) -> None:
         page = browser.new_page(viewport={"width": 1280, "height": 1200})
         page.set_default_timeout(240_000)
         page.goto(address + "?__theme=light")
+        page.locator("#heat-map svg").wait_for()  # of the example that the page opens with
         page.locator("#source-text textarea").fill(SENTENCE)
         page.click("#translate-button")
-        page.locator("#heat-map svg").wait_for()
-        page.wait_for_timeout(2500)
+        page.wait_for_timeout(4000)
         page.screenshot(path=DOCS / "translate.png")
 
         page.locator("#views").get_by_role("tab", name="Word by word", exact=True).first.click()
