@@ -14,7 +14,9 @@ import io
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -114,6 +116,7 @@ class Mixture:
         temperature: float = 1.0,
         one_way: str = "",
         change: Change | None = None,
+        sampled: float = 0.0,
         lengths: np.ndarray | None = None,
     ) -> None:
         """
@@ -125,9 +128,11 @@ class Mixture:
             is its share beside the other directions.
         one_way: beginning of the names of sources that are learned only in the direction that their name ends with.
         change: (source, target, generator) -> the pair as it is learned this time.
+        sampled: share of the changed pairs that are cut into pieces by `Tokenizer.sample`.
         lengths: (N, 2) pieces of both sides as from `token_lengths`; None = counted here.
         """
         self.rows, self.tokenizer, self.max_length, self.change = rows, tokenizer, max_length, change
+        self.sampled = sampled
         self.directions = list(prefixes)
         self.prefixes = [list(prefix) for prefix in prefixes.values()]
         counted = token_lengths(rows, tokenizer) if lengths is None else lengths
@@ -219,7 +224,10 @@ class Mixture:
         if draw is not None and self.change is not None:
             source, target = self.change(source, target, draw)
         prefix = self.prefixes[self.direction[index]]
-        found = [*prefix, *self.tokenizer.encode(source)], self.tokenizer.encode(target)
+        encode = self.tokenizer.encode
+        if draw is not None and self.sampled and draw.random() < self.sampled:
+            encode = partial(cast(Tokenizer, self.tokenizer).sample, draw=draw)
+        found = [*prefix, *encode(source)], encode(target)
         if max(map(len, found)) < self.max_length and found[0] and found[1]:
             return found
         return [*prefix, *self.tokenizer.encode(pair[0])], self.tokenizer.encode(pair[1])

@@ -76,6 +76,7 @@ class TranslationRecipe(Recipe):
         ""  # beginning of the names of sources that are learned only in the direction that their name ends with
     )
     noise: float = 0.0  # share of a mixture's pairs whose source is written as visitors write (transformer.text.noise)
+    sampled: float = 0.0  # share of a mixture's pairs cut into pieces by subword regularisation (Tokenizer.sample)
     dropout: float = -1.0  # P_drop; -1 = as the size has it
     align: float = 0.0  # weight of guided alignment at the first update (transformer.align); the paper has none
     align_updates: int = 4000  # updates over which that weight falls to 0
@@ -97,7 +98,7 @@ class TranslationRecipe(Recipe):
             raise ValueError("align is a weight of 0 or more, align_updates a number of updates of 1 or more.")
         if self.bleu < 0:
             raise ValueError(f"bleu is a number of sentences and has to be 0 or more, got {self.bleu}.")
-        for name in ("stand_ins", "noise", "decay"):
+        for name in ("stand_ins", "noise", "sampled", "decay"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ValueError(f"{name} is a share and has to be in [0, 1], got {getattr(self, name)}.")
         if self.optimizer not in OPTIMIZERS:
@@ -335,6 +336,7 @@ class TranslationTask(Task):
             temperature=recipe.temperature,
             one_way=recipe.one_way,
             change=self.changed,
+            sampled=recipe.sampled,
             lengths=token_lengths(rows, self.tokenizer, folder),
         )
         whole = Mixture(held_out, *common, one_way=recipe.one_way)

@@ -188,8 +188,8 @@ def test_a_run_on_a_mixture_with_muon_resumes_bit_for_bit(folder, tmp_path):
     def recipe(steps):
         return TranslationRecipe(
             size="mini", data=str(folder), directions="en-de de-en", mixture="manuals=0.5", noise=0.3, stand_ins=0.3,
-            optimizer="muon", rate=3e-3, warmup=3, tokens=256, max_length=60, steps=steps, log_every=1, save_every=4,
-            evaluate_every=4, threads=1, bleu=0,
+            sampled=0.5, optimizer="muon", rate=3e-3, warmup=3, tokens=256, max_length=60, steps=steps, log_every=1,
+            save_every=4, evaluate_every=4, threads=1, bleu=0,
         )  # fmt: skip
 
     def finish(folder):
@@ -214,11 +214,40 @@ def test_a_run_on_a_mixture_with_muon_resumes_bit_for_bit(folder, tmp_path):
     assert figures["loss"] == figures["wmt_news"] and figures["narrow"] != figures["loss"]
 
 
+def test_a_share_of_the_pairs_is_cut_into_pieces_anew(tokenizer):
+    common = (rows({"news.en-de": 200}), tokenizer, 200, DIRECTIONS)
+    plain, some, every = (Mixture(*common, sampled=share) for share in (0.0, 0.5, 1.0))
+
+    def changed(mixture, seed):
+        draw = random.Random(seed)
+        return [mixture.ids(i, draw) != mixture.ids(i) for i in range(len(mixture))]
+
+    assert not any(changed(plain, 1)) and changed(some, 1) == changed(some, 1) != changed(some, 2)
+    assert np.mean(changed(some, 1)) == pytest.approx(np.mean(changed(every, 1)) / 2, rel=0.25)
+    for i in range(50):
+        source, target = some.ids(i, random.Random(i))
+        assert (tokenizer.decode(source[1:]), tokenizer.decode(target)) == some.text(i)
+
+
+def test_segmentations_are_drawn_by_their_smoothed_probability(tokenizer):
+    pieces, word = tokenizer._pieces, ENGLISH[0]
+    ways = pieces.nbest_encode(word, nbest_size=8)
+    chances = np.exp(0.2 * np.array([sum(map(pieces.get_score, way)) for way in ways]))
+    draw = random.Random(3)
+    counts = Counter(tuple(tokenizer.sample(word, draw)) for _ in range(4000))
+    assert len(ways) > 1 and set(counts) == set(map(tuple, ways))
+    for way, chance in zip(ways, chances / chances.sum()):
+        assert counts[tuple(way)] / 4000 == pytest.approx(chance, abs=0.03)
+    held = tokenizer.encode("<x1>,")
+    assert all(tokenizer.sample(f"{word} <x1>,", random.Random(seed))[-len(held) :] == held for seed in range(30))
+
+
 def test_recipes_that_make_no_sense_say_so(folder):
     base = dict(size="mini", data=str(folder), max_length=60, tokens=256)  # noqa: C408
     for wrong, match in (
         ({"optimizer": "sgd"}, "adam, muon"),
         ({"noise": 1.5}, "noise is a share"),
+        ({"sampled": -0.1}, "sampled is a share"),
         ({"mixture": "news"}, "NAME=WORTH"),
         ({"mixture": "news=1", "directions": "en-de de-fr fr-it"}, "one language in common"),
         ({"rate": 2.0}, "rate has to be"),
