@@ -25,12 +25,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from training.command import one_sentence
-from transformer.data import ParallelData, collate, read_parallel
+from transformer.data import ParallelData, read_parallel
 from transformer.groups import by_group, translate_sources
-from transformer.loss import projected_cross_entropy
+from transformer.scoring import losses_of_ids
 from transformer.tokenizer import language_token
 from transformer.translate import DEFAULT_MODEL
 from transformer.translator import Translator
@@ -106,7 +104,6 @@ def remarks(source: str, output: str, reference: str) -> list[str]:
     return found
 
 
-@torch.inference_mode()
 def losses(
     translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096
 ) -> list[tuple[float, int]]:
@@ -129,15 +126,8 @@ def losses(
     if not numbers:
         return found
     data = ParallelData.encode([pairs[number] for number in numbers], tokenizer, own.max_length, prefix)
-    for indices in data.batches(tokens, 0, 0):
-        chosen = [data.pairs[i] for i in indices]
-        batch = collate(chosen, own.neighbourhood, own.pad, own.bos, own.eos).to(translator.device)
-        hidden = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False).flatten(0, 1)
-        counts = [len(reference) + 1 for _, reference in chosen]
-        rows = zip(hidden.index_select(0, batch.positions).split(counts), batch.labels.split(counts))
-        for index, count, (states, labels) in zip(indices, counts, rows):
-            _, plain = projected_cross_entropy(states, model.embedding.weight, model.output_bias, labels, 0.0)
-            found[numbers[index]] = float(plain), count
+    for number, loss in zip(numbers, losses_of_ids(model, data.pairs, tokens)):
+        found[number] = loss
     return found
 
 
@@ -152,12 +142,20 @@ def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str
 
 
 def evaluate(
-    translator: Translator, pairs: list[tuple[str, str]], source: str, target: str, beam: int = 4, alpha: float = 0.6
+    translator: Translator,
+    pairs: list[tuple[str, str]],
+    source: str,
+    target: str,
+    beam: int = 4,
+    alpha: float = 0.6,
+    read_back: bool = False,
 ) -> tuple[Scores, list[str]]:
     """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs."""
     start = time.perf_counter()
     # Each line is one segment of the test set: it is translated whole, as references are.
-    found = translator.translate_sentences([s for s, _ in pairs], source, target, beam, alpha, 1, None, False)
+    found = translator.translate_sentences(
+        [s for s, _ in pairs], source, target, beam, alpha, 1, None, False, read_back=read_back
+    )
     seconds = (time.perf_counter() - start) / len(pairs)
     outputs = [sentence.hypotheses[0].text for sentence in found]
     scores = text_scores(outputs, [reference for _, reference in pairs], target)
@@ -222,6 +220,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--limit", type=int, default=0, help="only the first so many pairs; 0 = all")
     options.add_argument("--groups", type=int, default=0, metavar="N", help="score N pairs of each source, by groups")
     options.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
+    options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
     options.add_argument("--show", type=int, default=0, help="print so many random translations, too")
     options.add_argument("--seed", type=int, default=1, help="of the random choices")
     options.add_argument("--device", default="auto")
@@ -232,7 +231,14 @@ def main(argv: list[str] | None = None) -> int:
         for translator in translators:
             if given.groups:
                 for figures in by_group(
-                    translate_sources(translator, Path(path), given.groups, beam=given.beam, alpha=given.alpha)
+                    translate_sources(
+                        translator,
+                        Path(path),
+                        given.groups,
+                        beam=given.beam,
+                        alpha=given.alpha,
+                        read_back=given.read_back,
+                    )
                 ):
                     print(json.dumps({"model": translator.name, **figures}), flush=True)
                 continue
@@ -241,7 +247,7 @@ def main(argv: list[str] | None = None) -> int:
                 if given.shuffle:
                     random.Random(given.seed).shuffle(pairs)
                 pairs = pairs[: given.limit or None]
-                scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha)
+                scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha, given.read_back)
                 head = {"model": translator.name, "data": str(path), "source": source, "target": target}
                 print(json.dumps({**head, "beam": given.beam, "alpha": given.alpha, **vars(scores)}), flush=True)
                 show(pairs, outputs, given.show, given.seed)

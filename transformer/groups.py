@@ -81,7 +81,13 @@ def group_scores(found: Iterable[Scored]) -> GroupScores:
 
 
 def translate_sources(
-    translator: Translator, path: Path, count: int, one_way: str = "firefox_teacher", beam: int = 4, alpha: float = 0.6
+    translator: Translator,
+    path: Path,
+    count: int,
+    one_way: str = "firefox_teacher",
+    beam: int = 4,
+    alpha: float = 0.6,
+    read_back: bool = False,
 ) -> list[Scored]:
     """Translates up to `count` pairs of each source and direction, each source sentence whole.
 
@@ -89,6 +95,7 @@ def translate_sources(
     path: table with a column a language and `origin`.
     one_way: as in `Mixture`; text that a machine wrote is no source.
     beam, alpha: of the search.
+    read_back: as in `Translator.translate`.
     """
     languages = sorted({name for pair in translator.pairs for name in pair}, key=lambda name: -_count(translator, name))
     rows = read_rows(path, languages)
@@ -101,7 +108,9 @@ def translate_sources(
     found = []
     for pair, indices in chosen.items():
         texts = [whole.text(index) for index in indices]
-        sentences = translator.translate_sentences([s for s, _ in texts], *pair, beam, alpha, 1, None, False)
+        sentences = translator.translate_sentences(
+            [s for s, _ in texts], *pair, beam, alpha, 1, None, False, read_back=read_back
+        )
         for index, (source, reference), sentence in zip(indices, texts, sentences):
             origin = whole.origin(index).split(".")[0]
             found.append(Scored(origin, "-".join(pair), source, reference, sentence.hypotheses[0].text))

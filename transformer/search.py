@@ -91,6 +91,7 @@ class Candidate:
     logprob: float  # sum of the tokens' log-probabilities, eos included
     score: float  # logprob / length penalty
     finished: bool  # ended by eos; otherwise by the length limit
+    back: float | None = None  # log-probability of the source given this output, where it was read back
 
 
 @dataclass

@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--alpha", type=float, default=0.6, help="length penalty of Wu et al. (2016)")
     options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")
     options.add_argument("--quick", action="store_true", help="multiply in 8 bits, where the processor is made for it")
+    options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
     options.add_argument("--device", default="auto", help="auto, cpu or cuda")
     return options
 
@@ -54,6 +55,7 @@ def main(argv: list[str] | None = None) -> int:
             alpha=options.alpha,
             n_best=options.n_best,
             quick=options.quick,
+            read_back=options.read_back,
         )
     except (ValueError, FileNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)

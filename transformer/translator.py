@@ -9,7 +9,8 @@ import unicodedata
 import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -24,6 +25,7 @@ from transformer.config import TransformerConfig
 from transformer.data import pad_rows
 from transformer.kernels import has_bytes, in_bytes
 from transformer.model import AttentionWeights, Encoding, Transformer
+from transformer.scoring import losses_of_ids, rank_by_reading_back
 from transformer.search import NextToken, SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
 from transformer.text.casing import usual_case
 from transformer.text.elision import elide
@@ -56,6 +58,7 @@ class Hypothesis:
     tokens: list[str]  # word pieces, without special tokens
     score: float  # log-probability / length penalty; for several sentences their sum
     logprob: float  # natural logarithm
+    back: float | None = None  # log-probability of the source given this translation, where it was read back
 
 
 @dataclass
@@ -234,6 +237,7 @@ class Translator:
         trace: bool = False,
         sampling: Sampling | None = None,
         quick: bool = False,
+        read_back: bool = False,
     ) -> Translation: ...
 
     @overload
@@ -249,6 +253,7 @@ class Translator:
         trace: bool = False,
         sampling: Sampling | None = None,
         quick: bool = False,
+        read_back: bool = False,
     ) -> list[Translation]: ...
 
     def translate(
@@ -263,6 +268,7 @@ class Translator:
         trace: bool = False,
         sampling: Sampling | None = None,
         quick: bool = False,
+        read_back: bool = False,
     ) -> Translation | list[Translation]:
         """Translates a text, or each text of a list, all sentences in batches; line breaks stay where they are.
 
@@ -270,7 +276,8 @@ class Translator:
         the paper. max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep
         every step of the search. sampling: draw n_best translations at random, each sentence with a seed of its own;
         beam and trace then mean nothing. quick: multiply by weights of 8 bits (`kernels.in_bytes`), where the
-        processor is made for it; attention maps are computed with 32 bits all the same.
+        processor is made for it; attention maps are computed with 32 bits all the same. read_back: what the search
+        found is ranked by the way back as well (`scoring.rank_by_reading_back`), by a model that has both directions.
 
         Raises `ValueError` with one sentence for a pair the model does not have, an empty text, a sentence longer than
         the model can read, and a script that it cannot read.
@@ -291,7 +298,9 @@ class Translator:
         flat = [part for lines in plans for line in lines for part, _ in line]
         rounded = quick and self.can_hurry()
         with in_bytes() if rounded else nullcontext():
-            found = self.translate_sentences(flat, source, target, beam, alpha, n_best, max_length, trace, sampling)
+            found = self.translate_sentences(
+                flat, source, target, beam, alpha, n_best, max_length, trace, sampling, read_back=read_back
+            )
         for sentence in found if rounded else []:
             sentence.encoding = None
         done = iter(found)
@@ -304,7 +313,14 @@ class Translator:
         if quick and not rounded:
             for result in results:
                 result.notes.append("This machine does not multiply quicker in 8 bits; the model ran with 32.")
+        if read_back and not self.reads_back(source, target):
+            for result in results:
+                result.notes.append("This model does not translate the other way round, so nothing was read back.")
         return results[0] if isinstance(text, str) else results
+
+    def reads_back(self, source: str, target: str) -> bool:
+        """Whether `read_back` makes a difference for this pair."""
+        return (target, source) in self.pairs
 
     def can_hurry(self) -> bool:
         """Whether `quick` makes a difference where this model is."""
@@ -393,6 +409,7 @@ class Translator:
         max_length: int | None,
         trace: bool,
         sampling: Sampling | None = None,
+        read_back: bool = False,
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         config = self.model.config
@@ -416,6 +433,8 @@ class Translator:
             with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
                 decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
                 found = self.search(decoder, limits, batch, beam, alpha, n_best, trace, sampling)
+            if read_back and sampling is None and self.reads_back(source, target):
+                found = self.read_back(rows, found, source, alpha)
             for number, row, result in zip(batch, rows, found):
                 made = self.sentence(sentences[number], masked[number], row, result, n_best, target)
                 made.read = read[number]
@@ -458,6 +477,24 @@ class Translator:
             forbidden,
             self.device,
         )
+
+    def read_back(
+        self, rows: list[list[int]], found: list[SearchResult], source: str, alpha: float
+    ) -> list[SearchResult]:
+        """The same outputs, ranked by how surely the model comes back from them to the source, too.
+
+        rows: the source ids of each search, with language token and eos. source: their language. alpha: length penalty.
+        """
+        prefix = [self.tokenizer.id(language_token(source))]
+        sources = [row[len(prefix) : -1] for row in rows]
+        pairs = [([*prefix, *c.ids], ids) for ids, result in zip(sources, found) for c in result.candidates]
+        with threads_for(self.model, sum(len(y) + len(x) for y, x in pairs)):
+            logprobs = iter([-loss for loss, _ in losses_of_ids(self.model, pairs)])
+        return [
+            replace(result, candidates=rank_by_reading_back(result.candidates, list(islice(logprobs, count)), alpha))
+            for result in found
+            for count in [len(result.candidates)]
+        ]
 
     def has_words(self, masked: Masked) -> bool:
         """True if there is anything to translate besides what was taken out."""
@@ -507,7 +544,7 @@ class Translator:
                 translated, changes = elide(translated)
                 elided.append(changes)
             pieces = self.labels(own, masked.stand_ins)
-            hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob))
+            hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob, candidate.back))
         return Sentence(
             text,
             source_ids,
@@ -610,6 +647,7 @@ class Translator:
                     [t for h in parts for t in h.tokens],
                     sum(h.score for h in parts),
                     sum(h.logprob for h in parts),
+                    sum(back) if (back := [h.back for h in parts if h.back is not None]) else None,
                 )
             )
         notes = []

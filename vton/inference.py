@@ -136,8 +136,10 @@ def warp_by(grid: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
     """
     if soft_mask:
         return Warp(grid, warping.warp(given.cloth, grid), warping.warp(given.cloth_mask, grid))
-    cloth = warping.warp(given.cloth, grid, sampling="bicubic").clamp(-1, 1)
-    return Warp(grid, cloth, (warping.warp(given.cloth_mask, grid, "zeros") > 0.5).float())
+    whole = warping.warp(given.cloth, grid, sampling="bicubic")
+    mask = (warping.warp(given.cloth_mask, grid, "zeros") > 0.5).float()
+    cloth = torch.where(mask > 0, warping.warp_inside(given.cloth, given.cloth_mask, grid), whole)
+    return Warp(grid, cloth.clamp(-1, 1), mask)
 
 
 def synthesise(

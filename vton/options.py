@@ -53,7 +53,7 @@ class Options:
     from the fitted warp with more freedom. sleeves: their length on the predicted segmentation: "predicted" by the
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
     says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
-    collar or a hood. hem: "predicted", or "auto": it is even, and no background shows between it and the trousers.
+    collar or a hood. hem: "predicted", or "auto": no background shows between it and the trousers.
     mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image.
     warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid do not apply.
     reveal: the generator is shown what of the photograph stays as it was.
@@ -127,9 +127,9 @@ class Options:
     hem: str = _option(
         "auto",
         "Hem",
-        "auto (even, no gap above the trousers), or predicted (by the network alone)",
+        "auto (no gap above the trousers), or predicted (by the network alone)",
         "segmentation",
-        choices=(("Even", "auto"), BY_NETWORK),
+        choices=(("No gaps", "auto"), BY_NETWORK),
         info="its lower edge",
         published="predicted",
     )

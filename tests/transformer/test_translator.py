@@ -13,6 +13,9 @@ from safetensors.torch import load_file, save_file
 
 from training.assets import model_dir
 from transformer import Translator, kernels
+from transformer.evaluate import losses
+from transformer.scoring import rank_by_reading_back
+from transformer.search import Candidate, length_penalty
 from transformer.text.sentences import split_clauses, split_sentences
 from transformer.tokenizer import Tokenizer
 from transformer.translate import DEFAULT_MODEL, main
@@ -348,6 +351,37 @@ def test_quick_mode_rounds_products_and_says_where_it_cannot(translator, monkeyp
     monkeypatch.setattr(Translator, "can_hurry", lambda self: False)
     slow = translator.translate(text, quick=True)
     assert slow.text == exact.text and any("with 32" in note for note in slow.notes)
+
+
+def test_reading_back_ranks_a_beam_by_the_way_back_too():
+    """The score is (log p + a quarter of the way back's) / length penalty, and the way back is what teacher forcing
+    says.
+    """
+    both = Translator.from_pretrained("everyday")
+    text = "The tall man asked for a glass of water and the bill."
+    plain = both.translate(text, "en", "de", n_best=4)
+    read = both.translate(text, "en", "de", n_best=4, read_back=True)
+    assert {h.text for h in read.hypotheses} == {h.text for h in plain.hypotheses}
+    assert all(h.back is None for h in plain.hypotheses)
+    for hypothesis, ids in zip(read.hypotheses, read.sentences[0].ids, strict=True):
+        ((loss, _),) = losses(both, [(hypothesis.text, text)], "en")
+        assert hypothesis.back == pytest.approx(-loss, abs=1e-3)
+        penalty = length_penalty(len(ids) + 1, 0.6)
+        assert hypothesis.score == pytest.approx((hypothesis.logprob + 0.25 * hypothesis.back) / penalty, abs=1e-4)
+    scores = [h.score for h in read.hypotheses]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_model_of_one_direction_says_that_nothing_was_read_back(translator):
+    text = "A man in a blue shirt is standing on a ladder."
+    read = translator.translate(text, read_back=True)
+    assert read.text == translator.translate(text).text and "nothing was read back" in read.notes[-1]
+
+
+def test_what_is_read_back_is_ranked_anew():
+    found = [Candidate([5, 6], -2.0, -1.0, True), Candidate([7, 8], -2.2, -1.1, True)]
+    ranked = rank_by_reading_back(found, [-9.0, -3.0], 0.0)
+    assert [c.ids for c in ranked] == [[7, 8], [5, 6]] and [c.score for c in ranked] == [-2.95, -4.25]
 
 
 def test_has_letters():

@@ -45,8 +45,18 @@ def test_greedy_and_sampling_reach_the_library():
     ]
     texts = [[h.text for h in one.hypotheses] for one in drawn]
     assert len(texts[0]) == 3 and texts[0] == texts[1] and texts[0] != texts[2]
-    with pytest.raises(ValueError, match="beam, greedy or sampling"):
+    with pytest.raises(ValueError, match="beam, read back, greedy or sampling"):
         translate.translate_text(services, text, "en-de", 4, 0.6, 1, search="magic")
+
+
+def test_what_was_read_back_has_a_way_back():
+    services = Services()
+    text = "A man is riding a bicycle."
+    pair = [translate.translate_text(services, text, "en-de", 4, 0.6, 4, "everyday", s) for s in ("beam", "read back")]
+    plain, read = (translate.hypothesis_rows(one.sentences[0]) for one in pair)
+    assert sorted(row[1] for row in plain) == sorted(row[1] for row in read)
+    assert all(row[4] is None for row in plain) and all(row[4] < 0 for row in read)
+    assert pair[1].hypotheses[0].score < max(h.score for h in pair[0].hypotheses)
 
 
 def test_an_unknown_model_is_one_sentence():

@@ -9,7 +9,7 @@ from vton.data.synthetic import draw_pair
 from vton.inputs.reading import Attribute
 from vton.labels import lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import RULES, apply_rules, even_hem, without_islands
+from vton.rules.segmentation import RULES, apply_rules, without_islands
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,7 @@ def test_each_rule_by_itself_and_all_in_their_order(scene):
     np.testing.assert_array_equal(
         apply_rules(segmentation, keypoints, told, sleeves="predicted", hem="predicted")[0], bare
     )
-    even = even_hem(segmentation, keypoints)
-    np.testing.assert_array_equal(
-        apply_rules(segmentation, keypoints, told, sleeves="predicted", neckline="predicted")[0], even
-    )
-    np.testing.assert_array_equal(
-        apply_rules(segmentation, keypoints, told, sleeves="predicted")[0], neckline.bare_throat(even, keypoints)
-    )
+    np.testing.assert_array_equal(apply_rules(segmentation, keypoints, told, sleeves="predicted")[0], bare)
     made, covered = apply_rules(segmentation, keypoints, told)
     assert covered == "long" and np.isin(segmentation, (5, 6)).sum() > 2 * np.isin(made, (5, 6)).sum()
     for kind in sleeves.KINDS:
@@ -63,7 +57,7 @@ def test_each_rule_can_be_left_out(scene):
         for name in RULES
         if (apply_rules(segmentation, keypoints, told, removed=removed, without=(name,))[0] != whole).any()
     ]
-    assert {"sleeves", "hem", "throat"} <= set(acted)
+    assert {"sleeves", "throat"} <= set(acted)
     none = apply_rules(segmentation, keypoints, told, removed=removed, without=RULES)
     np.testing.assert_array_equal(none[0], segmentation)
     assert none[1] == ""
@@ -121,31 +115,6 @@ def test_a_gap_between_an_arm_and_the_trunk_stays():
     assert gaps.sum() > 1500
     made, _ = apply_rules(segmentation, drawn.keypoints, {}, sleeves="predicted", removed=np.ones_like(gaps))
     assert (made[gaps] == 0).all()
-
-
-def test_a_hem_with_teeth_becomes_even_and_the_outline_stays(scene):
-    segmentation, keypoints, _ = scene
-    middle, rows = keypoints[[9, 12], 0].mean(), np.arange(256)[:, None]
-    inner = np.abs(np.arange(192) - middle) < 18
-    hem = int(np.flatnonzero(segmentation[:, int(middle)] == 3).max())
-    teeth = np.where((np.arange(192) // 3 % 2 == 0) & inner, 7, 0)  # pixels by which the cloth reaches further down
-    torn = segmentation.copy()
-    torn[(rows > hem - 8) & inner & np.isin(segmentation, (3, 4))] = 4
-    torn[(rows <= hem - 8 + teeth) & inner & (torn == 4)] = 3
-
-    def roughness(picture):
-        lowest = np.array([np.flatnonzero(column == 3).max() for column in picture[:, inner].T])
-        return float(np.abs(np.diff(lowest)).sum())
-
-    made = even_hem(torn, keypoints)
-    assert roughness(torn) > 50 and roughness(made) < 0.2 * roughness(torn)
-    np.testing.assert_array_equal(
-        np.isin(made, (3, 4)), np.isin(torn, (3, 4))
-    )  # garment or trousers, nothing else changes
-    np.testing.assert_array_equal(np.where(np.isin(made, (3, 4)), 0, made), np.where(np.isin(torn, (3, 4)), 0, torn))
-    lost = keypoints.copy()
-    lost[[9, 12], 2] = 0
-    np.testing.assert_array_equal(even_hem(torn, lost), torn)
 
 
 def test_trousers_with_cloth_all_around_become_cloth():

@@ -19,6 +19,7 @@ from vton.networks.warping import (
     sampling_grid,
     spline_matrix,
     warp,
+    warp_inside,
 )
 
 
@@ -163,6 +164,21 @@ def test_a_print_stays_sharper_than_in_the_release_and_in_its_range():
     assert float(ours.cloth.std()) < 1.02 * float(stripes.std()) and float(ours.cloth.abs().max()) <= 1
     exact = torch.nn.functional.grid_sample(stripes, released.grid, padding_mode="border", align_corners=False)
     torch.testing.assert_close(released.cloth, exact)
+
+
+def test_the_ground_of_the_picture_does_not_show_at_the_outline_of_the_warped_garment():
+    mask = torch.zeros(1, 1, 128, 96)
+    mask[..., 30:100, 20:70] = 1
+    dark = torch.where(mask > 0, -0.9, 0.93).expand(1, 3, -1, -1)
+    torch.manual_seed(5)
+    grid = sampling_grid(torch.randn(1, 50) * 0.05, (128, 96))
+    inside = (warp(mask, grid, "zeros") > 0.5).expand(-1, 3, -1, -1)
+    assert warp(dark, grid, sampling="bicubic")[inside].max() > -0.5  # gray between the two
+    assert warp_inside(dark, mask, grid)[inside].max() < -0.85
+    empty = torch.zeros(1, 3, 128, 96)
+    assert warp_by(grid, Conditions(empty, empty, dark, mask)).cloth[inside].max() < -0.85
+    far = (warp(mask, grid) == 0).expand(-1, 3, -1, -1)
+    torch.testing.assert_close(warp_inside(dark, mask, grid)[far], warp(dark, grid, sampling="bicubic")[far])
 
 
 def test_the_network_reads_region_pose_and_agnostic_in_this_order():

@@ -101,8 +101,9 @@ class Parser(Translator):
         max_length: int | None,
         trace: bool,
         sampling: Sampling | None = None,
+        read_back: bool = False,
     ) -> list[Sentence]:
-        """As `Translator.translate_sentences`; each text of a result is its tree in brackets."""
+        """As `Translator.translate_sentences`; each text of a result is its tree in brackets, never read back."""
         words = [split_words(sentence) for sentence in sentences]
         for text, own in zip(sentences, words):
             check_words(text, own, lambda word: self.model.config.unk in self.tokenizer.encode(word))

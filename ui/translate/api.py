@@ -52,7 +52,7 @@ class Api:
             alpha: length penalty, 0 to 2
             n_best: hypotheses to return for each sentence, at most the beam size
             model: a model of the page's list, by its key; empty for one that has these languages
-            search: beam, greedy or sampling (n_best random draws)
+            search: beam, read back (the beam ranked by the way back, too), greedy or sampling (n_best random draws)
             temperature: of sampling, above 0
             top_k: sampling draws among so many likeliest word pieces; 0 among all
             seed: of sampling
@@ -71,7 +71,13 @@ class Api:
                 {
                     "source": sentence.source_text,
                     "hypotheses": [
-                        {"text": h.text, "tokens": list(h.tokens), "score": float(h.score), "logprob": float(h.logprob)}
+                        {
+                            "text": h.text,
+                            "tokens": list(h.tokens),
+                            "score": float(h.score),
+                            "logprob": float(h.logprob),
+                            "back": h.back,
+                        }
                         for h in sentence.hypotheses
                     ],
                 }

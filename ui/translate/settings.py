@@ -9,7 +9,7 @@ import gradio as gr
 from ui.services import Services
 from ui.translate.languages import model_for, pair_choices
 from ui.translate.shown import QUICKLY
-from ui.translate.work import SEARCHES
+from ui.translate.work import READ_BACK, SEARCHES
 
 LIKELIEST = 40  # pieces that sampling draws among at first; among all 8,000 it soon draws nonsense
 
@@ -46,7 +46,13 @@ class Settings:
                 allow_custom_value=services.local,
                 elem_id="translation-model",
             )
-            self.search = gr.Radio(SEARCHES, value="beam", label="Search", elem_id="search")
+            self.search = gr.Radio(
+                SEARCHES,
+                value="beam",
+                label="Search",
+                info="Read back: each translation in the beam is also judged by how surely it leads back to your text.",
+                elem_id="search",
+            )
         with gr.Row(visible=True) as self.beam_row:
             self.beam = gr.Slider(1, 10, value=4, step=1, label="Beam size", info="1 is greedy search.", elem_id="beam")
             self.alpha = gr.Slider(
@@ -115,7 +121,7 @@ class Settings:
         """The settings of this way to search."""
         shown_most = "How many to draw." if search == "sampling" else "At most as many as the beam is wide."
         return {
-            self.beam_row: gr.update(visible=search == "beam"),
+            self.beam_row: gr.update(visible=search in ("beam", READ_BACK)),
             self.sampling_row: gr.update(visible=search == "sampling"),
             self.n_best: gr.update(visible=search != "greedy", info=shown_most),
         }
@@ -138,8 +144,10 @@ class Settings:
 def told(services: Services, model: str | None, search: str, *numbers: Any) -> str:
     """Which model and which search ran, in words. numbers: beam, alpha, temperature, top_k, seed and quick."""
     beam, alpha, temperature, top_k, seed, quick = numbers
+    wide = f"beam search, {int(beam)} wide, length penalty {float(alpha):g}"
     how = {
-        "beam": f"beam search, {int(beam)} wide, length penalty {float(alpha):g}",
+        "beam": wide,
+        READ_BACK: f"{wide}, read back",
         "greedy": "greedy search",
         "sampling": f"drawn at temperature {float(temperature):g}"
         + (f" among the {int(top_k)} likeliest" if top_k else " among all pieces")

@@ -16,7 +16,13 @@ from ui import figures, serving
 from ui.services import Services
 from ui.translate.shown import Shown
 
-SEARCHES = [("Beam search", "beam"), ("Greedy", "greedy"), ("Sampling", "sampling")]
+READ_BACK = "read back"
+SEARCHES = [
+    ("Beam search", "beam"),
+    ("Beam search, read back", READ_BACK),
+    ("Greedy", "greedy"),
+    ("Sampling", "sampling"),
+]
 MAX_CHARACTERS = 5000
 MOST_HYPOTHESES = 20  # at once: memory grows with them
 MOST_LINKED = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
@@ -54,14 +60,14 @@ def translate_text(
 ) -> Any:
     """Translate a text of the page. pair: "en-de"; returns a Translation with at most `n_best` hypotheses.
 
-    model: a key of `services.translator`; search: "beam", "greedy" (a beam of one) or "sampling" (n_best draws,
-    as `draws` says); quick: as in `Translator.translate`.
+    model: a key of `services.translator`; search: "beam", "read back" (a beam ranked by the way back, too), "greedy" (a
+    beam of one) or "sampling" (n_best draws, as `draws` says); quick: as in `Translator.translate`.
 
     Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
     """
     check_size(text, beam, n_best)
     if search not in [key for _, key in SEARCHES]:
-        raise ValueError(f"There is no search {search!r}; choose beam, greedy or sampling.")
+        raise ValueError(f"There is no search {search!r}; choose beam, read back, greedy or sampling.")
     beam, n_best = (1 if search == "greedy" else int(beam)), int(n_best)
     sampling = (draws or Sampling()) if search == "sampling" else None
     source, _, target = str(pair).partition("-")
@@ -75,19 +81,23 @@ def translate_text(
         n_best=n_best if sampling else min(n_best, beam),
         sampling=sampling,
         quick=bool(quick),
+        read_back=search == READ_BACK,
     )
     serving.told("translation", {pair: time.perf_counter() - began}, tokens=len(found.tokens))
     return found
 
 
 def hypothesis_rows(sentence: Any) -> list[list[Any]]:
-    """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, tokens."""
+    """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, that of the way
+    back where it was read back, tokens.
+    """
     return [
         [
             rank,
             hypothesis.text,
             round(float(hypothesis.score), 3),
             round(float(hypothesis.logprob), 3),
+            None if hypothesis.back is None else round(float(hypothesis.back), 3),
             len(hypothesis.tokens),
         ]
         for rank, hypothesis in enumerate(sentence.hypotheses, start=1)

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from vton.networks.config import NETWORK_SIZE, MatchingConfig
 
+FAINT = 0.25  # share of a warped mask from which its colours can be told from the ground's
 EXTENT = 0.9  # control points and sampling grid of the release span [-0.9, 0.9]
 
 
@@ -92,6 +93,17 @@ def warp(picture: Tensor, grid: Tensor, padding: str = "border", sampling: str =
     sampling: "bilinear" as in the release, or "bicubic", which blurs less and may leave the picture's range a little.
     """
     return F.grid_sample(picture, grid, mode=sampling, padding_mode=padding, align_corners=False)
+
+
+def warp_inside(picture: Tensor, mask: Tensor, grid: Tensor) -> Tensor:
+    """W(c, theta), sampled bicubically, in which the ground beside the mask does not show at the mask's outline.
+
+    picture: (B,C,h,w). mask: (B,1,h,w) in {0, 1}, the weight of its colours. Where the warped mask is faint, the whole
+    picture is warped. Returns (B,C,H,W).
+    """
+    weight = warp(mask, grid, sampling="bicubic")
+    own = warp(picture * mask, grid, sampling="bicubic") / weight.clamp_min(FAINT)
+    return torch.where(weight > FAINT, own, warp(picture, grid, sampling="bicubic"))
 
 
 def jacobian(grid: Tensor) -> Tensor:

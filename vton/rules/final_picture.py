@@ -30,11 +30,11 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
     removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~hands
     predicted = np.isin(r.segmentation, (UPPER, *labels.ARMS))
-    kept = np.isin(r.parse, parsing.HEAD) | hands | own_skin(r, (labels.NECK_LIP,))
+    kept = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | hands | own_skin(r, (labels.NECK_LIP,))
     region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
     hw = r.photo.shape[:2]
     whole = photo.uncrop(region, r.frame, hw, "linear", 0)
-    protected = photo.uncrop(kept.astype(np.uint8) * 255, r.frame, hw, "nearest", 0) > 0
+    protected = photo.uncrop(kept.astype(np.uint8) * 255, r.frame, hw, "linear", 0)
     grow, further = (min(SEAM, max(1, round(r.frame.width / share))) for share in (192, 48))
     grown = _dilate(whole > 127, grow)
     # A parse seldom reaches the very outline: over the background, further growth takes away what is left of it.
@@ -51,8 +51,17 @@ def edited_region(r: TryOnResult) -> np.ndarray:
     grown |= _dilate(whole > 127, further) & background
     soft = cv2.GaussianBlur(cv2.erode(grown, np.ones((3, 3), np.uint8)).astype(np.float32), (0, 0), grow / 3)
     opacity = np.where(grown > 0, np.clip(soft * 255, 0, 255), 0).astype(np.uint8)
-    opacity[protected] = 0
-    return opacity
+    return np.minimum(opacity, 255 - protected)
+
+
+def rim_width(r: TryOnResult) -> int:
+    """Pixels by which the colours of two things mix at their border."""
+    return max(1, round(r.options.size[1] / 256))
+
+
+def hair_rim(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, the outermost hair beside the new garment, whose pixels are a mixture with what lay behind it."""
+    return (r.parse == labels.HAIR_LIP) & (_dilate(r.segmentation == UPPER, rim_width(r)) > 0)
 
 
 def _removed(r: TryOnResult) -> np.ndarray:
@@ -83,7 +92,7 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     # The cloth's detail is carried over at full size; what lights it is the generator's own picture.
     shared = r.alpha is not None and r.rendered is not None and r.alpha > 0
     painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
-    picture = composite.smooth(composite.smooth(painted, arms, width / 32), throat, width / 32)
+    picture = composite.smooth(composite.smooth(painted, arms, width / 32), throat, width / 96)
     # Bare arms tell the tone of what goes on from them; else hands do, which most photographs show, or the face.
     hands = composite.like_skin(r.person, np.isin(r.parse_agnostic, labels.ARMS_LIP), face)
     if own.sum() > arms.sum() / 8:
@@ -122,10 +131,16 @@ def unchanged(r: TryOnResult) -> np.ndarray:
 def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:
     """(H, W) bool, where the photograph shows bare arms, or a bare neck, that the new garment leaves bare: they are the
     person's own. parts: LIP labels. The parser at times takes a sleeve for an arm and a collar for a neck, so the tone
-    of the face decides.
+    of the face decides, but for what no old garment touches, as the shadow below a chin. Beside the old garment skin
+    has something of its colour.
     """
-    bare = np.isin(r.parse, parts) & (r.segmentation != UPPER)
-    return composite.like_skin(r.person, bare, r.parse == labels.FACE_LIP)
+    part, worn = np.isin(r.parse, parts), np.isin(r.parse, labels.UPPER_LIP)
+    skin = composite.like_skin(r.person, part & (r.segmentation != UPPER), r.parse == labels.FACE_LIP)
+    _, patches = cv2.connectedComponents((part & ~skin).astype(np.uint8))
+    touching = (patches > 0) & np.isin(patches, patches[_dilate(worn, 1) > 0])
+    if skin.any():
+        skin |= part & ~touching
+    return skin & ~(_dilate(worn | touching, rim_width(r)) > 0) & (r.segmentation != UPPER)
 
 
 def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
@@ -140,13 +155,13 @@ def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
         np.float32
     )
     side = min(h, 2048) // 4 * 4
-    cloth = torch.from_numpy(garment.place(r.garment_cut, (side, side * 3 // 4)).cloth.astype(np.float32)).permute(
-        2, 0, 1
-    )[None]
+    placed = garment.place(r.garment_cut, (side, side * 3 // 4))
+    cloth, own = (torch.from_numpy(x.astype(np.float32)) for x in (placed.cloth, placed.mask > 127))
     mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
     grid = grid_of(r, (h, w), smooth=True)
-    warped = warping.warp(cloth, grid, sampling="bicubic")[0].permute(1, 2, 0).numpy()
-    inside = warping.warp(mask, grid, "zeros")[0, 0].numpy() > 0.5
-    upper = cv2.resize((r.segmentation == UPPER).astype(np.uint8), (w, h), interpolation=cv2.INTER_NEAREST) > 0
+    warped = warping.warp_inside(cloth.permute(2, 0, 1)[None], own[None, None], grid)[0].permute(1, 2, 0).numpy()
+    inside = (torch.minimum(*(warping.warp(m, grid, "zeros") for m in (mask, own[None, None])))[0, 0] > 0.5).numpy()
+    garment_region = ((r.segmentation == UPPER) | hair_rim(r)).astype(np.float32)
+    upper = cv2.resize(garment_region, (w, h), interpolation=cv2.INTER_LINEAR) > 0.5
     dressed = composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
     return composite.keep(dressed, photo.crop(r.photo, r.frame, (h, w)), own_skin(r), 0.006 * w)

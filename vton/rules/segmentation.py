@@ -4,7 +4,6 @@ off).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 
 import cv2
@@ -19,7 +18,6 @@ from vton.rules.neckline import bare_throat
 from vton.rules.sleeves import KINDS, contradicting, set_length, trunk
 
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
-TEETH = 0.08  # a hem's teeth and notches up to about this share of the trunk's length are taken off
 BELOW_HEM = [labels.SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")]
 
 
@@ -54,39 +52,8 @@ def without_islands(segmentation: np.ndarray) -> np.ndarray:
     return segmentation
 
 
-def even_hem(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
-    """The predicted segmentation with a smooth border between the garment and what is below it; a copy.
-
-    Only inside the trunk's width, from above the hips down: the outline against the background stays.
-    """
-    changed = np.array(segmentation, np.uint8)
-    found = present(keypoints)
-    if not found[list(TRUNK)].all():
-        return changed
-    k = np.asarray(keypoints, np.float64)[:, :2]
-    top, hips = k[list(SHOULDERS), 1].mean(), k[list(HIPS), 1].mean()
-    if hips - top < 8:
-        return changed
-    y = np.mgrid[: changed.shape[0], : changed.shape[1]][0]
-    near = trunk(keypoints, found, changed.shape) & (y > hips - 0.3 * (hips - top))
-    if not near.any():
-        return changed
-    sigma = TEETH * (hips - top) / 2
-    rows, columns = (
-        slice(max(0, line[0] - math.ceil(5 * sigma)), line[-1] + math.ceil(5 * sigma))
-        for line in (np.flatnonzero(near.any(1)), np.flatnonzero(near.any(0)))
-    )  # all that the blur reaches
-    part, near = changed[rows, columns], near[rows, columns]
-    sides = np.stack([part == UPPER, *(part == below for below in BELOW_HEM)], -1)
-    # Below the picture things go on as they end.
-    smooth = cv2.GaussianBlur(sides.astype(np.float32), (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
-    chosen = np.array([UPPER, *BELOW_HEM], np.uint8)[smooth.argmax(-1)]
-    part[near & sides.any(-1)] = chosen[near & sides.any(-1)]
-    return changed
-
-
 # The rules by name, in their order.
-RULES = ("sleeves", "gaps", "hem", "throat")
+RULES = ("sleeves", "gaps", "throat")
 
 
 def apply_rules(
@@ -105,8 +72,8 @@ def apply_rules(
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; attributes: what was read of the garment, see
     `Garment.attributes`; what is not known or not certain leaves its part to the network; sleeves: "auto", "predicted"
     (no rule), "none", "short" or "long"; neckline: "auto" bares the throat, unless the garment has a high collar or a
-    hood, and "bare" in any case; hem: "auto" evens it and closes gaps above the trousers; "predicted" (either) leaves
-    it to the network; removed: (H, W) bool, where the old garment was; None: no gap is closed; without: names out of
+    hood, and "bare" in any case; hem: "auto" closes gaps above the trousers; "predicted" (either) leaves it to
+    the network; removed: (H, W) bool, where the old garment was; None: no gap is closed; without: names out of
     RULES that are left out.
     """
     changed_to, read = "", known(attributes)
@@ -119,8 +86,6 @@ def apply_rules(
             segmentation, changed_to = set_length(segmentation, keypoints, kind, arms), kind
     if hem == "auto" and removed is not None and "gaps" not in without:
         segmentation = without_gaps(segmentation, keypoints, removed)
-    if hem == "auto" and "hem" not in without:
-        segmentation = even_hem(segmentation, keypoints)
     closed = "neckline" in attributes and attributes["neckline"].value == "high"
     if (neckline == "bare" or (neckline == "auto" and not closed)) and "throat" not in without:
         segmentation = bare_throat(segmentation, keypoints)
