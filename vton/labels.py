@@ -54,6 +54,9 @@ SEGMENTATION_FROM_LIP = np.array([0, 1, 1, 12, 2, 3, 3, 3, 11, 4, 0, 12, 4, 2, 5
 UPPER = SEGMENTATION.index("upper")
 BACKGROUND = 0  # in all maps
 HAIR, FACE, BOTTOM = (SEGMENTATION.index(name) for name in ("hair", "face", "bottom"))
+BELOW = tuple(
+    SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")
+)  # what a garment's hem ends above
 ARMS = LEFT_ARM, RIGHT_ARM = SEGMENTATION.index("left arm"), SEGMENTATION.index("right arm")
 
 FLIP_SEGMENTATION = np.array([0, 1, 2, 3, 4, 6, 5, 8, 7, 10, 9, 11, 12], np.uint8)

@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from training.assets import examples_dir, model_dir
-from vton import STAGES, InputError, TryOn, attributes, labels
+from vton import STAGES, InputError, TryOn, attributes, labels, stages
 from vton.data.synthetic import draw_pair
 from vton.inputs import photo
 from vton.inputs.garment import with_attributes
@@ -22,7 +22,7 @@ from vton.networks import segmentation
 from vton.recipes.registry import TRYON_NETWORKS
 from vton.rules import neckline
 from vton.rules import segmentation as rules
-from vton.rules.final_picture import edited_region, hair_rim, own_skin
+from vton.rules.final_picture import below_hem, edited_region, hair_rim, own_skin
 from vton.stages import move_control_points
 from vton.tryon import main
 
@@ -92,6 +92,23 @@ def test_the_persons_own_neck_stays_where_it_stays_bare(result):
     assert own.sum() > 0.75 * neck.sum() > 75 and not own[old].any()
     inner = photo_of(cv2.erode(own.astype(np.uint8), np.ones((3, 3), np.uint8)), result)
     assert (inner > 0).sum() > 50 and not result.region[inner > 0].any()
+
+
+def test_trousers_go_on_where_a_longer_garment_hid_them(result):
+    below = np.isin(result.segmentation, labels.BELOW)
+    rows = np.nonzero(below)[0]
+    removed = below & (np.arange(len(below)) < rows.min() + (np.ptp(rows) + 1) // 3)[:, None]
+    parse = np.where(below, labels.PANTS_LIP, result.parse).astype(np.uint8)
+    person = np.where(removed[..., None], 128, np.where(below[..., None], (20, 40, 160), result.person))
+    long_coat = replace(result, parse=parse, person=person.astype(np.uint8))
+    picture = np.full_like(person, 128, np.uint8)
+    made = below_hem(long_coat, picture, removed)
+    inner = cv2.erode(removed.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    assert inner.sum() > 50 and np.abs(made[inner].astype(int) - (20, 40, 160)).mean() < 8
+    np.testing.assert_array_equal(made[~below], picture[~below])
+    assert below_hem(long_coat, picture, np.zeros_like(removed)) is picture
+    nothing_seen = replace(long_coat, parse=np.zeros_like(parse))
+    assert below_hem(nothing_seen, picture, removed) is picture
 
 
 def test_the_outermost_hair_beside_the_new_garment_is_painted_and_the_rest_stays(result):
@@ -187,6 +204,7 @@ def test_the_throat_and_the_hem_follow_their_options(tryon, result, monkeypatch)
         return classes
 
     monkeypatch.setattr(segmentation, "segment", with_a_back_collar)
+    monkeypatch.setattr(stages, "neckline_is_known", lambda cut: False)  # else the garment's own is carried
 
     def predicted(**options):
         return tryon.resume(result, "segmentation", until="segmentation", **options).segmentation

@@ -116,7 +116,29 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     picture[untouched] = r.person[untouched]
     share = cv2.GaussianBlur((background & removed).astype(np.float32), (0, 0), width / 384)
     share = (share * background)[..., None]
-    return (picture * (1 - share) + behind * share).round().astype(np.uint8)
+    return below_hem(r, (picture * (1 - share) + behind * share).round().astype(np.uint8), removed)
+
+
+def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """The picture (H, W, 3) uint8 with trousers, skirt and legs going on where a longer old garment hid them.
+
+    The generator leaves such places gray, however often it has learned them. removed: (H, W) bool, the old garment.
+    """
+    hidden = np.isin(r.segmentation, labels.BELOW) & removed
+    seen = np.isin(r.segmentation, labels.BELOW) & np.isin(r.parse, labels.LOWER_LIP) & ~removed
+    if not hidden.any() or seen.sum() < hidden.sum() / 4:
+        return picture
+    margin = r.options.size[1] // 6
+    rows, columns = (np.flatnonzero(hidden.any(axis)) for axis in (1, 0))
+    box = np.s_[max(0, rows[0] - margin) : rows[-1] + margin, max(0, columns[0] - margin) : columns[-1] + margin]
+    if not seen[box].any():
+        return picture
+    going_on = composite.continue_background(r.person[box], ~seen[box])
+    share = cv2.GaussianBlur(hidden[box].astype(np.float32), (0, 0), r.options.size[1] / 384)[..., None]
+    share *= np.isin(r.segmentation, labels.BELOW)[box][..., None]
+    out = picture.copy()
+    out[box] = (picture[box] * (1 - share) + going_on * share).round().astype(np.uint8)
+    return out
 
 
 def unchanged(r: TryOnResult) -> np.ndarray:

@@ -18,7 +18,6 @@ from vton.rules.neckline import bare_throat
 from vton.rules.sleeves import KINDS, contradicting, set_length, trunk
 
 BELOW = 0.15  # how far below the hips a hem may be, as a share of the trunk's length
-BELOW_HEM = [labels.SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")]
 
 
 def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.ndarray) -> np.ndarray:
@@ -42,7 +41,7 @@ def without_gaps(segmentation: np.ndarray, keypoints: np.ndarray, removed: np.nd
 
 def without_islands(segmentation: np.ndarray) -> np.ndarray:
     """The predicted segmentation with cloth where trousers or legs would be seen with nothing but cloth around them."""
-    below = np.isin(segmentation, BELOW_HEM).astype(np.uint8)
+    below = np.isin(segmentation, labels.BELOW).astype(np.uint8)
     count, parts = cv2.connectedComponents(below, connectivity=4)
     for part in range(1, count):
         island = parts == part
