@@ -10,6 +10,7 @@ from training.assets import assets_dir
 from vton import InputError, TryOn, labels
 from vton.data.synthetic import draw_pair
 from vton.inputs import photo
+from vton.rules.final_picture import hair_rim
 from vton.stages import WORN
 
 SIZE = (256, 192)
@@ -59,7 +60,7 @@ def test_cut_off_below_the_chest(tryon, drawn, dressed):
 
 
 def test_long_hair_stays_the_visitor_s_own(tryon):
-    """Hair that falls over the garment is in no edited region."""
+    """Hair that falls over the garment is in no edited region, but for its outermost pixels."""
     hair = np.zeros(0)
     for seed in range(40):
         pair = draw_pair(seed, size=(256, 192), pose="down")
@@ -69,7 +70,10 @@ def test_long_hair_stays_the_visitor_s_own(tryon):
     result = tryon.run(hair.person, hair.cloth, size=SIZE)
     sensible(result)
     found = photo.uncrop((result.parse == 2).astype(np.uint8), result.frame, result.photo.shape[:2], "nearest") > 0
-    assert found.sum() > 300 and not result.region[found].any()
+    hair_and_rim = (result.parse == 2) & ~hair_rim(result)
+    inner = cv2.erode(hair_and_rim.astype(np.uint8), np.ones((3, 3), np.uint8))
+    kept = photo.uncrop(inner, result.frame, result.photo.shape[:2], "nearest") > 0
+    assert found.sum() > 300 and kept.sum() > 0.6 * found.sum() and not result.region[kept].any()
     truth = (hair.parse == 2) & found
     assert truth.sum() > 0.5 * (hair.parse == 2).sum()
 
