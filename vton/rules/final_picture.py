@@ -23,9 +23,10 @@ SEAM = 8  # pixels by which the edited region may grow for a soft seam
 def edited_region(r: TryOnResult) -> np.ndarray:
     """Where the photograph may change: (removed garment, arms, neck) united with (predicted cloth and arms).
 
-    Face, hair, hat, glasses, hands, and trousers that the garment does not cover lie outside. So does the neck where
-    the prediction leaves it bare: the person's own is better than a painted one. Returns (H0, W0) uint8 opacity with a
-    soft seam inside the region's own border, which is grown by at most SEAM pixels.
+    Face, hair but for its rim beside the garment, hat, glasses, hands, and trousers that the garment does not cover lie
+    outside. So does the neck where the prediction leaves it bare: the person's own is better than a painted one.
+    Returns (H0, W0) uint8 opacity with a soft seam inside the region's own border, which is grown by at most SEAM
+    pixels.
     """
     hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
     removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~hands
@@ -124,8 +125,8 @@ def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.nd
 
     The generator leaves such places gray, however often it has learned them. removed: (H, W) bool, the old garment.
     """
-    hidden = np.isin(r.segmentation, labels.BELOW) & removed
-    seen = np.isin(r.segmentation, labels.BELOW) & np.isin(r.parse, labels.LOWER_LIP) & ~removed
+    below = np.isin(r.segmentation, labels.BELOW)
+    hidden, seen = below & removed, below & np.isin(r.parse, labels.LOWER_LIP) & ~removed
     if not hidden.any() or seen.sum() < hidden.sum() / 4:
         return picture
     margin = r.options.size[1] // 6
@@ -135,7 +136,7 @@ def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.nd
         return picture
     going_on = composite.continue_background(r.person[box], ~seen[box])
     share = cv2.GaussianBlur(hidden[box].astype(np.float32), (0, 0), r.options.size[1] / 384)[..., None]
-    share *= np.isin(r.segmentation, labels.BELOW)[box][..., None]
+    share *= below[box][..., None]
     out = picture.copy()
     out[box] = (picture[box] * (1 - share) + going_on * share).round().astype(np.uint8)
     return out
