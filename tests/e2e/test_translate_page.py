@@ -416,6 +416,13 @@ def test_settings_reach_the_search(visit):
     )
     score, logprob, tokens = (float(cell(column)) for column in (2, 3, 4))
     assert score == pytest.approx(logprob / ((5 + tokens + 1) / 6) ** 2, abs=0.002)
+    assert not cell(5).strip()
+
+    page.get_by_label("Beam search, read back").click()
+    translated_again(page)
+    page.wait_for_function("document.querySelector('#n-best [data-row=\"0\"][data-col=\"5\"]').innerText.trim() !== ''")
+    score, logprob, tokens, back = (float(cell(column)) for column in (2, 3, 4, 5))
+    assert score == pytest.approx((logprob + 0.25 * back) / ((5 + tokens + 1) / 6) ** 2, abs=0.002)
 
     # One draw among the single likeliest token is what greedy search writes.
     page.locator("#search").get_by_text("Greedy").click()

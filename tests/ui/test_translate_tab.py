@@ -55,7 +55,7 @@ def test_what_was_read_back_has_a_way_back():
     pair = [translate.translate_text(services, text, "en-de", 4, 0.6, 4, "everyday", s) for s in ("beam", "read back")]
     plain, read = (translate.hypothesis_rows(one.sentences[0]) for one in pair)
     assert sorted(row[1] for row in plain) == sorted(row[1] for row in read)
-    assert all(row[4] is None for row in plain) and all(row[4] < 0 for row in read)
+    assert all(row[5] is None for row in plain) and all(row[5] < 0 for row in read)
     assert pair[1].hypotheses[0].score < max(h.score for h in pair[0].hypotheses)
 
 

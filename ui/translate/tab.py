@@ -113,12 +113,12 @@ class TranslateTab:
             )
         with gr.Accordion("Other translations it found", open=False, elem_id="hypotheses-fold") as self.hypotheses_fold:
             self.table = gr.Dataframe(
-                headers=["#", "translation", "score", "log p", "way back", "tokens"],
+                headers=["#", "translation", "score", "log p", "tokens", "way back"],
                 datatype=["number", "str", "number", "number", "number", "number"],
                 label="Select one to see it above and how it came about.",
                 interactive=False,
                 wrap=True,
-                column_widths=["7%", "39%", "14%", "14%", "14%", "12%"],
+                column_widths=["7%", "39%", "14%", "14%", "12%", "14%"],
                 elem_id="n-best",
             )
         with gr.Accordion("Model and search", open=False, elem_id="search-settings"):

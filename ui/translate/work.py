@@ -88,8 +88,8 @@ def translate_text(
 
 
 def hypothesis_rows(sentence: Any) -> list[list[Any]]:
-    """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, that of the way
-    back where it was read back, tokens.
+    """The n-best table: rank, text, score (log-probability over the length penalty), log-probability, tokens, and the
+    log-probability of the way back where it was read back.
     """
     return [
         [
@@ -97,8 +97,8 @@ def hypothesis_rows(sentence: Any) -> list[list[Any]]:
             hypothesis.text,
             round(float(hypothesis.score), 3),
             round(float(hypothesis.logprob), 3),
-            None if hypothesis.back is None else round(float(hypothesis.back), 3),
             len(hypothesis.tokens),
+            None if hypothesis.back is None else round(float(hypothesis.back), 3),
         ]
         for rank, hypothesis in enumerate(sentence.hypotheses, start=1)
     ]
