@@ -59,8 +59,8 @@ class Api:
             quick: multiply in 8 bits, where the server's processor is made for it
 
         Returns:
-            text: the translation; sentences: for every sentence its tokens and its hypotheses with scores; back: the log-probability of
-                the source given a hypothesis that was read back, else null
+            text: the translation; sentences: for every sentence its tokens and its hypotheses with scores; back is the
+                log-probability of the source given a hypothesis that was read back, else null
         """
         key = model_for(self.services, pair, model)
         translation = translate_text(
