@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-CHUNK_ELEMENTS = 1 << 20  # logits of one chunk: 4 MB in fp32, which stays in a CPU's cache
+CHUNK_ELEMENTS = 1 << 22  # logits of one chunk: 16 MB in fp32, which stays in a CPU's last cache
 
 
 class _ProjectedLoss(torch.autograd.Function):

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from vton import labels
+from vton.data.collars import with_collar
 from vton.data.pack import Pack, affine, change_colours, degrade, move_points, warp_picture
 from vton.inputs.parsing import joint_maps, parse
 from vton.joints import present
@@ -40,6 +41,7 @@ class ParserRecipe(PictureRecipe):
     dice: float = 0.5  # weight of the soft Dice term
     teacher: str = ""  # packed people whose labels another parser guessed (vton.recipes.pseudo_labels); empty = none
     teacher_share: float = 0.3  # of the samples
+    collars: float = 0.0  # share of the samples on which a collar is drawn (vton.data.collars)
     validation: int = 24  # validation photographs per evaluation during training
 
 
@@ -47,12 +49,20 @@ PRESETS = {
     "lite-cpu": {
         "steps": 2600,
         "batch": 8,
+        "collars": 0.3,
         "precision": "bf16",
         "threads": 1,
         "save_every": 200,
         "evaluate_every": 400,
     },
-    "lite-gpu": {"steps": 20000, "batch": 32, "precision": "bf16", "save_every": 1000, "evaluate_every": 1000},
+    "lite-gpu": {
+        "steps": 20000,
+        "batch": 32,
+        "collars": 0.3,
+        "precision": "bf16",
+        "save_every": 1000,
+        "evaluate_every": 1000,
+    },
     "drawn": {
         "steps": 240,
         "batch": 4,
@@ -112,6 +122,8 @@ class ParserTask(PictureTask):
         """One augmented training sample: image, joints, person mask, target labels (255 = out of the loss)."""
         size = (self.recipe.height, self.recipe.width)
         person = self.draw(rng)
+        if self.recipe.collars and rng.random() < self.recipe.collars:
+            person = with_collar(person, self.draw(rng), rng)
         mirror = bool(rng.random() < 0.5)
         matrix = affine(random_box(person.frame, person.image.shape[:2], rng), size, rng.normal(0, 6), mirror)
         image = person.image

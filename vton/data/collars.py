@@ -1,0 +1,136 @@
+"""Raised collars, lapels and rolled necks drawn onto photographs, so that a parser learns them as cloth.
+
+Few people of the training photographs wear one, and a network that has hardly seen any takes what stands beside a neck
+for hair, and what lies around it for bare skin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+
+from vton import labels
+from vton.data.pack import Person, change_colours
+from vton.joints import SHOULDERS, present
+
+CLOTH = labels.UPPER_LIP
+ABOVE = (*labels.HEAD_LIP, labels.HAT_LIP)  # what a collar does not hide
+LEAST = 24  # pixels between the shoulder joints, below which a collar could not be seen
+SUPERSAMPLED = 3  # bits of a pixel's fraction in OpenCV's polygons
+
+
+def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Person:
+    """A person with a drawn collar in picture, parse and mask; the same person where shoulders or garment are not seen.
+
+    person: who wears it. other: whose garment lends its cloth at times. rng: draws kind, form, cloth and light.
+    """
+    cloth = patch(other if rng.random() < 0.5 else person, rng)
+    if cloth is None or not present(person.keypoints)[list(SHOULDERS)].all():
+        return person
+    right, left = (person.keypoints[joint, :2].astype(np.float64) for joint in SHOULDERS)
+    unit = float(np.linalg.norm(left - right))
+    if unit < LEAST:
+        return person
+    forms = rolled(rng) if rng.random() < 0.25 else flaps(rng)
+    kept = np.isin(person.parse, ABOVE) | person.carried
+    if rng.random() < 0.5:  # hair in front of it
+        kept |= person.parse == labels.HAIR_LIP
+    image, parse, mask = person.image.astype(np.float32), person.parse.copy(), person.person_mask
+    label = worn_label(person.parse)
+    for form in forms:
+        corners = placed(smooth(form), right, left)
+        share = filled(corners, parse.shape, unit * rng.uniform(0.004, 0.02)) * ~kept
+        shade = filled(corners, parse.shape, unit * rng.uniform(0.03, 0.08)) * ~kept
+        image *= (1 - rng.uniform(0, 0.5) * shade)[..., None]
+        image += share[..., None] * (lit(cloth, corners, parse.shape, rng) - image)
+        parse[share > 0.5] = label
+        mask = np.maximum(mask, share.astype(np.float32))
+    return replace(person, image=np.clip(image, 0, 255).astype(np.uint8), parse=parse, person_mask=mask)
+
+
+def flaps(rng: np.random.Generator) -> list[np.ndarray]:
+    """Corners of the two halves of a raised or open collar, each (N, 2), in widths between the shoulder joints: x from
+    the middle to the person's left, y upwards. Some go on as lapels.
+    """
+    base, outer, top = rng.uniform(0.08, 0.2), rng.uniform(0.26, 0.46), rng.uniform(0.25, 0.75)
+    lean, lapel = rng.uniform(-0.06, 0.12), rng.uniform(0.3, 1.1) if rng.random() < 0.4 else rng.uniform(0, 0.2)
+    middle = (base + outer) / 2
+    half = [
+        (base * rng.uniform(0.2, 1), -lapel),
+        (middle, -0.4 * lapel),
+        (outer, rng.uniform(-0.05, 0.2)),
+        (outer - 0.04 + lean, 0.7 * top),
+        (middle + 0.05 + lean, top),
+        (base + 0.03 + 0.5 * lean, 0.9 * top),
+        (base, 0.25),
+    ]
+    sides = (-1, 1) if rng.random() < 0.8 else (int(rng.choice((-1, 1))),)
+    return [np.array(half) * (side, 1) + rng.normal(0, 0.025, (len(half), 2)) for side in sides]
+
+
+def rolled(rng: np.random.Generator) -> list[np.ndarray]:
+    """Corners of a turtleneck or a scarf around the neck, units as in `flaps`."""
+    wide, top, low = rng.uniform(0.18, 0.36), rng.uniform(0.3, 0.6), rng.uniform(-0.1, 0.15)
+    ring = [(-wide, 0.1), (-wide, 0.8 * top), (0, top), (wide, 0.8 * top), (wide, 0.1), (0, -low)]
+    return [np.array(ring) + rng.normal(0, 0.02, (len(ring), 2))]
+
+
+def smooth(corners: np.ndarray) -> np.ndarray:
+    """A closed polygon with its corners cut off twice (Chaikin 1974): (N, 2) -> (4 N, 2)."""
+    for _ in range(2):
+        after = np.roll(corners, -1, 0)
+        corners = np.stack((0.75 * corners + 0.25 * after, 0.25 * corners + 0.75 * after), 1).reshape(-1, 2)
+    return corners
+
+
+def placed(form: np.ndarray, right: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Corners (N, 2) in pixels, from widths between the shoulder joints `right` and `left` (2,)."""
+    across = left - right
+    up = np.array([across[1], -across[0]])
+    up = up if up[1] < 0 else -up  # seen from behind, the left shoulder is at the left
+    return (right + left) / 2 + form[:, :1] * across + form[:, 1:] * up
+
+
+def filled(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarray:
+    """(H, W) float32 in [0, 1], 1 inside the polygon; its border is `blur` pixels soft."""
+    mask = np.zeros(shape[:2], np.float32)
+    fixed = np.round(corners * (1 << SUPERSAMPLED)).astype(np.int32)
+    cv2.fillPoly(mask, [fixed[:, None]], 1.0, cv2.LINE_AA, SUPERSAMPLED)
+    return cv2.GaussianBlur(mask, (0, 0), max(blur, 0.3))
+
+
+def patch(person: Person, rng: np.random.Generator) -> np.ndarray | None:
+    """A square of the garment that a person wears, (n, n, 3) uint8, its colours changed at times; None without one."""
+    cloth = np.isin(person.parse, CLOTH) & ~person.carried
+    side = int(min(person.parse.shape) * rng.uniform(0.06, 0.16))
+    inside = cv2.erode(cloth.astype(np.uint8), np.ones((side, side), np.uint8), borderValue=0)
+    ys, xs = np.nonzero(inside)
+    if side < 8 or not len(ys):
+        return None
+    chosen = int(rng.integers(len(ys)))
+    y, x = ys[chosen] - side // 2, xs[chosen] - side // 2
+    found = np.ascontiguousarray(person.image[y : y + side, x : x + side])
+    return change_colours(found, rng) if rng.random() < 0.5 else found
+
+
+def lit(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """The patch `cloth` turned, mirrored again and again over a picture of `shape` and shaded across the polygon,
+    (H, W, 3) float32 in [0, 255].
+    """
+    turn = cv2.getRotationMatrix2D((0, 0), rng.uniform(0, 360), rng.uniform(0.7, 1.4))
+    turn[:, 2] = corners.mean(0)
+    spread = cv2.warpAffine(
+        cloth, turn, shape[1::-1], flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101
+    ).astype(np.float32)
+    y, x = np.mgrid[: shape[0], : shape[1]].astype(np.float32)
+    angle = rng.uniform(0, 2 * np.pi)
+    along = (x - corners[:, 0].mean()) * np.cos(angle) + (y - corners[:, 1].mean()) * np.sin(angle)
+    slope = rng.normal(0, 0.25) / max(float(np.ptp(corners, 0).max()), 1.0)
+    return spread * np.clip(1 + rng.normal(0, 0.1) + slope * along, 0.3, 1.7)[..., None]
+
+
+def worn_label(parse: np.ndarray) -> int:
+    """The label of the upper garment that covers most of the picture."""
+    return int(max(CLOTH, key=lambda label: int((parse == label).sum())))
