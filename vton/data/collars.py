@@ -17,6 +17,9 @@ from vton.joints import SHOULDERS, present
 
 CLOTH = labels.UPPER_LIP
 ABOVE = (*labels.HEAD_LIP, labels.HAT_LIP)  # what a collar does not hide
+# Shares of the collars of another cloth than the garment, and of another colour: most are of the same, which tells them
+# from hair.
+OTHER_CLOTH, OTHER_COLOUR = 0.2, 0.2
 LEAST = 24  # pixels between the shoulder joints, below which a collar could not be seen
 SUPERSAMPLED = 3  # bits of a pixel's fraction in OpenCV's polygons
 
@@ -26,7 +29,8 @@ def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Pers
 
     person: who wears it. other: whose garment lends its cloth at times. rng: draws kind, form, cloth and light.
     """
-    cloth = patch(other if rng.random() < 0.5 else person, rng)
+    foreign = rng.random() < OTHER_CLOTH
+    cloth = patch(other if foreign else person, rng, OTHER_COLOUR if not foreign else 0.5)
     if cloth is None or not present(person.keypoints)[list(SHOULDERS)].all():
         return person
     right, left = (person.keypoints[joint, :2].astype(np.float64) for joint in SHOULDERS)
@@ -101,8 +105,10 @@ def filled(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarr
     return cv2.GaussianBlur(mask, (0, 0), max(blur, 0.3))
 
 
-def patch(person: Person, rng: np.random.Generator) -> np.ndarray | None:
-    """A square of the garment that a person wears, (n, n, 3) uint8, its colours changed at times; None without one."""
+def patch(person: Person, rng: np.random.Generator, changed: float) -> np.ndarray | None:
+    """A square of the garment that a person wears, (n, n, 3) uint8; None without one. changed: share whose colours are
+    changed.
+    """
     cloth = np.isin(person.parse, CLOTH) & ~person.carried
     side = int(min(person.parse.shape) * rng.uniform(0.06, 0.16))
     inside = cv2.erode(cloth.astype(np.uint8), np.ones((side, side), np.uint8), borderValue=0)
@@ -112,7 +118,7 @@ def patch(person: Person, rng: np.random.Generator) -> np.ndarray | None:
     chosen = int(rng.integers(len(ys)))
     y, x = ys[chosen] - side // 2, xs[chosen] - side // 2
     found = np.ascontiguousarray(person.image[y : y + side, x : x + side])
-    return change_colours(found, rng) if rng.random() < 0.5 else found
+    return change_colours(found, rng) if rng.random() < changed else found
 
 
 def lit(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
