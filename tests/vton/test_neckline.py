@@ -82,6 +82,22 @@ def test_around_the_neck_cloth_is_where_the_warped_garment_is():
     assert (closed[near & (before != 2)] == neckline.UPPER).all()
 
 
+def test_a_neck_opened_wider_than_the_garment_leaves_no_notch_beside_its_neckline():
+    segmentation = np.full(SIZE, neckline.UPPER, np.uint8)
+    segmentation[:70] = 0
+    segmentation[70:100, 76:116] = 0  # what the network leaves bare
+    warped = np.ones(SIZE, bool)
+    warped[:74] = False
+    warped[:100, 88:104] = False  # the garment's own neckline
+    made = neckline.as_warped(segmentation, joints(), warped)
+    np.testing.assert_array_equal(made[74:100, 76:116] == neckline.UPPER, warped[74:100, 76:116])
+    assert not made[:70].any()
+    narrow = warped & (np.arange(SIZE[1]) > 70)  # on the slope nothing is taken away
+    slope = neckline.opening(joints(), SIZE, neckline.DEEP, neckline.WIDE) & ~neckline.around_neck(joints(), SIZE)
+    kept = slope & (segmentation == neckline.UPPER)
+    assert kept.any() and (neckline.as_warped(segmentation, joints(), narrow)[kept] == neckline.UPPER).all()
+
+
 def test_what_counts_as_around_the_neck_is_wide_below_the_shoulders_alone():
     near = neckline.around_neck(joints(), SIZE)
     throat = neckline.opening(joints(), SIZE, neckline.DEEP)

@@ -16,7 +16,7 @@ from vton.labels import UPPER
 # and its centre above the middle of the shoulders. Its lower end lies in the pit of the neck.
 HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26
 DEEP = 0.45  # by how much a deep neckline is cut lower than a round one
-WIDE = 0.38  # half the width of the widest neckline, below the shoulders
+WIDE = 0.38  # half the width of the widest neckline
 
 
 def opening(
@@ -56,12 +56,17 @@ def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def as_warped(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:
     """The predicted segmentation with cloth around the neck where the warped garment is, and nowhere else; a copy.
 
+    On the slope from neck to shoulder cloth is only added: a network that opens a neck wider than the garment would
+    leave notches there, beside the corners of the garment's own neckline.
+
     segmentation: (H, W) 13 classes. keypoints: (25, 3) in its pixels.
     warped_mask: (H, W) bool, of a garment without the inside of its back. Face, hair and arms stay.
     """
     changed = np.array(segmentation, np.uint8)
     free = around_neck(keypoints, changed.shape) & ((changed == UPPER) | (changed == 0))
     changed[free] = np.where(warped_mask[free], UPPER, 0)
+    slope = opening(keypoints, changed.shape, DEEP, WIDE)
+    changed[slope & (changed == 0) & warped_mask] = UPPER
     return changed
 
 
