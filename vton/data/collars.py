@@ -17,9 +17,9 @@ from vton.joints import SHOULDERS, present
 
 CLOTH = labels.UPPER_LIP
 ABOVE = (*labels.HEAD_LIP, labels.HAT_LIP)  # what a collar does not hide
-# Shares of the collars of another cloth than the garment, and of another colour: most are of the same, which tells them
-# from hair.
-OTHER_CLOTH, OTHER_COLOUR = 0.2, 0.2
+# Share of the collars of another person's cloth, and shares of own and other cloth that are recoloured: most collars
+# are of the garment's own cloth, which tells them from hair.
+OTHER_CLOTH, OWN_RECOLOURED, OTHER_RECOLOURED = 0.2, 0.2, 0.5
 LEAST = 24  # pixels between the shoulder joints, below which a collar could not be seen
 SUPERSAMPLED = 3  # bits of a pixel's fraction in OpenCV's polygons
 
@@ -29,8 +29,8 @@ def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Pers
 
     person: who wears it. other: whose garment lends its cloth at times. rng: draws kind, form, cloth and light.
     """
-    foreign = rng.random() < OTHER_CLOTH
-    cloth = patch(other if foreign else person, rng, OTHER_COLOUR if not foreign else 0.5)
+    lender, recoloured = (other, OTHER_RECOLOURED) if rng.random() < OTHER_CLOTH else (person, OWN_RECOLOURED)
+    cloth = patch(lender, recoloured, rng)
     if cloth is None or not present(person.keypoints)[list(SHOULDERS)].all():
         return person
     right, left = (person.keypoints[joint, :2].astype(np.float64) for joint in SHOULDERS)
@@ -105,9 +105,9 @@ def filled(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarr
     return cv2.GaussianBlur(mask, (0, 0), max(blur, 0.3))
 
 
-def patch(person: Person, rng: np.random.Generator, changed: float) -> np.ndarray | None:
-    """A square of the garment that a person wears, (n, n, 3) uint8; None without one. changed: share whose colours are
-    changed.
+def patch(person: Person, recoloured: float, rng: np.random.Generator) -> np.ndarray | None:
+    """A square of the garment that a person wears, (n, n, 3) uint8, recoloured with that probability; None without a
+    garment.
     """
     cloth = np.isin(person.parse, CLOTH) & ~person.carried
     side = int(min(person.parse.shape) * rng.uniform(0.06, 0.16))
@@ -118,12 +118,12 @@ def patch(person: Person, rng: np.random.Generator, changed: float) -> np.ndarra
     chosen = int(rng.integers(len(ys)))
     y, x = ys[chosen] - side // 2, xs[chosen] - side // 2
     found = np.ascontiguousarray(person.image[y : y + side, x : x + side])
-    return change_colours(found, rng) if rng.random() < changed else found
+    return change_colours(found, rng) if rng.random() < recoloured else found
 
 
 def lit(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """The patch `cloth` turned, mirrored again and again over a picture of `shape` and shaded across the polygon,
-    (H, W, 3) float32 in [0, 255].
+    """The patch `cloth` (n, n, 3) uint8 turned, mirrored again and again over a picture of `shape` (H, W) and shaded
+    across the polygon `corners` (N, 2): (H, W, 3) float32, 0 to 255 and a little beyond.
     """
     turn = cv2.getRotationMatrix2D((0, 0), rng.uniform(0, 360), rng.uniform(0.7, 1.4))
     turn[:, 2] = corners.mean(0)
@@ -138,5 +138,5 @@ def lit(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.
 
 
 def worn_label(parse: np.ndarray) -> int:
-    """The label of the upper garment that covers most of the picture."""
+    """The LIP label of the upper garment that covers most of the parse (H, W)."""
     return int(max(CLOTH, key=lambda label: int((parse == label).sum())))
