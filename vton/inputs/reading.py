@@ -16,6 +16,8 @@ from vton.networks.garment_reader import GROUPS, NECK, VALUES, GarmentReader
 LONGEST = 640  # longer side of the picture that is read, in pixels
 MARGINS = (1.04, 1.1, 1.18)  # of the windows through which the found garment is looked at again
 NECK_MARGINS = (0.9, 1.1)  # of the windows around its neck
+# What the looks at the found garment say of each attribute, beside the whole picture.
+CLOSER_SHARE = {"sleeves": 0.75, "neckline": 0.75, "front": 0.75, "view": 0.0, "kind": 0.25}
 NECK_SHARE = 0.5  # of what these say of the neckline, beside what the whole garment says
 LEAST = 0.02  # share of the picture that a garment covers at least
 
@@ -68,8 +70,8 @@ def read(reader: nn.Module, image: np.ndarray, known: np.ndarray | None = None, 
     known: (H, W) bool, the garment's mask where it is known; the reading then keeps it.
     views: how many windows around the found garment are averaged; each, and the whole picture, with its mirror image.
 
-    Kind and view come from the whole picture, sleeves, neckline and front from the garment; the mask from both. A
-    reader that has learned it looks at the neck once more, for the neckline and the opening.
+    View and most of the kind come from the whole picture, most of sleeves, neckline and front from the garment; the
+    mask from both. A reader that has learned it looks at the neck once more, for the neckline and the opening.
     """
     height, width = image.shape[:2]
     size = reader.config.size
@@ -82,9 +84,7 @@ def read(reader: nn.Module, image: np.ndarray, known: np.ndarray | None = None, 
         return _reading(mask, opening, first)
     box = np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], float)
     closer, second, opening = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)
-    found = {
-        name: first[name] if name in ("kind", "view") else 0.75 * second[name] + 0.25 * first[name] for name in VALUES
-    }
+    found = {name: (1 - share) * first[name] + share * second[name] for name, share in CLOSER_SHARE.items()}
     mask = 0.4 * mask + 0.6 * closer if known is None else mask
     if cast(GarmentReader, reader).config.neck:
         windows = [_window(neck_box(mask > 0.5), size, margin) for margin in NECK_MARGINS[:views]]

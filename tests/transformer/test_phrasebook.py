@@ -1,0 +1,103 @@
+"""The sentences of travellers: gaps filled alike in three languages, articles that agree, and a table to train on."""
+
+import re
+
+import pytest
+
+from transformer import phrasebook
+from transformer.data import read_parallel
+
+
+@pytest.fixture(scope="module")
+def made():
+    return phrasebook.sentences(100_000, seed=3)
+
+
+def test_sentences_are_fixed_and_different(made):
+    assert made == phrasebook.sentences(100_000, seed=3)
+    assert len(set(made)) == len(made) > 5000
+    assert phrasebook.sentences(50, seed=1) != phrasebook.sentences(50, seed=2)
+
+
+def test_no_gap_is_left_and_every_line_is_complete(made):
+    for texts in made:
+        for text in texts:
+            assert text.strip() == text and text and text[0] == text[0].upper(), texts
+            assert not re.search(r"[{}]|  ", text), texts
+
+
+def test_every_word_and_line_comes_up(made):
+    text = "\n".join(" | ".join(texts) for texts in made)
+    missing = [w.en for group in phrasebook.words().values() for w in group if w.en not in text or w.fr not in text]
+    assert not missing
+    fixed = [line.texts for line in phrasebook.phrases() if not phrasebook.GAP.search(line.texts[0])]
+    assert fixed and all(any(texts[0].find(line[0]) >= 0 for texts in made) for line in fixed)
+
+
+def test_english_articles_agree(made):
+    for english, _, _ in made:
+        assert not re.search(r"\b[Aa] [aeio]", english) and not re.search(r"\b[Aa]n (?!hour)[^aeiou]", english), english
+
+
+def test_german_articles_agree(made):
+    """Nouns of one word: the article before each has the ending that its gender allows."""
+    allowed = {
+        "m": {"der", "den", "dem", "ein", "einen", "zum", "am", "im", "mein", "meinen", "meinem", "keinen"},
+        "f": {"die", "der", "eine", "zur", "meine", "keine"},
+        "n": {"das", "dem", "ein", "zum", "am", "im", "mein", "meinem", "kein"},
+        "p": {"die", "den", "keine", "meine"},
+    }
+    words = {w.de: w.de_gender for group in phrasebook.words().values() for w in group if w.de_gender in allowed}
+    articles, seen = set().union(*allowed.values()), 0
+    for _, german, _ in made:
+        for article, noun in re.findall(r"(\w+) ([A-ZÄÖÜ][\w-]+)", german):
+            if article.lower() in articles and noun in words and "Enthält das" not in german:
+                assert article.lower() in allowed[words[noun]], german
+                seen += 1
+    assert seen > 2000
+
+
+def test_french_elides_and_contracts(made):
+    for _, _, french in made:
+        assert not re.search(r"\b(le|la|de|du|au) [aeiouéèêâîô]", french), french
+        assert not re.search(r"\b(à le|à les|de le|de les)\b", french), french
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "forms"),
+    [
+        ("en", "umbrella", {"a": "an umbrella", "this": "this umbrella", "has": "has"}),
+        ("en", "glasses", {"a": "glasses", "is": "are", "this": "these glasses", "was": "were"}),
+        ("de", "umbrella", {"einen": "einen Regenschirm", "Ihr": "Ihr Regenschirm", "mein": "mein Regenschirm"}),
+        ("de", "gloves", {"einen": "Handschuhe", "meinem": "meinen Handschuhen", "is": "sind"}),
+        ("fr", "scarf", {"le": "l'écharpe", "mon": "mon écharpe", "un": "une écharpe", "e": "e", "d": "d'écharpe"}),
+        ("fr", "glasses", {"le": "les lunettes", "au": "aux lunettes", "e": "es", "has": "ont"}),
+    ],
+)
+def test_forms(language, word, forms):
+    found = next(w for w in phrasebook.words()["item"] if w.en == word)
+    for form, expected in forms.items():
+        assert phrasebook.INFLECT[language](found, form) == expected
+
+
+def test_an_unknown_gap_or_form_is_told():
+    word = phrasebook.words()["item"][0]
+    with pytest.raises(KeyError):
+        phrasebook.fill("{thing:the}", "en", {"item": word})
+    with pytest.raises(KeyError):
+        phrasebook.fill("{item:zum}", "fr", {"item": word})
+
+
+def test_the_command_writes_tables_that_prepare_reads(tmp_path, capsys):
+    assert phrasebook.main(["--count", "40", "--out", str(tmp_path / "folder")]) == 0
+    assert "40" in capsys.readouterr().out
+    for target in ("de", "fr"):
+        assert len(read_parallel(tmp_path / "folder" / "phrasebook.tsv.gz", "en", target)) == 40
+        assert len(read_parallel(tmp_path / "folder" / "written.tsv.gz", "en", target)) > 1000
+
+
+def test_written_sentences_are_whole_and_none_is_held_out():
+    rows, held = phrasebook.written(), phrasebook.held_out()
+    assert len({english for english, _, _ in rows}) == len(rows)
+    assert all(len(row) == 3 and all(text.strip() == text and text for text in row) for row in rows + held)
+    assert len(held) == 60 and not {e.casefold() for e, _, _ in held} & {e.casefold() for e, _, _ in rows}
