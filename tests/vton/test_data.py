@@ -231,6 +231,31 @@ def test_a_dressed_long_sleeve_follows_the_arm_and_the_throat_stays_bare():
     assert dress(product.cloth, product.cloth_mask > 127, narrow, shape, True) is None
 
 
+def test_a_dressed_short_sleeve_lies_as_near_to_shoulder_and_arm_as_worn_ones_do():
+    """A T-shirt three times as wide at its sleeves, laid on a drawn person, does not puff out."""
+    from vton.data.pairs import SHOULDER, WIDEST, _distance_to_segment, dress, person_skeleton
+
+    shape = (256, 192)
+    wearer = draw_pair(3, size=shape, sleeves="short", pose="down")
+    body = person_skeleton(wearer.keypoints)
+    flat = np.zeros(shape, np.uint8)
+    cv2.fillPoly(flat, [np.array([[60, 60], [132, 60], [132, 200], [60, 200]])], 1)  # trunk
+    for outer in (5, 187):  # sleeves whose tops lie above the shoulders
+        cv2.fillPoly(flat, [np.array([[96, 40], [outer, 40], [outer, 125], [96, 125]])], 1)
+    pair = dress(np.full((*shape, 3), 90, np.uint8), flat > 0, wearer.keypoints, shape, False)
+    grid = np.stack(np.meshgrid(np.arange(192, dtype=np.float32), np.arange(256, dtype=np.float32)), -1)
+    assert sum((pair.part[pair.worn_mask] == number).sum() for number in (1, 2)) > 100
+    for number, arm in enumerate(body.arms, start=1):
+        from_bones = np.min([_distance_to_segment(grid, a, b) for a, b in zip(arm, arm[1:])], 0)
+        assert from_bones[pair.worn_mask & (pair.part == number)].max() <= WIDEST[1] * body.width + 1
+    shoulders = body.trunk[:2]
+    for x, y in shoulders:  # straight above and to the outer side
+        outwards = np.sign(x - shoulders[:, 0].mean())
+        beyond = (grid[..., 1] < y) & ((grid[..., 0] - x) * outwards >= 0)
+        far = np.hypot(grid[..., 0] - x, grid[..., 1] - y) > SHOULDER * body.width + 2
+        assert not (pair.worn_mask & beyond & far & (pair.part == 0)).any()
+
+
 def test_what_a_bag_hides_counts_for_a_dressed_garment_only(packed):
     """Nobody knows what is behind a bag on a photograph: a prediction that differs only there is not worse."""
     sample = Sampler(packed, (256, 192), "val").sample(np.random.default_rng(1), "product")
