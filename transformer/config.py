@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from training.weights import from_json
 
 LONGEST = 100_000  # of max_length: the positions of a longer sequence would fill the memory
 POSITIONS = ("sinusoidal", "learned", "sinusoidal-halves")
 ACTIVATIONS = ("relu", "silu")
+
+ALPHA = 0.6  # length penalty of the paper (section 6.1)
 
 
 @dataclass(frozen=True)
@@ -162,3 +166,16 @@ def preset(name: str, **changes) -> TransformerConfig:
     if name not in PRESETS:
         raise ValueError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}.")
     return TransformerConfig(**{**PRESETS[name], **changes})
+
+
+def read_penalties(header: Mapping[str, Any]) -> dict[str, float]:
+    """Length penalties by pair in a model's config.json, `{"length_penalty": {"de-en": 1.4}}`; none where it has none.
+
+    Raises `ValueError` where they are not numbers from 0 to 2.
+    """
+    told = header.get("length_penalty", {})
+    if not isinstance(told, dict) or not all(
+        isinstance(alpha, (int, float)) and not isinstance(alpha, bool) and 0 <= alpha <= 2 for alpha in told.values()
+    ):
+        raise ValueError('"length_penalty" in config.json has to be like {"de-en": 1.4}, from 0 to 2; this one is not.')
+    return {str(pair): float(alpha) for pair, alpha in told.items()}

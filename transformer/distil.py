@@ -32,7 +32,7 @@ def taught(
     source: str,
     target: str,
     beam: int = 5,
-    alpha: float = 0.6,
+    alpha: float | None = None,
     closest: bool = False,
 ) -> Iterator[list[str]]:
     """The teacher's translations of the sources of normalised pairs, CHUNK at a time and in order.
@@ -79,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--target", required=True, help="language and column of the target")
     options.add_argument("--out", required=True, type=Path, help="table to write, ending in .tsv.gz")
     options.add_argument("--beam", type=int, default=5)
-    options.add_argument("--alpha", type=float, default=0.6, help="length penalty")
+    options.add_argument("--alpha", type=float, default=None, help="length penalty; by default the model's")
     options.add_argument("--closest", action="store_true", help="of the teacher's best, the one nearest to the truth")
     options.add_argument("--device", default="auto")
     given = options.parse_args(argv)
@@ -88,13 +88,14 @@ def main(argv: list[str] | None = None) -> int:
     teacher = Translator.from_pretrained(given.model, given.device)
     teacher.check_pair(given.source, given.target)
     pairs, translations = read_parallel(given.data, given.source, given.target), []
-    for part in taught(teacher, pairs, given.source, given.target, given.beam, given.alpha, given.closest):
+    alpha = teacher.length_penalty(given.source, given.target) if given.alpha is None else given.alpha
+    for part in taught(teacher, pairs, given.source, given.target, given.beam, alpha, given.closest):
         translations += part
         print(f"{len(translations)}/{len(pairs)}", file=sys.stderr)
     rows = distilled(pairs, translations)
     write_table(given.out, (given.source, given.target, ORIGIN), rows)
     counts = {"true": len(pairs), "teacher": len(rows) - len(pairs)}
-    print(json.dumps({**counts, "beam": given.beam, "alpha": given.alpha, "closest": given.closest}))
+    print(json.dumps({**counts, "beam": given.beam, "alpha": alpha, "closest": given.closest}))
     return 0
 
 

@@ -147,10 +147,13 @@ def evaluate(
     source: str,
     target: str,
     beam: int = 4,
-    alpha: float = 0.6,
+    alpha: float | None = None,
     read_back: bool = False,
 ) -> tuple[Scores, list[str]]:
-    """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs."""
+    """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs.
+
+    beam, alpha, read_back: as in `Translator.translate`.
+    """
     start = time.perf_counter()
     # Each line is one segment of the test set: it is translated whole, as references are.
     found = translator.translate_sentences(
@@ -216,7 +219,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--source", default=None, help="source language and column; by default all of the model's")
     options.add_argument("--target", default=None, help="target language and column")
     options.add_argument("--beam", type=int, default=4)
-    options.add_argument("--alpha", type=float, default=0.6, help="length penalty")
+    options.add_argument("--alpha", type=float, default=None, help="length penalty; by default the model's")
     options.add_argument("--limit", type=int, default=0, help="only the first so many pairs; 0 = all")
     options.add_argument("--groups", type=int, default=0, metavar="N", help="score N pairs of each source, by groups")
     options.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
@@ -249,7 +252,8 @@ def main(argv: list[str] | None = None) -> int:
                 pairs = pairs[: given.limit or None]
                 scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha, given.read_back)
                 head = {"model": translator.name, "data": str(path), "source": source, "target": target}
-                print(json.dumps({**head, "beam": given.beam, "alpha": given.alpha, **vars(scores)}), flush=True)
+                alpha = translator.length_penalty(source, target) if given.alpha is None else given.alpha
+                print(json.dumps({**head, "beam": given.beam, "alpha": alpha, **vars(scores)}), flush=True)
                 show(pairs, outputs, given.show, given.seed)
                 if given.output:
                     with open(given.output, "w", encoding="utf-8") as file:

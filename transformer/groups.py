@@ -86,7 +86,7 @@ def translate_sources(
     count: int,
     one_way: str = "firefox_teacher",
     beam: int = 4,
-    alpha: float = 0.6,
+    alpha: float | None = None,
     read_back: bool = False,
 ) -> list[Scored]:
     """Translates up to `count` pairs of each source and direction, each source sentence whole.
@@ -94,8 +94,7 @@ def translate_sources(
     translator: a model whose directions have one language in common.
     path: table with a column a language and `origin`.
     one_way: as in `Mixture`; text that a machine wrote is no source.
-    beam, alpha: of the search.
-    read_back: as in `Translator.translate`.
+    beam, alpha, read_back: as in `Translator.translate`.
     """
     languages = sorted({name for pair in translator.pairs for name in pair}, key=lambda name: -_count(translator, name))
     rows = read_rows(path, languages)

@@ -53,7 +53,7 @@ def translated(
     found: list[list[str]] = [[] for _ in range(n_best)]
     for start in range(0, len(texts), CHUNK):
         chunk = texts[start : start + CHUNK]
-        for sentence in model.translate_sentences(chunk, language, source, beam, 0.6, n_best, None, False):
+        for sentence in model.translate_sentences(chunk, language, source, beam, None, n_best, None, False):
             said = [h.text for h in sentence.hypotheses] + [""] * n_best
             for column, text in zip(found, said):
                 column.append(text)

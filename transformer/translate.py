@@ -28,7 +28,9 @@ def parser() -> argparse.ArgumentParser:
         "--target", default=None, help="target language; the model's first pair that fits if not given"
     )
     options.add_argument("--beam", type=int, default=4, help="hypotheses kept at each step; 1 is greedy search")
-    options.add_argument("--alpha", type=float, default=0.6, help="length penalty of Wu et al. (2016)")
+    options.add_argument(
+        "--alpha", type=float, default=None, help="length penalty of Wu et al. (2016); the model's if not given"
+    )
     options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")
     options.add_argument("--quick", action="store_true", help="multiply in 8 bits, where the processor is made for it")
     options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")

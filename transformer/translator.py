@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -21,7 +21,7 @@ from training import assets
 from training.weights import build, load_model
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
-from transformer.config import TransformerConfig
+from transformer.config import ALPHA, TransformerConfig, read_penalties
 from transformer.data import pad_rows
 from transformer.kernels import has_bytes, in_bytes
 from transformer.model import AttentionWeights, Encoding, Transformer
@@ -158,6 +158,7 @@ class Translator:
         language_tokens: bool = False,
         name: str = "this model",
         longest: int = 0,
+        penalties: Mapping[str, float] | None = None,
     ) -> None:
         """
         model, tokenizer: with a vocabulary in common; the model is put into evaluation mode.
@@ -165,7 +166,9 @@ class Translator:
         language_tokens: a token before the source names the target language.
         name: for messages.
         longest: words of the longest sentences that it was trained on; longer ones are cut into clauses. 0 = unknown.
+        penalties: length penalty by pair, such as {"de-en": 1.4}, where another than ALPHA suits the model.
         """
+        self.penalties = dict(penalties or {})
         self.trained_words = longest
         self.model, self.tokenizer, self.language_tokens, self.name = model.eval(), tokenizer, language_tokens, name
         self.pairs = [(source, target) for source, target in pairs]
@@ -217,7 +220,12 @@ class Translator:
             raise ValueError(f"{name} writes trees and does not translate; python -m transformer.parse uses it.")
         told = header.get("longest_words")
         longest = told if isinstance(told, int) and told > 0 else 0
-        return cls(model, tokenizer, read_pairs(header), header.get("language_tokens") is True, name, longest)
+        pairs, penalties = read_pairs(header), read_penalties(header)
+        return cls(model, tokenizer, pairs, header.get("language_tokens") is True, name, longest, penalties)
+
+    def length_penalty(self, source: str, target: str) -> float:
+        """Alpha of the length penalty that suits the model in these languages: ALPHA unless it says otherwise."""
+        return self.penalties.get(f"{source}-{target}", ALPHA)
 
     @property
     def device(self) -> torch.device:
@@ -231,7 +239,7 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         beam: int = 4,
-        alpha: float = 0.6,
+        alpha: float | None = None,
         n_best: int = 1,
         max_length: int | None = None,
         trace: bool = False,
@@ -247,7 +255,7 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         beam: int = 4,
-        alpha: float = 0.6,
+        alpha: float | None = None,
         n_best: int = 1,
         max_length: int | None = None,
         trace: bool = False,
@@ -262,7 +270,7 @@ class Translator:
         source: str | None = None,
         target: str | None = None,
         beam: int = 4,
-        alpha: float = 0.6,
+        alpha: float | None = None,
         n_best: int = 1,
         max_length: int | None = None,
         trace: bool = False,
@@ -273,11 +281,12 @@ class Translator:
         """Translates a text, or each text of a list, all sentences in batches; line breaks stay where they are.
 
         source, target: languages, by default the model's first pair. beam >= n_best >= 1. alpha: length penalty, 0.6 in
-        the paper. max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep
-        every step of the search. sampling: draw n_best translations at random, each sentence with a seed of its own;
-        beam and trace then mean nothing. quick: multiply by weights of 8 bits (`kernels.in_bytes`), where the
-        processor is made for it; attention maps are computed with 32 bits all the same. read_back: what the search
-        found is ranked by the way back as well (`scoring.rank_by_reading_back`), by a model that has both directions.
+        the paper; None = `length_penalty` of the model. max_length: most tokens of a translated sentence, by default
+        the source's plus 50. trace: keep every step of the search. sampling: draw n_best translations at random, each
+        sentence with a seed of its own; beam and trace then mean nothing. quick: multiply by weights of 8 bits
+        (`kernels.in_bytes`), where the processor is made for it; attention maps are computed with 32 bits all the same.
+        read_back: what the search found is ranked by the way back as well (`scoring.rank_by_reading_back`), by a model
+        that has both directions.
 
         Raises `ValueError` with one sentence for a pair the model does not have, an empty text, a sentence longer than
         the model can read, and a script that it cannot read.
@@ -404,7 +413,7 @@ class Translator:
         source: str,
         target: str,
         beam: int,
-        alpha: float,
+        alpha: float | None,
         n_best: int,
         max_length: int | None,
         trace: bool,
@@ -412,6 +421,7 @@ class Translator:
         read_back: bool = False,
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
+        alpha = self.length_penalty(source, target) if alpha is None else alpha
         config = self.model.config
         out: dict[int, Sentence] = {}
         cased = "casing" not in self.without

@@ -58,7 +58,7 @@ def worth(translator: Translator, pairs: Sequence[tuple[str, str]], source: str,
         for rule in (None, *RULES):
             translator.without = frozenset([rule] if rule else [])
             try:
-                found = translator.translate_sentences(sources, source, target, 4, 0.6, 1, None, False)
+                found = translator.translate_sentences(sources, source, target, 4, None, 1, None, False)
             finally:
                 translator.without = frozenset()
             outputs = [sentence.hypotheses[0].text for sentence in found]

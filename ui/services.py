@@ -24,6 +24,7 @@ from training.memory import give_back_memory
 from training.run import Run, list_runs, open_run
 from training.start import Limits
 from transformer import opus
+from transformer.config import ALPHA, read_penalties
 from transformer.translate import DEFAULT_MODEL
 from ui import serving, shared_gpu
 from vton.recipes.registry import NETWORKS, RIVALS, TRYON_NETWORKS, network_of_task
@@ -180,6 +181,16 @@ class Services:
             return [opus.MODELS[key]]
         shipped = shipped_pairs().get(key)
         return shipped or [tuple(pair) for pair in self.translator(key).pairs]
+
+    def length_penalty(self, key: str | None, pair: str) -> float:
+        """The length penalty that suits a translation model in "de-en"; of a shipped one and of OPUS-MT unloaded."""
+        key = key or self.translation_model
+        if key in opus.MODELS:
+            return ALPHA
+        if key in shipped_pairs():
+            return read_penalties(shipped_header(key)).get(pair, ALPHA)
+        source, _, target = pair.partition("-")
+        return self.translator(key).length_penalty(source, target)
 
     def _resolve(self, key: str | None, default: str, shipped: list[str]) -> str:
         """The full form of a key, with the step of a checkpoint; only keys that this page offers come back."""
@@ -340,12 +351,14 @@ def _shipped(file: str) -> list[str]:
         return []
 
 
+def shipped_header(name: str) -> dict[str, Any]:
+    """What config.json says of a shipped model."""
+    return json.loads((assets.model_dir(name) / "config.json").read_text())
+
+
 def shipped_pairs() -> dict[str, list[tuple[str, str]]]:
     """The language pairs (source, target) of every shipped translation model, read from its config alone."""
-    return {
-        name: [tuple(pair) for pair in json.loads((assets.model_dir(name) / "config.json").read_text())["pairs"]]
-        for name in _shipped("tokenizer.model")
-    }
+    return {name: [tuple(pair) for pair in shipped_header(name)["pairs"]] for name in _shipped("tokenizer.model")}
 
 
 def _word_of_network(task: str) -> str | None:

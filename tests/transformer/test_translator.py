@@ -388,6 +388,27 @@ def test_has_letters():
     assert has_letters("a1") and has_letters("你") and not has_letters("12 🙂 !?")
 
 
+def test_a_model_may_say_which_length_penalty_suits_its_languages(translator, copied):
+    sentence = "Two young girls are playing with a ball in the park."
+    assert translator.length_penalty("en", "de") == 0.6
+    assert translator.translate(sentence).score == translator.translate(sentence, alpha=0.6).score
+    header = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps({**header, "length_penalty": {"en-de": 1.5}}))
+    own = Translator.from_pretrained(copied, str(translator.device))
+    found = own.translate(sentence)
+    assert found.score == own.translate(sentence, alpha=1.5).score != own.translate(sentence, alpha=0.6).score
+    best = found.hypotheses[0]
+    assert best.score == pytest.approx(best.logprob / length_penalty(len(best.tokens) + 1, 1.5), rel=1e-5)
+
+
+@pytest.mark.parametrize("told", [1.4, {"en-de": "long"}, {"en-de": True}, {"en-de": 3}, ["en-de"]])
+def test_a_length_penalty_that_is_none_is_one_sentence(copied, told):
+    header = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps({**header, "length_penalty": told}))
+    with pytest.raises(ValueError, match="length_penalty.*from 0 to 2"):
+        Translator.from_pretrained(copied)
+
+
 def test_the_shipped_weight_file_matters(translator, tmp_path):
     """What is translated comes out of the weights: with noise in the file the answer is another one."""
     folder = tmp_path / "model"

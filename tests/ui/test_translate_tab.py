@@ -94,6 +94,19 @@ def test_languages_bring_a_model_that_has_them(monkeypatch):
         languages.model_for(services, "de-en", None)
 
 
+def test_languages_set_the_length_penalty_that_suits_them(monkeypatch):
+    monkeypatch.setattr("ui.services.read_penalties", lambda header: {"de-en": 1.4} if len(header["pairs"]) > 1 else {})
+    with gr.Blocks():
+        settings = TranslateTab(Services()).settings
+    for pair, model, alpha in (("de-en", None, 1.4), ("en-de", None, 0.6), ("en-de", "multi30k-en-de", 0.6)):
+        assert settings.take_pair(pair, model)[settings.alpha] == alpha
+        assert settings.offer_pairs(model, pair)[settings.alpha] == alpha
+    services = Services(translation_model="multi30k-en-de")
+    text = "A man is riding a bicycle."
+    scores = [translate.translate_text(services, text, "en-de", 2, alpha, 1).score for alpha in (None, -1, 0.6, 1.0)]
+    assert len(set(scores[:3])) == 1 and scores[2] != scores[3]
+
+
 def test_every_pair_of_the_default_model_stays_with_it():
     services = Services()
     for source, target in services.pairs():

@@ -96,14 +96,18 @@ class Parser(Translator):
         source: str,
         target: str,
         beam: int,
-        alpha: float,
+        alpha: float | None,
         n_best: int,
         max_length: int | None,
         trace: bool,
         sampling: Sampling | None = None,
         read_back: bool = False,
     ) -> list[Sentence]:
-        """As `Translator.translate_sentences`; each text of a result is its tree in brackets, never read back."""
+        """As `Translator.translate_sentences`; each text of a result is its tree in brackets, never read back.
+
+        alpha: length penalty; None = that of section 6.3.
+        """
+        alpha = ALPHA if alpha is None else alpha
         words = [split_words(sentence) for sentence in sentences]
         for text, own in zip(sentences, words):
             check_words(text, own, lambda word: self.model.config.unk in self.tokenizer.encode(word))

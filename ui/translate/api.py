@@ -34,7 +34,7 @@ class Api:
         text: str,
         pair: str = "en-de",
         beam: int = 4,
-        alpha: float = 0.6,
+        alpha: float = -1.0,
         n_best: int = 1,
         model: str = "",
         search: str = "beam",
@@ -49,7 +49,7 @@ class Api:
             text: the text; line breaks are kept
             pair: source and target language, for example en-de
             beam: beam size, 1 is greedy search
-            alpha: length penalty, 0 to 2
+            alpha: length penalty, 0 to 2; below 0 the one that suits the model in these languages
             n_best: hypotheses to return for each sentence, at most the beam size
             model: a model of the page's list, by its key; empty for one that has these languages
             search: beam, read back (the beam ranked by the way back, too), greedy or sampling (n_best random draws)
@@ -115,7 +115,7 @@ class Api:
             row sums to 1 (not so for the largest over heads)
         """
         key = model_for(self.services, pair, model)
-        translation = translate_text(self.services, text, pair, beam, 0.6, 1, key)
+        translation = translate_text(self.services, text, pair, beam, None, 1, key)
         weights = self.services.translator(key).attend(translation)
         combined: dict[int, int | str] = {0: interpret.MEAN, -1: interpret.MAX, -2: interpret.ROLLOUT}
         chosen = combined.get(int(head), int(head) - 1)
@@ -142,7 +142,7 @@ class Api:
             log-probability without each head, a list of heads for each layer
         """
         key = model_for(self.services, pair, model)
-        translation = translate_text(self.services, text, pair, beam, 0.6, 1, key)
+        translation = translate_text(self.services, text, pair, beam, None, 1, key)
         logprob, changes = interpret.ablation(self.services.translator(key), translation)
         best = translation.sentences[0].hypotheses[0].text
         return {"translation": best, "logprob": logprob, **{kind: changes[kind].tolist() for kind in interpret.KINDS}}
@@ -168,7 +168,7 @@ class Api:
             together sum to 1
         """
         key = model_for(self.services, pair, model)
-        translation = translate_text(self.services, text, pair, beam, 0.6, 1, key)
+        translation = translate_text(self.services, text, pair, beam, None, 1, key)
         return lens_answer(self.services.translator(key), translation, pair, kind, int(beam))
 
 

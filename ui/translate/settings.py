@@ -61,7 +61,7 @@ class Settings:
                 value=0.6,
                 step=0.1,
                 label="Length penalty α",
-                info="0 favours short translations; the paper uses 0.6.",
+                info="0 favours short translations; the paper uses 0.6. Choosing languages sets what suits them.",
                 elem_id="alpha",
             )
         with gr.Row(visible=False) as self.sampling_row:
@@ -127,18 +127,27 @@ class Settings:
         }
 
     def offer_pairs(self, model: str | None, wanted: str | None) -> dict:
-        """The model's language pairs first, then those of others; the wanted pair is chosen if the model has it.
+        """The model's language pairs first, then those of others; the wanted pair is chosen if the model has it, and
+        the length penalty that suits it.
 
         Raises ValueError with one sentence if there is no such model.
         """
         own = [key for _, key in pair_choices(self.services, model)]
         choices = pair_choices(self.services, model, others=True)
-        return {self.pair: gr.update(choices=choices, value=wanted if wanted in own else own[0])}
+        pair = wanted if wanted in own else own[0]
+        return {
+            self.pair: gr.update(choices=choices, value=pair),
+            self.alpha: self.services.length_penalty(model, pair),
+        }
 
     def take_pair(self, pair: str, model: str | None) -> dict:
-        """Choose a pair, and the model that has it if the chosen one has not. Raises ValueError if none has it."""
+        """Choose a pair, the model that has it if the chosen one has not, and the length penalty that suits both.
+
+        Raises ValueError if no model has it.
+        """
         other = model_for(self.services, pair, model)
-        return {self.pair: pair} if other == (model or None) else {self.pair: pair, self.model: other}
+        chosen = {self.pair: pair, self.alpha: self.services.length_penalty(other, pair)}
+        return chosen if other == (model or None) else {**chosen, self.model: other}
 
 
 def told(services: Services, model: str | None, search: str, *numbers: Any) -> str:

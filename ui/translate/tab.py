@@ -175,7 +175,7 @@ class TranslateTab:
     def _wire_arrival(self, page: gr.Blocks) -> None:
         chosen, seen = self.settings, self.attention
         places = [self.source, self.target, self.status, self.results, self.table, self.tabs, self.view]
-        places += [chosen.pair, chosen.model, seen.kind, seen.layer, seen.head, *self.attended]
+        places += [chosen.pair, chosen.model, chosen.alpha, seen.kind, seen.layer, seen.head, *self.attended]
         places = list(dict.fromkeys(places))
         inputs = [self.visit, *self.refresh.inputs]
         arrived = page.load(self.arrive, inputs, places, js=visit.RECALL, api_name="arrive", **QUICKLY)
@@ -199,8 +199,8 @@ class TranslateTab:
         chosen, pair = self.settings, [self.settings.pair, self.settings.model]
         for event, act, inputs, outputs, name in (
             (self.examples.click, self.take_example, [self.examples], [self.source], "take_example"),
-            (chosen.pair.input, self.choose_pair, pair, [chosen.model, self.status], "choose_pair"),
-            (chosen.model.input, self.choose_model, pair, [*pair, self.status], "choose_model"),
+            (chosen.pair.input, self.choose_pair, pair, [chosen.model, chosen.alpha, self.status], "choose_pair"),
+            (chosen.model.input, self.choose_model, pair, [*pair, chosen.alpha, self.status], "choose_model"),
             (chosen.swap.click, self.swap, [*pair, self.source, self.target], self._turned, "swap_languages"),
             (self.turn.click, self.take_better, [self.better, chosen.model], self._turned, "take_better_pair"),
         ):
@@ -218,7 +218,8 @@ class TranslateTab:
     @property
     def _turned(self) -> list:
         """Outputs of what turns the languages round."""
-        return [self.settings.pair, self.settings.model, self.source, self.target, self.status, self.turn]
+        chosen = self.settings
+        return [chosen.pair, chosen.model, chosen.alpha, self.source, self.target, self.status, self.turn]
 
     def _wire_choices(self) -> None:
         """Another hypothesis, another sentence, another word."""
@@ -479,7 +480,7 @@ class TranslateTab:
             taken = self.settings.take_pair(pair, model)
         except Exception as error:
             return {self.status: messages.alert(messages.sentence(error))}
-        return {self.status: "", **{one: value for one, value in taken.items() if one is self.settings.model}}
+        return {self.status: "", **{one: value for one, value in taken.items() if one is not self.settings.pair}}
 
     def swap(self, pair, model, source, target):
         """The other direction; what was translated becomes the text."""

@@ -51,7 +51,7 @@ def translate_text(
     text: str,
     pair: str,
     beam: int,
-    alpha: float,
+    alpha: float | None,
     n_best: int,
     model: str | None = None,
     search: str = "beam",
@@ -60,8 +60,9 @@ def translate_text(
 ) -> Any:
     """Translate a text of the page. pair: "en-de"; returns a Translation with at most `n_best` hypotheses.
 
-    model: a key of `services.translator`; search: "beam", "read back" (a beam ranked by the way back, too), "greedy" (a
-    beam of one) or "sampling" (n_best draws, as `draws` says); quick: as in `Translator.translate`.
+    alpha: length penalty; None or below 0 = the model's own. model: a key of `services.translator`; search: "beam",
+    "read back" (a beam ranked by the way back, too), "greedy" (a beam of one) or "sampling" (n_best draws, as `draws`
+    says); quick: as in `Translator.translate`.
 
     Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
     """
@@ -77,7 +78,7 @@ def translate_text(
         source=source,
         target=target,
         beam=beam,
-        alpha=float(alpha),
+        alpha=None if alpha is None or alpha < 0 else float(alpha),
         n_best=n_best if sampling else min(n_best, beam),
         sampling=sampling,
         quick=bool(quick),

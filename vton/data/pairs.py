@@ -30,9 +30,8 @@ SLEEVE, LOOSE = (0.17, 0.14), 0.24
 # the upper arm on: those laid flat stand out like balloons. On photographed people with short sleeves the medians are
 # 0.135 and 0.16, the third quartiles 0.16 and 0.195.
 WIDEST = (0.145, 0.19)
-# How far cloth stands out above and outside a shoulder, how it rises from there to the neck, and where that begins: on
-# photographed people the medians are 0.16 at the shoulder and 0.24 a fifth further inwards, the third quartiles 0.19 and
-# 0.28.
+# How far cloth stands out above and outside a shoulder, how it rises from there to the neck, and where that begins. On
+# photographed people the medians are 0.16 at the shoulder and 0.24 at 0.2 inwards, the third quartiles 0.19 and 0.28.
 SHOULDER, SLOPE, NECK_SIDE = 0.175, 0.45, 0.25
 FLARE = 0.45  # how far a dressed garment may stand out from the trunk, in the same unit
 FRONTAL = 0.5  # a person is seen from the front if the shoulders are at least this share of the trunk's length apart
