@@ -83,8 +83,8 @@ FAILURES = (
         "segmentation",
         "segmentation",
         "A neckline that climbs",
-        "Where the collar of the old shirt stood, the network closes the garment higher than it is, so that a crew neck "
-        "stands up like a small collar.",
+        "Where the collar of the old shirt stood, the network closes the garment higher than it is, so that a crew "
+        "neck stands up like a small collar.",
     ),
     Failure(
         "man-white-tee-office",
