@@ -88,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
     teacher = Translator.from_pretrained(given.model, given.device)
     teacher.check_pair(given.source, given.target)
     pairs, translations = read_parallel(given.data, given.source, given.target), []
-    alpha = teacher.length_penalty(given.source, given.target) if given.alpha is None else given.alpha
+    alpha = teacher.length_penalty(given.source, given.target, given.alpha)
     for part in taught(teacher, pairs, given.source, given.target, given.beam, alpha, given.closest):
         translations += part
         print(f"{len(translations)}/{len(pairs)}", file=sys.stderr)

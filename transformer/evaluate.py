@@ -252,7 +252,7 @@ def main(argv: list[str] | None = None) -> int:
                 pairs = pairs[: given.limit or None]
                 scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha, given.read_back)
                 head = {"model": translator.name, "data": str(path), "source": source, "target": target}
-                alpha = translator.length_penalty(source, target) if given.alpha is None else given.alpha
+                alpha = translator.length_penalty(source, target, given.alpha)
                 print(json.dumps({**head, "beam": given.beam, "alpha": alpha, **vars(scores)}), flush=True)
                 show(pairs, outputs, given.show, given.seed)
                 if given.output:

@@ -27,7 +27,7 @@ from transformer.data import write_table
 
 LANGUAGES = ("en", "de", "fr")
 GAP = re.compile(r"\{([a-z]+)(\d?)(?::([A-Za-z0-9]+))?\}")
-A_TEMPLATE = 60  # most sentences out of one line with gaps
+MOST_OF_A_LINE = 60  # most sentences out of one line with gaps
 DIGITS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "ten": "10"}
 AS_DIGITS = 0.25  # share of the sentences whose numbers are digits
 # What may stand before or after a sentence of its own.
@@ -66,52 +66,52 @@ class Phrase:
     only: str
 
 
-def _set(text: str) -> Callable[[Word], bool]:
+def _among(text: str) -> Callable[[Word], bool]:
     names = set(text.split(", "))
     return lambda word: word.en in names
 
 
+def _not(text: str) -> Callable[[Word], bool]:
+    names = set(text.split(", "))
+    return lambda word: word.en not in names
+
+
 # Which words a line takes, where not each one of its class makes sense.
 ONLY: dict[str, dict[str, Callable[[Word], bool]]] = {
-    "bags": {"item": _set("suitcase, luggage, backpack, bag, bicycle")},
-    "clothes": {"buy": _set("pullover, shirt, dress, skirt, swimsuit, hat, shoes")},
+    "bags": {"item": _among("suitcase, luggage, backpack, bag, bicycle")},
+    "clothes": {"buy": _among("pullover, shirt, dress, skirt, swimsuit, hat, shoes")},
     "common": {
-        "place": lambda word: (
-            not _set(
-                "main station, old town, city centre, cathedral, town hall, university, castle, harbour, airport, tower"
-            )(word)
+        "place": _not(
+            "main station, old town, city centre, cathedral, town hall, university, castle, harbour, airport, tower"
         )
     },
-    "ground": {"ride": lambda word: word.en != "flight"},
+    "ground": {"ride": _not("flight")},
     "indoors": {
-        "place": _set(
+        "place": _among(
             "station, airport, post office, bank, pharmacy, hospital, supermarket, bakery, museum, theatre, cinema, "
             "library, hotel, youth hostel, restaurant, café, swimming pool, bookshop, laundrette"
         )
     },
-    "inroom": {"broken": _set("heating, air conditioning, shower, television, light, coffee machine")},
+    "inroom": {"broken": _among("heating, air conditioning, shower, television, light, coffee machine")},
     "mass": {"food": lambda word: word.en_number == "s"},
     "minutes": {"span": lambda word: word.en.endswith(("minutes", "hours"))},
     "one": {"item": lambda word: word.en_number == "s" and word.en != "luggage"},
     "opens": {
-        "place": _set(
+        "place": _among(
             "post office, bank, pharmacy, town hall, market, supermarket, bakery, museum, castle, cathedral, library, "
             "restaurant, café, swimming pool, tourist office, petrol station, zoo, park, embassy, bookshop, tower"
         )
     },
     "plural": {"food": lambda word: word.en_number == "p", "buy": lambda word: word.en_number == "p"},
     "sights": {
-        "place": _set(
+        "place": _among(
             "museum, castle, cathedral, church, town hall, theatre, library, university, zoo, old town, tower, "
             "harbour, market, city centre"
         )
     },
     "single": {"buy": lambda word: word.en_number == "s"},
-    "spot": {
-        kind: lambda word: word.en not in {"city centre", "old town", "lake", "beach", "campsite"}
-        for kind in ("place", "place2")
-    },
-    "young": {"who": _set("son, daughter, child, baby")},
+    "spot": {"place": _not("city centre, old town, lake, beach, campsite")},
+    "young": {"who": _among("son, daughter, child, baby")},
 }
 
 
@@ -258,12 +258,15 @@ def choose(phrase: Phrase, random_: random.Random) -> dict[str, Word]:
     digits = random_.random() < AS_DIGITS
     for gap in sorted({gap[1] + gap[2] for gap in GAP.finditer(" ".join(phrase.texts))}):
         kind = gap.rstrip("0123456789")
-        allowed = ONLY.get(phrase.only, {}).get(gap) or ONLY.get(phrase.only, {}).get(kind) or (lambda _: True)
-        word = random_.choice([word for word in words()[kind] if allowed(word) and word not in chosen.values()])
-        if kind == "number" and digits and word.en in DIGITS:
-            word = Word(kind, DIGITS[word.en], "-", DIGITS[word.en], "-", DIGITS[word.en], "-")
-        chosen[gap] = word
-    return chosen
+        allowed = ONLY.get(phrase.only, {}).get(kind, _not(""))
+        chosen[gap] = random_.choice([word for word in words()[kind] if allowed(word) and word not in chosen.values()])
+    return {gap: in_digits(word) if digits else word for gap, word in chosen.items()}
+
+
+def in_digits(word: Word) -> Word:
+    """A number as a digit, the same in all languages; any other word as it is."""
+    digit = DIGITS.get(word.en, "") if word.kind == "number" else ""
+    return Word(word.kind, digit, "-", digit, "-", digit, "-") if digit else word
 
 
 def sentences(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
@@ -273,7 +276,7 @@ def sentences(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
     """
     random_, held = random.Random(seed), {english for english, _, _ in held_out()}
     found: dict[tuple[str, str, str], None] = {}
-    for _ in range(A_TEMPLATE):
+    for _ in range(MOST_OF_A_LINE):
         for phrase in phrases():
             chosen = choose(phrase, random_)
             texts = [fill(text, language, chosen) for text, language in zip(phrase.texts, LANGUAGES, strict=True)]

@@ -223,9 +223,9 @@ class Translator:
         pairs, penalties = read_pairs(header), read_penalties(header)
         return cls(model, tokenizer, pairs, header.get("language_tokens") is True, name, longest, penalties)
 
-    def length_penalty(self, source: str, target: str) -> float:
-        """Alpha of the length penalty that suits the model in these languages: ALPHA unless it says otherwise."""
-        return self.penalties.get(f"{source}-{target}", ALPHA)
+    def length_penalty(self, source: str, target: str, alpha: float | None = None) -> float:
+        """`alpha` if it is given, else what suits the model in these languages: ALPHA unless it says otherwise."""
+        return self.penalties.get(f"{source}-{target}", ALPHA) if alpha is None else alpha
 
     @property
     def device(self) -> torch.device:
@@ -421,7 +421,7 @@ class Translator:
         read_back: bool = False,
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
-        alpha = self.length_penalty(source, target) if alpha is None else alpha
+        alpha = self.length_penalty(source, target, alpha)
         config = self.model.config
         out: dict[int, Sentence] = {}
         cased = "casing" not in self.without

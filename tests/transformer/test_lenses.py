@@ -70,6 +70,14 @@ def test_another_hypothesis_has_a_lens_of_its_own(translator, translation):
         logit_lens(translator, translation, hypothesis=2)
 
 
+def test_the_decoder_lens_has_the_length_penalty_that_suits_the_model(translator, monkeypatch):
+    monkeypatch.setattr(translator, "penalties", {"en-de": 1.5})
+    own, given = translator.translate(TEXT), translator.translate(TEXT, alpha=0.6)
+    assert decoder_lens(translator, own)[-1].score == pytest.approx(own.score, abs=1e-5)
+    assert decoder_lens(translator, given, alpha=0.6)[-1].score == pytest.approx(given.score, abs=1e-5)
+    assert abs(own.score - given.score) > 1e-3
+
+
 def test_the_decoder_lens_ends_in_the_translation_itself(translator, translation):
     found = decoder_lens(translator, translation)
     assert len(found) == len(translator.model.encoder) + 1

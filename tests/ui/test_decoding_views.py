@@ -141,7 +141,7 @@ def show_copied(translator):
     return Shown(translator.translate("1234"))
 
 
-def test_trace_endpoint_tells_everything(services, translator):
+def test_trace_endpoint_tells_everything(services, translator, monkeypatch):
     told = decoding.trace_text(services, TEXT, "en-de", 4, 0.6, None, 2)
     json.dumps(told)
     attention = translator.attend(translator.translate(TEXT))
@@ -155,6 +155,9 @@ def test_trace_endpoint_tells_everything(services, translator):
     assert {node["state"] for node in told["tree"]} == {"beam", "finished", "pruned"}
     assert "cross" not in decoding.trace_text(services, TEXT, "en-de", 1, 0.6, "", 0)["steps"][0]
     good = {"text": TEXT, "pair": "en-de", "beam": 2, "alpha": 0.6, "model": "", "layer": 0}
+    monkeypatch.setattr(services.translator(), "penalties", {"en-de": 1.5})
+    own, long, paper = (decoding.trace_text(services, **{**good, "alpha": alpha}) for alpha in (-1, 1.5, 0.6))
+    assert own["finished"] == long["finished"] != paper["finished"]
     for bad in ({"text": ""}, {"layer": 9}, {"model": "no such model"}, {"pair": "ko-en"}):
         with pytest.raises(ValueError):
             decoding.trace_text(services, **{**good, **bad})

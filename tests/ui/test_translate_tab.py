@@ -97,7 +97,12 @@ def test_languages_bring_a_model_that_has_them(monkeypatch):
 def test_languages_set_the_length_penalty_that_suits_them(monkeypatch):
     monkeypatch.setattr("ui.services.read_penalties", lambda header: {"de-en": 1.4} if len(header["pairs"]) > 1 else {})
     with gr.Blocks():
-        settings = TranslateTab(Services()).settings
+        tab = TranslateTab(Services())
+    settings, side = tab.settings, tab.compare.inputs["B"]
+    german = Shown(translation=SimpleNamespace(sentences=[SimpleNamespace(source_text="Ja.")]), pair="de-en", alpha=0.3)
+    assert tab.compare.offer_pairs_b("everyday", german)[side.alpha] == 1.4
+    assert tab.compare.offer_pairs_b("multi30k-en-de", german)[side.alpha] == 0.6
+    assert tab.compare.refresh(german, "", "")[side.alpha] == 0.3  # what is shown was translated with it
     for pair, model, alpha in (("de-en", None, 1.4), ("en-de", None, 0.6), ("en-de", "multi30k-en-de", 0.6)):
         assert settings.take_pair(pair, model)[settings.alpha] == alpha
         assert settings.offer_pairs(model, pair)[settings.alpha] == alpha

@@ -142,7 +142,7 @@ def decoder_lens(
     source: str | None = None,
     target: str | None = None,
     beam: int = 4,
-    alpha: float = 0.6,
+    alpha: float | None = None,
 ) -> list[Hypothesis]:
     """DecoderLens (Langedijk et al. 2023, arXiv 2310.03686): the decoder reads each encoder layer instead of the last.
 
@@ -162,6 +162,7 @@ def decoder_lens(
     """
     chosen, _ = translation.chosen(sentence, hypothesis)
     source, target = translator.check_pair(source, target)
+    alpha = translator.length_penalty(source, target, alpha)
     model, config = translator.model, translator.model.config
     src = torch.tensor([chosen.source_ids], device=translator.device)
     read = torch.cat(encoder_states(model, src)[:-1])

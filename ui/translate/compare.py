@@ -176,7 +176,7 @@ class CompareView(View):
         self.on_open(
             self.refresh,
             [self.tab.shown, a.text, b.text],
-            [a.text, b.text, a.model, b.model, a.pair, b.pair],
+            [a.text, b.text, a.model, b.model, a.pair, b.pair, a.alpha, b.alpha],
             concurrency_id="translate",
         )
         for side, offer in zip(SIDES, (self.offer_pairs_a, self.offer_pairs_b)):
@@ -185,14 +185,21 @@ class CompareView(View):
             own.model.input(
                 offer,
                 [own.model, self.tab.shown],
-                [own.pair, self.result],
+                [own.pair, own.alpha, self.result],
                 api_name=f"compare_pairs_{side.lower()}",
+                **QUIETLY_ON_DEVICE,
+            )
+            own.pair.input(
+                self.services.length_penalty,
+                [own.model, own.pair],
+                own.alpha,
+                api_name=f"compare_penalty_{side.lower()}",
                 **QUIETLY_ON_DEVICE,
             )
         self.it.click(
             self.take_it,
             None,
-            [a.text, b.text, a.model, b.model, a.pair, b.pair, self.result],
+            [a.text, b.text, a.model, b.model, a.pair, b.pair, a.alpha, b.alpha, self.result],
             api_name="compare_it",
             **QUIETLY_ON_DEVICE,
         )
@@ -227,6 +234,7 @@ class CompareView(View):
             found[side.text] = sentence
             found[side.model] = gr.update(choices=choices, value=model)
             found[side.pair] = gr.update(choices=pairs, value=pair)
+            found[side.alpha] = shown.alpha
         return found
 
     def take_it(self):
@@ -241,6 +249,7 @@ class CompareView(View):
             found[self.inputs[side].text] = text
             found[self.inputs[side].model] = model
             found[self.inputs[side].pair] = gr.update(choices=pairs, value="en-fr")
+            found[self.inputs[side].alpha] = self.services.length_penalty(model, "en-fr")
         return found
 
     def offer_pairs_a(self, model, shown):
@@ -252,15 +261,22 @@ class CompareView(View):
         return self._offer_pairs("B", model, shown)
 
     def _offer_pairs(self, side: str, model: str, shown: Shown) -> dict:
-        """The language pairs of another model; those of the translation above, if the model has them."""
+        """The language pairs of another model; those of the translation above, if the model has them; and the length
+        penalty that suits them.
+        """
         # Not the pair that stands there: a choice is told twice, and by then the pair is none of the choices any more.
         place = self.inputs[side].pair
         try:
             choices = pair_choices(self.services, model)
+            kept = shown.pair if shown.pair in [key for _, key in choices] else choices[0][1]
+            alpha = self.services.length_penalty(model, kept)
         except Exception as error:
             return {place: gr.update(interactive=True), self.result: messages.alert(messages.sentence(error))}
-        kept = shown.pair if shown.pair in [key for _, key in choices] else choices[0][1]
-        return {place: gr.update(choices=choices, value=kept, interactive=True), self.result: ""}
+        return {
+            place: gr.update(choices=choices, value=kept, interactive=True),
+            self.inputs[side].alpha: alpha,
+            self.result: "",
+        }
 
     def compare(self, kind, layer, head, *values):
         """Translate both sides and draw their maps."""

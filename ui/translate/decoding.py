@@ -101,7 +101,8 @@ def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float
     model = model_for(services, pair, model)
     translator = services.translator(model)
     source, _, target = pair.partition("-")
-    translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=float(alpha))
+    alpha = translator.length_penalty(source, target, None if alpha < 0 else float(alpha))
+    translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=alpha)
     followed = follow_shown(translator, Shown(translation, model=model), beam, alpha)
     decoding, layers = followed.decoding, translator.model.config.decoder_layers
     if not 0 <= layer <= layers:
@@ -342,7 +343,7 @@ class DecodingView(View):
 
     @asked.endpoint
     def trace(
-        self, text: str, pair: str = "en-de", beam: int = 4, alpha: float = 0.6, model: str = "", layer: int = 0
+        self, text: str, pair: str = "en-de", beam: int = 4, alpha: float = -1.0, model: str = "", layer: int = 0
     ) -> dict[str, Any]:
         """Translate one sentence and return every step of its decoding and the search as a tree.
 
@@ -350,7 +351,7 @@ class DecodingView(View):
             text: one sentence; of a longer text the first is taken
             pair: source and target language, for example en-de
             beam: beam size, 1 is greedy search
-            alpha: length penalty, 0 to 2
+            alpha: length penalty, 0 to 2; below 0 the one that suits the model in these languages
             model: key of a model, empty for the page's default
             layer: decoder layer whose attention is returned with every step, from 1; 0 leaves it out
 

@@ -222,7 +222,9 @@ class OneHeadView(View):
             return ""
         try:
             translator = self.services.translator(shown.model)
-            found = interpret.swap_words(translator, shown.translation, int(first), int(second), shown.sentence)
+            found = interpret.swap_words(
+                translator, shown.translation, int(first), int(second), shown.sentence, shown.beam, shown.alpha
+            )
         except Exception as error:
             return messages.alert(messages.sentence(error))
         return swap_html(found)

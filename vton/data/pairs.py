@@ -267,16 +267,12 @@ def _within_widest(arm: np.ndarray, width: float, shape: tuple[int, int]) -> np.
 
     width: between the shoulders, in pixels.
     """
-    near = np.zeros(shape, bool)
-    for number, (a, b) in enumerate(_segments(arm)):
-        third = a + (b - a) / 3
-        radius = WIDEST[1] * width
-        if number == 0:
-            for share in (0.0, 0.25, 0.5, 0.75):  # circles that grow along the first third of the upper arm
-                grown = (WIDEST[0] + share * (WIDEST[1] - WIDEST[0])) * width
-                near |= _distance_to_segment(_grid(shape), a + share * (third - a), b) < grown
-            a = third
-        near |= _distance_to_segment(_grid(shape), a, b) < radius
+    if len(arm) < 2:
+        return np.zeros(shape, bool)
+    third = arm[0] + (arm[1] - arm[0]) / 3
+    near = _near_bones(np.concatenate([[third], arm[1:]]), (WIDEST[1] * width,), shape)
+    for start, radius in zip(np.linspace(arm[0], third, 5), np.linspace(*WIDEST, 5)):
+        near |= _near_bones(np.stack([start, arm[1]]), (radius * width,), shape)
     return near
 
 
