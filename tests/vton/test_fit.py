@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from vton.metrics import coverage, mask_iou
-from vton.networks.warping import jacobian, sampling_grid, warp
+from vton.networks.warping import derivatives, jacobian, sampling_grid, warp
 from vton.rules.fit import fit_control_points
 
 SIZE = (256, 192)
@@ -57,3 +57,18 @@ def test_where_the_fit_does_not_look_the_masks_may_differ():
     )
     moved = [float((theta - plain).abs().max()) for theta in (open_, blind)]
     assert moved[1] < 0.5 * moved[0]
+
+
+def test_what_the_fit_does_not_look_at_is_stretched_as_its_surroundings():
+    """A wide garment over a narrow waist: the upper third is squeezed to a point unless it follows the chest."""
+    slopes = block(slice(90, 220), slice(60, 165))
+    for row in range(90, 130):  # shoulders that fall off
+        slopes[..., row, : 112 - 2 * (row - 80)] = 0
+        slopes[..., row, 112 + 2 * (row - 80) :] = 0
+    ignored = block(slice(70, 130), slice(85, 140))
+    widths = {}
+    for even in (0.0, 3.0):
+        theta = fit_control_points(torch.zeros(1, 50), CLOTH, slopes, even=even, ignored=ignored)
+        across = derivatives(sampling_grid(theta, SIZE))[0, ..., 0, 0]
+        widths[even] = float((across[80:120, 85:140].mean() - across[140:200, 85:140].mean()).abs())
+    assert widths[3.0] < 0.6 * widths[0.0]

@@ -74,6 +74,7 @@ def test_the_fit_is_the_one_of_the_record(tryon, result):
     assert [number for number, _, _ in shown] == list(insight.SHOWN_STEPS)
     first = steps[0]
     assert first.loss == pytest.approx(first.misfit + first.bending + first.keep + first.fold, rel=1e-5)
+    assert not any(step.uneven for step in steps)  # nothing is ignored where the whole region counts
 
 
 def test_the_grid_stays_square_without_a_warp(result):

@@ -106,12 +106,20 @@ def warp_inside(picture: Tensor, mask: Tensor, grid: Tensor) -> Tensor:
     return torch.where(weight > FAINT, own, warp(picture, grid, sampling="bicubic"))
 
 
-def jacobian(grid: Tensor) -> Tensor:
-    """Determinant of the warp's Jacobian, (B, H-1, W-1), relative to the identity's. Negative = the cloth is folded."""
+def derivatives(grid: Tensor) -> Tensor:
+    """The warp's Jacobian, (B, H-1, W-1, 2, 2), relative to the identity's: rows are the x and y that a sampling grid
+    (B, H, W, 2) takes from the picture, columns its derivatives to the right and downwards.
+    """
     height, width = grid.shape[1:3]
     dx = (grid[:, :-1, 1:] - grid[:, :-1, :-1]) * (width - 1) / (2 * EXTENT)
     dy = (grid[:, 1:, :-1] - grid[:, :-1, :-1]) * (height - 1) / (2 * EXTENT)
-    return dx[..., 0] * dy[..., 1] - dx[..., 1] * dy[..., 0]
+    return torch.stack((dx, dy), -1)
+
+
+def jacobian(grid: Tensor) -> Tensor:
+    """Determinant of the warp's Jacobian, (B, H-1, W-1), relative to the identity's. Negative = the cloth is folded."""
+    (a, b), (c, d) = (row.unbind(-1) for row in derivatives(grid).unbind(-2))
+    return a * d - b * c
 
 
 class FeatureExtraction(nn.Module):

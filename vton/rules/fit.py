@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torchvision.transforms.functional import gaussian_blur
 
 from vton.networks.losses import second_order
-from vton.networks.warping import jacobian, sampling_grid, warp
+from vton.networks.warping import derivatives, jacobian, sampling_grid, warp
 
 SIZE = (128, 96)  # (H, W) at which the fit looks at the masks
 
@@ -26,6 +26,7 @@ class FitStep(NamedTuple):
     bending: float
     keep: float
     fold: float
+    uneven: float
 
 
 def blurred(mask: Tensor) -> list[Tensor]:
@@ -44,6 +45,19 @@ def uncovered(masks: list[Tensor], goals: list[Tensor], grid: Tensor, counts: Te
     return total
 
 
+def uneven(grid: Tensor, ignored: Tensor, goal: Tensor) -> Tensor:
+    """How differently the cloth is stretched in the ignored part from the region above and below it: the mean squared
+    difference of the Jacobian from its mean there. Masks (1,1,H,W) of the size of the grid (1,H,W,2).
+
+    Left to itself the spline goes on as the slopes of the shoulders end, and squeezes a round neckline to a point.
+    """
+    ours = ignored[0, 0, :-1, :-1, None, None]
+    theirs = (goal * (1 - ignored) * (ignored.amax(2, keepdim=True) > 0.5))[0, 0, :-1, :-1, None, None]
+    stretch = derivatives(grid)[0]
+    mean = (stretch.detach() * theirs).sum((0, 1)) / theirs.sum().clamp(min=1)
+    return ((stretch - mean).square() * ours).sum() / ours.sum().clamp(min=1) * (theirs.sum() > 0)
+
+
 def fit_control_points(
     theta: Tensor,
     cloth_mask: Tensor,
@@ -52,6 +66,7 @@ def fit_control_points(
     rate: float = 0.012,
     bending: float = 0.01,
     keep: float = 0.15,
+    even: float = 3.0,
     watch: Callable[[FitStep], None] | None = None,
     ignored: Tensor | None = None,
 ) -> Tensor:
@@ -59,7 +74,8 @@ def fit_control_points(
 
     Args:
         theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
-        bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta.
+        bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta; even: of
+            stretching what is ignored as its surroundings; see `uneven`.
         watch: called with every step before it is taken.
         ignored: (1,1,H,W) in [0, 1], where the two masks may differ; None = nowhere.
 
@@ -70,31 +86,29 @@ def fit_control_points(
     """
     goal = F.interpolate(region, SIZE, mode="area")
     masks, goals = blurred(F.interpolate(cloth_mask, SIZE, mode="area")), blurred(goal)
-    counts = 1 - F.interpolate(torch.zeros_like(region) if ignored is None else ignored, SIZE, mode="area")
+    unseen = F.interpolate(torch.zeros_like(region) if ignored is None else ignored, SIZE, mode="area")
     start = theta.detach().clone()
     best, best_rank = start, (True, math.inf)
     with torch.inference_mode(False), torch.enable_grad():
-        start, counts = start.clone(), counts.clone()
+        start, unseen, goal = start.clone(), unseen.clone(), goal.clone()
         masks, goals = [m.clone() for m in masks], [g.clone() for g in goals]
         moving = start.clone().requires_grad_(True)
         optimizer = torch.optim.Adam([moving], lr=rate)
-        area = goal.sum().clamp(min=1).clone()
+        area = goal.sum().clamp(min=1)
         # The constraint is a sum over the inner points; a finer grid must not become stiffer than the published 5 x 5.
         n = round((theta.shape[1] / 2) ** 0.5)
         stiffness = bending * 9 / (n - 2) ** 2
         for _ in range(steps + 1):
             grid = sampling_grid(moving, SIZE)
-            misfit = uncovered(masks, goals, grid, counts, area)
+            misfit = uncovered(masks, goals, grid, 1 - unseen, area)
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
             bent, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10
-            loss = misfit + bent + apart + fold
+            strained = torch.zeros_like(misfit) if ignored is None else even * uneven(grid, unseen, goal)
+            loss = misfit + bent + apart + fold + strained
+            terms = loss, misfit, bent, apart, fold, strained
             if watch is not None:
-                watch(
-                    FitStep(
-                        moving.detach().clone(), *(float(term.detach()) for term in (loss, misfit, bent, apart, fold))
-                    )
-                )
+                watch(FitStep(moving.detach().clone(), *(float(term.detach()) for term in terms)))
             rank = float(volume.detach().min()) <= 0, float(loss.detach())  # any unfolded answer before any folded one
             if rank < best_rank:
                 best, best_rank = moving.detach().clone(), rank
