@@ -6,7 +6,8 @@ Parallel text has the words of a journey too seldom: that a flight is cancelled,
 and traffic lights. The sentences stand in `assets/phrasebook/phrases.tsv`, the words with their number and gender in
 `words.tsv` beside it. A gap `{class:form}` takes one word of a class, the same in all three languages, in a form such
 as `the`, `zum` or `du` (with a 0, the article alone); `{food2}` is a second word of the class `food`. `written.tsv` has
-whole sentences of daily life, news and knowledge, and `held_out.tsv` sixty of travellers, for tests alone.
+whole sentences of daily life, news and knowledge, `rarer.tsv` such around words that parallel text has seldom, and
+`held_out.tsv` sixty of travellers, for tests alone.
 `transformer.prepare` reads the tables that the command writes.
 """
 
@@ -299,6 +300,11 @@ def written() -> list[tuple[str, str, str]]:
     return _triples("written.tsv")
 
 
+def rarer() -> list[tuple[str, str, str]]:
+    """Whole sentences around words that parallel text has seldom."""
+    return _triples("rarer.tsv")
+
+
 def held_out() -> list[tuple[str, str, str]]:
     """Sixty sentences of travellers that no model was trained on."""
     return _triples("held_out.tsv")
@@ -309,7 +315,8 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints how many sentences were written where."""
     options = argparse.ArgumentParser(
         prog="python -m transformer.phrasebook",
-        description="Write sentences in English, German and French for training: phrasebook.tsv.gz and written.tsv.gz.",
+        description="Write sentences in English, German and French for training: phrasebook.tsv.gz, written.tsv.gz and "
+        "rarer.tsv.gz.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     options.add_argument("--count", type=int, default=12000, help="most sentences made out of gaps and words")
@@ -317,7 +324,8 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--out", type=Path, required=True, help="folder to write into")
     given = options.parse_args(argv)
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("phrasebook", sentences(given.count, given.seed)), ("written", written())):
+    tables = {"phrasebook": sentences(given.count, given.seed), "written": written(), "rarer": rarer()}
+    for name, rows in tables.items():
         write_table(given.out / f"{name}.tsv.gz", LANGUAGES, rows)
         print(f"{len(rows)} sentences in {given.out / name}.tsv.gz")
     return 0

@@ -93,11 +93,12 @@ def test_the_command_writes_tables_that_prepare_reads(tmp_path, capsys):
     assert "40" in capsys.readouterr().out
     for target in ("de", "fr"):
         assert len(read_parallel(tmp_path / "folder" / "phrasebook.tsv.gz", "en", target)) == 40
-        assert len(read_parallel(tmp_path / "folder" / "written.tsv.gz", "en", target)) > 1000
+        for name in ("written", "rarer"):
+            assert len(read_parallel(tmp_path / "folder" / f"{name}.tsv.gz", "en", target)) > 1000
 
 
 def test_written_sentences_are_whole_and_none_is_held_out():
-    rows, held = phrasebook.written(), phrasebook.held_out()
+    rows, held = phrasebook.written() + phrasebook.rarer(), phrasebook.held_out()
     assert len({english for english, _, _ in rows}) == len(rows)
     assert all(len(row) == 3 and all(text.strip() == text and text for text in row) for row in rows + held)
     assert len(held) == 60 and not {e.casefold() for e, _, _ in held} & {e.casefold() for e, _, _ in rows}
