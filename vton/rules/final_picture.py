@@ -112,9 +112,9 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     unknown = removed | body | (r.person_mask > 0.5) | (r.segmentation != labels.BACKGROUND) | outside
     behind = composite.continue_background(r.person, unknown)
     # The person has not moved: no arm lies where nobody was.
-    background = (r.segmentation == labels.BACKGROUND) & ~throat | arms & ~body
+    background = (r.segmentation == labels.BACKGROUND) & ~throat & ~neck | arms & ~body
     untouched = background & (r.parse == labels.BACKGROUND) & ~removed
-    picture[untouched] = r.person[untouched]
+    picture[untouched | neck] = r.person[untouched | neck]
     share = cv2.GaussianBlur((background & removed).astype(np.float32), (0, 0), width / 384)
     share = (share * background)[..., None]
     return below_hem(r, (picture * (1 - share) + behind * share).round().astype(np.uint8), removed)
