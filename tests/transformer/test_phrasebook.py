@@ -102,3 +102,14 @@ def test_written_sentences_are_whole_and_none_is_held_out():
     assert len({english for english, _, _ in rows}) == len(rows)
     assert all(len(row) == 3 and all(text.strip() == text and text for text in row) for row in rows + held)
     assert len(held) == 60 and not {e.casefold() for e, _, _ in held} & {e.casefold() for e, _, _ in rows}
+
+
+def test_no_written_sentence_is_nearly_one_that_is_held_out():
+    def words(row):
+        return [set(re.findall(r"\w+", text.lower())) for text in row]
+
+    held = [words(row) for row in phrasebook.held_out()]
+    for row in phrasebook.written() + phrasebook.rarer():
+        own = words(row)
+        for ours, theirs in ((a, b) for other in held for a, b in zip(own, other, strict=True)):
+            assert len(ours & theirs) < 2 / 3 * max(len(ours), len(theirs)), row

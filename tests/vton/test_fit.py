@@ -60,7 +60,7 @@ def test_where_the_fit_does_not_look_the_masks_may_differ():
 
 
 def test_what_the_fit_does_not_look_at_is_stretched_as_its_surroundings():
-    """A wide garment over a narrow waist: the upper third is squeezed to a point unless it follows the chest."""
+    """Sloping shoulders squeeze what lies between them, unless it follows the chest below."""
     slopes = block(slice(90, 220), slice(60, 165))
     for row in range(90, 130):  # shoulders that fall off
         slopes[..., row, : 112 - 2 * (row - 80)] = 0

@@ -113,8 +113,8 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     behind = composite.continue_background(r.person, unknown)
     # The person has not moved: no arm lies where nobody was.
     background = (r.segmentation == labels.BACKGROUND) & ~throat & ~neck | arms & ~body
-    untouched = background & (r.parse == labels.BACKGROUND) & ~removed
-    picture[untouched | neck] = r.person[untouched | neck]
+    untouched = background & (r.parse == labels.BACKGROUND) & ~removed | neck
+    picture[untouched] = r.person[untouched]
     share = cv2.GaussianBlur((background & removed).astype(np.float32), (0, 0), width / 384)
     share = (share * background)[..., None]
     return below_hem(r, (picture * (1 - share) + behind * share).round().astype(np.uint8), removed)

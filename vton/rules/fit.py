@@ -47,7 +47,8 @@ def uncovered(masks: list[Tensor], goals: list[Tensor], grid: Tensor, counts: Te
 
 def uneven(grid: Tensor, ignored: Tensor, goal: Tensor) -> Tensor:
     """How differently the cloth is stretched in the ignored part from the region above and below it: the mean squared
-    difference of the Jacobian from its mean there. Masks (1,1,H,W) of the size of the grid (1,H,W,2).
+    difference of the Jacobian from its mean there. 0 where nothing is ignored. Masks (1,1,H,W) in [0, 1] of the size of
+    the grid (1,H,W,2).
 
     Left to itself the spline goes on as the slopes of the shoulders end, and squeezes a round neckline to a point.
     """
@@ -104,7 +105,7 @@ def fit_control_points(
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
             bent, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10
-            strained = torch.zeros_like(misfit) if ignored is None else even * uneven(grid, unseen, goal)
+            strained = even * uneven(grid, unseen, goal)
             loss = misfit + bent + apart + fold + strained
             terms = loss, misfit, bent, apart, fold, strained
             if watch is not None:
