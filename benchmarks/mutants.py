@@ -98,7 +98,7 @@ MUTANTS = [
         ("return squared * np.log", "return np.sqrt(squared) * np.log"),
         ('axis, axis, indexing="ij"', 'axis, axis, indexing="xy"'),
         ("targets = points + theta.reshape(-1, 2, n * n).transpose(1, 2)", "targets = points + theta.reshape(-1, n * n, 2)"),
-        ("dx[..., 0] * dy[..., 1] - dx", "dx[..., 0] * dy[..., 1] + dx"),
+        ("a * d - b * c", "a * d + b * c"),
         ("person.permute(0, 3, 2, 1)", "person.permute(0, 2, 3, 1)"),
         ('padding: str = "border"', 'padding: str = "zeros"'),
         ("(n, n)).transpose(1, 2).reshape(", "(n, n)).reshape("),
