@@ -176,7 +176,8 @@ def carry_neckline(networks: Networks, r: TryOnResult, predicted: np.ndarray) ->
     region, whose neck is the very thing in question.
     """
     given, near = conditions(networks, r), neckline.around_neck(r.keypoints, predicted.shape)
-    region, ignored = (mask_to_tensor(part, networks.device) for part in (predicted == labels.UPPER, near))
+    hidden = near | (predicted == labels.HAIR)
+    region, ignored = (mask_to_tensor(part, networks.device) for part in (predicted == labels.UPPER, hidden))
     if not near.any() or (predicted == labels.UPPER).sum() < SMALLEST_REGION:
         return predicted
     _, theta = inference.predict_warp(networks.matching, given, region, r.options.fit, ignored=ignored)
@@ -197,7 +198,9 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         found = inference.predict_flow(networks.flow, given, region)
         warped = inference.warp_by(flow.flow_grid(found, given.size), given)
         return {"flow": found[0].permute(1, 2, 0).cpu().numpy(), **warped_fields(warped)}
-    theta, used = inference.predict_warp(networks.matching, given, region, r.options.fit, r.options.grid)
+    # What hair hides is no edge of the garment.
+    hair = mask_to_tensor(r.segmentation == labels.HAIR, networks.device)
+    theta, used = inference.predict_warp(networks.matching, given, region, r.options.fit, r.options.grid, hair)
     return {"theta": theta[0].cpu().numpy(), **spline_fields(used, given)}
 
 

@@ -25,13 +25,11 @@ BLANK = 2.0  # standard deviation of a picture's grey levels below which there i
 SURELY_UPPER = 0.8  # above it, no search for a person who wears the garment,
 HARDLY_WORN = 0.15  # unless the view is a worn one with this probability: of flat garments it stays far below
 AGREES = 0.88  # overlap (IoU) from which on the background's outline and the network's are taken for the same
-WITHIN = (
-    0.97  # share of the network's mask that lies inside the background's outline where the network found too little
-)
-SURE_INSIDE, SURE_OUTSIDE = 0.95, 0.05  # probabilities beyond which GrabCut does not ask again
+BEYOND = 0.005  # of the longer side, how far the background's outline may lie outside what the network thinks possible
+SURE_INSIDE, SURE_OUTSIDE = 0.99, 0.05  # probabilities beyond which GrabCut does not ask again
 DEEPEST = 0.6  # share of a garment's height within which its neck opening lies
 LEAST_OPENING, MOST_OPENING = 0.003, 0.2  # share of the garment that the inside of its back takes
-TRIMAP_LONGEST = 256  # longer side on which it works, in pixels
+TRIMAP_LONGEST = 384  # longer side on which it works, in pixels
 SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
 NOT_UPPER = {
     "dress": "a dress",
@@ -275,10 +273,9 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
     found = reading.mask > 0.5
     plain = _by_uniform_background(image)
     if plain is not None:
-        both = (plain & found).sum()
-        # What the background leaves over may be a print on cloth of its own colour, but not more than the garment.
-        if both > AGREES * (plain | found).sum() or both > WITHIN * max(1, found.sum()):
-            return plain, "uniform"
+        possible = cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), _ellipse(BEYOND * max(found.shape))) > 0
+        if (plain & found).sum() > AGREES * (plain | found).sum():  # seams of a floor and hard shadows are not cloth
+            return _keep_large(plain & possible), "uniform"
     scale = min(1.0, TRIMAP_LONGEST / max(found.shape))
     size = (max(8, round(found.shape[1] * scale)), max(8, round(found.shape[0] * scale)))
     probability = cv2.resize(reading.mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)

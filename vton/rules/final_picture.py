@@ -127,7 +127,7 @@ def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.nd
     """
     below = np.isin(r.segmentation, labels.BELOW)
     hidden, seen = below & removed, below & np.isin(r.parse, labels.LOWER_LIP) & ~removed
-    if not hidden.any() or seen.sum() < hidden.sum() / 4:
+    if not hidden.any() or seen.sum() < hidden.sum() / 40:
         return picture
     margin = r.options.size[1] // 6
     rows, columns = (np.flatnonzero(hidden.any(axis)) for axis in (1, 0))
