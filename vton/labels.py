@@ -108,7 +108,7 @@ DIVIDED_COLOURS[2] = (70, 110, 170)
 
 # Labels of a parse by what they stand for.
 HAT_LIP, HAIR_LIP, NECK_LIP, FACE_LIP = (LIP.index(name) for name in ("hat", "hair", "neck", "face"))
-DRESS_LIP = LIP.index("dress")
+DRESS_LIP, COAT_LIP = LIP.index("dress"), LIP.index("coat")
 UPPER_LIP = tuple(LIP.index(name) for name in ("upper-clothes", "dress", "coat"))
 ARMS_LIP = LEFT_ARM_LIP, RIGHT_ARM_LIP = LIP.index("left arm"), LIP.index("right arm")
 HEAD_LIP = tuple(LIP.index(name) for name in ("sunglasses", "face"))

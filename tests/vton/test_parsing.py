@@ -5,8 +5,8 @@ import numpy as np
 from vton import labels
 from vton.inputs.parsing import tidy
 
-HAIR, FACE, COAT, DRESS, LEFT, RIGHT = (
-    labels.LIP.index(n) for n in ("hair", "face", "coat", "dress", "left arm", "right arm")
+HAIR, FACE, COAT, DRESS, SKIRT, LEFT, RIGHT = (
+    labels.LIP.index(n) for n in ("hair", "face", "coat", "dress", "skirt", "left arm", "right arm")
 )
 
 
@@ -55,6 +55,16 @@ def test_an_arm_far_from_its_bones_is_no_arm():
     np.testing.assert_array_equal(tidy(marked, points), parse)
     points[7] = 0  # without the wrist nobody knows where the forearm is
     np.testing.assert_array_equal(tidy(marked, points), marked)
+
+
+def test_patches_of_a_dress_in_a_skirt_are_skirt_and_a_dress_beside_it_stays():
+    parse, points = person()
+    parse[180:250, 60:132] = SKIRT
+    marked = parse.copy()
+    marked[195:215, 70:90], marked[225:240, 95:110] = DRESS, COAT
+    np.testing.assert_array_equal(tidy(marked, points), parse)
+    marked[180:250, 96:132] = DRESS
+    np.testing.assert_array_equal(tidy(marked, points)[180:, 96:132], marked[180:, 96:132])
 
 
 def test_specks_go_and_a_parse_of_nothing_else_survives():

@@ -22,7 +22,7 @@ from vton.networks import segmentation
 from vton.recipes.registry import TRYON_NETWORKS
 from vton.rules import neckline
 from vton.rules import segmentation as rules
-from vton.rules.final_picture import below_hem, edited_region, hair_rim, own_skin
+from vton.rules.final_picture import below_hem, edited_region, hair_rim, own_skin, unchanged, worn_below
 from vton.stages import move_control_points
 from vton.tryon import main
 
@@ -106,9 +106,42 @@ def test_trousers_go_on_where_a_longer_garment_hid_them(result):
     inner = cv2.erode(removed.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     assert inner.sum() > 50 and np.abs(made[inner].astype(int) - (20, 40, 160)).mean() < 8
     np.testing.assert_array_equal(made[~below], picture[~below])
-    assert below_hem(long_coat, picture, np.zeros_like(removed)) is picture
+    np.testing.assert_array_equal(below_hem(long_coat, picture, np.zeros_like(removed)), picture)
     nothing_seen = replace(long_coat, parse=np.zeros_like(parse))
-    assert below_hem(nothing_seen, picture, removed) is picture
+    np.testing.assert_array_equal(below_hem(nothing_seen, picture, removed), picture)
+
+
+def test_the_skirt_of_a_dress_and_tails_that_hide_all_below_them_stay(result):
+    below = np.isin(result.segmentation, labels.BELOW)
+    trousers = below & (np.cumsum(below) > below.sum() / 2).reshape(below.shape)  # the lower half
+
+    def stays(old, under):
+        parse = np.where(below & ~trousers, old, np.where(trousers, under, result.parse)).astype(np.uint8)
+        return worn_below(replace(result, parse=parse))
+
+    np.testing.assert_array_equal(stays(labels.DRESS_LIP, labels.PANTS_LIP), below & ~trousers)
+    assert not stays(labels.COAT_LIP, labels.PANTS_LIP).any()
+    np.testing.assert_array_equal(stays(labels.COAT_LIP, labels.BACKGROUND), below & ~trousers)
+    worn = replace(result, parse=np.where(below, labels.DRESS_LIP, result.parse).astype(np.uint8))
+    made = below_hem(worn, np.zeros_like(result.person), below)
+    np.testing.assert_array_equal(made[below], result.person[below])
+    assert not made[~below].any() and (unchanged(worn) & below).sum() == below.sum()
+
+
+def test_a_garment_goes_on_under_locks_of_hair(tryon, result):
+    """Hair painted over both shoulders leaves the cloth under it; background there pulls it away."""
+    upper = result.segmentation == labels.UPPER
+    rows, columns = (np.flatnonzero(upper.any(axis)) for axis in (1, 0))
+    locks = np.zeros_like(upper)
+    for x in (np.quantile(columns, 0.3), np.quantile(columns, 0.7)):
+        locks[rows[0] : rows[0] + len(rows) // 2, int(x) - 14 : int(x) + 14] = True
+
+    def covered(label):
+        painted = np.where(upper & locks, label, result.segmentation).astype(np.uint8)
+        made = tryon.resume(replace(result, segmentation=painted), "warp")
+        return (made.warped_mask > 127)[upper].mean()
+
+    assert covered(labels.HAIR) > 0.9 > 0.85 > covered(labels.BACKGROUND)
 
 
 def test_the_outermost_hair_beside_the_new_garment_is_painted_and_the_rest_stays(result):

@@ -48,6 +48,19 @@ def test_the_sleeve_ends_where_its_kind_ends(start):
         set_length(map_, keypoints, "puffed")
 
 
+def test_a_bare_forearm_across_the_body_cuts_nothing_out_of_the_trunk():
+    map_, keypoints = figure(5)
+    keypoints[6], keypoints[7] = (140, 90, 1), (105, 105, 1)
+    map_[38:53, 132:] = 0
+    map_[:, 131:160][38:120] = UPPER  # a wide shirt, or a body turned to one side
+    for i in range(60):  # the forearm, and half of the upper arm
+        x, y = 140 - 35 * i / 60, 90 + 15 * i / 60
+        map_[round(y) - 4 : round(y) + 5, round(x) - 4 : round(x) + 5] = LEFT
+    made = set_length(map_, keypoints, "short", (LEFT,))
+    assert ((made == UPPER) | (map_ != UPPER)).all()
+    assert set_length(np.where(map_ == LEFT, UPPER, map_), keypoints, "short", (LEFT,))[97, 122] == LEFT
+
+
 def test_an_arm_that_is_cut_off_stays_as_it_is():
     map_, keypoints = figure(25)
     keypoints[4] = 0

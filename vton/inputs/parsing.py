@@ -19,8 +19,9 @@ from vton.networks.parser import Parser
 
 STRIDE = 32  # pictures are padded to a multiple of this
 HEAD = (*labels.HEAD_LIP, labels.HAT_LIP, labels.HAIR_LIP)
-REACH = 0.02  # what belongs to the head is no further from it than this, as a share of the picture's height
+REACH = 0.006  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
+PATCH = 0.06  # patches of dress and coat in a skirt are narrower than twice this, as a share of the picture's height
 SMALLEST = 4e-4  # of the picture; a smaller island is a mistake
 
 
@@ -121,10 +122,16 @@ def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask:
     return tidy(found, keypoints)
 
 
+def _disc(radius: float) -> np.ndarray:
+    side = 2 * max(1, round(radius)) + 1
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+
+
 def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """The parse without islands that no body has: they take the label of what is nearest.
 
-    These are hair and hat away from the head, arms away from their bones, and specks of anything but the head.
+    These are hair and hat away from the head, arms away from their bones, and specks of anything but the head. Patches
+    of dress and coat in the midst of a skirt are skirt.
 
     Args:
         parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
@@ -132,13 +139,17 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     Returns:
         (H, W) uint8.
     """
-    parse = np.asarray(parse, np.uint8)
+    parse = np.array(parse, np.uint8)
+    closed = (
+        cv2.morphologyEx((parse == labels.SKIRT_LIP).astype(np.uint8), cv2.MORPH_CLOSE, _disc(PATCH * len(parse))) > 0
+    )
+    parse[closed & np.isin(parse, (labels.DRESS_LIP, labels.COAT_LIP))] = labels.SKIRT_LIP
     island = np.zeros(parse.shape, bool)
-    radius = max(1, round(REACH / 2 * parse.shape[0]))  # of two masks that grow towards each other
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
     head = np.isin(parse, HEAD)
     if (parse == labels.FACE_LIP).any():
-        _, parts = cv2.connectedComponents(cv2.dilate(head.astype(np.uint8), kernel))
+        _, parts = cv2.connectedComponents(
+            cv2.dilate(head.astype(np.uint8), _disc(REACH / 2 * len(parse)))
+        )  # both grow
         main = np.bincount(parts[parse == labels.FACE_LIP]).argmax()
         island |= head & (parts != main)
     found = present(keypoints)
@@ -154,5 +165,5 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         _, parts = cv2.connectedComponents(of_label.astype(np.uint8))
         island |= of_label & (np.bincount(parts.ravel()) < SMALLEST * parse.size)[parts]
     if not island.any() or island.all():
-        return parse.copy()
+        return parse
     return from_nearest(parse, ~island)

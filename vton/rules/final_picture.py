@@ -17,6 +17,7 @@ from vton.result import TryOnResult
 from vton.rules import composite, neckline
 from vton.warps import grid_of
 
+LEAST_SEEN = 0.025  # of what a coat hides of trousers, skirt and legs; below it nothing tells how they go on
 SEAM = 8  # pixels by which the edited region may grow for a soft seam
 
 
@@ -125,9 +126,10 @@ def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.nd
 
     The generator leaves such places gray, however often it has learned them. removed: (H, W) bool, the old garment.
     """
-    below = np.isin(r.segmentation, labels.BELOW)
-    hidden, seen = below & removed, below & np.isin(r.parse, labels.LOWER_LIP) & ~removed
-    if not hidden.any() or seen.sum() < hidden.sum() / 40:
+    below, stays = np.isin(r.segmentation, labels.BELOW), worn_below(r)
+    picture = np.where(stays[..., None], r.person, picture)
+    hidden, seen = below & removed & ~stays, below & (np.isin(r.parse, labels.LOWER_LIP) & ~removed | stays)
+    if not hidden.any():
         return picture
     margin = r.options.size[1] // 6
     rows, columns = (np.flatnonzero(hidden.any(axis)) for axis in (1, 0))
@@ -142,13 +144,22 @@ def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.nd
     return out
 
 
+def worn_below(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, what of the old garment goes on below the new one's hem: the skirt of a dress, and the tails of a
+    coat that shows next to nothing of what is worn under it.
+    """
+    below = np.isin(r.segmentation, labels.BELOW)
+    old, seen = below & np.isin(r.parse, labels.UPPER_LIP), below & np.isin(r.parse, labels.LOWER_LIP)
+    return old if seen.sum() < LEAST_SEEN * old.sum() else old & (r.parse == labels.DRESS_LIP)
+
+
 def unchanged(r: TryOnResult) -> np.ndarray:
-    """(H, W) bool, what S-hat leaves as the photograph shows it: the wall, hair, and bare arms and neck."""
+    """(H, W) bool, what S-hat leaves as the photograph shows it: wall, hair, bare arms and neck, and `worn_below`."""
     wall = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND) & ~_removed(r)
     arms = own_skin(r) & np.isin(r.segmentation, labels.ARMS)
     neck = own_skin(r, (labels.NECK_LIP,)) & (r.segmentation == labels.BACKGROUND)
     hair = (r.parse == labels.HAIR_LIP) & (r.segmentation == labels.HAIR)
-    return wall | arms | neck | hair
+    return wall | arms | neck | hair | worn_below(r)
 
 
 def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:

@@ -60,7 +60,9 @@ def covered(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[
         if not found[list(joints)].all():
             continue
         seen = segmentation, arm, *along_arm(keypoints, joints, segmentation.shape)
-        found_of = [_share_of_cloth(*seen, first, last) for first, last in ((ENDS["none"], 1.8), (0.3, 0.75), (1.15, 1.8))]
+        found_of = [
+            _share_of_cloth(*seen, first, last) for first, last in ((ENDS["none"], 1.8), (0.3, 0.75), (1.15, 1.8))
+        ]
         shares[arm] = tuple(None if np.isnan(share) else share for share in found_of)
     return shares
 
