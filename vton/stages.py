@@ -184,6 +184,11 @@ def carry_neckline(networks: Networks, r: TryOnResult, predicted: np.ndarray) ->
     return neckline.as_warped(predicted, r.keypoints, tensor_to_mask(inference.warp_cloth(theta, given).mask) > 127)
 
 
+def behind_hair(networks: Networks, r: TryOnResult) -> torch.Tensor:
+    """(1,1,H,W), where the fit of the warp does not look: what hair hides is no edge of the garment."""
+    return mask_to_tensor(r.segmentation == labels.HAIR, networks.device)
+
+
 def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """7 warp: theta, W(c, theta) and W(M_c, theta) (3.3), or the same two by the flow."""
     upper = r.segmentation == labels.UPPER
@@ -198,8 +203,7 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         found = inference.predict_flow(networks.flow, given, region)
         warped = inference.warp_by(flow.flow_grid(found, given.size), given)
         return {"flow": found[0].permute(1, 2, 0).cpu().numpy(), **warped_fields(warped)}
-    # What hair hides is no edge of the garment.
-    hair = mask_to_tensor(r.segmentation == labels.HAIR, networks.device)
+    hair = behind_hair(networks, r)
     theta, used = inference.predict_warp(networks.matching, given, region, r.options.fit, r.options.grid, hair)
     return {"theta": theta[0].cpu().numpy(), **spline_fields(used, given)}
 

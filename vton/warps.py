@@ -44,10 +44,12 @@ def figures_of(grid: torch.Tensor, mask: np.ndarray, region: np.ndarray) -> Warp
     )
 
 
-def grid_by(networks: Networks, name: str, given: Conditions, region: torch.Tensor) -> tuple[torch.Tensor, float]:
+def grid_by(
+    networks: Networks, name: str, given: Conditions, region: torch.Tensor, ignored: torch.Tensor | None = None
+) -> tuple[torch.Tensor, float]:
     """The sampling grid (1,H,W,2) of one of WARPS, or of the flow, and the seconds that it took.
 
-    region: S-hat_c (1,1,H,W).
+    region: S-hat_c (1,1,H,W). ignored: (1,1,H,W), where the fit of a spline does not look; None = nowhere.
     """
     began = time.perf_counter()
     if name == BY_FLOW:
@@ -55,7 +57,7 @@ def grid_by(networks: Networks, name: str, given: Conditions, region: torch.Tens
         grid = flow_grid(inference.predict_flow(networks.flow, given, region), given.size)
     else:
         points, fit = WARPS[name]
-        _, theta = inference.predict_warp(networks.matching, given, region, fit, points)
+        _, theta = inference.predict_warp(networks.matching, given, region, fit, points, ignored)
         grid = sampling_grid(theta, given.size)
     return grid, time.perf_counter() - began
 

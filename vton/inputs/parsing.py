@@ -21,7 +21,7 @@ STRIDE = 32  # pictures are padded to a multiple of this
 HEAD = (*labels.HEAD_LIP, labels.HAT_LIP, labels.HAIR_LIP)
 REACH = 0.006  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
-PATCH = 0.06  # patches of dress and coat in a skirt are narrower than twice this, as a share of the picture's height
+PATCH = 0.02  # patches of dress and coat in a skirt are narrower than twice this, as a share of the picture's height
 SMALLEST = 4e-4  # of the picture; a smaller island is a mistake
 
 
