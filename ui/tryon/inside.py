@@ -121,7 +121,7 @@ def _curves(steps: list[Any]) -> str:
     width, height, left, low = 640, 220, 46, 26
     most = max(step.loss for step in steps) or 1.0
     lines, legend = [], []
-    for index, name in enumerate(("loss", "misfit", "bending", "keep", "fold")):
+    for index, name in enumerate(("loss", "misfit", "bending", "keep", "fold", "uneven")):
         colour = colours.HEADS["light"][index]
         places = " ".join(
             f"{left + i * (width - left) / max(len(steps) - 1, 1):.1f},"
