@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from training.assets import examples_dir
-from vton import TryOn, insight
+from vton import TryOn, insight, labels
 from vton.networks import warping
 from vton.networks.alias import standardise
 
@@ -74,6 +74,11 @@ def test_the_fit_is_the_one_of_the_record(tryon, result):
     assert [number for number, _, _ in shown] == list(insight.SHOWN_STEPS)
     first = steps[0]
     assert first.loss == pytest.approx(first.misfit + first.bending + first.keep + first.fold + first.uneven, rel=1e-5)
+    assert any(step.uneven for step in steps)
+    bald = dataclasses.replace(
+        result, segmentation=np.where(result.segmentation == labels.HAIR, 0, result.segmentation)
+    )
+    assert not any(step.uneven for step in insight.fit_steps(tryon, bald)[0])  # nothing is ignored without hair
 
 
 def test_the_grid_stays_square_without_a_warp(result):

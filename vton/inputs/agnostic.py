@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from vton import labels
+from vton.inputs.photo import disc
 from vton.joints import (
     LEFT_ARM,
     LEFT_ELBOW,
@@ -191,8 +192,7 @@ def agnostic_image(person: np.ndarray, parse: np.ndarray, keypoints: np.ndarray,
     agnostic = _paint_body(person, joints)
     if thorough:
         garment = np.isin(parse, (*labels.UPPER_LIP, labels.NECK_LIP)).astype(np.uint8)
-        side = 2 * max(1, round(8 * person.shape[1] / 768)) + 1
-        grown = cv2.dilate(garment, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)))
+        grown = cv2.dilate(garment, disc(8 * person.shape[1] / 768))
         agnostic[grown > 0] = GRAY
     kept = np.isin(parse, (*labels.HEAD_LIP, *labels.LOWER_LIP))
     agnostic[kept] = person[kept]
@@ -205,9 +205,7 @@ def open_gray(gray: np.ndarray, unchanged: np.ndarray, margin: int) -> np.ndarra
 
     gray, unchanged (H, W) bool. Returns (H, W) bool.
     """
-    side = 2 * margin + 1
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
-    return gray & (cv2.dilate((gray & ~unchanged).astype(np.uint8), kernel) == 0)
+    return gray & (cv2.dilate((gray & ~unchanged).astype(np.uint8), disc(margin)) == 0)
 
 
 def margin_at(width: int) -> int:

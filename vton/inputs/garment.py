@@ -11,7 +11,7 @@ from torch import nn
 
 from vton import labels
 from vton.inputs import parsing, pose
-from vton.inputs.photo import InputError
+from vton.inputs.photo import InputError, disc
 from vton.inputs.reading import Attribute, Reading, read
 
 BACKGROUND = 246
@@ -58,11 +58,6 @@ class Garment:
     method: str
     attributes: dict[str, Attribute] = field(default_factory=dict)
     open_neck: bool = False
-
-
-def _ellipse(radius: float) -> np.ndarray:
-    side = 2 * max(1, round(radius)) + 1
-    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
 
 
 def _border(hw: tuple[int, int], share: float) -> np.ndarray:
@@ -131,10 +126,10 @@ def _keep_large(mask: np.ndarray) -> np.ndarray:
 
 def _clean(mask: np.ndarray, distance: np.ndarray | None, tolerance: float) -> np.ndarray:
     size = max(mask.shape)
-    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, _ellipse(0.004 * size)) > 0
+    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, disc(0.004 * size)) > 0
     mask = _keep_large(mask)
     mask = _fill_holes(mask, distance, tolerance)
-    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _ellipse(0.0025 * size)) > 0
+    mask = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, disc(0.0025 * size)) > 0
     return _keep_large(mask)
 
 
@@ -170,7 +165,7 @@ def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.
     _, parts = cv2.connectedComponents(((hue & (slope < 1.2) & near) | outside).astype(np.uint8), connectivity=4)
     shadow = np.isin(parts, np.setdiff1d(np.unique(parts[outside]), 0)) & ~outside
     # The garment's edge is steep on both of its sides; the outer side still has the shadow's hue.
-    shadow |= (cv2.dilate(shadow.astype(np.uint8), _ellipse(2)) > 0) & hue & near & ~outside
+    shadow |= (cv2.dilate(shadow.astype(np.uint8), disc(2)) > 0) & hue & near & ~outside
     # A garment of the background's hue would be eaten; a shadow is never that large.
     return shadow if shadow.sum() < 0.2 * (~outside).sum() else np.zeros_like(outside)
 
@@ -273,7 +268,7 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
     found = reading.mask > 0.5
     plain = _by_uniform_background(image)
     if plain is not None:
-        possible = cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), _ellipse(BEYOND * max(found.shape))) > 0
+        possible = cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), disc(BEYOND * max(found.shape))) > 0
         if (plain & found).sum() > AGREES * (plain | found).sum():  # seams of a floor and hard shadows are not cloth
             return _keep_large(plain & possible), "uniform"
     scale = min(1.0, TRIMAP_LONGEST / max(found.shape))

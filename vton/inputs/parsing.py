@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from vton import labels
 from vton.inputs import pose
 from vton.inputs.colours import by_colour
-from vton.inputs.photo import from_nearest
+from vton.inputs.photo import disc, from_nearest
 from vton.joints import FLIP, LEFT_ARM, RIGHT_ARM, present
 from vton.networks.parser import Parser
 
@@ -122,11 +122,6 @@ def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask:
     return tidy(found, keypoints)
 
 
-def _disc(radius: float) -> np.ndarray:
-    side = 2 * max(1, round(radius)) + 1
-    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
-
-
 def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """The parse without islands that no body has: they take the label of what is nearest.
 
@@ -140,16 +135,14 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         (H, W) uint8.
     """
     parse = np.array(parse, np.uint8)
-    closed = (
-        cv2.morphologyEx((parse == labels.SKIRT_LIP).astype(np.uint8), cv2.MORPH_CLOSE, _disc(PATCH * len(parse))) > 0
-    )
-    parse[closed & np.isin(parse, (labels.DRESS_LIP, labels.COAT_LIP))] = labels.SKIRT_LIP
+    skirt = (parse == labels.SKIRT_LIP).astype(np.uint8)
+    skirt = cv2.morphologyEx(skirt, cv2.MORPH_CLOSE, disc(PATCH * len(parse)))
+    parse[(skirt > 0) & np.isin(parse, (labels.DRESS_LIP, labels.COAT_LIP))] = labels.SKIRT_LIP
     island = np.zeros(parse.shape, bool)
     head = np.isin(parse, HEAD)
     if (parse == labels.FACE_LIP).any():
-        _, parts = cv2.connectedComponents(
-            cv2.dilate(head.astype(np.uint8), _disc(REACH / 2 * len(parse)))
-        )  # both grow
+        near = disc(REACH / 2 * len(parse))  # half of the reach, because both parts grow
+        _, parts = cv2.connectedComponents(cv2.dilate(head.astype(np.uint8), near))
         main = np.bincount(parts[parse == labels.FACE_LIP]).argmax()
         island |= head & (parts != main)
     found = present(keypoints)

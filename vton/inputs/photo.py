@@ -377,6 +377,12 @@ def keypoints_to_photo(keypoints: np.ndarray, frame: Frame, size: tuple[int, int
     return moved
 
 
+def disc(radius: float) -> np.ndarray:
+    """A round structuring element, (2 r + 1, 2 r + 1) uint8, for r = `radius` rounded to whole pixels, at least 1."""
+    side = 2 * max(1, round(radius)) + 1
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+
+
 def from_nearest(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """A copy of (H, W) or (H, W, C) `values` in which every pixel that is not `known` has the value of the nearest
     known one.

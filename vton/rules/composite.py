@@ -9,7 +9,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from vton.inputs.photo import wide_blur
+from vton.inputs.photo import disc, wide_blur
 
 RADIUS = 5  # of the inpainting, in pixels
 LONGEST = 512  # the background is continued at no more rows than this: what stands behind a person is seldom sharp
@@ -133,11 +133,9 @@ def like_skin(photograph: np.ndarray, bare: np.ndarray, face: np.ndarray) -> np.
     # Pale skin lies near to gray: a gray sleeve has to stay further off.
     reach = min(HUE, 0.6 * float(np.hypot(*tone[1:])))
     found[bare] = (np.hypot(a, b) < reach) & (lightness > -DARKER) & (lightness < LIGHTER)
-    radius = max(1, round(bare.shape[1] / 128))
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
-    closed = cv2.morphologyEx(
-        found.astype(np.uint8), cv2.MORPH_CLOSE, kernel
-    )  # bracelets, tattoos and highlights are skin too
+    kernel = disc(bare.shape[1] / 128)
+    # Bracelets, tattoos and highlights are skin too.
+    closed = cv2.morphologyEx(found.astype(np.uint8), cv2.MORPH_CLOSE, kernel)
     return (cv2.morphologyEx(closed, cv2.MORPH_OPEN, kernel) > 0) & bare
 
 

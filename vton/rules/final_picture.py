@@ -77,8 +77,7 @@ def _removed(r: TryOnResult) -> np.ndarray:
 
 def _dilate(mask: np.ndarray, radius: int) -> np.ndarray:
     """(H, W) bool -> uint8 0/1, grown by `radius` pixels."""
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
-    return cv2.dilate(mask.astype(np.uint8), kernel)
+    return cv2.dilate(mask.astype(np.uint8), photo.disc(radius))
 
 
 def from_photograph(r: TryOnResult) -> np.ndarray:
@@ -127,7 +126,8 @@ def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.nd
     The generator leaves such places gray, however often it has learned them. removed: (H, W) bool, the old garment.
     """
     below, stays = np.isin(r.segmentation, labels.BELOW), worn_below(r)
-    picture = np.where(stays[..., None], r.person, picture)
+    if stays.any():
+        picture = np.where(stays[..., None], r.person, picture)
     hidden, seen = below & removed & ~stays, below & (np.isin(r.parse, labels.LOWER_LIP) & ~removed | stays)
     if not hidden.any():
         return picture

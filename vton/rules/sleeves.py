@@ -60,20 +60,20 @@ def covered(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[
         if not found[list(joints)].all():
             continue
         seen = segmentation, arm, *along_arm(keypoints, joints, segmentation.shape)
-        found_of = [
-            _share_of_cloth(*seen, first, last) for first, last in ((ENDS["none"], 1.8), (0.3, 0.75), (1.15, 1.8))
-        ]
-        shares[arm] = tuple(None if np.isnan(share) else share for share in found_of)
+        parts = (ENDS["none"], 1.8), (0.3, 0.75), (1.15, 1.8)
+        shares[arm] = tuple(_share_of_cloth(*seen, first, last) for first, last in parts)
     return shares
 
 
 def _share_of_cloth(
     segmentation: np.ndarray, arm: int, place: np.ndarray, distance: np.ndarray, first: float, last: float
-) -> float:
-    """Share of cloth of what is seen on an arm's bones between two places along it; NaN where nothing is."""
+) -> float | None:
+    """Share of cloth, in [0, 1], of what a segmentation (H, W) shows on the bones of an arm of this class between two
+    places along it; None where it shows nothing. place, distance: (H, W), see `along_arm`.
+    """
     part = (distance < SEEN) & (place > first) & (place < last)
     on, bare = (part & (segmentation == UPPER)).sum(), (part & (segmentation == arm)).sum()
-    return float(on / (on + bare)) if on + bare else float("nan")
+    return float(on / (on + bare)) if on + bare else None
 
 
 def _differs(shares: tuple[float | None, ...], kind: str) -> bool:
@@ -107,7 +107,7 @@ def set_length(
         outer = outer_side(keypoints, joints, changed.shape)
         near = distance < np.where(outer, BESIDE, REACH)
         changed[(segmentation == arm) & (place < ENDS[kind]) & (distance < REACH)] = UPPER
-        if not _share_of_cloth(segmentation, arm, place, distance, ENDS[kind], ENDS[kind] + 1) > SOME:
+        if (_share_of_cloth(segmentation, arm, place, distance, ENDS[kind], ENDS[kind] + 1) or 0.0) <= SOME:
             continue  # the arm is bare there: what lies beside it is the trunk, however the person stands
         beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
         # The old sleeve was wider than the arm in it: beside the arm there is nothing.
