@@ -53,9 +53,10 @@ def test_a_bare_forearm_across_the_body_cuts_nothing_out_of_the_trunk():
     keypoints[6], keypoints[7] = (140, 90, 1), (105, 105, 1)
     map_[38:53, 132:] = 0
     map_[:, 131:160][38:120] = UPPER  # a wide shirt, or a body turned to one side
-    for i in range(60):  # the forearm, and half of the upper arm
-        x, y = 140 - 35 * i / 60, 90 + 15 * i / 60
-        map_[round(y) - 4 : round(y) + 5, round(x) - 4 : round(x) + 5] = LEFT
+    for (x0, y0), (x1, y1) in (((132, 67), (140, 90)), ((140, 90), (105, 105))):  # half the upper arm, the forearm
+        for i in range(60):
+            x, y = x0 + (x1 - x0) * i / 60, y0 + (y1 - y0) * i / 60
+            map_[round(y) - 4 : round(y) + 5, round(x) - 4 : round(x) + 5] = LEFT
     made = set_length(map_, keypoints, "short", (LEFT,))
     assert ((made == UPPER) | (map_ != UPPER)).all()
     assert set_length(np.where(map_ == LEFT, UPPER, map_), keypoints, "short", (LEFT,))[97, 122] == LEFT

@@ -19,7 +19,6 @@ REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
 BARE = (0.18, 0.15, 0.1)
 BESIDE = 0.6  # how far from an arm's bones cloth on its outer side belongs to its sleeve
 SEEN = 0.1  # how far from its bones an arm is looked at to tell whether it is bare
-SOME = 0.1  # of an arm beyond a sleeve's end is cloth where there is something to take away
 LONG_LEAVES = 0.04  # share of an arm that stays skin under a long sleeve at most
 MOST_BARE = 0.4  # share of the upper arm that cloth covers without sleeves at most
 MOST_SHORT, LEAST_SHORT = 0.3, 0.25  # of the forearm at most, of the upper arm at least, under a short sleeve
@@ -59,21 +58,17 @@ def covered(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[
     for arm, joints in JOINTS.items():
         if not found[list(joints)].all():
             continue
-        seen = segmentation, arm, *along_arm(keypoints, joints, segmentation.shape)
-        parts = (ENDS["none"], 1.8), (0.3, 0.75), (1.15, 1.8)
-        shares[arm] = tuple(_share_of_cloth(*seen, first, last) for first, last in parts)
+        place, distance = along_arm(keypoints, joints, segmentation.shape)
+        cloth = (distance < SEEN) & (segmentation == UPPER)
+        skin = (distance < SEEN) & (segmentation == arm)
+
+        def share(first: float, last: float, place=place, cloth=cloth, skin=skin) -> float | None:
+            part = (place > first) & (place < last)
+            on, bare = (part & cloth).sum(), (part & skin).sum()
+            return float(on / (on + bare)) if on + bare else None
+
+        shares[arm] = share(ENDS["none"], 1.8), share(0.3, 0.75), share(1.15, 1.8)
     return shares
-
-
-def _share_of_cloth(
-    segmentation: np.ndarray, arm: int, place: np.ndarray, distance: np.ndarray, first: float, last: float
-) -> float | None:
-    """Share of cloth, in [0, 1], of what a segmentation (H, W) shows on the bones of an arm of this class between two
-    places along it; None where it shows nothing. place, distance: (H, W), see `along_arm`.
-    """
-    part = (distance < SEEN) & (place > first) & (place < last)
-    on, bare = (part & (segmentation == UPPER)).sum(), (part & (segmentation == arm)).sum()
-    return float(on / (on + bare)) if on + bare else None
 
 
 def _differs(shares: tuple[float | None, ...], kind: str) -> bool:
@@ -107,9 +102,10 @@ def set_length(
         outer = outer_side(keypoints, joints, changed.shape)
         near = distance < np.where(outer, BESIDE, REACH)
         changed[(segmentation == arm) & (place < ENDS[kind]) & (distance < REACH)] = UPPER
-        if (_share_of_cloth(segmentation, arm, place, distance, ENDS[kind], ENDS[kind] + 1) or 0.0) <= SOME:
-            continue  # the arm is bare there: what lies beside it is the trunk, however the person stands
         beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
+        # Where the arm itself is bare, the cloth beside it is the trunk's, however the person stands.
+        sleeve = place[beyond & (distance < SEEN)]
+        beyond &= place <= np.quantile(sleeve, 0.98) if len(sleeve) else False
         # The old sleeve was wider than the arm in it: beside the arm there is nothing.
         changed[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
     return changed
