@@ -114,7 +114,7 @@ MUTANTS = [
         ("/ hips * shoulders for", "/ shoulders * hips for"),
         ("(labels.LEFT_ARM_LIP, (RIGHT", "(labels.RIGHT_ARM_LIP, (RIGHT"),
         ("self.scale = picture.width / 768", "self.scale = 1.0"),
-        ("round(8 * person.shape[1] / 768)", "round(2 * person.shape[1] / 768)"),
+        ("disc(8 * person.shape[1] / 768)", "disc(2 * person.shape[1] / 768)"),
     ),
     *of(
         "training/checkpoint.py",
