@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from training.checkpoint import latest_checkpoint, load_checkpoint, prune, save_checkpoint
+from training.precision import has_bf16
 from training.recipe import Recipe
 from training.run import Run
 from training.task import Task, Trainer
@@ -92,9 +93,10 @@ def _accelerator(recipe: Recipe) -> Any:
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs
 
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     return Accelerator(
-        cpu=not torch.cuda.is_available(),
-        mixed_precision=recipe.precision,
+        cpu=device == "cpu",
+        mixed_precision=recipe.precision if has_bf16(device) else "no",  # emulated, it is far slower than fp32
         kwargs_handlers=[DistributedDataParallelKwargs(broadcast_buffers=False)],
     )
 
@@ -127,6 +129,7 @@ def _begin(
             device=str(accelerator.device),
             processes=accelerator.num_processes,
             threads=torch.get_num_threads(),
+            precision=accelerator.mixed_precision,
             torch=torch.__version__,
             process=os.getpid(),
             parameters={k: sum(p.numel() for p in m.parameters()) for k, m in task.modules.items()},

@@ -141,16 +141,6 @@ def test_the_trapezoid_rises_stays_and_ends_at_zero():
         trapezoid(1, 10, 1, 1.5)
 
 
-needs_muon = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch has Muon from 2.9 on")
-
-
-def test_without_muon_a_sentence_names_the_torch_that_has_it(monkeypatch):
-    monkeypatch.delattr(torch.optim, "Muon", raising=False)
-    with pytest.raises(ValueError, match="Muon needs torch 2.9 or newer, and this is"):
-        muon_and_adam(Transformer(configs.preset("mini", vocab_size=50)))
-
-
-@needs_muon
 def test_muon_has_the_matrices_of_linear_layers_and_adam_all_else():
     model = Transformer(configs.preset("mini", vocab_size=50))
     optimizers = muon_and_adam(model)
@@ -183,7 +173,6 @@ def test_a_table_says_where_each_pair_is_from(folder):
         read_rows(folder / "val.tsv.gz", ["en", "it"])
 
 
-@needs_muon
 def test_a_run_on_a_mixture_with_muon_resumes_bit_for_bit(folder, tmp_path):
     def recipe(steps):
         return TranslationRecipe(

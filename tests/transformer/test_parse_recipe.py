@@ -18,7 +18,6 @@ from transformer.pretrained import from_pretrained
 from transformer.text.verbatim import word_numbers
 from transformer.translator import Translator
 
-pytestmark = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch has Muon from 2.9 on")
 NOUNS = ["cell", "gene", "mouse", "protein", "strain", "region", "model", "tissue"]
 VERBS = ["divides", "grows", "moves", "sleeps", "changes", "starts"]
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 import training
 from training import Recipe, Task
-from training.optimizers import muon
+from training.optimizers import Muon
 from training.weights import fill, load_model, save_config, save_model
 from transformer import config as configs
 from transformer.config import TransformerConfig
@@ -172,7 +172,7 @@ class ParseTask(Task):
         self.modules = {"model": model}
         matrices, rest = parameter_groups(model)
         self.optimizers = {
-            "matrices": muon(matrices),
+            "matrices": Muon(matrices),
             "rest": torch.optim.Adam(rest, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True),
         }
         self.weights = {"loss": 1.0, "nll": 0.0}
