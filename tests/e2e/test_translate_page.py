@@ -7,6 +7,7 @@ from driving import (
     HEADS,
     LAYERS,
     SENTENCE,
+    SHOWN,
     choose,
     choose_kind,
     choose_model,
@@ -326,6 +327,24 @@ def test_it_opens_with_something_finished_and_comes_back_after_a_reload(visit):
     page.wait_for_function("text => document.querySelector('#target-text textarea').value === text", arg=translation)
     open_view(page, "Who looks at whom")
     titled(page, "Cross attention, layer 1, head 2")
+
+
+def test_what_is_typed_before_the_page_is_ready_stays(visit):
+    """The script types as soon as the box is there, before the opening's translation has come from the server."""
+    script = """new MutationObserver((changes, observer) => {
+      const box = document.querySelector('#source-text textarea');
+      if (!box || !box.value) return;
+      observer.disconnect();
+      requestAnimationFrame(() => requestAnimationFrame(() => {  // painted: a visitor can type
+        window.typedBefore = !document.querySelector('#heat-map .heat-title');
+        box.value = 'A dog runs.';
+        box.dispatchEvent(new Event('input', { bubbles: true }));
+      }));
+    }).observe(document, { childList: true, subtree: true })"""
+    page = visit(prepare=lambda page: page.add_init_script(script))
+    assert page.evaluate("window.typedBefore") is True
+    page.wait_for_function(f"({SHOWN})('A dog runs.')")  # it is translated, as no opening belongs to it
+    assert page.input_value("#source-text textarea") == "A dog runs."
 
 
 def test_the_language_is_noticed(visit):

@@ -85,6 +85,7 @@ class TranslateTab:
     def _boxes(self) -> None:
         with gr.Column(min_width=300):
             self.source = gr.Textbox(
+                opening.TEXT,
                 label="Text",
                 lines=2,
                 max_lines=12,
@@ -277,7 +278,8 @@ class TranslateTab:
         except Exception as error:
             found[self.status] = messages.alert(messages.sentence(error))
         seen = self.attention
-        found[self.source] = wanted.text or opening.TEXT
+        if wanted.text:  # otherwise the opening's text is there already, or what was typed over it meanwhile
+            found[self.source] = wanted.text
         shown = opening.read(self.services) if opening.is_meant(wanted) else None
         if wanted.view in self.views:
             found.update({self.tabs: gr.update(selected=wanted.view), self.view: wanted.view})
