@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from vton import labels
 from vton.networks import alias, alias_inference, flow, segmentation, warping
-from vton.rules.fit import fit_control_points
+from vton.rules.fit import Spared, fit_control_points
 
 
 class Networks(Protocol):
@@ -102,7 +102,7 @@ def predict_warp(
     region: Tensor,
     fit: bool = True,
     grid: int = 0,
-    ignored: Tensor | None = None,
+    spared: Spared | None = None,
 ) -> tuple[Tensor, Tensor]:
     """theta as the matching module gives it (section 3.3), and as it is used.
 
@@ -110,13 +110,13 @@ def predict_warp(
     fit: gradient steps on the control points.
     grid: control points along a side of the spline that is used; 0 = as many as the network predicts, a finer grid goes
         on from the fitted answer.
-    ignored: (1,1,H,W), where the fit does not look; see `fit_control_points`.
+    spared: where the fit goes by more than the masks; see `fit_control_points`.
     """
     theta = warping.match(network, region, given.pose, given.agnostic, given.cloth)
-    used = fit_control_points(theta, given.cloth_mask, region, ignored=ignored) if fit else theta
+    used = fit_control_points(theta, given.cloth_mask, region, spared=spared) if fit else theta
     if grid and theta.shape[1] != 2 * grid**2:
         used = warping.refine(used, grid)
-        used = fit_control_points(used, given.cloth_mask, region, ignored=ignored) if fit else used
+        used = fit_control_points(used, given.cloth_mask, region, spared=spared) if fit else used
     return theta, used
 
 

@@ -18,7 +18,7 @@ from vton.networks import alias
 from vton.pipeline import TryOn
 from vton.result import TryOnResult
 from vton.rules.fit import FitStep, fit_control_points
-from vton.stages import NO_FLOW, NO_POINTS, behind_hair, conditions, painter_conditions
+from vton.stages import NO_FLOW, NO_POINTS, conditions, painter_conditions, spared
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_mask, tensor_to_picture
 from vton.warps import BY_FLOW, WarpFigures, figures_of, grid_by, grid_of
 
@@ -160,7 +160,7 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
     steps: list[FitStep] = []
     region = mask_to_tensor(r.segmentation == labels.UPPER, tryon.device)
     theta = torch.from_numpy(r.theta)[None].to(tryon.device)
-    fit_control_points(theta, given.cloth_mask, region, watch=steps.append, ignored=behind_hair(tryon, r))
+    fit_control_points(theta, given.cloth_mask, region, watch=steps.append, spared=spared(tryon, r))
     shown = []
     for number in (n for n in SHOWN_STEPS if n < len(steps)):
         warp = warp_cloth(steps[number].theta, given)
@@ -188,7 +188,7 @@ def warped_by(tryon: TryOn, r: TryOnResult, name: str) -> Warped:
     if name == BY_FLOW and tryon.flow is None:
         raise ValueError(NO_FLOW)
     given, upper = conditions(tryon, r), r.segmentation == labels.UPPER
-    grid, seconds = grid_by(tryon, name, given, mask_to_tensor(upper, tryon.device), behind_hair(tryon, r))
+    grid, seconds = grid_by(tryon, name, given, mask_to_tensor(upper, tryon.device), spared(tryon, r))
     warped = warp_by(grid, given)
     cloth, mask = tensor_to_picture(warped.cloth), tensor_to_mask(warped.mask)
     return Warped(cloth, mask, figures_of(grid, mask > 127, upper), seconds)

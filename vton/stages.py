@@ -23,6 +23,7 @@ from vton.options import GRIDS
 from vton.result import TryOnResult
 from vton.rules import final_picture, neckline
 from vton.rules import segmentation as rules
+from vton.rules.fit import Spared
 from vton.tensors import (
     labels_to_tensor,
     mask_to_tensor,
@@ -145,7 +146,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     known = torch.from_numpy(told)[None].to(networks.device)
     given = replace(conditions(networks, r), parse_agnostic=parse, attributes=known)
     classes = inference.predict_segmentation(networks.segmentation, given, noise, mirrored)
-    carried = r.options.neckline == "auto" and neckline_is_known(r.garment_cut)
+    carried = neckline_is_carried(r)
     predicted, sleeves = rules.apply_rules(
         classes[0].cpu().numpy().astype(np.uint8),
         r.keypoints,
@@ -161,12 +162,13 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     return {"segmentation": predicted, "notes": (*notes, f"{SLEEVES_LOOK} {LOOKS[sleeves]}") if sleeves else notes}
 
 
-def neckline_is_known(cut: garment.Garment) -> bool:
-    """Whether the cut-out's outline has the shape of its neck: the inside of its back is cut off, or it has a high
-    collar. A hood, which lies behind the neck when it is worn, tells nothing.
+def neckline_is_carried(r: TryOnResult) -> bool:
+    """Whether the cut-out's outline has the shape of its neck, and nobody wants another: the inside of its back is cut
+    off, or it has a high collar. A hood, which lies behind the neck when it is worn, tells nothing.
     """
-    told = cut.attributes.get("neckline")
-    return cut.open_neck or (told is not None and told.exact == "high")
+    told = r.garment_cut.attributes.get("neckline")
+    known = r.garment_cut.open_neck or (told is not None and told.exact == "high")
+    return known and r.options.neckline == "auto"
 
 
 def carry_neckline(networks: Networks, r: TryOnResult, predicted: np.ndarray) -> np.ndarray:
@@ -175,18 +177,20 @@ def carry_neckline(networks: Networks, r: TryOnResult, predicted: np.ndarray) ->
     That is the spline's for either warp: its fit can leave the neck out of account, while a flow would follow the
     region, whose neck is the very thing in question.
     """
-    given, near = conditions(networks, r), neckline.around_neck(r.keypoints, predicted.shape)
-    hidden = near | (predicted == labels.HAIR)
-    region, ignored = (mask_to_tensor(part, networks.device) for part in (predicted == labels.UPPER, hidden))
-    if not near.any() or (predicted == labels.UPPER).sum() < SMALLEST_REGION:
+    given, upper = conditions(networks, r), predicted == labels.UPPER
+    open_neck = spared(networks, replace(r, segmentation=predicted))._replace(open=True)
+    if not open_neck.neck.any() or upper.sum() < SMALLEST_REGION:
         return predicted
-    _, theta = inference.predict_warp(networks.matching, given, region, r.options.fit, ignored=ignored)
+    region = mask_to_tensor(upper, networks.device)
+    _, theta = inference.predict_warp(networks.matching, given, region, r.options.fit, spared=open_neck)
     return neckline.as_warped(predicted, r.keypoints, tensor_to_mask(inference.warp_cloth(theta, given).mask) > 127)
 
 
-def behind_hair(networks: Networks, r: TryOnResult) -> torch.Tensor:
-    """(1,1,H,W), where the fit of the warp does not look: what hair hides is no edge of the garment."""
-    return mask_to_tensor(r.segmentation == labels.HAIR, networks.device)
+def spared(networks: Networks, r: TryOnResult) -> Spared:
+    """Where the fit goes by more than the masks, for a record with a segmentation: hair, and a neck that is known."""
+    near = neckline.around_neck(r.keypoints, r.segmentation.shape) & neckline_is_carried(r)
+    hair = r.segmentation == labels.HAIR
+    return Spared(*(mask_to_tensor(part, networks.device) for part in (hair, near)))
 
 
 def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -203,8 +207,9 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         found = inference.predict_flow(networks.flow, given, region)
         warped = inference.warp_by(flow.flow_grid(found, given.size), given)
         return {"flow": found[0].permute(1, 2, 0).cpu().numpy(), **warped_fields(warped)}
-    hair = behind_hair(networks, r)
-    theta, used = inference.predict_warp(networks.matching, given, region, r.options.fit, r.options.grid, hair)
+    theta, used = inference.predict_warp(
+        networks.matching, given, region, r.options.fit, r.options.grid, spared(networks, r)
+    )
     return {"theta": theta[0].cpu().numpy(), **spline_fields(used, given)}
 
 

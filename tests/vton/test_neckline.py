@@ -74,7 +74,8 @@ def test_around_the_neck_cloth_is_where_the_warped_garment_is():
     before, near = segmentation.copy(), neckline.around_neck(joints(), SIZE)
     made = neckline.as_warped(segmentation, joints(), warped)
     np.testing.assert_array_equal(segmentation, before)
-    np.testing.assert_array_equal(made[~near], before[~near])
+    elsewhere = ~near & ~neckline.above_neckline(warped, joints())
+    np.testing.assert_array_equal(made[elsewhere], before[elsewhere])
     np.testing.assert_array_equal(made[:60], before[:60])
     inside = near & (before != 2)
     np.testing.assert_array_equal(made[inside] == neckline.UPPER, warped[inside])
@@ -92,10 +93,28 @@ def test_a_neck_opened_wider_than_the_garment_leaves_no_notch_beside_its_necklin
     made = neckline.as_warped(segmentation, joints(), warped)
     np.testing.assert_array_equal(made[74:100, 76:116] == neckline.UPPER, warped[74:100, 76:116])
     assert not made[:70].any()
-    narrow = warped & (np.arange(SIZE[1]) > 70)  # on the slope nothing is taken away
+    narrow = warped & (np.arange(SIZE[1]) > 70)  # outside of the neckline's ends nothing is taken away from the slope
     slope = neckline.opening(joints(), SIZE, neckline.DEEP, neckline.WIDE) & ~neckline.around_neck(joints(), SIZE)
-    kept = slope & (segmentation == neckline.UPPER)
+    kept = slope & (segmentation == neckline.UPPER) & ~neckline.above_neckline(narrow, joints())
     assert kept.any() and (neckline.as_warped(segmentation, joints(), narrow)[kept] == neckline.UPPER).all()
+
+
+def test_a_wide_neckline_is_open_from_end_to_end():
+    """The network knows narrow openings; the garment's ends where its edge is highest on either side."""
+    worn = np.zeros(SIZE, bool)
+    for x in range(50, 142):  # shoulders that fall from 30 pixels beside the middle, and a round opening between
+        beside = abs(x - 96)
+        worn[80 + beside - 30 if beside >= 30 else 100 - beside**2 // 45 :, x] = True
+    above = neckline.above_neckline(worn, joints())
+    assert not (above & worn).any() and above[70:80, 68:125].all() and above[99, 96]
+    assert not above[:20].any()  # there may be the sleeve of a raised arm
+    assert not above[:, :66].any() and not above[:, 127:].any()
+    made = neckline.as_warped(np.where(np.indices(SIZE)[0] > 70, neckline.UPPER, 0), joints(), worn)
+    assert not (made[above] == neckline.UPPER).any() and (made[worn][:50] == neckline.UPPER).all()
+    assert not neckline.above_neckline(np.zeros(SIZE, bool), joints()).any()
+    points = joints()
+    points[5] = 0
+    assert not neckline.above_neckline(worn, points).any()
 
 
 def test_what_counts_as_around_the_neck_is_wide_below_the_shoulders_alone():

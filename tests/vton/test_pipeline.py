@@ -237,7 +237,7 @@ def test_the_throat_and_the_hem_follow_their_options(tryon, result, monkeypatch)
         return classes
 
     monkeypatch.setattr(segmentation, "segment", with_a_back_collar)
-    monkeypatch.setattr(stages, "neckline_is_known", lambda cut: False)  # else the garment's own is carried
+    monkeypatch.setattr(stages, "neckline_is_carried", lambda r: False)  # else the garment's own is carried
 
     def predicted(**options):
         return tryon.resume(result, "segmentation", until="segmentation", **options).segmentation

@@ -29,6 +29,18 @@ class FitStep(NamedTuple):
     uneven: float
 
 
+class Spared(NamedTuple):
+    """Where the outlines of mask and region do not tell alone how the cloth lies; (1,1,H,W) in [0, 1].
+
+    hidden: what hair covers, where no outline is seen; the cloth is stretched as around it. neck: the border between
+    garment and neck, where the cloth keeps its proportions. open: that border is not known yet.
+    """
+
+    hidden: Tensor
+    neck: Tensor
+    open: bool = False
+
+
 def blurred(mask: Tensor) -> list[Tensor]:
     """A mask (1,1,H,W) at two scales: the coarse one draws from afar, the fine one places the outline."""
     return [gaussian_blur(mask, [k, k], [s, s]) for k, s in ((25, 6.0), (9, 2.0))]
@@ -45,17 +57,22 @@ def uncovered(masks: list[Tensor], goals: list[Tensor], grid: Tensor, counts: Te
     return total
 
 
-def uneven(grid: Tensor, ignored: Tensor, goal: Tensor) -> Tensor:
-    """How differently the cloth is stretched in the ignored part from the region above and below it: the mean squared
-    difference of the Jacobian from its mean there. 0 where nothing is ignored. Masks (1,1,H,W) in [0, 1] of the size of
-    the grid (1,H,W,2).
+def uneven(grid: Tensor, part: Tensor, around: Tensor, similar: bool = False) -> Tensor:
+    """How differently the cloth is stretched in a part from what lies above and below it: the mean squared difference
+    of the Jacobian from its mean there. 0 where there is no such part.
 
-    Left to itself the spline goes on as the slopes of the shoulders end, and squeezes a round neckline to a point.
+    grid: (1,H,W,2). part: (1,1,H,W) in [0, 1]. around: (1,1,H,W) in [0, 1], the region without what the fit cannot see.
+    similar: as much as around it, but in both directions alike.
+
+    Left to itself the spline goes on as the slopes of the shoulders end, and squeezes a round neckline to a point; and
+    a garment that lies flat is wider than its wearer, while its neck is not.
     """
-    ours = ignored[0, 0, :-1, :-1, None, None]
-    theirs = (goal * (1 - ignored) * (ignored.amax(2, keepdim=True) > 0.5))[0, 0, :-1, :-1, None, None]
+    ours = part[0, 0, :-1, :-1, None, None]
+    theirs = (around * (1 - part) * (part.amax(2, keepdim=True) > 0.5))[0, 0, :-1, :-1, None, None]
     stretch = derivatives(grid)[0]
     mean = (stretch.detach() * theirs).sum((0, 1)) / theirs.sum().clamp(min=1)
+    if similar:  # the nearest rotation with a scale: the mean of J and its cofactors
+        mean = (mean + mean.flip(0, 1) * mean.new_tensor([[1.0, -1.0], [-1.0, 1.0]])) / 2
     return ((stretch - mean).square() * ours).sum() / ours.sum().clamp(min=1) * (theirs.sum() > 0)
 
 
@@ -69,16 +86,16 @@ def fit_control_points(
     keep: float = 0.15,
     even: float = 3.0,
     watch: Callable[[FitStep], None] | None = None,
-    ignored: Tensor | None = None,
+    spared: Spared | None = None,
 ) -> Tensor:
     """Moves the control points until W(M_c, theta) covers the predicted region S-hat_c.
 
     Args:
         theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
         bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta; even: of
-            stretching what is ignored as its surroundings; see `uneven`.
+            stretching what is spared as its surroundings; see `uneven`.
         watch: called with every step before it is taken.
-        ignored: (1,1,H,W) in [0, 1], where the two masks may differ; None = nowhere.
+        spared: where something else than the masks tells how the cloth lies; None = nowhere.
 
     Returns:
         (1, 2 n^2). Uncovered parts of the region weigh more than cloth beyond it, which the segmentation hides anyway.
@@ -87,11 +104,14 @@ def fit_control_points(
     """
     goal = F.interpolate(region, SIZE, mode="area")
     masks, goals = blurred(F.interpolate(cloth_mask, SIZE, mode="area")), blurred(goal)
-    unseen = F.interpolate(torch.zeros_like(region) if ignored is None else ignored, SIZE, mode="area")
+    spared = spared or Spared(*[torch.zeros_like(region)] * 2)
+    hidden, neck = (F.interpolate(part, SIZE, mode="area") for part in spared[:2])
+    unseen = torch.maximum(hidden, neck) if spared.open else hidden
     start = theta.detach().clone()
     best, best_rank = start, (True, math.inf)
     with torch.inference_mode(False), torch.enable_grad():
-        start, unseen, goal = start.clone(), unseen.clone(), goal.clone()
+        start, goal, unseen, hidden, neck = (t.clone() for t in (start, goal, unseen, hidden, neck))
+        around = goal * (1 - torch.maximum(hidden, neck))
         masks, goals = [m.clone() for m in masks], [g.clone() for g in goals]
         moving = start.clone().requires_grad_(True)
         optimizer = torch.optim.Adam([moving], lr=rate)
@@ -105,7 +125,7 @@ def fit_control_points(
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
             bent, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10
-            strained = even * uneven(grid, unseen, goal)
+            strained = even * (uneven(grid, hidden * (1 - neck), around) + uneven(grid, neck, around, similar=True))
             loss = misfit + bent + apart + fold + strained
             terms = loss, misfit, bent, apart, fold, strained
             if watch is not None:

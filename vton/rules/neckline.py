@@ -17,6 +17,7 @@ from vton.labels import UPPER
 HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26
 DEEP = 0.45  # by how much a deep neckline is cut lower than a round one
 WIDE = 0.38  # half the width of the widest neckline
+ENDS = 0.55  # how far from the middle a neckline may end
 
 
 def opening(
@@ -56,8 +57,8 @@ def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def as_warped(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:
     """The predicted segmentation with cloth around the neck where the warped garment is, and nowhere else; a copy.
 
-    On the slope from neck to shoulder cloth is only added: a network that opens a neck wider than the garment would
-    leave notches there, beside the corners of the garment's own neckline.
+    On the slope from neck to shoulder cloth is only added outside of the neckline's ends: a network that opens a neck
+    wider than the garment would leave notches there.
 
     segmentation: (H, W) 13 classes. keypoints: (25, 3) in its pixels.
     warped_mask: (H, W) bool, of a garment without the inside of its back. Face, hair and arms stay.
@@ -67,7 +68,31 @@ def as_warped(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.n
     changed[free] = np.where(warped_mask[free], UPPER, 0)
     slope = opening(keypoints, changed.shape, DEEP, WIDE)
     changed[slope & (changed == 0) & warped_mask] = UPPER
+    changed[above_neckline(warped_mask, keypoints) & (changed == UPPER)] = 0
     return changed
+
+
+def above_neckline(garment: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """(H, W) bool, the throat above a garment's upper edge between the two ends of its neckline, where that is highest
+    on either side of the neck; all False without both shoulders, or without cloth on either side.
+
+    garment: (H, W) bool, as it is worn. keypoints: (25, 3) in its pixels.
+    """
+    above = np.zeros(garment.shape, bool)
+    if not present(keypoints)[list(SHOULDERS)].all():
+        return above
+    (x0, y0), (x1, y1) = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
+    middle, half = (x0 + x1) / 2, ENDS * abs(x1 - x0)
+    highest = (y0 + y1) / 2 - (ABOVE + HALF_HEIGHT) * float(np.hypot(x1 - x0, y1 - y0))  # not up to raised arms
+    edge = np.where(garment.any(0), garment.argmax(0), garment.shape[0])
+    columns = np.arange(max(0, round(middle - half)), min(garment.shape[1], round(middle + half) + 1))
+    sides = columns[columns < middle][::-1], columns[columns > middle]  # from the neck outwards
+    if not all(len(side) and garment[:, side].any() for side in sides):
+        return above
+    left, right = (side[edge[side].argmin()] for side in sides)
+    rows = np.arange(garment.shape[0])[:, None]
+    above[:, left : right + 1] = (rows >= highest) & (rows < edge[left : right + 1])
+    return above
 
 
 def bare_throat(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
