@@ -19,7 +19,7 @@ class Recipe:
     evaluate_every: int = 500  # updates between two evaluations and samples; 0 = never
     keep_last: int = 3  # checkpoints kept besides the best one
     accumulate: int = 1  # micro-batches per update
-    precision: str = "no"  # "no" (fp32) or "bf16" (autocast)
+    precision: str = "no"  # "no" (fp32) or "bf16" (autocast; fp32 where the hardware has no bf16)
     compile: bool = False  # torch.compile the modules
     threads: int = 0  # torch's CPU threads; 0 = torch's own choice
     clip: float = 0.0  # largest gradient norm; 0 = no clipping

@@ -250,7 +250,7 @@ COMMON = (
     Setting("keep_last", "Checkpoints kept", "", "besides the best one"),
     Setting("patience", "Tests without progress before it ends", "", "0: it goes on to the last step"),
     Setting("accumulate", "Parts of a step", "", "more parts need less memory"),
-    Setting("precision", "Number format", "", "no: 32 bits; bf16: half of it"),
+    Setting("precision", "Number format", "", "no: 32 bits; bf16: half of it, where the hardware can"),
     Setting("threads", "Processor threads", "", "0: all"),
 )
 POOL = max(len(network.settings) for network in NETWORKS.values())  # boxes for a network's own settings
