@@ -77,7 +77,8 @@ def decode_step_attention(query: Tensor, key: Tensor, value: Tensor, additive: T
 
 # Multiplications below which the call of a packed product costs more than it saves.
 PACKED_FROM = 1 << 18
-# Rows of a weight from which oneDNN's product of 8 bits is the quicker one; below, FBGEMM's is called in half the time.
+# Rows of a weight from which oneDNN's product of 8 bits is the quicker one with VNNI; below, FBGEMM's is called in half
+# the time, and without VNNI it is the quicker one throughout.
 WIDE = 4096
 # weight -> (its version, its packed forms); gone with the weight
 _packed: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
@@ -86,8 +87,8 @@ _in_bytes: ContextVar[bool] = ContextVar("in_bytes", default=False)
 
 @functools.cache
 def has_bytes() -> bool:
-    """True where the processor multiplies whole numbers of 8 bits quicker than fp32 (AVX-512 VNNI), and torch can."""
-    if not torch.cpu._is_vnni_supported():
+    """True where the processor multiplies whole numbers of 8 bits quicker than fp32 (from AVX2 on), and torch can."""
+    if not torch.cpu._is_avx2_supported():
         return False
     with warnings.catch_warnings():  # that a later torch will have no quantized tensors; there this is False
         warnings.simplefilter("ignore")
@@ -99,13 +100,19 @@ def has_bytes() -> bool:
             return False
 
 
+@functools.cache
+def _overflows() -> bool:
+    """True where sums of two products of 8 bits do not fit (AVX2 without VNNI), so that inputs may have but 7 bits."""
+    return not torch.cpu._is_vnni_supported()
+
+
 @contextmanager
 def in_bytes() -> Iterator[None]:
     """Within the block this thread multiplies by weights rounded to 8 bits, where the processor is made for it.
 
-    A product has an error of about 1 %; its input is rounded to 256 steps between its smallest and its largest number,
-    so what else is in a batch has a part in it. Attention, norms and residual sums are fp32 as ever. Where `can_pack`
-    or `has_bytes` is False, the block changes nothing.
+    A product has an error of about 1 %, or 2 % without VNNI; its input is rounded to 256 or 128 steps between its
+    smallest and its largest number, so what else is in a batch has a part in it. Attention, norms and residual sums are
+    fp32 as ever. Where `can_pack` or `has_bytes` is False, the block changes nothing.
     """
     before = _in_bytes.set(has_bytes())
     try:
@@ -148,7 +155,7 @@ def _rounded(weight: Tensor, bias: Tensor | None) -> Any:
     zero = torch.zeros(len(weight), dtype=torch.int64)
     rounded = torch._make_per_channel_quantized_tensor(whole, scale.double(), zero, 0)
     before = torch.backends.quantized.engine
-    torch.backends.quantized.engine = "onednn" if len(weight) >= WIDE else "x86"
+    torch.backends.quantized.engine = "onednn" if len(weight) >= WIDE and not _overflows() else "x86"
     try:
         return torch.ops.quantized.linear_prepack(rounded, bias)
     finally:
@@ -198,7 +205,7 @@ def linear(
     if x.numel() * (stop - start) >= PACKED_FROM and can_pack(x, weight):
         if _in_bytes.get():
             product = torch.ops.quantized.linear_relu_dynamic if relu else torch.ops.quantized.linear_dynamic
-            return product(x, packed_bytes(weight, bias, start, stop))
+            return product(x, packed_bytes(weight, bias, start, stop), _overflows())
         offset = bias if rows is None or bias is None else bias[start:stop]
         after = "relu" if relu else "none"
         return torch.ops.mkldnn._linear_pointwise(x.contiguous(), packed(weight, start, stop), offset, after, [], "")

@@ -199,7 +199,8 @@ def test_products_in_bytes_are_rounded_and_only_within_their_block(monkeypatch, 
         assert torch.equal(linear(x, weight.div_(2.0), bias.div_(2.0)), exact)
     assert rounded.dtype == torch.float32 and not torch.equal(rounded, exact) and torch.equal(rounded, again)
     assert torch.backends.quantized.engine == engine
-    size = weight.abs().sum(1).clamp_min(1)  # the sums' terms, each of which has an error of half a step
+    # The sums' terms, each of which has an error of half a step, of which there are half as many without VNNI.
+    size = weight.abs().sum(1).clamp_min(1) * (2 if kernels._overflows() else 1)
     for found, expected in (
         (rounded, exact),
         (shifted, exact + 1),
@@ -209,6 +210,16 @@ def test_products_in_bytes_are_rounded_and_only_within_their_block(monkeypatch, 
     ):
         assert ((found - expected).abs() < 0.02 * size).all()
     assert ((part - exact[..., 8:20]).abs() < 0.02 * size[8:20]).all()
+
+
+@needs_bytes
+@pytest.mark.parametrize("wide", [1, 1 << 20])
+def test_products_in_bytes_of_the_largest_numbers_do_not_overflow(monkeypatch, wide):
+    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "WIDE", wide)
+    weight, x = nn.Parameter(torch.ones(24, 16), False), torch.ones(3, 16)
+    with torch.no_grad(), kernels.in_bytes():
+        torch.testing.assert_close(linear(x, weight), torch.full((3, 24), 16.0), rtol=0.02, atol=0)
 
 
 def test_without_a_processor_for_it_nothing_is_rounded(monkeypatch):
