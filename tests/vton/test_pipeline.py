@@ -141,7 +141,7 @@ def test_a_garment_goes_on_under_locks_of_hair(tryon, result):
         made = tryon.resume(replace(result, segmentation=painted), "warp")
         return (made.warped_mask > 127)[upper].mean()
 
-    assert covered(labels.HAIR) > 0.9 and covered(labels.BACKGROUND) < 0.85
+    assert covered(labels.HAIR) > 0.9 and covered(labels.BACKGROUND) < 0.87
 
 
 def test_the_outermost_hair_beside_the_new_garment_is_painted_and_the_rest_stays(result):
