@@ -81,5 +81,4 @@ def test_a_recipe_in_bf16_trains_in_fp32_where_the_processor_only_emulates_it(mo
 
 
 def test_other_devices_are_taken_at_their_word():
-    precision.has_bf16.cache_clear()
-    assert precision.has_bf16("mps") is True and precision.has_bf16("cpu") in (True, False)
+    assert precision.has_bf16("mps") is True

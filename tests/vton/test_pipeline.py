@@ -134,14 +134,14 @@ def test_a_garment_goes_on_under_locks_of_hair(tryon, result):
     rows, columns = (np.flatnonzero(upper.any(axis)) for axis in (1, 0))
     locks = np.zeros_like(upper)
     for x in (np.quantile(columns, 0.3), np.quantile(columns, 0.7)):
-        locks[rows[0] : rows[0] + len(rows) // 2, int(x) - 14 : int(x) + 14] = True
+        locks[rows[0] : rows[0] + len(rows) // 2, int(x) - 18 : int(x) + 18] = True
 
     def covered(label):
         painted = np.where(upper & locks, label, result.segmentation).astype(np.uint8)
         made = tryon.resume(replace(result, segmentation=painted), "warp")
         return (made.warped_mask > 127)[upper].mean()
 
-    assert covered(labels.HAIR) > 0.9 and covered(labels.BACKGROUND) < 0.87
+    assert covered(labels.HAIR) > 0.9 and covered(labels.BACKGROUND) < 0.85
 
 
 def test_the_outermost_hair_beside_the_new_garment_is_painted_and_the_rest_stays(result):
