@@ -49,6 +49,13 @@ def of(file: str, tests: str, *changes: tuple[str, str]) -> list[Mutant]:
 
 MUTANTS = [
     *of(
+        "transformer/data.py",
+        "tests/transformer/test_transformer_data.py",
+        ("* longest + part, start)", "* longest, start)"),
+        ("int(self.src_mask[chosen].sum(-1).max())", "int(self.src_mask.sum(-1).max())"),
+        ("said = said[:, :height].flatten()", "said = said[:, : height - 1].flatten()"),
+    ),
+    *of(
         "transformer/attention.py",
         "tests/transformer/test_attention.py tests/transformer/test_transformer_model.py",
         (" / math.sqrt(query.shape[-1])", ""),

@@ -434,17 +434,24 @@ class TranslationTask(Task):
         """The smoothed loss that is minimised, and the plain one, both in nats summed over target tokens."""
         if batch.dropout is not None:
             self.model.set_dropout(batch.dropout)
-        hidden = self.networks["model"](
-            batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False, cross=batch.guide is not None
-        )
-        guided = {}
-        if batch.guide is not None:
-            hidden, first, last = hidden
-            guided["align"] = align.loss(batch.guide, first, last)
-        # Only real positions reach the vocabulary: padding would cost as much as a word there.
-        hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
+        states, labels = [], []
+        guided: dict[str, Tensor] = {}
+        for part in batch.parts():
+            hidden = self.networks["model"](
+                part.src, part.tgt, part.src_mask, part.tgt_mask, project=False, cross=part.guide is not None
+            )
+            if part.guide is not None:
+                hidden, first, last = hidden
+                guided["align"] = guided.get("align", first.new_zeros(())) + align.loss(part.guide, first, last)
+            # Only real positions reach the vocabulary: padding would cost as much as a word there.
+            states.append(hidden.flatten(0, 1).index_select(0, part.positions))
+            labels.append(part.labels)
         smoothed, plain = projected_cross_entropy(
-            hidden, self.model.embedding.weight, self.model.output_bias, batch.labels, self.config.label_smoothing
+            torch.cat(states),
+            self.model.embedding.weight,
+            self.model.output_bias,
+            torch.cat(labels),
+            self.config.label_smoothing,
         )
         return {"loss": smoothed, "nll": plain, **guided}
 

@@ -1,11 +1,14 @@
 """Normalisation, tables of text, the tokenizer, and batches."""
 
 import gzip
+import itertools
+import random
+from dataclasses import replace
 
 import pytest
 import torch
 
-from transformer.data import ParallelData, collate, find_split, read_parallel
+from transformer.data import ParallelData, alike, collate, find_split, read_parallel
 from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, language_token, normalise
 
 WORDS = ["red", "green", "blue", "small", "large", "dog", "cat", "house", "tree", "runs", "sleeps", "stands"]
@@ -118,6 +121,42 @@ def test_collate_shifts_the_target_and_masks_padding():
     assert batch.positions.tolist() == [0, 1, 2, 4, 5, 6, 7]
     assert batch.src_mask[:, 0, 0].tolist() == [[True] * 4, [True, True, False, False]]
     assert batch.tgt_mask[0, 0].tolist() == torch.ones(4, 4).tril().bool().tolist()
+
+
+def padded(lengths, groups, part):
+    return sum(len(group) * max(lengths[i] for i in group) + part for group in groups)
+
+
+def test_sentences_are_parted_where_that_costs_least():
+    draw = random.Random(3)
+    for part in (0, 4, 40):
+        lengths = [draw.randint(1, 9) for _ in range(7)]
+        found = alike(lengths, part)
+        assert sorted(i for group in found for i in group) == list(range(7))
+        every = itertools.product(range(7), repeat=7)  # each way to deal seven sentences out
+        ways = {tuple(tuple(i for i in range(7) if deal[i] == g) for g in set(deal)) for deal in every}
+        assert padded(lengths, found, part) == min(padded(lengths, way, part) for way in ways)
+    assert alike([5, 5, 5], 0) == [[0, 1, 2]]
+
+
+def test_parts_of_a_batch_say_the_same_with_less_padding():
+    draw = random.Random(1)
+    pairs = [([draw.randint(4, 90) for _ in range(n)], [5 + n % 7] * (1 + n % 5)) for n in [*[9] * 60, *[80] * 9]]
+    whole = replace(collate(pairs), dropout=0.1)
+    whole.guide = torch.rand(*whole.tgt.shape, whole.src.shape[1])
+    parts = whole.parts()
+    assert [len(part.src) for part in parts] == [60, 9] and parts[0].src.shape[1] == 10
+    first = 0
+    for part in parts:
+        alone = collate(pairs[first : first + len(part.src)])
+        for name in ("src", "tgt", "labels", "positions", "src_mask", "tgt_mask"):
+            assert torch.equal(getattr(part, name), getattr(alone, name)), name
+        assert part.dropout == 0.1
+        rows = slice(first, first + len(part.src))
+        assert torch.equal(part.guide, whole.guide[rows, : part.tgt.shape[1], : part.src.shape[1]])
+        first += len(part.src)
+    even = collate(pairs[:60])
+    assert even.parts() == [even]
 
 
 def test_batches_hold_each_pair_once_within_the_limit(tokenizer):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import torch
 import training
 from tests.transformer.words import ENGLISH, GERMAN
 from training.run import Run
+from transformer.data import Batch, collate
 from transformer.schedule import ramped_dropout
 from transformer.train import PRESETS, TranslationRecipe, TranslationTask, load_splits, main
 from transformer.translator import Translator
@@ -108,6 +110,26 @@ def test_accumulated_batches_give_the_gradient_of_their_union(data):
             (task.terms(batch)["loss"] / total).backward()
         gradients.append(task.modules["model"].embedding.weight.grad.clone())
     torch.testing.assert_close(gradients[0], gradients[1], atol=1e-6, rtol=1e-4)
+
+
+def test_a_batch_in_parts_has_the_gradient_of_the_whole(data):
+    """What is drawn in capitals is longer than its neighbours; parting them from the others changes no number."""
+    task = TranslationTask(recipe(data, dropout=0.0))
+    draw = random.Random(0)
+    words = range(4, len(task.tokenizer))
+    batch = collate([(draw.choices(words, k=n), draw.choices(words, k=5)) for n in [5] * 60 + [35]])
+    assert len(batch.parts()) == 2
+    found = []
+    for parts in (Batch.parts, lambda whole: [whole]):
+        task.modules["model"].zero_grad()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Batch, "parts", parts)
+            terms = task.terms(batch)
+        terms["loss"].backward()
+        found.append((float(terms["nll"]), [p.grad.clone() for p in task.modules["model"].parameters()]))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
+    for ours, theirs in zip(found[0][1], found[1][1]):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
 def test_learns_to_translate_and_ships(data, tmp_path):
