@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer.cache import KeyValue
 from transformer.config import TransformerConfig
-from transformer.kernels import decode_step_attention, fused_attention, linear
+from transformer.kernels import decode_step_attention, fused_attention, fused_is_quicker, linear
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -123,12 +123,10 @@ class MultiHeadAttention(nn.Module):
         Returns (B, T, d_model) and, if asked for, the weights (B, h, T, S).
         """
         dropout = self.dropout if self.training else 0.0
-        weights = None
-        if need_weights:
-            context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
-        else:
-            context = fused_attention(query, kept.key, kept.value, mask, dropout)
-        return self.merge(context, gate), weights
+        if not need_weights and fused_is_quicker(query, kept.key):
+            return self.merge(fused_attention(query, kept.key, kept.value, mask, dropout), gate), None
+        context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
+        return self.merge(context, gate), weights if need_weights else None
 
     def attend_step(self, query: Tensor, kept: KeyValue, additive: Tensor | None, gate: Tensor | None = None) -> Tensor:
         """As `attend` without weights, in a decoding step; additive (B * h, T, S) as from `kernels.additive_mask`."""

@@ -29,10 +29,6 @@ def fused_attention(
     dropout: probability that a weight is dropped.
     Returns (..., T, d_v); a row that may look at no key is zero.
     """
-    if query.dtype == torch.bfloat16 and query.device.type == "cpu":
-        # The CPU kernel's backward pass is seven times slower in bf16 than in fp32.
-        with torch.autocast("cpu", enabled=False):
-            return fused_attention(query.float(), key.float(), value.float(), mask, dropout).bfloat16()
     if query.stride(-1) != 1:  # a view that `linear` returned; the kernels want whole rows
         query, key, value = query.contiguous(), key.contiguous(), value.contiguous()
     context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
@@ -40,6 +36,16 @@ def fused_attention(
         # Kernels differ in what they return for a row without any key; here it is zero on each of them.
         context = context.masked_fill(~mask.any(-1, keepdim=True), 0.0)
     return context
+
+
+def fused_is_quicker(query: Tensor, key: Tensor) -> bool:
+    """False where the plain products take half the time of `fused_attention`, or less: learning on a CPU, whose kernels
+    are made for long sequences, and in bf16 have a backward pass seven times slower than in fp32.
+
+    query (..., T, d_k), key (..., S, d_k).
+    """
+    learns = torch.is_grad_enabled() and query.requires_grad and query.device.type == "cpu"
+    return not (learns and (query.dtype == torch.bfloat16 or key.shape[-2] <= SHORT))
 
 
 def additive_mask(mask: Tensor | None, heads: int, queries: int) -> Tensor | None:
@@ -75,6 +81,8 @@ def decode_step_attention(query: Tensor, key: Tensor, value: Tensor, additive: T
     return torch.bmm(scores.softmax(-1), value).view(batch, heads, queries, -1)
 
 
+# Keys up to which the plain products of equation 1 and their backward pass are quicker than a CPU's fused ones in fp32.
+SHORT = 100
 # Multiplications below which the call of a packed product costs more than it saves.
 PACKED_FROM = 1 << 18
 # Rows of a weight from which oneDNN's product of 8 bits is the quicker one with VNNI; below, FBGEMM's is called in half

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from transformer import attention as attention_module
 from transformer import kernels
 from transformer.attention import (
     MultiHeadAttention,
@@ -17,7 +18,7 @@ from transformer.attention import (
 )
 from transformer.cache import BeamCache, KeyValue
 from transformer.config import TransformerConfig
-from transformer.kernels import additive_mask, decode_step_attention, fused_attention, linear
+from transformer.kernels import SHORT, additive_mask, decode_step_attention, fused_attention, fused_is_quicker, linear
 
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 
@@ -60,6 +61,27 @@ def test_row_without_any_key_is_zero_and_has_a_finite_gradient(dtype):
         assert out.abs().max() == 0
         (gradient,) = torch.autograd.grad(out.sum(), query)
         assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("keys", (SHORT, SHORT + 1))
+def test_learning_and_using_take_the_way_that_is_quicker_and_say_the_same(keys, monkeypatch):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(TransformerConfig(vocab_size=10, d_model=16, heads=2))
+    x, mask = torch.randn(2, keys, 16), torch.rand(2, 1, 1, keys) < 0.7
+    query, key, value = attention.project(x)
+    plain = []
+    original = attention_module.scaled_dot_product_attention
+    monkeypatch.setattr(
+        attention_module, "scaled_dot_product_attention", lambda *a: (plain.append(True), original(*a))[1]
+    )
+    learned, none = attention.attend(query, KeyValue(key, value), mask)
+    assert none is None and bool(plain) == (keys == SHORT)
+    with torch.no_grad():
+        used, none = attention.attend(query, KeyValue(key, value), mask)
+    assert none is None and len(plain) == (keys == SHORT)
+    torch.testing.assert_close(learned.detach(), used, atol=1e-6, rtol=1e-5)
+    halves = [part.bfloat16() for part in (query, key, value)]
+    assert not fused_is_quicker(*halves[:2]) and fused_is_quicker(*(half.detach() for half in halves[:2]))
 
 
 def test_large_scores_do_not_overflow_in_half_precision():
