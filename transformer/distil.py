@@ -7,7 +7,7 @@ pairs, then those whose target the teacher wrote, without the ones that are the 
 is which. A smaller model that learns both hears the truth, and a version of it that is more regular. With `--closest`
 the teacher's n best are compared with the truth and the one of the highest sentence BLEU is taken (section 3.3,
 sequence-level interpolation): a model that learns from its own becomes likelier to find, with a beam, what is near the
-truth.
+truth. `--least` leaves out what is far from the truth nevertheless.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from training.command import one_sentence
 from transformer.data import read_parallel, write_table
+from transformer.kernels import in_bytes
 from transformer.prepare import ORIGIN
 from transformer.translator import Translator
 
@@ -34,26 +36,31 @@ def taught(
     beam: int = 5,
     alpha: float | None = None,
     closest: bool = False,
+    least: float = 0.0,
+    quick: bool = False,
 ) -> Iterator[list[str]]:
     """The teacher's translations of the sources of normalised pairs, CHUNK at a time and in order.
 
     closest: of its `beam` best the one nearest to the pair's target by sentence BLEU, the likelier one of two equal
         ones.
+    least: sentence BLEU (0 to 100) of what is good enough; instead of anything below it there is an empty text.
+    quick: multiply by weights of 8 bits, where the processor is made for it.
     """
     from sacrebleu.metrics import BLEU
 
     bleu = BLEU(effective_order=True)
     for start in range(0, len(pairs), CHUNK):
         chunk = pairs[start : start + CHUNK]
-        found = teacher.translate_sentences(
-            [s for s, _ in chunk], source, target, beam, alpha, beam if closest else 1, None, False
-        )
-        yield [
-            max((h.text for h in sentence.hypotheses), key=lambda text: bleu.sentence_score(text, [truth]).score)
-            if closest
-            else sentence.hypotheses[0].text
-            for sentence, (_, truth) in zip(found, chunk)
-        ]
+        with in_bytes() if quick else nullcontext():
+            found = teacher.translate_sentences(
+                [s for s, _ in chunk], source, target, beam, alpha, beam if closest else 1, None, False
+            )
+        texts = []
+        for sentence, (_, truth) in zip(found, chunk):
+            scored = [(bleu.sentence_score(h.text, [truth]).score, h.text) for h in sentence.hypotheses]
+            score, text = max(scored, key=lambda pair: pair[0])
+            texts.append(text if score >= least else "")
+        yield texts
 
 
 def distilled(pairs: list[tuple[str, str]], translations: list[str]) -> list[tuple[str, str, str]]:
@@ -81,6 +88,8 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--beam", type=int, default=5)
     options.add_argument("--alpha", type=float, default=None, help="length penalty; by default the model's")
     options.add_argument("--closest", action="store_true", help="of the teacher's best, the one nearest to the truth")
+    options.add_argument("--least", type=float, default=0.0, help="sentence BLEU below which an output is left out")
+    options.add_argument("--quick", action="store_true", help="multiply by weights of 8 bits")
     options.add_argument("--device", default="auto")
     given = options.parse_args(argv)
     if not given.out.name.endswith(".tsv.gz"):
@@ -89,13 +98,14 @@ def main(argv: list[str] | None = None) -> int:
     teacher.check_pair(given.source, given.target)
     pairs, translations = read_parallel(given.data, given.source, given.target), []
     alpha = teacher.length_penalty(given.source, given.target, given.alpha)
-    for part in taught(teacher, pairs, given.source, given.target, given.beam, alpha, given.closest):
+    ways = given.beam, alpha, given.closest, given.least, given.quick
+    for part in taught(teacher, pairs, given.source, given.target, *ways):
         translations += part
         print(f"{len(translations)}/{len(pairs)}", file=sys.stderr)
     rows = distilled(pairs, translations)
     write_table(given.out, (given.source, given.target, ORIGIN), rows)
     counts = {"true": len(pairs), "teacher": len(rows) - len(pairs)}
-    print(json.dumps({**counts, "beam": given.beam, "alpha": alpha, "closest": given.closest}))
+    print(json.dumps({**counts, "beam": given.beam, "alpha": alpha, "closest": given.closest, "least": given.least}))
     return 0
 
 

@@ -41,7 +41,14 @@ def test_the_table_holds_what_the_teacher_says_in_order(tmp_path, capsys, monkey
         "cpu",
     ]
     assert distil.main([*arguments, "--out", str(out)]) == 0
-    assert json.loads(capsys.readouterr().out) == {"true": 3, "teacher": 2, "beam": 5, "alpha": 0.6, "closest": False}
+    assert json.loads(capsys.readouterr().out) == {
+        "true": 3,
+        "teacher": 2,
+        "beam": 5,
+        "alpha": 0.6,
+        "closest": False,
+        "least": 0.0,
+    }
     assert read_parallel(out, "en", "de")[3:] == [(sources[0], said[0]), (sources[2], said[2])]
     origins = [line.split("\t")[2] for line in gzip.decompress(out.read_bytes()).decode().splitlines()]
     assert origins == ["origin", "true", "true", "true", "teacher", "teacher"]
@@ -54,6 +61,10 @@ def test_the_closest_of_the_best_is_the_one_nearest_to_the_truth():
     pairs = [(source, text) for text in (best[3], best[0], best[2])]
     assert list(distil.taught(teacher, pairs, "en", "de", closest=True)) == [[best[3], best[0], best[2]]]
     assert list(distil.taught(teacher, pairs, "en", "de")) == [[best[0]] * 3]
+    pairs[1] = (source, "Etwas ganz anderes.")
+    for quick in (False, True):
+        (found,) = distil.taught(teacher, pairs, "en", "de", closest=True, least=30.0, quick=quick)
+        assert found[1] == "" and (quick or found == [best[3], "", best[2]])
 
 
 def test_bad_input_gets_a_sentence_before_any_work(tmp_path, capsys):
