@@ -121,7 +121,7 @@ class Batch:
         return [self] if len(groups) == 1 else [self.rows(torch.tensor(g, device=self.src.device)) for g in groups]
 
     def rows(self, chosen: Tensor) -> Batch:
-        """The batch of the sentences with these indices (B',), padded no further than they need."""
+        """The batch of the sentences with the indices chosen (B',), padded to the longest of them: S' <= S, T' <= T."""
         said = self.labels.new_full((self.tgt.numel(),), -1)
         said[self.positions] = self.labels
         said = said.view_as(self.tgt)[chosen]

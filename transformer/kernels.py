@@ -39,7 +39,7 @@ def fused_attention(
 
 
 def fused_is_quicker(query: Tensor, key: Tensor) -> bool:
-    """False where the plain products take half the time of `fused_attention`, or less: learning on a CPU, whose kernels
+    """False where the plain products of equation 1 are quicker than `fused_attention`: learning on a CPU, whose kernels
     are made for long sequences, and in bf16 have a backward pass seven times slower than in fp32.
 
     query (..., T, d_k), key (..., S, d_k).
