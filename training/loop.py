@@ -19,12 +19,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
 from training.checkpoint import latest_checkpoint, load_checkpoint, prune, save_checkpoint
 from training.precision import has_bf16
@@ -94,6 +95,7 @@ def _accelerator(recipe: Recipe) -> Any:
     from accelerate.utils import DistributedDataParallelKwargs
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for each shape, and sentences have many
     return Accelerator(
         cpu=device == "cpu",
         mixed_precision=recipe.precision if has_bf16(device) else "no",  # emulated, it is far slower than fp32
@@ -165,6 +167,7 @@ class _Loop:
         self.sums: dict[str, float] = {}
         self.items, self.logged = 0, first
         self.began = self.clock = time.perf_counter()
+        self.batches: Iterator[Any] = iter(())
 
     def __call__(self) -> str:
         """All updates; returns 'finished' or 'stopped'."""
@@ -174,6 +177,7 @@ class _Loop:
             if self.first == 0 and self.recipe.evaluate_every:  # what the untrained network does
                 self._evaluate(0)
             _train_mode(self.task, True)
+            self.batches = iter(_ahead(self.task, self.recipe, self.trainer, self.first))
             for step in range(self.first + 1, self.recipe.steps + 1):
                 rates = self._update(step)
                 if self.main and (step - self.logged >= self.recipe.log_every or step == self.recipe.steps):
@@ -197,8 +201,8 @@ class _Loop:
             for group in task.optimizers[name].param_groups:
                 group["lr"] = rate
         batches = []
-        for micro in range(self.recipe.accumulate):
-            batch = _to_device(task.batch(step, micro, trainer.rank, trainer.world), self.accelerator.device)
+        for _ in range(self.recipe.accumulate):
+            batch = _to_device(next(self.batches), self.accelerator.device)
             self.items += task.count(batch)
             batches.append(batch)
         terms = task.update(batches, trainer)
@@ -264,6 +268,40 @@ class _Loop:
         if step:
             self.best = _compare(self.task.best, self.best, figures, step)
         self.clock = time.perf_counter()
+
+
+class _Batches(Dataset):
+    """The micro-batches of this process, by their number from the run's first."""
+
+    def __init__(self, task: Task, accumulate: int, rank: int, world: int) -> None:
+        self.task, self.accumulate, self.rank, self.world = task, accumulate, rank, world
+
+    def __getitem__(self, number: int) -> Any:
+        step, micro = divmod(number, self.accumulate)
+        return self.task.batch(step + 1, micro, self.rank, self.world)
+
+
+def _ahead(task: Task, recipe: Recipe, trainer: Trainer, first: int) -> Iterable[Any]:
+    """The micro-batches that follow `first` updates; `recipe.workers` processes make them ahead of time, in order."""
+    batches = _Batches(task, recipe.accumulate, trainer.rank, trainer.world)
+    numbers = range(first * recipe.accumulate, recipe.steps * recipe.accumulate)
+    if not recipe.workers or not numbers:
+        return map(batches.__getitem__, numbers)
+    batches[numbers[0]]  # what a task makes at first use is made once, before the processes part
+    return DataLoader(
+        batches,
+        batch_size=None,
+        sampler=numbers,
+        num_workers=recipe.workers,
+        collate_fn=_as_it_is,
+        prefetch_factor=8,
+        multiprocessing_context="fork",
+        generator=torch.Generator(),  # torch's own is left alone: dropout is the same with and without workers
+    )
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:

@@ -30,33 +30,47 @@ class Muon(Optimizer):
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """One update of every matrix that has a gradient."""
         for group in self.param_groups:
-            for matrix in group["params"]:
-                if matrix.grad is None:
-                    continue
-                state = self.state[matrix]
-                if not state:
-                    state["momentum_buffer"] = torch.zeros_like(matrix.grad)
-                mean = state["momentum_buffer"].lerp_(matrix.grad, 1 - group["momentum"])
-                update = orthogonal(matrix.grad.lerp(mean, group["momentum"]))
-                matrix.add_(update, alpha=-group["lr"] * 0.2 * math.sqrt(max(matrix.shape)))
+            for matrices in _together([matrix for matrix in group["params"] if matrix.grad is not None]):
+                ahead = [self._ahead(matrix, group["momentum"]) for matrix in matrices]
+                size = group["lr"] * 0.2 * math.sqrt(max(matrices[0].shape))
+                updates = orthogonal(torch.stack(ahead)) if len(ahead) > 1 else [orthogonal(ahead[0])]
+                for matrix, update in zip(matrices, updates):
+                    matrix.add_(update, alpha=-size)
+
+    def _ahead(self, matrix: Tensor, momentum: float) -> Tensor:
+        """The gradient's running mean, one step ahead (Nesterov)."""
+        state = self.state[matrix]
+        if not state:
+            state["momentum_buffer"] = torch.zeros_like(matrix.grad)
+        mean = state["momentum_buffer"].lerp_(matrix.grad, 1 - momentum)
+        return matrix.grad.lerp(mean, momentum)
+
+
+def _together(matrices: list[Tensor]) -> list[list[Tensor]]:
+    """On a GPU those of one shape, which would wait for a hundred calls each; on a CPU each by itself."""
+    groups: dict[object, list[Tensor]] = {}
+    for matrix in matrices:
+        groups.setdefault(matrix.shape if matrix.is_cuda else id(matrix), []).append(matrix)
+    return list(groups.values())
 
 
 def orthogonal(matrix: Tensor, steps: int = 5) -> Tensor:
     """The nearest orthogonal matrix, roughly: singular values between about 0.7 and 1.2 (Jordan et al. 2024).
 
-    matrix: (m, n); it is not changed.
+    matrix: (m, n), or several (k, m, n); it is not changed.
     steps: of Newton and Schulz's iteration.
-    Returns (m, n) in bf16 where the hardware has it, otherwise in fp32.
+    Returns the same shape in bf16 where the hardware has it, otherwise in fp32.
     """
     a, b, c = 3.4445, -4.775, 2.0315  # the quintic a x + b x^3 + c x^5 drives every singular value towards 1
     x = matrix.to(torch.bfloat16 if has_bf16(matrix.device.type) else torch.float32, copy=True)
-    tall = x.shape[0] > x.shape[1]
-    x = x.T if tall else x
-    x.div_(x.norm().clamp(min=1e-7))
+    tall = x.shape[-2] > x.shape[-1]
+    x = x.mT if tall else x
+    x.div_(x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7))
+    product = torch.addmm if x.dim() == 2 else torch.baddbmm
     for _ in range(steps):
-        gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.T if tall else x
+        gram = x @ x.mT
+        x = product(x, product(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.mT if tall else x
 
 
 def muon_and_adam(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from dataclasses import dataclass
 
 
@@ -22,6 +23,7 @@ class Recipe:
     precision: str = "no"  # "no" (fp32) or "bf16" (autocast; fp32 where the hardware has no bf16)
     compile: bool = False  # torch.compile the modules
     threads: int = 0  # torch's CPU threads; 0 = torch's own choice
+    workers: int = 0  # processes that make batches ahead of time, for a GPU that waits for them; 0 = none
     clip: float = 0.0  # largest gradient norm; 0 = no clipping
     patience: int = 0  # evaluations without a better figure after which the run ends; 0 = goes on to the last update
     average: int = 1  # checkpoints whose mean is exported
@@ -33,10 +35,12 @@ class Recipe:
         for name in ("steps", "log_every", "save_every", "keep_last", "accumulate", "average"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}.")
-        for name in ("evaluate_every", "patience", "threads", "clip", "max_minutes", "max_megabytes"):
+        for name in ("evaluate_every", "patience", "threads", "workers", "clip", "max_minutes", "max_megabytes"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be 0 or more, but is {getattr(self, name)}.")
         if self.patience and not self.evaluate_every:
             raise ValueError("patience counts evaluations, so evaluate_every must be more than 0.")
+        if self.workers and "fork" not in multiprocessing.get_all_start_methods():
+            raise ValueError("workers need a system that can fork processes; set it to 0 here.")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision must be 'no' or 'bf16', but is '{self.precision}'.")

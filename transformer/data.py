@@ -21,7 +21,8 @@ from transformer.marian import MarianTokenizer
 from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, normalise
 
 SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
-PART = 128  # tokens whose time one more part of a batch costs: its hundreds of calls, and sums of gradients
+# Tokens whose time one more part of a batch costs: its hundreds of calls, and sums of gradients.
+PART = {"cpu": 128, "cuda": 6144}
 
 
 @contextmanager
@@ -105,19 +106,24 @@ class Batch:
     guide: Tensor | None = (
         None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
     )
+    parted: tuple[Batch, ...] = ()  # its parts, where they were made before it went to a GPU, which would wait for them
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return Batch(**{**vars(self), **moved})
+        return Batch(**{**vars(self), **moved, "parted": tuple(part.to(device) for part in self.parted)})
 
-    def parts(self) -> list[Batch]:
+    def parts(self, part: int = PART["cpu"]) -> list[Batch]:
         """The same sentences in parts whose sources are alike in length; itself where that saves nothing.
 
-        Neighbours in a batch are alike as their texts stand. A few that are written otherwise when they are drawn (in
-        capitals, or cut into smaller pieces) would pad all the others to two or three times their length.
+        Neighbours in a batch are alike as their texts stand. A few that are written otherwise when they are drawn (with
+        slips, or cut into smaller pieces) would pad all the others to twice their length.
+
+        part: tokens that could be computed in the time that one part more takes.
         """
-        groups = alike(self.src_mask[:, 0, 0].sum(-1).tolist())
+        if self.parted:
+            return list(self.parted)
+        groups = alike(self.src_mask[:, 0, 0].sum(-1).tolist(), part)
         return [self] if len(groups) == 1 else [self.rows(torch.tensor(g, device=self.src.device)) for g in groups]
 
     def rows(self, chosen: Tensor) -> Batch:
@@ -162,7 +168,7 @@ def collate(
     return Batch(src, tgt, labels[positions], positions, *masks)
 
 
-def alike(lengths: Sequence[int], part: int = PART) -> list[list[int]]:
+def alike(lengths: Sequence[int], part: int = PART["cpu"]) -> list[list[int]]:
     """Indices of sentences in parts of about equal length, so that padding and parts together cost least.
 
     lengths: tokens of each.

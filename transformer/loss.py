@@ -17,7 +17,7 @@ class _ProjectedLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx, hidden, weight, bias, targets, smoothing):  # noqa: ANN001, ANN205
         vocab = weight.shape[0]
-        rows = max(1, CHUNK_ELEMENTS // vocab) if hidden.device.type == "cpu" else 4096
+        rows = max(1, CHUNK_ELEMENTS // vocab) if hidden.device.type == "cpu" else 8192
         need = any(ctx.needs_input_grad[:3])
         # Inside autocast the products run in its dtype; sums stay in fp32.
         device = hidden.device.type
@@ -31,20 +31,18 @@ class _ProjectedLoss(torch.autograd.Function):
         with torch.autocast(device, enabled=False):
             for start in range(0, hidden.shape[0], rows):
                 part, wanted = hidden_low[start : start + rows], targets[start : start + rows, None]
-                logits = (part @ weight_low.T).float()
+                logits = part @ weight_low.T
                 if bias is not None:
-                    logits += bias
-                mean = logits.mean(-1)
-                own = logits.gather(-1, wanted)[:, 0]
-                top = logits.amax(-1, keepdim=True)
-                probs = logits.sub_(top).exp_()  # logits are gone from here on
-                total = probs.sum(-1, keepdim=True)
-                log_z = (total.log() + top)[:, 0]
-                smoothed += (log_z - (1.0 - smoothing) * own - smoothing * mean).sum()
-                plain += (log_z - own).sum()
+                    logits = logits + bias
+                # One pass that reads `low` and sums in fp32.
+                probs = torch.softmax(logits, -1, dtype=torch.float32)
+                own = probs.gather(-1, wanted).clamp_min(1e-38).log()[:, 0]
+                log_z = logits.gather(-1, wanted)[:, 0].float() - own
+                smoothed -= ((1.0 - smoothing) * own + smoothing * (logits.mean(-1, dtype=torch.float32) - log_z)).sum()
+                plain -= own.sum()
                 if need:
                     # d loss / d logits = p - smoothed target
-                    probs.div_(total).sub_(smoothing / vocab)
+                    probs.sub_(smoothing / vocab)
                     probs.scatter_add_(-1, wanted, probs.new_full((1, 1), smoothing - 1.0).expand_as(wanted))
                     if grad_bias is not None:
                         grad_bias += probs.sum(0)

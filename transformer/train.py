@@ -39,7 +39,7 @@ from training.weights import fill, load_model, save_config, save_model
 from transformer import align, grammar
 from transformer import config as configs
 from transformer.config import TransformerConfig
-from transformer.data import Batch, ParallelData, find_split, read_parallel
+from transformer.data import PART, Batch, ParallelData, find_split, read_parallel
 from transformer.loss import projected_cross_entropy
 from transformer.mixture import GENERAL, Mixture, parse_worth, read_rows, spread, token_lengths
 from transformer.model import Transformer
@@ -419,12 +419,18 @@ class TranslationTask(Task):
         batch = self.data.collate(indices, self.config.neighbourhood, *drawn)
         batch = replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
         weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
-        if not weight:
-            return batch
+        if weight:
+            batch = replace(batch, guide=weight * self.guide(batch))
+        if next(self.model.parameters()).is_cuda:
+            batch = replace(batch, parted=tuple(batch.parts(PART["cuda"])))
+        return batch
+
+    def guide(self, batch: Batch) -> Tensor:
+        """Where each target word is to look, (B, T, S), by `transformer.align`."""
         if self.table is None:  # only now: a run that is past this phase has no use for it
             self.table = align.model_1(self.data, self.config.vocab_size)
         rows = align.target_rows(batch.labels, batch.positions, batch.tgt.shape)
-        return replace(batch, guide=weight * align.posterior(self.table, batch.src, rows) * (rows != PAD)[..., None])
+        return align.posterior(self.table, batch.src, rows) * (rows != PAD)[..., None]
 
     def count(self, batch: Batch) -> int:
         """Target tokens, eos included."""

@@ -1,8 +1,9 @@
-"""What visitors do to text: capitals, small letters, a missing full stop, slips of the finger.
+"""What visitors do to text: small letters, a missing full stop, slips of the finger.
 
 A small share of the training sources gets one of these, so that a model has met them (the kinds and their proportions
 follow OpusTrainer's modifiers as Firefox Translations uses them). The translation stays as it is, but for the full
-stop, which goes on both sides. Blanks need no noise: `normalise` makes one of several.
+stop, which goes on both sides. Blanks need no noise, since `normalise` makes one of several, nor do capitals throughout,
+which `transformer.text.casing` writes small before the network reads them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import random
 
 from transformer.tokenizer import STAND_INS
 
-KINDS = {"end mark": 0.4, "capitals": 0.15, "title": 0.1, "small": 0.2, "slip": 0.15}  # shares among the changed ones
+KINDS = {"end mark": 0.45, "title": 0.1, "small": 0.25, "slip": 0.2}  # shares among the changed ones
 SLIPS = 0.06  # share of the letters that a slip concerns, at least one
 NEIGHBOURS = {
     row[i]: row[max(0, i - 1) : i] + row[i + 1 : i + 2]
@@ -30,8 +31,6 @@ def with_noise(source: str, target: str, draw: random.Random) -> tuple[str, str]
     kind = draw.choices(list(KINDS), list(KINDS.values()))[0]
     if kind == "end mark":
         return without_end_mark(source, target)
-    if kind == "capitals":
-        return source.upper(), target
     if kind == "title":
         return " ".join(word[:1].upper() + word[1:] for word in source.split(" ")), target
     if kind == "small":
