@@ -22,7 +22,7 @@ from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, normalise
 
 SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
 # Tokens whose time one more part of a batch costs: its hundreds of calls, and sums of gradients.
-PART = {"cpu": 128, "cuda": 6144}
+PART = {"cpu": 128, "cuda": 20000}
 
 
 @contextmanager

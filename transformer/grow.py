@@ -1,16 +1,20 @@
-"""A larger model that begins where a smaller one stands: another vocabulary, wider feed-forward layers.
+"""A larger model that begins where a smaller one stands: another vocabulary, wider layers, more heads.
 
     python -m transformer.grow --model SMALLER --size everyday-wide --tokenizer NEW/tokenizer.model --out OUT
 
 What can be kept is kept. New units of a feed-forward layer give nothing to its output at first, so the wider network
-computes the same function (Chen et al. 2016, "Net2Net"). A piece that the old vocabulary has keeps its embedding; a new
+computes the same function (Chen et al. 2016, "Net2Net"). A wider d_model and new heads are copies that share what the
+old ones gave; there layer normalisation, whose mean and variance are over more numbers, makes it nearly the same. Of a
+feed-forward layer that is to be narrower its strongest units stay. A piece that the old vocabulary has keeps its embedding; a new
 one gets the mean of those of the pieces that the old vocabulary writes it with. Train OUT by `--initial OUT`.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -90,6 +94,81 @@ def grown(
     return out
 
 
+def copied_dimensions(before: int, after: int) -> Tensor:
+    """(after,) which of `before` dimensions each of a wider d_model copies: sines and cosines of the nearest frequency.
+
+    So a copy finds nearly the positional encodings that it knows (section 3.5).
+    """
+    pair = torch.arange(after // 2) * before / after
+    pair = pair.round().long().clamp(max=before // 2 - 1)
+    return torch.stack((2 * pair, 2 * pair + 1), 1).flatten()
+
+
+def shares(source: Tensor, rows: int) -> Tensor:
+    """(rows, copies) random shares; in each row those of all copies of one original sum to 1.
+
+    source: (copies,) the original of each copy. Copies of unequal shares learn different things from now on.
+    """
+    drawn = 0.5 + torch.rand(rows, len(source))
+    sums = drawn.new_zeros(rows, int(source.max()) + 1).index_add_(1, source, drawn)
+    return drawn / sums[:, source]
+
+
+def wider(state: dict[str, Tensor], old: TransformerConfig, new: TransformerConfig, seed: int = 1) -> dict[str, Tensor]:
+    """The weights of a model with a larger d_model, and perhaps more heads and fewer feed-forward units.
+
+    state: weights of the model `old`.
+    new: same layers and widths of a head; sinusoidal positions, no biases of attention or output.
+    seed: of the shares by which copies divide what the originals gave.
+    Raises `ValueError` where something else differs.
+    """
+    layers = ("encoder_layers", "decoder_layers", "key_width", "value_width", "positions", "activation")
+    plain = not (old.attention_bias or new.attention_bias or old.output_bias) and old.positions == "sinusoidal"
+    if not plain or new.d_model < old.d_model or new.heads < old.heads or new.d_ff > old.d_ff or any(
+        getattr(old, name) != getattr(new, name) for name in layers
+    ):  # fmt: skip
+        raise ValueError("Only d_model and the number of heads can become larger, and d_ff smaller, all at once.")
+    torch.manual_seed(seed)
+    dims = copied_dimensions(old.d_model, new.d_model)
+    heads = torch.arange(new.heads) % old.heads
+    scale = math.sqrt(new.d_model / old.d_model)  # embeddings are multiplied by sqrt(d_model) (section 3.4)
+    copies = torch.bincount(dims, minlength=old.d_model)[dims]
+
+    def reading(weight: Tensor) -> Tensor:
+        """(m, d_model) -> (m, wider): copies are read in shares."""
+        return weight[:, dims] * shares(dims, len(weight))
+
+    def columns(width: int) -> Tensor:
+        return (heads[:, None] * width + torch.arange(width)).flatten()
+
+    out = {}
+    for name, value in state.items():
+        if name == "embedding.weight":
+            out[name] = value[:, dims] / scale
+        elif name.endswith("qkv.weight"):
+            widths = (old.key_width, old.key_width, old.value_width)
+            parts = value.split([old.heads * width for width in widths])
+            out[name] = reading(torch.cat([part[columns(width)] for part, width in zip(parts, widths)]))
+        elif name.endswith("output.weight"):
+            kept = columns(old.value_width)
+            out[name] = (value[:, kept] * shares(kept, len(value)))[dims]
+        elif ".feed_forward." in name:
+            layer = name.rsplit(".", 2)[0]
+            inner, outer = state[f"{layer}.inner.weight"], state[f"{layer}.outer.weight"]
+            units = (inner.norm(dim=1) * outer.norm(dim=0)).topk(new.d_ff).indices.sort().values
+            if name.endswith("inner.weight"):
+                out[name] = reading(value[units])
+            elif name.endswith("inner.bias"):
+                out[name] = value[units]
+            else:
+                out[name] = value[dims][:, units] if name.endswith("weight") else value[dims]
+        elif name.startswith(f"decoder.{old.decoder_layers - 1}.feed_forward_norm."):
+            out[name] = value[dims] * scale / copies  # before the output, whose matrix is that of the embeddings
+        else:
+            out[name] = value[dims]
+    return out
+
+
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
@@ -108,6 +187,9 @@ def main(argv: list[str] | None = None) -> int:
     after = Tokenizer.load(given.tokenizer) if given.tokenizer else before
     old = TransformerConfig.from_dict(header["transformer"])
     config = configs.preset(given.size, vocab_size=len(after), max_length=old.max_length)
+    if config.d_model != old.d_model:
+        between = replace(config, vocab_size=old.vocab_size)
+        state, old = wider(state, old, between, given.seed), between
     save_model(given.out, {**header, "transformer": config.to_dict()}, grown(state, before, after, config, given.seed))
     after.save(given.out / "tokenizer.model")
     return 0

@@ -29,6 +29,7 @@ ORIGIN = "origin"  # the column with the name of the table that a pair came from
 # Sources whose mean chooses the weights: text of every kind. A mixture's loss falls fastest on narrow text, such as
 # manuals.
 GENERAL = ("wmt_news", "news_commentary", "covost", "xnli", "xquad", "mlqe_pe", "firefox_teacher", "tatoeba")
+GROWTH = 1.15  # longest that noise may make a sentence, in its own lengths
 Change = Callable[[str, str, random.Random], tuple[str, str]]
 
 
@@ -128,7 +129,7 @@ class Mixture:
             is its share beside the other directions.
         one_way: beginning of the names of sources that are learned only in the direction that their name ends with.
         change: (source, target, generator) -> the pair as it is learned this time.
-        sampled: share of the changed pairs that are cut into pieces by `Tokenizer.sample`.
+        sampled: share of the batches whose pairs are cut into pieces by `Tokenizer.sample`.
         lengths: (N, 2) pieces of both sides as from `token_lengths`; None = counted here.
         """
         self.rows, self.tokenizer, self.max_length, self.change = rows, tokenizer, max_length, change
@@ -218,23 +219,36 @@ class Mixture:
         random.Random(f"{seed}/{epoch}").shuffle(batches)
         return batches
 
-    def ids(self, index: int, draw: random.Random | None = None) -> tuple[list[int], list[int]]:
-        """Source ids with their prefix, and target ids, of one item; changed by `change` if there is a generator."""
+    def ids(self, index: int, draw: random.Random | None = None, sampled: bool = False) -> tuple[list[int], list[int]]:
+        """Source ids with their prefix, and target ids, of one item.
+
+        index: of the item.
+        draw: decides how `change` changes it; None = not at all. What would be much longer stays as it was: it would
+            pad its whole batch.
+        sampled: cut into pieces by `Tokenizer.sample`.
+        """
         source, target = pair = self.text(index)
         if draw is not None and self.change is not None:
             source, target = self.change(source, target, draw)
         prefix = self.prefixes[self.direction[index]]
         encode = self.tokenizer.encode
-        if draw is not None and self.sampled and draw.random() < self.sampled:
+        if draw is not None and sampled:
             encode = partial(cast(Tokenizer, self.tokenizer).sample, draw=draw)
+            room = self.max_length
+        else:
+            room = min(self.max_length, int(GROWTH * self.lengths[index].max()) + 2)
         found = [*prefix, *encode(source)], encode(target)
-        if max(map(len, found)) < self.max_length and found[0] and found[1]:
+        if max(map(len, found)) < room and found[0] and found[1]:
             return found
         return [*prefix, *self.tokenizer.encode(pair[0])], self.tokenizer.encode(pair[1])
 
     def collate(self, indices: Sequence[int], neighbourhood: int = 0, draw: random.Random | None = None) -> Batch:
-        """The batch of these items; draw: decides how they are changed, None = they are not."""
-        return collate([self.ids(index, draw) for index in indices], neighbourhood)
+        """The batch of these items; draw: decides how they are changed, None = they are not.
+
+        All of a batch are cut into pieces by `Tokenizer.sample`, or none, so that their lengths stay alike.
+        """
+        sampled = draw is not None and draw.random() < self.sampled
+        return collate([self.ids(index, draw, sampled) for index in indices], neighbourhood)
 
     @property
     def pairs(self) -> Sequence[tuple[list[int], list[int]]]:

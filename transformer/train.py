@@ -76,7 +76,7 @@ class TranslationRecipe(Recipe):
         ""  # beginning of the names of sources that are learned only in the direction that their name ends with
     )
     noise: float = 0.0  # share of a mixture's pairs whose source is written as visitors write (transformer.text.noise)
-    sampled: float = 0.0  # share of a mixture's pairs cut into pieces by subword regularisation (Tokenizer.sample)
+    sampled: float = 0.0  # share of a mixture's batches cut into pieces by subword regularisation (Tokenizer.sample)
     dropout: float = -1.0  # P_drop; -1 = as the size has it
     align: float = 0.0  # weight of guided alignment at the first update (transformer.align); the paper has none
     align_updates: int = 4000  # updates over which that weight falls to 0
