@@ -315,9 +315,10 @@ def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:
             compiled: Any = torch.compile(prepared) if recipe.compile else prepared
             task.wrapped[name] = compiled
     for optimizer in task.optimizers.values():  # a checkpoint's state was loaded on the CPU
+        fused = any(group.get("fused") for group in optimizer.param_groups)  # those count their steps on the card
         for values in optimizer.state.values():
             for key, value in values.items():
-                if torch.is_tensor(value) and key != "step":
+                if torch.is_tensor(value) and (fused or key != "step"):
                     values[key] = value.to(accelerator.device)
 
 
