@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -31,19 +31,19 @@ class Muon(Optimizer):
         """One update of every matrix that has a gradient."""
         for group in self.param_groups:
             for matrices in _together([matrix for matrix in group["params"] if matrix.grad is not None]):
-                ahead = [self._ahead(matrix, group["momentum"]) for matrix in matrices]
+                ahead = [self._ahead(matrix, cast(Tensor, matrix.grad), group["momentum"]) for matrix in matrices]
                 size = group["lr"] * 0.2 * math.sqrt(max(matrices[0].shape))
                 updates = orthogonal(torch.stack(ahead)) if len(ahead) > 1 else [orthogonal(ahead[0])]
                 for matrix, update in zip(matrices, updates):
                     matrix.add_(update, alpha=-size)
 
-    def _ahead(self, matrix: Tensor, momentum: float) -> Tensor:
+    def _ahead(self, matrix: Tensor, gradient: Tensor, momentum: float) -> Tensor:
         """The gradient's running mean, one step ahead (Nesterov)."""
         state = self.state[matrix]
         if not state:
-            state["momentum_buffer"] = torch.zeros_like(matrix.grad)
-        mean = state["momentum_buffer"].lerp_(matrix.grad, 1 - momentum)
-        return matrix.grad.lerp(mean, momentum)
+            state["momentum_buffer"] = torch.zeros_like(gradient)
+        mean = state["momentum_buffer"].lerp_(gradient, 1 - momentum)
+        return gradient.lerp(mean, momentum)
 
 
 def _together(matrices: list[Tensor]) -> list[list[Tensor]]:

@@ -5,8 +5,9 @@
 What can be kept is kept. New units of a feed-forward layer give nothing to its output at first, so the wider network
 computes the same function (Chen et al. 2016, "Net2Net"). A wider d_model and new heads are copies that share what the
 old ones gave; there layer normalisation, whose mean and variance are over more numbers, makes it nearly the same. Of a
-feed-forward layer that is to be narrower its strongest units stay. A piece that the old vocabulary has keeps its embedding; a new
-one gets the mean of those of the pieces that the old vocabulary writes it with. Train OUT by `--initial OUT`.
+feed-forward layer that is to be narrower its strongest units stay. A piece that the old vocabulary has keeps its
+embedding; a new one gets the mean of those of the pieces that the old vocabulary writes it with. Train OUT by
+`--initial OUT`.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ def wider(state: dict[str, Tensor], old: TransformerConfig, new: TransformerConf
     if not plain or new.d_model < old.d_model or new.heads < old.heads or new.d_ff > old.d_ff or any(
         getattr(old, name) != getattr(new, name) for name in layers
     ):  # fmt: skip
-        raise ValueError("Only d_model and the number of heads can become larger, and d_ff smaller, all at once.")
+        raise ValueError(
+            "With d_model only the number of heads can grow, and d_ff shrink; layers and the width of a head stay."
+        )
     torch.manual_seed(seed)
     dims = copied_dimensions(old.d_model, new.d_model)
     heads = torch.arange(new.heads) % old.heads

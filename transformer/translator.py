@@ -446,7 +446,8 @@ class Translator:
             if read_back and sampling is None and self.reads_back(source, target):
                 found = self.read_back(rows, found, source, alpha)
             for number, row, result in zip(batch, rows, found):
-                made = self.sentence(sentences[number], masked[number], row, result, n_best, target)
+                alone = sampling is None  # draws are shown as they came
+                made = self.sentence(sentences[number], masked[number], row, result, n_best, target, alone)
                 made.read = read[number]
                 made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
                 out[number] = made
@@ -524,18 +525,26 @@ class Translator:
             )
 
     def sentence(
-        self, text: str, masked: Masked, source_ids: list[int], result: SearchResult, n_best: int, target: str
+        self,
+        text: str,
+        masked: Masked,
+        source_ids: list[int],
+        result: SearchResult,
+        n_best: int,
+        target: str,
+        distinct: bool = True,
     ) -> Sentence:
         """What a search found for one sentence: loops cut, and everything that was taken out back in its place.
 
         French text gets its elisions; the pieces stay those of the model.
+
+        distinct: of several that read the same, cut into other pieces, only the best is kept.
         """
         candidates = result.candidates
         if masked.stand_ins:  # those that copied them all, and once, come first
             wanted = sorted(self.tokenizer.id(piece) for piece in masked.stand_ins)
             all_stand_ins = {self.tokenizer.id(piece) for piece in self.stand_ins}
             candidates = sorted(candidates, key=lambda c: sorted(i for i in c.ids if i in all_stand_ins) != wanted)
-        best = candidates[:n_best]
 
         def words(ids: list[int]) -> bool:
             return has_letters(self.tokenizer.decode(ids))
@@ -543,28 +552,37 @@ class Translator:
         repeated = without_loops(source_ids, words) != source_ids
         # A piece that is no text and stands for nothing here is no part of a translation.
         idle = {self.tokenizer.id(piece) for piece in self.silent if piece not in masked.stand_ins}
-        said = [[i for i in c.ids if i not in idle] for c in best]
-        ids = [own if repeated else without_loops(own, words) for own in said]
-        hypotheses, elided = [], []
-        for candidate, own in zip(best, ids):
+        ids: list[list[int]] = []
+        hypotheses: list[Hypothesis] = []
+        elided, looped = [], []
+        for candidate in candidates:
+            said = [i for i in candidate.ids if i not in idle]
+            own = said if repeated else without_loops(said, words)
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
                 translated = restore(translated, masked, functools.partial(self._words_before, source_ids, own))
+            changes: list = []
             if target == "fr" and "elision" not in self.without:
                 translated, changes = elide(translated)
-                elided.append(changes)
+            if distinct and any(translated == known.text for known in hypotheses):
+                continue
+            ids.append(own)
+            elided.append(changes)
+            looped.append(own != said)
             pieces = self.labels(own, masked.stand_ins)
             hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob, candidate.back))
+            if len(hypotheses) == n_best:
+                break
         return Sentence(
             text,
             source_ids,
             ids,
             hypotheses,
             result.trace,
-            best[0].finished,
-            ids[0] != said[0],
+            candidates[0].finished,
+            looped[0],
             stand_ins=masked.stand_ins,
-            elided=elided[0] if elided else [],
+            elided=elided[0],
         )
 
     def told(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> Sentence:

@@ -7,7 +7,7 @@ from training.weights import load_model
 from transformer import config as configs
 from transformer import grammar
 from transformer.data import collate
-from transformer.grow import grown, grown_embedding, main, widened
+from transformer.grow import copied_dimensions, grown, grown_embedding, main, shares, widened, wider
 from transformer.model import Transformer
 from transformer.tokenizer import Tokenizer
 from transformer.train import export
@@ -81,3 +81,38 @@ def test_the_command_writes_a_model_to_start_from(tokenizers, tmp_path, monkeypa
     assert state["embedding.weight"].shape[0] == len(after) and header["pairs"] == [["en", "de"]]
     assert main([*argv[:3], "everyday-wide", "--out", str(tmp_path / "x")]) == 2
     assert "can grow" in capsys.readouterr().err
+
+
+def test_a_model_of_more_dimensions_and_heads_begins_near_the_smaller_one(tokenizers, tmp_path, monkeypatch):
+    """Exact but for layer normalisation and positions: trained weights lose little, and copies are not twins."""
+    before, _ = tokenizers
+    old = configs.preset("mini", vocab_size=len(before))
+    new = configs.preset("mini", vocab_size=len(before), d_model=96, heads=3, d_ff=100)
+    dims = copied_dimensions(64, 96)
+    assert dims[:8].tolist() == [0, 1, 2, 3, 2, 3, 4, 5] and set(dims.tolist()) == set(range(64))
+    drawn = shares(dims, 5)
+    torch.testing.assert_close(torch.zeros(5, 64).index_add_(1, dims, drawn), torch.ones(5, 64))
+    model, wide = small(before), Transformer(new).eval()
+    for layer in (*model.encoder, *model.decoder):  # units without which the function is nearly the same
+        layer.feed_forward.outer.weight.data[:, 100:] *= 1e-3
+    wide.load_state_dict(wider(model.state_dict(), old, new))
+    batch = collate([(before.encode(TEXTS[0]), before.encode(TEXTS[2])), (before.encode(TEXTS[1]), [7, 8])])
+    with torch.no_grad():
+        args = batch.src, batch.tgt, batch.src_mask, batch.tgt_mask
+        ours, theirs = wide(*args), model(*args)
+    assert torch.corrcoef(torch.stack((ours.flatten(), theirs.flatten())))[0, 1] > 0.97
+    assert not torch.equal(*wide.encoder[0].attention.qkv.weight[:, 2:6].split(2, dim=1))
+    with pytest.raises(ValueError, match="can grow"):
+        wider(model.state_dict(), old, configs.preset("mini", vocab_size=len(before), d_model=96, d_ff=200, heads=3))
+
+
+def test_the_command_widens_a_model(tokenizers, tmp_path, monkeypatch):
+    before, _ = tokenizers
+    model = small(before)
+    export(tmp_path / "old", model.state_dict(), model.config, before, [("en", "de")])
+    larger = {**configs.PRESETS["mini"], "d_model": 96, "heads": 3}
+    monkeypatch.setitem(configs.PRESETS, "mini-large", larger)
+    assert main(["--model", str(tmp_path / "old"), "--size", "mini-large", "--out", str(tmp_path / "out")]) == 0
+    header, state = load_model(tmp_path / "out")
+    assert header["transformer"]["d_model"] == 96 and header["transformer"]["heads"] == 3
+    assert state["embedding.weight"].shape == (len(before), 96)

@@ -14,7 +14,7 @@ from tests.transformer.words import ENGLISH, GERMAN
 from training.optimizers import muon_and_adam
 from training.run import Run
 from transformer import config as configs
-from transformer.mixture import Mixture, Row, parse_worth, read_rows, shares, spread, token_lengths, worth_of
+from transformer.mixture import GROWTH, Mixture, Row, parse_worth, read_rows, shares, spread, token_lengths, worth_of
 from transformer.model import Transformer
 from transformer.schedule import trapezoid
 from transformer.tokenizer import Tokenizer
@@ -203,19 +203,32 @@ def test_a_run_on_a_mixture_with_muon_resumes_bit_for_bit(folder, tmp_path):
     assert figures["loss"] == figures["wmt_news"] and figures["narrow"] != figures["loss"]
 
 
-def test_a_share_of_the_pairs_is_cut_into_pieces_anew(tokenizer):
+def test_a_share_of_the_batches_is_cut_into_pieces_anew(tokenizer):
     common = (rows({"news.en-de": 200}), tokenizer, 200, DIRECTIONS)
     plain, some, every = (Mixture(*common, sampled=share) for share in (0.0, 0.5, 1.0))
 
     def changed(mixture, seed):
-        draw = random.Random(seed)
-        return [mixture.ids(i, draw) != mixture.ids(i) for i in range(len(mixture))]
+        batch, as_it_is = mixture.collate(range(40), 0, random.Random(seed)), mixture.collate(range(40))
+        return batch.src.shape != as_it_is.src.shape or not torch.equal(batch.src, as_it_is.src)
 
-    assert not any(changed(plain, 1)) and changed(some, 1) == changed(some, 1) != changed(some, 2)
-    assert np.mean(changed(some, 1)) == pytest.approx(np.mean(changed(every, 1)) / 2, rel=0.25)
+    seeds = range(60)
+    assert not any(changed(plain, seed) for seed in seeds) and all(changed(every, seed) for seed in seeds)
+    assert [changed(some, seed) for seed in seeds] == [changed(some, seed) for seed in seeds]
+    assert np.mean([changed(some, seed) for seed in seeds]) == pytest.approx(0.5, abs=0.2)
     for i in range(50):
-        source, target = some.ids(i, random.Random(i))
+        source, target = some.ids(i, random.Random(i), sampled=True)
         assert (tokenizer.decode(source[1:]), tokenizer.decode(target)) == some.text(i)
+
+
+def test_noise_that_would_pad_a_whole_batch_is_left_out(tokenizer):
+    """Neighbours in length share a batch; one that is drawn twice as long would double it."""
+    common = (rows({"news.en-de": 50}), tokenizer, 200, DIRECTIONS)
+    longer = Mixture(*common, change=lambda source, target, _: (f"{source} {source}", target))
+    little = Mixture(*common, change=lambda source, target, _: (source.split(" ")[0], target))
+    for i in range(50):
+        assert longer.ids(i, random.Random(0)) == longer.ids(i)
+        assert len(little.ids(i, random.Random(0))[0]) <= GROWTH * little.lengths[i].max() + 2
+    assert any(little.ids(i, random.Random(0)) != little.ids(i) for i in range(50))
 
 
 def test_segmentations_are_drawn_by_their_smoothed_probability(tokenizer):

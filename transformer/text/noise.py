@@ -2,8 +2,8 @@
 
 A small share of the training sources gets one of these, so that a model has met them (the kinds and their proportions
 follow OpusTrainer's modifiers as Firefox Translations uses them). The translation stays as it is, but for the full
-stop, which goes on both sides. Blanks need no noise, since `normalise` makes one of several, nor do capitals throughout,
-which `transformer.text.casing` writes small before the network reads them.
+stop, which goes on both sides. Blanks need no noise, since `normalise` makes one of several, nor do capitals
+throughout, which `transformer.text.casing` writes small before the network reads them.
 """
 
 from __future__ import annotations
