@@ -191,7 +191,7 @@ PRESETS: dict[str, dict] = {
     # nothing is seen more than a few times, so little dropout. Without guided alignment its encoder gave every position
     # the same output after 2,000 updates, and there was nothing left to attend to.
     "everyday": {
-        "size": "everyday-wide",
+        "size": "everyday-large",
         "vocab_size": 16000,
         "directions": "en-de de-en en-fr fr-en",
         "stand_ins": 0.25,
