@@ -25,6 +25,7 @@ from operator import eq
 import torch
 
 from training.memory import keep_memory
+from transformer import config as configs
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.data import collate
@@ -44,15 +45,16 @@ RATIOS = {
 }
 VOCAB, EOS, UNK = 16000, 0, 1
 PAD = VOCAB - 1
+SIZE = configs.preset("everyday-large")  # of the shipped translator
 FIELDS = {
     "vocab_size": VOCAB,
-    "d_model": 256,
-    "encoder_layers": 6,
-    "decoder_layers": 6,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 1024,
-    "decoder_ffn_dim": 1024,
+    "d_model": SIZE.d_model,
+    "encoder_layers": SIZE.encoder_layers,
+    "decoder_layers": SIZE.decoder_layers,
+    "encoder_attention_heads": SIZE.heads,
+    "decoder_attention_heads": SIZE.heads,
+    "encoder_ffn_dim": SIZE.d_ff,
+    "decoder_ffn_dim": SIZE.d_ff,
     "max_position_embeddings": 512,
     "activation_function": "relu",
     "scale_embedding": True,

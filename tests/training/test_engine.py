@@ -284,3 +284,33 @@ def test_half_a_line_in_the_event_log_is_left_out(tmp_path):
         file.write('{"event": "lo')
     assert [e["losses"]["a"] for e in run.events()] == ["inf"]
     assert json.loads(run.events_file.read_text().splitlines()[0])["step"] == 1
+
+
+def test_workers_make_the_same_batches_ahead_of_time(tmp_path):
+    """Bit for bit, over a stop and a resume too; what a task makes at first use is made once, before they part."""
+
+    class Slow(LineTask):
+        table = None
+
+        def batch(self, step, micro, rank, world):
+            if self.table is None:
+                assert os.getpid() == parent
+                self.table = torch.ones(1)
+            return super().batch(step, micro, rank, world)
+
+    parent = os.getpid()
+    fit(LineTask(recipe()), recipe(), tmp_path / "alone", quiet=True)
+    helped = recipe(workers=2)
+    assert fit(Slow(helped), helped, tmp_path / "helped", quiet=True) == "finished"
+    half = recipe(workers=2, steps=recipe().steps // 2)
+    fit(LineTask(half), half, tmp_path / "halves", quiet=True)
+    fit(LineTask(helped), helped, tmp_path / "halves", resume=True, quiet=True)
+    alone = weights(tmp_path / "alone")
+    for name in ("helped", "halves"):
+        assert all(torch.equal(value, alone[key]) for key, value in weights(tmp_path / name).items()), name
+
+
+def test_workers_want_a_system_that_forks(monkeypatch):
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+    with pytest.raises(ValueError, match="fork"):
+        recipe(workers=2).check()

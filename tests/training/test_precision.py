@@ -56,6 +56,23 @@ def test_muon_moves_as_that_of_torch_does(monkeypatch):
             torch.testing.assert_close(a, b, rtol=0, atol=near)
 
 
+def test_muon_steps_matrices_of_one_shape_together_as_alone(monkeypatch):
+    set_bf16(monkeypatch, False)
+    shapes = [(3, 3), (4, 6), (3, 3), (6, 4), (3, 3)]
+
+    def together(matrices):
+        return [[m for m in matrices if m.shape == shape] for shape in dict.fromkeys(m.shape for m in matrices)]
+
+    alone, grouped = ([nn.Parameter(torch.ones(shape)) for shape in shapes] for _ in range(2))
+    for weights, group in ((alone, optimizers._together), (grouped, together)):
+        monkeypatch.setattr(optimizers, "_together", group)
+        mine = Muon(weights)
+        mine.param_groups[0]["lr"] = 0.1
+        moved(mine, weights)
+    for a, b in zip(alone, grouped, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
 def test_muon_leaves_what_has_no_gradient():
     weight = nn.Parameter(torch.ones(3, 3))
     optimizer = Muon([weight])
