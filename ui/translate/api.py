@@ -50,7 +50,7 @@ class Api:
             pair: source and target language, for example en-de
             beam: beam size, 1 is greedy search
             alpha: length penalty, 0 to 2; below 0 the one that suits the model in these languages
-            n_best: hypotheses to return for each sentence, at most the beam size
+            n_best: hypotheses to return for each sentence, at most the beam size; those that read the same come once
             model: a model of the page's list, by its key; empty for one that has these languages
             search: beam, read back (the beam ranked by the way back, too), greedy or sampling (n_best random draws)
             temperature: of sampling, above 0
