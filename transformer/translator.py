@@ -282,9 +282,10 @@ class Translator:
 
         source, target: languages, by default the model's first pair. beam >= n_best >= 1; of hypotheses that
         read the same one is told. alpha: length penalty, 0.6 in the paper; None = `length_penalty` of the model.
-        max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep every step of the search. sampling: draw n_best translations at random, each
-        sentence with a seed of its own; beam and trace then mean nothing. quick: multiply by weights of 8 bits
-        (`kernels.in_bytes`), where the processor is made for it; attention maps are computed with 32 bits all the same.
+        max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep every step of
+        the search. sampling: draw n_best translations at random, each sentence with a seed of its own; beam and trace
+        then mean nothing. quick: multiply by weights of 8 bits (`kernels.in_bytes`), where the processor is made for
+        it; attention maps are computed with 32 bits all the same.
         read_back: what the search found is ranked by the way back as well (`scoring.rank_by_reading_back`), by a model
         that has both directions.
 
