@@ -8,6 +8,7 @@ from transformer.translate import DEFAULT_MODEL
 SENTENCE = "A man is riding a bicycle."
 _SHAPE = json.loads((assets.model_dir(DEFAULT_MODEL) / "config.json").read_text())["transformer"]
 HEADS = _SHAPE["heads"]
+WIDTH = _SHAPE["d_model"]
 # Cross-attention is the decoder's, and an encoder may have more layers than the decoder.
 LAYERS = {
     "encoder": _SHAPE["encoder_layers"],

@@ -8,6 +8,7 @@ from driving import (
     LAYERS,
     SENTENCE,
     SHOWN,
+    WIDTH,
     choose,
     choose_kind,
     choose_model,
@@ -369,7 +370,7 @@ def test_through_the_model_ends_with_its_own_probabilities(visit, site):
         page.locator(f'.through-box.chosen[data-part="{key}"]').wait_for()
         assert page.locator(".through-panel canvas").count() > 0
     page.locator(".through-panel canvas").first.hover()
-    assert " of 256" in page.inner_text(".through-panel .heat-readout")
+    assert f" of {WIDTH}" in page.inner_text(".through-panel .heat-readout")
     # Temperature and top-k act at once.
     slide = "(node, value) => { node.value = value; node.dispatchEvent(new Event('input', { bubbles: true })); }"
     page.locator(".through-knob input[name=top_k]").evaluate(slide, 1)
