@@ -187,7 +187,7 @@ PRESETS: dict[str, dict] = {
         "keep_last": 8,
         "average": 8,
     },
-    # a few hundred thousand pairs of general text in several directions, one CPU core, 1.2 s an update, over days:
+    # a few hundred thousand pairs of general text in several directions, one CPU core, 1.5 s an update, over days:
     # nothing is seen more than a few times, so little dropout. Without guided alignment its encoder gave every position
     # the same output after 2,000 updates, and there was nothing left to attend to.
     "everyday": {

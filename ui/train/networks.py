@@ -282,7 +282,7 @@ COSTS: dict[tuple[str, str], tuple[float, float]] = {
     ("transformer", "tiny"): (0.18, 0.037),
     ("transformer", "quick"): (0.18, 0.087),
     ("transformer", "multi30k"): (2.34, 0.49),
-    ("transformer", "everyday"): (13.03, 1.25),
+    ("transformer", "everyday"): (19.93, 1.85),
     ("parser", "drawn"): (7.55, 0.46),
     ("parser", "lite-cpu"): (7.55, 2.0),
     ("segmentation", "drawn"): (1.22, 0.64),
