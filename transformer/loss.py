@@ -34,12 +34,13 @@ class _ProjectedLoss(torch.autograd.Function):
                 logits = part @ weight_low.T
                 if bias is not None:
                     logits = logits + bias
-                # One pass that reads `low` and sums in fp32.
+                # One pass that reads the logits as they are and sums in fp32. The likeliest word's p is 1/V or more, so
+                # its logarithm is exact where a word's own might be that of 0.
                 probs = torch.softmax(logits, -1, dtype=torch.float32)
-                own = probs.gather(-1, wanted).clamp_min(1e-38).log()[:, 0]
-                log_z = logits.gather(-1, wanted)[:, 0].float() - own
-                smoothed -= ((1.0 - smoothing) * own + smoothing * (logits.mean(-1, dtype=torch.float32) - log_z)).sum()
-                plain -= own.sum()
+                log_z = logits.amax(-1).float() - probs.amax(-1).log()
+                own, mean = logits.gather(-1, wanted)[:, 0].float(), logits.mean(-1, dtype=torch.float32)
+                smoothed += (log_z - (1.0 - smoothing) * own - smoothing * mean).sum()
+                plain += (log_z - own).sum()
                 if need:
                     # d loss / d logits = p - smoothed target
                     probs.sub_(smoothing / vocab)

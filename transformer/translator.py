@@ -447,8 +447,8 @@ class Translator:
             if read_back and sampling is None and self.reads_back(source, target):
                 found = self.read_back(rows, found, source, alpha)
             for number, row, result in zip(batch, rows, found):
-                alone = sampling is None  # draws are shown as they came
-                made = self.sentence(sentences[number], masked[number], row, result, n_best, target, alone)
+                distinct = sampling is None  # draws are shown as they came
+                made = self.sentence(sentences[number], masked[number], row, result, n_best, target, distinct)
                 made.read = read[number]
                 made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
                 out[number] = made
@@ -555,21 +555,22 @@ class Translator:
         idle = {self.tokenizer.id(piece) for piece in self.silent if piece not in masked.stand_ins}
         ids: list[list[int]] = []
         hypotheses: list[Hypothesis] = []
-        elided, looped = [], []
+        elided: list[tuple[str, str]] = []
+        looped = False
         for candidate in candidates:
             said = [i for i in candidate.ids if i not in idle]
             own = said if repeated else without_loops(said, words)
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
                 translated = restore(translated, masked, functools.partial(self._words_before, source_ids, own))
-            changes: list = []
+            changes: list[tuple[str, str]] = []
             if target == "fr" and "elision" not in self.without:
                 translated, changes = elide(translated)
             if distinct and any(translated == known.text for known in hypotheses):
                 continue
+            if not hypotheses:
+                elided, looped = changes, own != said
             ids.append(own)
-            elided.append(changes)
-            looped.append(own != said)
             pieces = self.labels(own, masked.stand_ins)
             hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob, candidate.back))
             if len(hypotheses) == n_best:
@@ -581,9 +582,9 @@ class Translator:
             hypotheses,
             result.trace,
             candidates[0].finished,
-            looped[0],
+            looped,
             stand_ins=masked.stand_ins,
-            elided=elided[0],
+            elided=elided,
         )
 
     def told(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> Sentence:

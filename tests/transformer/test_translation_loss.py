@@ -77,3 +77,14 @@ def test_schedule_is_equation_3():
     assert learning_rate(7, 512, 50, scale=2.0) == 2 * learning_rate(7, 512, 50)
     with pytest.raises(ValueError, match="step"):
         learning_rate(0, 512, 4000)
+
+
+def test_a_word_that_is_all_but_impossible_costs_what_it_costs():
+    """Its probability is 0 in fp32; the loss and its gradient are not."""
+    hidden = torch.tensor([[200.0, 0.0]], requires_grad=True)
+    weight, target = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), torch.tensor([2])
+    smoothed, plain = projected_cross_entropy(hidden, weight, None, target, 0.1)
+    assert float(plain) == 400.0
+    wanted = torch.nn.functional.cross_entropy(hidden @ weight.T, target, label_smoothing=0.1)
+    torch.testing.assert_close(smoothed, wanted)
+    torch.testing.assert_close(torch.autograd.grad(smoothed, hidden), torch.autograd.grad(wanted, hidden))
