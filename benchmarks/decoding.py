@@ -4,11 +4,12 @@ run.
     python -m benchmarks.decoding --threads 2
 
 Prints a table: for each batch, how many times as long transformers and CTranslate2 (fp32; extra `bench`) take as we
-do, and how many times as long as our quick mode (products of 8 bits, where the processor has them) CTranslate2's int8
-and our own fp32 take: the median of five runs with the smallest and the largest. In each run all take turns, so that
-whatever else the machine does meets all alike; the time is the wall's, or with `--cpu-time` the processor's, which
-other work disturbs less. `--json` prints one JSON object a measurement instead, with what the 200th token costs against
-the 20th, and what asking for attention costs against a translation.
+do, and how many times as long as our quick mode CTranslate2's int8 and our own fp32 take: the median of five runs with
+the smallest and the largest. Quick mode has products of 8 bits, where the processor has them, and a shortlist of as
+many words as the longest one of the shipped translator. In each run all take turns, so that whatever else the machine
+does meets all alike; the time is the wall's, or with `--cpu-time` the processor's, which other work disturbs less.
+`--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th, and what asking
+for attention costs against a translation.
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ from operator import eq
 
 import torch
 
+from training import assets
 from training.memory import keep_memory
 from transformer import config as configs
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.data import collate
 from transformer.kernels import has_bytes, in_bytes
-from transformer.model import Transformer
+from transformer.model import Shortlist, Transformer
 from transformer.search import TransformerDecoder, beam_search
+from transformer.shortlist import load_shortlists
 from transformer.threads import threads_for
+from transformer.translate import DEFAULT_MODEL
 
 CLOCK = time.perf_counter
 PAUSE = 0.25  # seconds
@@ -108,6 +112,13 @@ def third(theirs, folder: str, threads: int) -> dict:  # noqa: ANN001
     }
 
 
+def shortlist_of(ours: Transformer) -> Shortlist:
+    """Random words, as many as the longest shortlist of the shipped translator has, eos among them."""
+    lengths = map(len, load_shortlists(assets.model_dir(DEFAULT_MODEL), VOCAB).values())
+    others = torch.randperm(VOCAB - 2)[: max(lengths) - 1] + 1
+    return Shortlist(torch.cat((torch.tensor([EOS]), others)), ours.embedding.weight)
+
+
 @torch.inference_mode()
 def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: int) -> dict:  # noqa: ANN001
     """Seconds of all for `batch` sources of about 20 tokens and exactly `tokens` output tokens."""
@@ -129,9 +140,9 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
             early_stopping=False,
         )
 
-    def our_run(numbers=nullcontext):
+    def our_run(numbers=nullcontext, shortlist=None):
         with numbers(), threads_for(ours, batch * beam):
-            decoder = TransformerDecoder(ours, src, key_mask(src, PAD))
+            decoder = TransformerDecoder(ours, src, key_mask(src, PAD), shortlist=shortlist)
             return beam_search(decoder, [tokens] * batch, PAD, EOS, beam, 0.0, [PAD], min_length=tokens)
 
     words = [["</s>" if i == EOS else "<unk>" if i == UNK else f"w{i}" for i in [*s, EOS]] for s in sources]
@@ -149,7 +160,7 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
 
     runs = {"theirs": their_run, "ours": our_run}
     if has_bytes():
-        runs["quick"] = functools.partial(our_run, in_bytes)
+        runs["quick"] = functools.partial(our_run, in_bytes, shortlist_of(ours))
     runs |= {name: functools.partial(third_run, translator) for name, translator in faster.items()}
     outputs = {name: run() for name, run in runs.items()}
     outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer.cache import KeyValue
 from transformer.config import TransformerConfig
-from transformer.kernels import decode_step_attention, fused_attention, fused_is_quicker, linear
+from transformer.kernels import additive_mask, fused_attention, fused_is_quicker, linear, plain_attention
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -125,12 +125,15 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if not need_weights and fused_is_quicker(query, kept.key):
             return self.merge(fused_attention(query, kept.key, kept.value, mask, dropout), gate), None
+        learns = torch.is_grad_enabled() and query.requires_grad
+        if not (need_weights or learns or dropout) and (mask is None or bool(mask.any(-1).all())):
+            return self.merge(plain_attention(query, kept.key, kept.value, additive_mask(mask)), gate), None
         context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
         return self.merge(context, gate), weights if need_weights else None
 
     def attend_step(self, query: Tensor, kept: KeyValue, additive: Tensor | None, gate: Tensor | None = None) -> Tensor:
-        """As `attend` without weights, in a decoding step; additive (B * h, T, S) as from `kernels.additive_mask`."""
-        return self.merge(decode_step_attention(query, kept.key, kept.value, additive), gate)
+        """As `attend` without weights, in a decoding step; additive as from `kernels.additive_mask`."""
+        return self.merge(plain_attention(query, kept.key, kept.value, additive), gate)
 
     def merge(self, context: Tensor, gate: Tensor | None = None) -> Tensor:
         """The heads' outputs (B, h, T, d_v), each times its gate, concatenated and projected: (B, T, d_model)."""

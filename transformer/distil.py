@@ -16,12 +16,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 from training.command import one_sentence
 from transformer.data import read_parallel, write_table
-from transformer.kernels import in_bytes
 from transformer.prepare import ORIGIN
 from transformer.translator import Translator
 
@@ -51,10 +49,9 @@ def taught(
     bleu = BLEU(effective_order=True)
     for start in range(0, len(pairs), CHUNK):
         chunk = pairs[start : start + CHUNK]
-        with in_bytes() if quick else nullcontext():
-            found = teacher.translate_sentences(
-                [s for s, _ in chunk], source, target, beam, alpha, beam if closest else 1, None, False
-            )
+        found = teacher.translate_sentences(
+            [s for s, _ in chunk], source, target, beam, alpha, beam if closest else 1, None, False, quick=quick
+        )
         texts = []
         for sentence, (_, truth) in zip(found, chunk):
             scored = [(bleu.sentence_score(h.text, [truth]).score, h.text) for h in sentence.hypotheses]

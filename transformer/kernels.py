@@ -39,50 +39,52 @@ def fused_attention(
 
 
 def fused_is_quicker(query: Tensor, key: Tensor) -> bool:
-    """False where the plain products of equation 1 are quicker than `fused_attention`: learning on a CPU, whose kernels
-    are made for long sequences, and in bf16 have a backward pass seven times slower than in fp32.
+    """False on a CPU for learning, and for few keys in fp32: there the plain products of equation 1 are quicker.
+
+    The CPU's fused kernels are made for long sequences, and in bf16 have a backward pass seven times slower than in
+    fp32.
 
     query (..., T, d_k), key (..., S, d_k).
     """
-    learns = torch.is_grad_enabled() and query.requires_grad and query.device.type == "cpu"
-    return not (learns and (query.dtype == torch.bfloat16 or key.shape[-2] <= SHORT))
+    if query.device.type != "cpu":
+        return True
+    if torch.is_grad_enabled() and query.requires_grad:
+        return query.dtype != torch.bfloat16 and key.shape[-2] > SHORT
+    return query.dtype != torch.float32 or key.shape[-2] > SHORT_IN_USE
 
 
-def additive_mask(mask: Tensor | None, heads: int, queries: int) -> Tensor | None:
-    """What a mask adds to the scores of every head: 0 or -inf, fp32 (B * h, T, S); None for None.
+def additive_mask(mask: Tensor | None) -> Tensor | None:
+    """What a mask adds to scores: 0 or -inf, fp32, of the mask's shape; None for None.
 
-    mask: broadcastable to (B, 1, T, S), True = may be looked at.
-    heads: h.
-    queries: T.
+    mask: broadcastable to (B, h, T, S), True = may be looked at.
     """
-    if mask is None:
-        return None
-    added = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, -torch.inf)
-    return added.expand(-1, heads, queries, -1).reshape(-1, queries, mask.shape[-1])
+    return None if mask is None else torch.where(mask, 0.0, -torch.inf)
 
 
-def decode_step_attention(query: Tensor, key: Tensor, value: Tensor, additive: Tensor | None = None) -> Tensor:
+def plain_attention(query: Tensor, key: Tensor, value: Tensor, additive: Tensor | None = None) -> Tensor:
     """Equation 1 for a handful of queries, as in a decoding step: the output of `fused_attention`, without gradient.
 
     On a CPU the fused kernel's own preparations take longer than these three products.
 
     query (B, h, T, d_k), key (B, h, S, d_k), value (B, h, S, d_v): each query may look at some key.
-    additive: (B * h, T, S) as from `additive_mask`, made once for all layers; None = all may be looked at.
+    additive: broadcastable to (B, h, T, S), as from `additive_mask`, made once for all layers; None = all may be
+        looked at.
     Returns (B, h, T, d_v).
     """
     batch, heads, queries, d_k = query.shape
     if query.device.type != "cpu" or query.dtype != torch.float32:
-        mask = None if additive is None else additive.view(batch, heads, queries, -1).to(query.dtype)
+        mask = None if additive is None else additive.to(query.dtype)
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     query, key, value = query.reshape(-1, queries, d_k), key.flatten(0, 1).transpose(1, 2), value.flatten(0, 1)
-    scores = torch.bmm(query, key)
+    scores = torch.bmm(query, key).view(batch, heads, queries, -1)
     # The mask by itself; within the product (baddbmm) it takes three to five times as long.
     scores = scores.mul_(d_k**-0.5) if additive is None else torch.add(additive, scores, alpha=d_k**-0.5)
-    return torch.bmm(scores.softmax(-1), value).view(batch, heads, queries, -1)
+    return torch.bmm(scores.softmax(-1).flatten(0, 1), value).view(batch, heads, queries, -1)
 
 
-# Keys up to which the plain products of equation 1 and their backward pass are quicker than a CPU's fused ones in fp32.
-SHORT = 100
+# Keys up to which the plain products of equation 1 are quicker than a CPU's fused ones in fp32: with their backward
+# pass, and alone.
+SHORT, SHORT_IN_USE = 100, 48
 # Multiplications below which the call of a packed product costs more than it saves.
 PACKED_FROM = 1 << 18
 # Rows of a weight from which oneDNN's product of 8 bits is the quicker one with VNNI; below, FBGEMM's is called in half

@@ -21,6 +21,7 @@ from torch import Tensor
 from training import assets
 from training.command import one_sentence
 from training.weights import load_model, save_model
+from transformer.shortlist import FILE
 
 
 def mixed(parts: list[tuple[str, float]]) -> tuple[dict, dict[str, torch.Tensor], Path]:
@@ -66,7 +67,9 @@ def main(argv: list[str] | None = None) -> int:
             raise ValueError(f"A part is written MODEL=WEIGHT, with a number; got {part}.") from None
     config, state, first = mixed(parts)
     save_model(given.out, config, state)
-    shutil.copyfile(first / "tokenizer.model", given.out / "tokenizer.model")
+    for name in ("tokenizer.model", FILE):  # both are of the vocabulary
+        if (first / name).is_file():
+            shutil.copyfile(first / name, given.out / name)
     return 0
 
 

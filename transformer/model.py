@@ -189,9 +189,10 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         """One more token of K hypotheses a sentence: x (B, K, d_model) -> the same shape; the cache grows.
 
-        additive: (B * h, K, used), what the mask of `BeamCache.open` adds to the scores (`additive_mask`);
-            memory_additive
-        (B * h, K, S) likewise. The hypotheses of a sentence are the queries of one attention over their common memory
+        additive: (B, 1, K, used), what the mask of `BeamCache.open` adds to the scores (`additive_mask`).
+        memory_additive: (B, 1, 1, S), that of the memory's.
+
+        The hypotheses of a sentence are the queries of one attention over their common memory
         and over all their tokens, so nothing is copied per beam.
         """
         query, key, value = self.attention.project(x)
@@ -199,6 +200,24 @@ class DecoderLayer(nn.Module):
         query = self.cross_attention.project_query(x)
         x = self.cross_attention_norm(x + self.cross_attention.attend_step(query, memory, memory_additive))
         return self.feed_forward_norm(x + self.feed_forward(x))
+
+
+class Shortlist:
+    """Some words, among which the next one is sought, and their rows of the output matrix (`transformer.shortlist`)."""
+
+    def __init__(self, ids: Tensor, weight: Tensor, bias: Tensor | None = None) -> None:
+        """
+        ids: (N,) of the words, each once.
+        weight, bias: (V, d_model) and (V,) or None, of all words; the rows are copied.
+        """
+        self.ids = ids
+        with torch.inference_mode(False):  # a weight that is made within it cannot be packed
+            self.weight = nn.Parameter(weight.detach()[ids], requires_grad=False)
+            self.bias = None if bias is None else nn.Parameter(bias.detach()[ids], requires_grad=False)
+
+    def project(self, x: Tensor) -> Tensor:
+        """As `Transformer.project`, of these words alone: (..., d_model) -> logits (..., N)."""
+        return linear(x, self.weight, self.bias)
 
 
 class Transformer(nn.Module):
@@ -293,15 +312,18 @@ class Transformer(nn.Module):
             cross.append(cross_weights)
         return (x, own, cross) if need_weights else (x, [], [])
 
-    def step(self, tokens: Tensor, memory: Memory, cache: BeamCache) -> Tensor:
-        """Logits (B, K, V) of the next token from the last one, tokens (B, K) ids; the cache grows by it."""
+    def step(self, tokens: Tensor, memory: Memory, cache: BeamCache, shortlist: Shortlist | None = None) -> Tensor:
+        """Logits (B, K, V) of the next token from the last one, tokens (B, K) ids; the cache grows by it.
+
+        shortlist: the logits are those of its words, in its order.
+        """
         sentences, beams = tokens.shape
         x = self.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
         mask = cache.open(sentences, beams, tokens.device, self.config.neighbourhood)
-        additive, memory_additive = (additive_mask(m, self.config.heads, beams) for m in (mask, memory.mask))
+        additive, memory_additive = (additive_mask(m) for m in (mask, memory.mask))
         for index, layer in enumerate(self.decoder):
             x = layer.step(x, cache, index, additive, memory.layers[index], memory_additive)
-        return self.project(x).contiguous()
+        return (shortlist or self).project(x).contiguous()
 
     def project(self, x: Tensor) -> Tensor:
         """Decoder output (..., d_model) -> logits (..., V), by the embedding matrix (section 3.4)."""

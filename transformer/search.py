@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer.cache import BeamCache, KeyValue
-from transformer.model import Encoding, Memory, Transformer
+from transformer.model import Encoding, Memory, Shortlist, Transformer
 
 KEPT_LENGTH = 64  # tokens up to which a sentence alone keeps its encoding: the encoder's weights stay under a megabyte
 
@@ -24,8 +24,13 @@ KEPT_LENGTH = 64  # tokens up to which a sentence alone keeps its encoding: the 
 class NextToken(Protocol):
     """What a search needs of a model; it keeps the state of B sentences with K hypotheses each."""
 
+    shortlist: Shortlist | None  # whose words the V logits are about; None = the ids 0 to V - 1
+
     def step(self, tokens: Tensor) -> Tensor:
-        """tokens (B, K), the last token of each hypothesis -> logits (B, K, V) of the next one."""
+        """tokens (B, K), the last token of each hypothesis -> logits (B, K, V) of the next one.
+
+        They are the caller's to overwrite.
+        """
 
     def choose(self, parents: Tensor) -> None:
         """Makes hypothesis k of sentence b go on from hypothesis parents[b, k]; parents (B, K')."""
@@ -40,13 +45,21 @@ D = TypeVar("D", bound="TransformerDecoder")
 class TransformerDecoder:
     """The decoder of a Transformer with its key/value cache, as a `NextToken`."""
 
-    def __init__(self, model: Transformer, src: Tensor, src_mask: Tensor, encoded: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        src: Tensor,
+        src_mask: Tensor,
+        encoded: Tensor | None = None,
+        shortlist: Shortlist | None = None,
+    ) -> None:
         """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding).
 
         encoded: (B, S, d_model), what is read in place of the encoder's output. Of one short sentence that is encoded
         here, `encoding` then holds the encoder's output and weights, for the attention maps.
+        shortlist: V are its words only.
         """
-        self.model = model
+        self.model, self.shortlist = model, shortlist
         kept = encoded is None and len(src) == 1 and src.shape[1] <= KEPT_LENGTH
         mask = model.needed_mask(src_mask)
         weights: list[Tensor] = []
@@ -62,7 +75,7 @@ class TransformerDecoder:
 
     def step(self, tokens: Tensor) -> Tensor:
         """As `NextToken.step`."""
-        return self.model.step(tokens, self.memory, self.cache)
+        return self.model.step(tokens, self.memory, self.cache, self.shortlist)
 
     def choose(self, parents: Tensor) -> None:
         """As `NextToken.choose`."""
@@ -182,7 +195,6 @@ def read_prefix(decoder: NextToken, ids: Sequence[int], bos: int, device: torch.
     return Prefix(list(ids), total)
 
 
-PART = 1 << 20  # logits of which the best are found together on a CPU: four megabytes, which stay in its cache
 BLOCK = 64  # numbers of which `largest` looks at the maximum first
 
 
@@ -205,6 +217,8 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def best_ways(logits: Tensor, sums: Tensor, count: int, forbidden: Tensor) -> tuple[Tensor, Tensor]:
     """The likeliest continuations of each sentence: their sums and places, (B, count) each, best first.
 
+    On a CPU the logits are overwritten, so that they need not be in its cache twice.
+
     A place is that of hypothesis k and word w, k * V + w; there are K * V where those are fewer than count.
 
     logits: (B, K, V).
@@ -213,12 +227,10 @@ def best_ways(logits: Tensor, sums: Tensor, count: int, forbidden: Tensor) -> tu
     forbidden: ids that come last, with -inf; the probabilities of the others stay the model's own, as if nothing were
         forbidden.
     """
-    rows = len(logits) if logits.device.type != "cpu" else max(1, PART // logits[0].numel())
-    parts = [
-        largest(own.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf).add_(so_far[..., None]).flatten(1), count)
-        for own, so_far in zip(logits.split(rows), sums.split(rows))
-    ]
-    return parts[0] if len(parts) == 1 else (torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts]))
+    on_cpu = logits.device.type == "cpu"
+    logprobs = torch.log_softmax(logits, -1, out=logits if on_cpu else None)
+    logprobs.index_fill_(-1, forbidden, -torch.inf).add_(sums[..., None])
+    return largest(logprobs.flatten(1), count)
 
 
 Way = tuple[int, int, float]  # how a hypothesis goes on: number of the one it continues, token, sum
@@ -263,6 +275,7 @@ class Frontier:
         device: the decoder's.
         prefix: what every output begins with.
         """
+        self.words = None if decoder.shortlist is None else decoder.shortlist.ids
         prefix = prefix or Prefix([], 0.0)
         self.decoder, self.device, self.length = decoder, device, len(prefix.ids)
         self.rows = [Row(n, limit, [list(prefix.ids)], [prefix.logprob]) for n, limit in enumerate(limits)]
@@ -294,12 +307,16 @@ class Frontier:
         self.tokens = torch.tensor(tokens, device=self.device)
 
     def best(self, count: int, forbidden: Tensor) -> list[list[Way]]:
-        """The best `count` continuations of each sentence, best first; forbidden ids have a sum of -inf."""
+        """The best `count` continuations of each sentence, best first.
+
+        forbidden: places among the logits of what comes last, with a sum of -inf.
+        """
         logits = self.step()
         sums = torch.tensor([row.sums for row in self.rows], device=self.device)
         values, places = best_ways(logits, sums, count, forbidden)
-        words = logits.shape[-1]
-        columns = ((places // words).tolist(), (places % words).tolist(), values.tolist())
+        parents, tokens = places // logits.shape[-1], places % logits.shape[-1]
+        tokens = tokens if self.words is None else self.words[tokens]
+        columns = (parents.tolist(), tokens.tolist(), values.tolist())
         return [list(zip(*sentence)) for sentence in zip(*columns)]
 
 
@@ -340,6 +357,8 @@ def beam_search(
     never, not_yet = (
         torch.tensor(sorted(set(t)), dtype=torch.long, device=device) for t in (forbidden, (*forbidden, eos))
     )
+    if front.words is not None:
+        never, not_yet = (torch.isin(front.words, ids).nonzero()[:, 0] for ids in (never, not_yet))
     while front.rows:
         found = front.best(2 * beam, not_yet if front.length < min_length else never)
         penalty = length_penalty(front.length, alpha)

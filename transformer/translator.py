@@ -24,9 +24,10 @@ from transformer.attention import causal_mask, key_mask
 from transformer.config import ALPHA, TransformerConfig, read_penalties
 from transformer.data import pad_rows
 from transformer.kernels import has_bytes, in_bytes
-from transformer.model import AttentionWeights, Encoding, Transformer
+from transformer.model import AttentionWeights, Encoding, Shortlist, Transformer
 from transformer.scoring import losses_of_ids, rank_by_reading_back
 from transformer.search import NextToken, SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
+from transformer.shortlist import load_shortlists
 from transformer.text.casing import usual_case
 from transformer.text.elision import elide
 from transformer.text.languages import language_name
@@ -173,6 +174,7 @@ class Translator:
         self.model, self.tokenizer, self.language_tokens, self.name = model.eval(), tokenizer, language_tokens, name
         self.pairs = [(source, target) for source, target in pairs]
         self.without: frozenset[str] = frozenset()  # rules around the model that are left out, of transformer.worth
+        self.shortlists: dict[str, Shortlist] = {}  # by target language, for quick translation
         # pieces that the model has learned to copy
         self.stand_ins = [piece for piece in STAND_INS if tokenizer.id(piece) != model.config.unk]
         tokens = [language_token(target) for _, target in self.pairs] if language_tokens else []
@@ -209,7 +211,11 @@ class Translator:
         own = folder / "tokenizer.model"
         # The models of a series (transformer.series) share the tokenizer beside their folders.
         vocabulary = Tokenizer.load(own if own.is_file() else folder.parent / "tokenizer.model")
-        return cls.of_header(model.to(device).eval().requires_grad_(False), vocabulary, header, folder.name)
+        found = cls.of_header(model.to(device).eval().requires_grad_(False), vocabulary, header, folder.name)
+        output = model.embedding.weight, model.output_bias
+        chosen = load_shortlists(folder, config.vocab_size)
+        found.shortlists = {language: Shortlist(ids.to(device), *output) for language, ids in chosen.items()}
+        return found
 
     @classmethod
     def of_header(
@@ -285,7 +291,8 @@ class Translator:
         max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep every step of
         the search. sampling: draw n_best translations at random, each sentence with a seed of its own; beam and trace
         then mean nothing. quick: multiply by weights of 8 bits (`kernels.in_bytes`), where the processor is made for
-        it; attention maps are computed with 32 bits all the same.
+        it, and search among the words of the target language alone (`shortlist`), where the model names them; attention
+        maps are computed with 32 bits all the same.
         read_back: what the search found is ranked by the way back as well (`scoring.rank_by_reading_back`), by a model
         that has both directions.
 
@@ -306,21 +313,18 @@ class Translator:
                 raise ValueError(f"Please enter some text to translate.{where}")
             plans.append(lines)
         flat = [part for lines in plans for line in lines for part, _ in line]
-        rounded = quick and self.can_hurry()
-        with in_bytes() if rounded else nullcontext():
-            found = self.translate_sentences(
-                flat, source, target, beam, alpha, n_best, max_length, trace, sampling, read_back=read_back
+        done = iter(
+            self.translate_sentences(
+                flat, source, target, beam, alpha, n_best, max_length, trace, sampling, read_back, quick
             )
-        for sentence in found if rounded else []:
-            sentence.encoding = None
-        done = iter(found)
+        )
         results = [
             self.assemble(
                 one, [[self.as_clause(next(done), whole) for _, whole in line] for line in lines], n_best, trace
             )
             for one, lines in zip(texts, plans)
         ]
-        if quick and not rounded:
+        if quick and not self.can_hurry():
             for result in results:
                 result.notes.append("This machine does not multiply quicker in 8 bits; the model ran with 32.")
         if read_back and not self.reads_back(source, target):
@@ -420,9 +424,11 @@ class Translator:
         trace: bool,
         sampling: Sampling | None = None,
         read_back: bool = False,
+        quick: bool = False,
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         alpha = self.length_penalty(source, target, alpha)
+        quick = quick and self.can_hurry()
         config = self.model.config
         out: dict[int, Sentence] = {}
         cased = "casing" not in self.without
@@ -441,16 +447,19 @@ class Translator:
             rows = [encoded[i] for i in batch]
             src = pad_rows(rows, config.pad).to(self.device)
             limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
-            with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
-                decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad))
-                found = self.search(decoder, limits, batch, beam, alpha, n_best, trace, sampling)
-            if read_back and sampling is None and self.reads_back(source, target):
-                found = self.read_back(rows, found, source, alpha)
+            shortlist = self.shortlists.get(target) if quick and sampling is None else None
+            with in_bytes() if quick else nullcontext():
+                with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
+                    decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad), shortlist=shortlist)
+                    found = self.search(decoder, limits, batch, beam, alpha, n_best, trace, sampling)
+                if read_back and sampling is None and self.reads_back(source, target):
+                    found = self.read_back(rows, found, source, alpha)
             for number, row, result in zip(batch, rows, found):
                 distinct = sampling is None  # draws are shown as they came
                 made = self.sentence(sentences[number], masked[number], row, result, n_best, target, distinct)
                 made.read = read[number]
-                made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
+                # Attention maps are computed with 32 bits.
+                made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding and not quick else None
                 out[number] = made
         return [out[number] for number in range(len(sentences))]
 

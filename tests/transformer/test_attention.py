@@ -18,7 +18,15 @@ from transformer.attention import (
 )
 from transformer.cache import BeamCache, KeyValue
 from transformer.config import TransformerConfig
-from transformer.kernels import SHORT, additive_mask, decode_step_attention, fused_attention, fused_is_quicker, linear
+from transformer.kernels import (
+    SHORT,
+    SHORT_IN_USE,
+    additive_mask,
+    fused_attention,
+    fused_is_quicker,
+    linear,
+    plain_attention,
+)
 
 TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 
@@ -351,15 +359,37 @@ def test_few_queries_get_the_fused_kernels_output(masked):
     if masked:
         mask = torch.rand(2, 1, 4, 6) > 0.5
         mask[..., 2] = True
-    out = decode_step_attention(query, key, value, additive_mask(mask, heads=3, queries=4))
+    out = plain_attention(query, key, value, additive_mask(mask))
     torch.testing.assert_close(out, fused_attention(query, key, value, mask), atol=1e-6, rtol=1e-5)
-    halves = decode_step_attention(
-        *(x.bfloat16() for x in (query, key, value)), additive_mask(mask, heads=3, queries=4)
-    )
+    halves = plain_attention(*(x.bfloat16() for x in (query, key, value)), additive_mask(mask))
     torch.testing.assert_close(halves.float(), out, atol=0.03, rtol=0.03)
 
 
 def test_a_mask_of_one_row_counts_for_every_query():
-    added = additive_mask(key_mask(torch.tensor([[7, 8, 0], [7, 0, 0]]), 0), heads=2, queries=2)
-    assert added.shape == (4, 2, 3)
-    assert added[1].tolist() == [[0, 0, -math.inf]] * 2 and added[2].tolist() == [[0, -math.inf, -math.inf]] * 2
+    mask = key_mask(torch.tensor([[7, 8, 0], [7, 0, 0]]), 0)
+    added = additive_mask(mask)
+    assert added.tolist() == [[[[0, 0, -math.inf]]], [[[0, -math.inf, -math.inf]]]] and additive_mask(None) is None
+    query, key, value = torch.randn(2, 2, 5, 4), torch.randn(2, 2, 3, 4), torch.randn(2, 2, 3, 4)
+    torch.testing.assert_close(plain_attention(query, key, value, added), fused_attention(query, key, value, mask))
+
+
+@pytest.mark.parametrize("keys", (SHORT_IN_USE, SHORT_IN_USE + 1))
+@pytest.mark.parametrize("empty", (False, True))
+def test_few_keys_are_looked_at_without_the_fused_kernel_and_a_row_without_any_is_zero(keys, empty, monkeypatch):
+    torch.manual_seed(3)
+    attention = MultiHeadAttention(TransformerConfig(vocab_size=10, d_model=16, heads=2)).eval()
+    query, key, value = attention.project(torch.randn(2, keys, 16))
+    mask = torch.rand(2, 1, 1, keys) < 0.7
+    mask[..., 0] = True
+    mask[1] &= not empty
+    calls = []
+    for name in ("fused_attention", "plain_attention", "scaled_dot_product_attention"):
+        own = getattr(attention_module, name)
+        monkeypatch.setattr(attention_module, name, lambda *a, own=own, name=name: (calls.append(name), own(*a))[1])
+    with torch.no_grad():
+        out, _ = attention.attend(query, KeyValue(key, value), mask)
+        few = "scaled_dot_product_attention" if empty else "plain_attention"
+        assert calls == [few if keys == SHORT_IN_USE else "fused_attention"]
+        expected, _ = attention.attend(query, KeyValue(key, value), mask, need_weights=True)
+    torch.testing.assert_close(out, expected, atol=1e-6, rtol=1e-5)
+    assert bool((out[1] == 0).all()) == empty

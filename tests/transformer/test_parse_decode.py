@@ -26,6 +26,8 @@ class Pieces:
 class Whims:
     """A decoder that wants something else at each step, the same every time; or always the same."""
 
+    shortlist = None
+
     def __init__(self, seed: int, always: int | None = None) -> None:
         self.generator = torch.Generator().manual_seed(seed)
         self.always, self.seen = always, []

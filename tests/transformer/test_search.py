@@ -6,11 +6,10 @@ import math
 import pytest
 import torch
 
-import transformer.search
 from transformer.attention import key_mask
 from transformer.config import TransformerConfig
 from transformer.data import collate
-from transformer.model import Transformer
+from transformer.model import Shortlist, Transformer
 from transformer.search import (
     Candidate,
     SearchResult,
@@ -61,6 +60,8 @@ def greedy_search(decoder, limits, bos, eos):
 
 class TableDecoder:
     """A `NextToken` that looks probabilities up by the words so far, one table a sentence."""
+
+    shortlist = None
 
     def __init__(self, *tables):
         self.tables, self.words, self.chosen = list(tables), [[()] for _ in tables], []
@@ -204,6 +205,8 @@ SOURCES = [[4, 5, 6], [7, 8, 9, 10, 11, 12], [13], [14, 15, 16, 17]]
 class UncachedDecoder:
     """The same model without any cache: the whole prefix is read again for each token."""
 
+    shortlist = None
+
     def __init__(self, model, src):
         self.model, self.src, self.prefix = model, src, None
 
@@ -336,10 +339,8 @@ def test_the_largest_are_those_of_topk(width):
     assert largest(values, 4)[0][2, 3, 0].isnan()
 
 
-@pytest.mark.parametrize("part", [120, transformer.search.PART])  # one sentence at a time, both at once
 @pytest.mark.parametrize("forbidden", [[], [3], [3, 17, 3]])
-def test_best_ways_are_rated_as_if_nothing_were_forbidden(monkeypatch, forbidden, part):
-    monkeypatch.setattr(transformer.search, "PART", part)
+def test_best_ways_are_rated_as_if_nothing_were_forbidden(forbidden):
     torch.manual_seed(2)
     logits, sums = torch.randn(2, 3, 40) * 4, torch.tensor([[-1.0, -2.5, -torch.inf], [0.0, -0.5, -9.0]])
     logits[..., 3] = 12.0  # the likeliest word of all
@@ -416,3 +417,30 @@ def test_a_cache_of_several_hypotheses_or_too_few_tokens_is_not_forked(model):
         decoder.step(torch.tensor([[4, 5]]))
         with pytest.raises(ValueError, match="single path"):
             decoder.fork(1)
+
+
+class Renumbered(TableDecoder):
+    """The same tables, with logits in the order of `words` and of these alone."""
+
+    def __init__(self, words, *tables):
+        super().__init__(*tables)
+        self.shortlist = Shortlist(torch.tensor(words), torch.zeros(4, 1))
+
+    def step(self, tokens):
+        return super().step(tokens)[..., self.shortlist.ids]
+
+
+def test_logits_may_be_about_some_words_in_any_order():
+    tables = TABLE, {(): {B: 1.0}}
+    plain = search(*tables, beam=2, alpha=0.0, trace=True)
+    for order in ([EOS, A, B], [B, EOS, A], [A, B, BOS, EOS]):
+        found = beam_search(Renumbered(order, *tables), [10, 10], BOS, EOS, 2, 0.0, trace=True)
+        assert [[c.ids for c in r.candidates] for r in found] == [[c.ids for c in r.candidates] for r in plain]
+        assert found[0].candidates[0].logprob == pytest.approx(plain[0].candidates[0].logprob)
+        assert found[0].trace[0].tokens == plain[0].trace[0].tokens
+    options = {"beam": 2, "alpha": 0.0, "min_length": 2, "forbidden": [B]}
+    (longer,) = beam_search(Renumbered([B, EOS, A], TABLE), [10], BOS, EOS, **options)
+    assert longer.candidates[0].ids == search(TABLE, **options)[0].candidates[0].ids == [A, A]
+    # Without B the rest has all the probability: A with 1, then A or the end with 4/7 and 3/7.
+    (fewer,) = beam_search(Renumbered([EOS, A], TABLE), [10], BOS, EOS, 2, 0.0)
+    assert fewer.candidates[0].ids == [A, A] and fewer.candidates[0].logprob == pytest.approx(math.log(4 / 7))

@@ -252,7 +252,7 @@ class OpenDecoder(TransformerDecoder):
             if edits:
                 return block.merge(weights @ kept.value, gate)
         # Without an edit the sum is that of a plain step, so that watching changes no bit of the output.
-        return block.attend_step(query, kept, additive_mask(mask, *query.shape[1:3]), gate)
+        return block.attend_step(query, kept, additive_mask(mask), gate)
 
 
 # -- one output, step by step -----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
@@ -14,6 +15,7 @@ import torch
 
 from transformer.attention import causal_mask, key_mask
 from transformer.data import pad_rows
+from transformer.kernels import in_bytes
 from transformer.marian import MarianTokenizer
 from transformer.model import Transformer
 from transformer.parsing.decode import Masks, Symbols, TreeDecoder, repairs
@@ -102,6 +104,7 @@ class Parser(Translator):
         trace: bool,
         sampling: Sampling | None = None,
         read_back: bool = False,
+        quick: bool = False,
     ) -> list[Sentence]:
         """As `Translator.translate_sentences`; each text of a result is its tree in brackets, never read back.
 
@@ -111,7 +114,10 @@ class Parser(Translator):
         words = [split_words(sentence) for sentence in sentences]
         for text, own in zip(sentences, words):
             check_words(text, own, lambda word: self.model.config.unk in self.tokenizer.encode(word))
-        found = self._search(words, beam, alpha, n_best, max_length, trace, sampling)
+        with in_bytes() if quick else nullcontext():
+            found = self._search(words, beam, alpha, n_best, max_length, trace, sampling)
+        for one in found if quick and self.can_hurry() else []:
+            one.encoding = None  # attention maps are computed with 32 bits
         return [replace(one, source_text=text, read=text) for one, text in zip(found, sentences)]
 
     @torch.inference_mode()
