@@ -106,6 +106,7 @@ class Batch:
     guide: Tensor | None = (
         None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
     )
+    held: Tensor | None = None  # (B,) True = the model is held there to the one that it began with; None = nowhere
     parted: tuple[Batch, ...] = ()  # its parts, where they were made before it went to a GPU, which would wait for them
 
     def to(self, device: torch.device | str) -> Batch:
@@ -143,6 +144,7 @@ class Batch:
             self.tgt_mask[..., :height, :height],
             self.dropout,
             None if self.guide is None else self.guide[chosen, :height, :width],
+            None if self.held is None else self.held[chosen],
         )
 
 

@@ -1,4 +1,6 @@
-"""Cross-entropy with label smoothing (section 5.4), without ever storing the smoothed targets."""
+"""Cross-entropy with label smoothing (section 5.4), without ever storing the smoothed targets; and the divergence from
+another model's probabilities.
+"""
 
 from __future__ import annotations
 
@@ -73,3 +75,59 @@ def projected_cross_entropy(
     the smoothed loss (differentiable), and the sum of -log p(target) (only to be looked at).
     """
     return _ProjectedLoss.apply(hidden, weight, bias, targets, smoothing)
+
+
+class _ProjectedDivergence(torch.autograd.Function):
+    """As `_ProjectedLoss`, with another model's probabilities in place of the targets."""
+
+    @staticmethod
+    def forward(ctx, hidden, weight, bias, logprobs_of):  # noqa: ANN001, ANN205
+        rows = max(1, CHUNK_ELEMENTS // weight.shape[0]) if hidden.device.type == "cpu" else 8192
+        device = hidden.device.type
+        low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+        hidden_low, weight_low = hidden.to(low), weight.to(low)
+        grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+        grad_bias = None if bias is None else torch.zeros_like(bias)
+        total = hidden.new_zeros((), dtype=torch.float32)
+        with torch.autocast(device, enabled=False):
+            for start in range(0, hidden.shape[0], rows):
+                part = hidden_low[start : start + rows]
+                logits = part @ weight_low.T
+                own = (logits if bias is None else logits + bias).float().log_softmax(-1)
+                wanted = logprobs_of(slice(start, start + rows))
+                p = wanted.exp()
+                total += (p * (wanted - own)).sum()
+                grad = own.exp_().sub_(p)  # d KL(p || q) / d logits of q
+                if grad_bias is not None:
+                    grad_bias += grad.sum(0)
+                grad = grad.to(low)
+                grad_hidden[start : start + rows] = grad @ weight_low
+                grad_weight += grad.T @ part
+        ctx.save_for_backward(grad_hidden, grad_weight, grad_bias)
+        return total
+
+    @staticmethod
+    def backward(ctx, grad):  # noqa: ANN001, ANN205
+        grad_hidden, grad_weight, grad_bias = ctx.saved_tensors
+        return grad_hidden * grad, grad_weight * grad, None if grad_bias is None else grad_bias * grad, None
+
+
+def projected_divergence(
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    wanted_hidden: Tensor,
+    wanted_weight: Tensor,
+    wanted_bias: Tensor | None,
+) -> Tensor:
+    """KL(p || q) of another model's next word, p, from this one's, q, summed over the tokens, in nats; differentiable.
+
+    hidden (N, d_model), weight (V, d_model), bias (V,) or None: of q = softmax(hidden @ weight^T + bias).
+    wanted_hidden, wanted_weight, wanted_bias: of p, likewise; its width may be another. No gradient goes there.
+    """
+
+    def logprobs_of(part: slice) -> Tensor:
+        logits = wanted_hidden[part].to(wanted_weight.dtype) @ wanted_weight.T
+        return (logits if wanted_bias is None else logits + wanted_bias).float().log_softmax(-1)
+
+    return _ProjectedDivergence.apply(hidden, weight, bias, logprobs_of)

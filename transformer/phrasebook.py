@@ -28,6 +28,7 @@ from transformer.data import write_table
 
 LANGUAGES = ("en", "de", "fr")
 GAP = re.compile(r"\{([a-z]+)(\d?)(?::([A-Za-z0-9]+))?\}")
+BETWEEN_HOURS = re.compile(r"\b(half past|(quarter|five|ten|twenty|twenty-five) (past|to)) \w+")
 MOST_OF_A_LINE = 60  # most sentences out of one line with gaps
 DIGITS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "ten": "10"}
 AS_DIGITS = 0.25  # share of the sentences whose numbers are digits
@@ -291,6 +292,11 @@ def sentences(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
     return rows
 
 
+def names_a_time(text: str) -> bool:
+    """Whether an English sentence has a time of day between two hours, which German tells by the hour to come."""
+    return BETWEEN_HOURS.search(text) is not None
+
+
 def _triples(name: str) -> list[tuple[str, str, str]]:
     return [(row["en"], row["de"], row["fr"]) for row in _rows(name)]
 
@@ -315,8 +321,8 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints how many sentences were written where."""
     options = argparse.ArgumentParser(
         prog="python -m transformer.phrasebook",
-        description="Write sentences in English, German and French for training: phrasebook.tsv.gz, written.tsv.gz and "
-        "rarer.tsv.gz.",
+        description="Write sentences in English, German and French for training: phrasebook.tsv.gz, hours.tsv.gz, "
+        "written.tsv.gz and rarer.tsv.gz.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     options.add_argument("--count", type=int, default=12000, help="most sentences made out of gaps and words")
@@ -324,7 +330,10 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--out", type=Path, required=True, help="folder to write into")
     given = options.parse_args(argv)
     given.out.mkdir(parents=True, exist_ok=True)
-    tables = {"phrasebook": sentences(given.count, given.seed), "written": written(), "rarer": rarer()}
+    made = sentences(given.count, given.seed)
+    hours = [row for row in made if names_a_time(row[0])]  # by themselves, so that a mixture can have more of them
+    others = [row for row in made if not names_a_time(row[0])]
+    tables = {"phrasebook": others, "hours": hours, "written": written(), "rarer": rarer()}
     for name, rows in tables.items():
         write_table(given.out / f"{name}.tsv.gz", LANGUAGES, rows)
         print(f"{len(rows)} sentences in {given.out / name}.tsv.gz")

@@ -17,6 +17,7 @@ process whatever the number.) torchrun wants two dashes before the module, or it
 from __future__ import annotations
 
 import argparse
+import copy
 import functools
 import math
 import random
@@ -40,7 +41,7 @@ from transformer import align, grammar
 from transformer import config as configs
 from transformer.config import TransformerConfig
 from transformer.data import PART, Batch, ParallelData, find_split, read_parallel
-from transformer.loss import projected_cross_entropy
+from transformer.loss import projected_cross_entropy, projected_divergence
 from transformer.mixture import GENERAL, Mixture, parse_worth, read_rows, spread, token_lengths
 from transformer.model import Transformer
 from transformer.schedule import learning_rate, ramped_dropout, trapezoid
@@ -85,6 +86,9 @@ class TranslationRecipe(Recipe):
     neighbourhood: int = 0  # r of restricted self-attention; 0 = unrestricted
     average: int = 5  # checkpoints averaged for the exported weights (6.1)
     initial: str = ""  # folder of a trained model to start from, with its vocabulary
+    learned: str = (
+        ""  # sources of a mixture that are learned, while all others hold the model to `initial`; empty = all
+    )
     bleu: int = 100  # validation sentences that every evaluation translates greedily and scores; 0 = none
 
     def check(self) -> None:
@@ -108,6 +112,8 @@ class TranslationRecipe(Recipe):
         parse_worth(self.mixture)
         if self.mixture and not all(self.languages()[0] in pair for pair in self.pairs()):
             raise ValueError("the directions of a mixture have one language in common, which each pair of it has.")
+        if self.learned and not (self.mixture and self.initial):
+            raise ValueError("learned names sources of a mixture, and needs the trained weights that hold the rest.")
         if self.tokens < self.max_length:
             raise ValueError(f"a batch of {self.tokens} tokens cannot hold a sentence of max_length {self.max_length}.")
 
@@ -291,6 +297,7 @@ class TranslationTask(Task):
         if recipe.initial:
             fill(model, load_model(recipe.initial)[1], f"a Transformer of size '{recipe.size}'")
         self.modules = {"model": model}
+        self.before = copy.deepcopy(model).eval().requires_grad_(False) if recipe.learned else None
         self.table: Tensor | None = None  # of transformer.align
         # beta and epsilon of section 5.3; the rate is set before each update
         if recipe.optimizer == "muon":
@@ -326,6 +333,9 @@ class TranslationTask(Task):
         """
         recipe, folder = self.recipe, Path(self.recipe.data)
         rows, held_out = (read_rows(folder / f"{name}.tsv.gz", recipe.languages()) for name in ("train", "val"))
+        unknown = set(recipe.learned.split()) - {row.origin.split(".")[0] for row in rows}
+        if unknown:
+            raise ValueError(f"the mixture has no source {', '.join(sorted(unknown))} to learn.")
         self.tokenizer = self.vocabulary([[row.texts for row in rows]])
         prefixes = {pair: [self.tokenizer.id(language_token(pair[1]))] * (len(self.pairs) > 1) for pair in self.pairs}
         common = (self.tokenizer, recipe.max_length, prefixes)
@@ -421,7 +431,11 @@ class TranslationTask(Task):
         weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
         if weight:
             batch = replace(batch, guide=weight * self.guide(batch))
-        if next(self.model.parameters()).is_cuda:
+        if self.before is not None:
+            learned = self.recipe.learned.split()
+            origins = [cast(Mixture, self.data).origin(index).split(".")[0] for index in indices]
+            batch = replace(batch, held=torch.tensor([origin not in learned for origin in origins]))
+        elif next(self.model.parameters()).is_cuda:
             batch = replace(batch, parted=tuple(batch.parts(PART["cuda"])))
         return batch
 
@@ -437,9 +451,25 @@ class TranslationTask(Task):
         return batch.labels.numel()
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
-        """The smoothed loss that is minimised, and the plain one, both in nats summed over target tokens."""
+        """The smoothed loss that is minimised, and the plain one, both in nats summed over target tokens.
+
+        Where sources hold the model, `loss` and `nll` are those of the learned sentences, and `held` is the divergence
+        of the others, from what the model said of them before (Dakwale and Monz 2017; Khayrallah et al. 2018).
+        """
         if batch.dropout is not None:
             self.model.set_dropout(batch.dropout)
+        if batch.held is None:
+            return self.learning(batch)
+        found: dict[str, Tensor] = {}
+        if not bool(batch.held.all()):
+            found |= self.learning(batch.rows((~batch.held).nonzero()[:, 0]))
+        if bool(batch.held.any()):
+            found["held"] = self.divergence(batch.rows(batch.held.nonzero()[:, 0]))
+        nothing = batch.src.new_zeros((), dtype=torch.float32)
+        return {"loss": nothing, "nll": nothing, "held": nothing} | found
+
+    def learning(self, batch: Batch) -> dict[str, Tensor]:
+        """`terms` of sentences that are all learned, with that of guided alignment."""
         states, labels = [], []
         guided: dict[str, Tensor] = {}
         for part in batch.parts():
@@ -460,6 +490,21 @@ class TranslationTask(Task):
             self.config.label_smoothing,
         )
         return {"loss": smoothed, "nll": plain, **guided}
+
+    def divergence(self, batch: Batch) -> Tensor:
+        """KL(before || now) of the sentences' target tokens, summed, in nats."""
+        assert self.before is not None, "a recipe with `learned` keeps what was before"
+        states, wanted = [], []
+        before = self.before.to(batch.src.device)
+        for part in batch.parts():
+            read = part.src, part.tgt, part.src_mask, part.tgt_mask
+            hidden = self.networks["model"](*read, project=False)
+            states.append(hidden.flatten(0, 1).index_select(0, part.positions))
+            with torch.no_grad():
+                wanted.append(before(*read, project=False).flatten(0, 1).index_select(0, part.positions))
+        now = self.model.embedding.weight, self.model.output_bias
+        then = before.embedding.weight, before.output_bias
+        return projected_divergence(torch.cat(states), *now, torch.cat(wanted), *then)
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece.

@@ -1,5 +1,7 @@
 """Sources drawn by their worth: shares, directions, batches, lengths, and a run with Muon on a mixture."""
 
+import copy
+import dataclasses
 import gzip
 import itertools
 import random
@@ -203,6 +205,58 @@ def test_a_run_on_a_mixture_with_muon_resumes_bit_for_bit(folder, tmp_path):
     assert figures["loss"] == figures["wmt_news"] and figures["narrow"] != figures["loss"]
 
 
+def test_some_sources_are_learned_and_the_others_hold_the_model(folder, tmp_path):
+    """Learning goes on from the same weights, with news to hold them and without: with, what they say of news changes
+    less.
+    """
+    common = {
+        "size": "mini", "data": str(folder), "directions": "en-de de-en", "rate": 2e-3, "warmup": 2, "tokens": 256,
+        "max_length": 60, "log_every": 1, "save_every": 30, "evaluate_every": 0, "threads": 1, "bleu": 0,
+        "dropout": 0.0, "label_smoothing": 0.0,
+    }  # fmt: skip
+    first = TranslationRecipe(**common, steps=30, mixture="manuals=0")
+    begun = TranslationTask(first)
+    training.fit(begun, first, tmp_path / "first", quiet=True)
+    begun.export(tmp_path / "model")
+    of_news = [index for index in range(len(begun.data)) if begun.data.origin(index).startswith("wmt_news")]
+    news, before = begun.data.collate(of_news), begun.model
+
+    def finished(name, **fields):
+        recipe = TranslationRecipe(**{**common, **fields}, steps=20, initial=str(tmp_path / "model"))
+        task = TranslationTask(recipe)
+        training.fit(task, recipe, tmp_path / name, quiet=True)
+        task.before = copy.deepcopy(before)
+        logs = [event["losses"] for event in Run(tmp_path / name).events() if event["event"] == "log"]
+        return task.divergence(news).item(), logs
+
+    free, _ = finished("free", mixture="wmt_news=0")
+    held, logs = finished("held", mixture="wmt_news=2", learned="manuals")
+    assert held < 0.5 * free
+    assert logs[0]["held"] == pytest.approx(0.0, abs=1e-3) and logs[-1]["held"] > 0.01
+    assert logs[-1]["nll"] < logs[1]["nll"]
+
+
+def test_learned_and_holding_sentences_are_told_apart(folder, tmp_path):
+    recipe = TranslationRecipe(
+        size="mini", data=str(folder), directions="en-de de-en", mixture="manuals=1", tokens=256, max_length=60,
+        bleu=0, dropout=0.0,
+    )  # fmt: skip
+    TranslationTask(recipe).export(tmp_path)
+    recipe = dataclasses.replace(recipe, learned="manuals", initial=str(tmp_path))
+    task, plain = TranslationTask(recipe), TranslationTask(dataclasses.replace(recipe, learned=""))
+    batch, whole = task.batch(1, 0, 0, 1), plain.batch(1, 0, 0, 1)
+    assert whole.held is None and torch.equal(whole.src, batch.src) and 0 < batch.held.sum() < len(batch.src)
+    terms = task.terms(batch)
+    alone = plain.terms(whole.rows((~batch.held).nonzero()[:, 0]))
+    torch.testing.assert_close(terms["loss"], alone["loss"])
+    torch.testing.assert_close(terms["nll"], alone["nll"])
+    assert plain.terms(whole)["nll"] > 1.2 * terms["nll"]  # of both kinds
+    only = batch.rows(batch.held.nonzero()[:, 0])
+    assert only.held.all() and task.terms(only)["nll"] == 0
+    with pytest.raises(ValueError, match="no source letters"):
+        TranslationTask(dataclasses.replace(recipe, learned="manuals letters"))
+
+
 def test_a_share_of_the_batches_is_cut_into_pieces_anew(tokenizer):
     common = (rows({"news.en-de": 200}), tokenizer, 200, DIRECTIONS)
     plain, some, every = (Mixture(*common, sampled=share) for share in (0.0, 0.5, 1.0))
@@ -253,6 +307,8 @@ def test_recipes_that_make_no_sense_say_so(folder):
         ({"mixture": "news"}, "NAME=WORTH"),
         ({"mixture": "news=1", "directions": "en-de de-fr fr-it"}, "one language in common"),
         ({"rate": 2.0}, "rate has to be"),
+        ({"learned": "manuals"}, "needs the trained weights"),
+        ({"learned": "manuals", "mixture": "manuals=1"}, "needs the trained weights"),
     ):
         with pytest.raises(ValueError, match=match):
             TranslationRecipe(**base, **wrong).check()

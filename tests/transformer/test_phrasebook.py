@@ -101,10 +101,12 @@ def test_an_unknown_gap_or_form_is_told():
 
 
 def test_the_command_writes_tables_that_prepare_reads(tmp_path, capsys):
-    assert phrasebook.main(["--count", "40", "--out", str(tmp_path / "folder")]) == 0
-    assert "40" in capsys.readouterr().out
+    assert phrasebook.main(["--count", "400", "--out", str(tmp_path / "folder")]) == 0
+    assert "hours.tsv.gz" in capsys.readouterr().out
     for target in ("de", "fr"):
-        assert len(read_parallel(tmp_path / "folder" / "phrasebook.tsv.gz", "en", target)) == 40
+        made = {n: read_parallel(tmp_path / "folder" / f"{n}.tsv.gz", "en", target) for n in ("phrasebook", "hours")}
+        assert len(made["phrasebook"]) + len(made["hours"]) == 400 and len(made["hours"]) > 10
+        assert all(phrasebook.names_a_time(english) == (n == "hours") for n in made for english, _ in made[n])
         for name in ("written", "rarer"):
             assert len(read_parallel(tmp_path / "folder" / f"{name}.tsv.gz", "en", target)) > 1000
 
@@ -125,3 +127,10 @@ def test_no_written_sentence_is_nearly_one_that_is_held_out():
         own = words(row)
         for ours, theirs in ((a, b) for other in held for a, b in zip(own, other, strict=True)):
             assert len(ours & theirs) < 2 / 3 * max(len(ours), len(theirs)), row
+
+
+def test_times_between_two_hours_are_told_from_spans():
+    for text in ("We meet at half past nine.", "It opens at a quarter to ten.", "Ten past four, please."):
+        assert phrasebook.names_a_time(text.lower())
+    for text in ("It takes a quarter of an hour.", "We meet at nine o'clock.", "I have been here half an hour."):
+        assert not phrasebook.names_a_time(text)
