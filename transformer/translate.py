@@ -32,7 +32,11 @@ def parser() -> argparse.ArgumentParser:
         "--alpha", type=float, default=None, help="length penalty of Wu et al. (2016); the model's if not given"
     )
     options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")
-    options.add_argument("--quick", action="store_true", help="multiply in 8 bits, where the processor is made for it")
+    options.add_argument(
+        "--quick",
+        action="store_true",
+        help="multiply in 8 bits, where the processor is made for it, and choose among the target language's words",
+    )
     options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
     options.add_argument("--device", default="auto", help="auto, cpu or cuda")
     return options

@@ -174,7 +174,8 @@ class Translator:
         self.model, self.tokenizer, self.language_tokens, self.name = model.eval(), tokenizer, language_tokens, name
         self.pairs = [(source, target) for source, target in pairs]
         self.without: frozenset[str] = frozenset()  # rules around the model that are left out, of transformer.worth
-        self.shortlists: dict[str, Shortlist] = {}  # by target language, for quick translation
+        self.shortlists: dict[str, torch.Tensor] = {}  # ids by target language, for quick translation
+        self._shortlists: dict[str, Shortlist] = {}  # those that have been used
         # pieces that the model has learned to copy
         self.stand_ins = [piece for piece in STAND_INS if tokenizer.id(piece) != model.config.unk]
         tokens = [language_token(target) for _, target in self.pairs] if language_tokens else []
@@ -212,9 +213,7 @@ class Translator:
         # The models of a series (transformer.series) share the tokenizer beside their folders.
         vocabulary = Tokenizer.load(own if own.is_file() else folder.parent / "tokenizer.model")
         found = cls.of_header(model.to(device).eval().requires_grad_(False), vocabulary, header, folder.name)
-        output = model.embedding.weight, model.output_bias
-        chosen = load_shortlists(folder, config.vocab_size)
-        found.shortlists = {language: Shortlist(ids.to(device), *output) for language, ids in chosen.items()}
+        found.shortlists = load_shortlists(folder, config.vocab_size)
         return found
 
     @classmethod
@@ -340,6 +339,15 @@ class Translator:
         """Whether `quick` makes a difference where this model is."""
         return self.device.type == "cpu" and has_bytes()
 
+    def shortlist(self, target: str) -> Shortlist | None:
+        """The words of a target language with their rows of the output matrix, cut out at its first quick translation;
+        None where the model does not name them.
+        """
+        if target in self.shortlists and target not in self._shortlists:
+            output = self.model.embedding.weight, self.model.output_bias
+            self._shortlists[target] = Shortlist(self.shortlists[target].to(self.device), *output)
+        return self._shortlists.get(target)
+
     def parts(self, line: str, target: str) -> list[tuple[str, str]]:
         """The sentences of a normalised line, and the clauses of those that are too long: (part, sentence) each."""
         return [
@@ -447,7 +455,7 @@ class Translator:
             rows = [encoded[i] for i in batch]
             src = pad_rows(rows, config.pad).to(self.device)
             limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
-            shortlist = self.shortlists.get(target) if quick and sampling is None else None
+            shortlist = self.shortlist(target) if quick and sampling is None else None
             with in_bytes() if quick else nullcontext():
                 with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
                     decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad), shortlist=shortlist)
