@@ -50,6 +50,11 @@ def model_dir(name: str) -> Path:
     return assets_dir() / "models" / name
 
 
+def model_or_dir(name: str | Path) -> Path:
+    """`name` itself where it is a folder, else that of the shipped model; raises as `model_dir`."""
+    return Path(name) if Path(name).is_dir() else model_dir(str(name))
+
+
 def examples_dir() -> Path:
     """Folder of the drawn and public-domain example pictures that may be shipped."""
     return assets_dir() / "examples"

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer.cache import KeyValue
 from transformer.config import TransformerConfig
-from transformer.kernels import additive_mask, fused_attention, fused_is_quicker, linear, plain_attention
+from transformer.kernels import additive_mask, fused_attention, fused_is_quicker, learns, linear, plain_attention
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -125,8 +125,7 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         if not need_weights and fused_is_quicker(query, kept.key):
             return self.merge(fused_attention(query, kept.key, kept.value, mask, dropout), gate), None
-        learns = torch.is_grad_enabled() and query.requires_grad
-        if not (need_weights or learns or dropout) and (mask is None or bool(mask.any(-1).all())):
+        if not (need_weights or dropout or learns(query)) and (mask is None or bool(mask.any(-1).all())):
             return self.merge(plain_attention(query, kept.key, kept.value, additive_mask(mask)), gate), None
         context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
         return self.merge(context, gate), weights if need_weights else None

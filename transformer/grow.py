@@ -184,7 +184,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--seed", type=int, default=1, help="of the new units")
     options.add_argument("--out", required=True, type=Path)
     given = options.parse_args(argv)
-    folder = Path(given.model) if Path(given.model).is_dir() else assets.model_dir(given.model)
+    folder = assets.model_or_dir(given.model)
     header, state = load_model(folder)
     before = Tokenizer.load(folder / "tokenizer.model")
     after = Tokenizer.load(given.tokenizer) if given.tokenizer else before

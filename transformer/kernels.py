@@ -38,6 +38,11 @@ def fused_attention(
     return context
 
 
+def learns(x: Tensor) -> bool:
+    """Whether a gradient will go through x."""
+    return torch.is_grad_enabled() and x.requires_grad
+
+
 def fused_is_quicker(query: Tensor, key: Tensor) -> bool:
     """False on a CPU for learning, and for few keys in fp32: there the plain products of equation 1 are quicker.
 
@@ -48,7 +53,7 @@ def fused_is_quicker(query: Tensor, key: Tensor) -> bool:
     """
     if query.device.type != "cpu":
         return True
-    if torch.is_grad_enabled() and query.requires_grad:
+    if learns(query):
         return query.dtype != torch.bfloat16 and key.shape[-2] > SHORT
     return query.dtype != torch.float32 or key.shape[-2] > SHORT_IN_USE
 
@@ -62,7 +67,7 @@ def additive_mask(mask: Tensor | None) -> Tensor | None:
 
 
 def plain_attention(query: Tensor, key: Tensor, value: Tensor, additive: Tensor | None = None) -> Tensor:
-    """Equation 1 for a handful of queries, as in a decoding step: the output of `fused_attention`, without gradient.
+    """Equation 1 for few queries or keys, as in a decoding step: the output of `fused_attention`, without gradient.
 
     On a CPU the fused kernel's own preparations take longer than these three products.
 

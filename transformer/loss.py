@@ -10,6 +10,17 @@ from torch import Tensor
 CHUNK_ELEMENTS = 1 << 22  # logits of one chunk: 16 MB in fp32, which stays in a CPU's last cache
 
 
+def _chunk(hidden: Tensor, vocab: int) -> int:
+    """Tokens whose logits are computed together."""
+    return max(1, CHUNK_ELEMENTS // vocab) if hidden.device.type == "cpu" else 8192
+
+
+def _product_type(hidden: Tensor) -> torch.dtype:
+    """Inside autocast the products run in its dtype; sums stay in fp32."""
+    device = hidden.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
+
+
 class _ProjectedLoss(torch.autograd.Function):
     """The logits of a chunk, its loss and its gradient, while the chunk is still in the cache.
 
@@ -19,18 +30,15 @@ class _ProjectedLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx, hidden, weight, bias, targets, smoothing):  # noqa: ANN001, ANN205
         vocab = weight.shape[0]
-        rows = max(1, CHUNK_ELEMENTS // vocab) if hidden.device.type == "cpu" else 8192
+        rows, low = _chunk(hidden, vocab), _product_type(hidden)
         need = any(ctx.needs_input_grad[:3])
-        # Inside autocast the products run in its dtype; sums stay in fp32.
-        device = hidden.device.type
-        low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
         hidden_low, weight_low = hidden.to(low), weight.to(low)
         grad_hidden = torch.empty_like(hidden if need else hidden[:0])
         grad_weight = torch.zeros_like(weight if need else weight[:0])
         grad_bias = torch.zeros_like(bias) if need and bias is not None else None
         smoothed = hidden.new_zeros((), dtype=torch.float32)
         plain = hidden.new_zeros((), dtype=torch.float32)
-        with torch.autocast(device, enabled=False):
+        with torch.autocast(hidden.device.type, enabled=False):
             for start in range(0, hidden.shape[0], rows):
                 part, wanted = hidden_low[start : start + rows], targets[start : start + rows, None]
                 logits = part @ weight_low.T
@@ -81,20 +89,22 @@ class _ProjectedDivergence(torch.autograd.Function):
     """As `_ProjectedLoss`, with another model's probabilities in place of the targets."""
 
     @staticmethod
-    def forward(ctx, hidden, weight, bias, logprobs_of):  # noqa: ANN001, ANN205
-        rows = max(1, CHUNK_ELEMENTS // weight.shape[0]) if hidden.device.type == "cpu" else 8192
-        device = hidden.device.type
-        low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
-        hidden_low, weight_low = hidden.to(low), weight.to(low)
+    def forward(ctx, hidden, weight, bias, wanted_hidden, wanted_weight, wanted_bias):  # noqa: ANN001, ANN205
+        rows, low = _chunk(hidden, weight.shape[0]), _product_type(hidden)
+        hidden_low, weight_low, wanted_low = hidden.to(low), weight.to(low), wanted_weight.to(low)
         grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
         grad_bias = None if bias is None else torch.zeros_like(bias)
         total = hidden.new_zeros((), dtype=torch.float32)
-        with torch.autocast(device, enabled=False):
+
+        def logprobs(part, matrix, offset):  # noqa: ANN001, ANN202
+            logits = part @ matrix.T
+            return torch.log_softmax(logits if offset is None else logits + offset, -1, dtype=torch.float32)
+
+        with torch.autocast(hidden.device.type, enabled=False):
             for start in range(0, hidden.shape[0], rows):
                 part = hidden_low[start : start + rows]
-                logits = part @ weight_low.T
-                own = (logits if bias is None else logits + bias).float().log_softmax(-1)
-                wanted = logprobs_of(slice(start, start + rows))
+                own = logprobs(part, weight_low, bias)
+                wanted = logprobs(wanted_hidden[start : start + rows].to(low), wanted_low, wanted_bias)
                 p = wanted.exp()
                 total += (p * (wanted - own)).sum()
                 grad = own.exp_().sub_(p)  # d KL(p || q) / d logits of q
@@ -109,7 +119,8 @@ class _ProjectedDivergence(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):  # noqa: ANN001, ANN205
         grad_hidden, grad_weight, grad_bias = ctx.saved_tensors
-        return grad_hidden * grad, grad_weight * grad, None if grad_bias is None else grad_bias * grad, None
+        grad_bias = None if grad_bias is None else grad_bias * grad
+        return grad_hidden * grad, grad_weight * grad, grad_bias, None, None, None
 
 
 def projected_divergence(
@@ -125,9 +136,4 @@ def projected_divergence(
     hidden (N, d_model), weight (V, d_model), bias (V,) or None: of q = softmax(hidden @ weight^T + bias).
     wanted_hidden, wanted_weight, wanted_bias: of p, likewise; its width may be another. No gradient goes there.
     """
-
-    def logprobs_of(part: slice) -> Tensor:
-        logits = wanted_hidden[part].to(wanted_weight.dtype) @ wanted_weight.T
-        return (logits if wanted_bias is None else logits + wanted_bias).float().log_softmax(-1)
-
-    return _ProjectedDivergence.apply(hidden, weight, bias, logprobs_of)
+    return _ProjectedDivergence.apply(hidden, weight, bias, wanted_hidden, wanted_weight, wanted_bias)

@@ -36,7 +36,7 @@ def mixed(parts: list[tuple[str, float]]) -> tuple[dict, dict[str, torch.Tensor]
     config: dict = {}
     sums: dict[str, Tensor] = {}
     for name, weight in parts:
-        folder = Path(name) if Path(name).is_dir() else assets.model_dir(name)
+        folder = assets.model_or_dir(name)
         header, state = load_model(folder)
         if not sums:
             config, first, sums = header, folder, {key: torch.zeros_like(value) for key, value in state.items()}

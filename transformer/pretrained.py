@@ -21,7 +21,7 @@ def from_pretrained(name: str | Path, device: str = "auto") -> Translator:
 def _writes_trees(name: str | Path) -> bool:
     """False, too, for whatever `Translator.from_pretrained` will say something of."""
     try:
-        folder = Path(name) if Path(name).is_dir() else assets.model_dir(str(name))
+        folder = assets.model_or_dir(name)
         return "symbols" in json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False

@@ -57,7 +57,7 @@ class TransformerDecoder:
 
         encoded: (B, S, d_model), what is read in place of the encoder's output. Of one short sentence that is encoded
         here, `encoding` then holds the encoder's output and weights, for the attention maps.
-        shortlist: V are its words only.
+        shortlist: V are its words only, as `beam_search` understands; sampling and a `Prefix` count with all ids.
         """
         self.model, self.shortlist = model, shortlist
         kept = encoded is None and len(src) == 1 and src.shape[1] <= KEPT_LENGTH

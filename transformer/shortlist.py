@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,11 +22,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from training import assets
 from training.command import one_sentence
+from training.files import write_atomic
 from training.weights import load_config
 from transformer.mixture import read_rows
 from transformer.tokenizer import BOS, EOS, PAD, SPACE, STAND_INS, UNK, Tokenizer
@@ -57,9 +57,9 @@ def choose(counts: np.ndarray, tokenizer: Tokenizer, share: float = SHARE) -> Te
         for number, piece in enumerate(tokenizer.pieces(range(len(counts))))
         if piece in STAND_INS or len(piece.removeprefix(SPACE)) <= 1
     ]
-    held[[EOS, *always]] = True
-    held[[PAD, UNK, BOS]] = False
-    more = order[~held[order] & ~np.isin(order, (PAD, UNK, BOS))]
+    never = [PAD, UNK, BOS]
+    held[[EOS, *always]], held[never] = True, False
+    more = order[~held[order] & ~np.isin(order, never)]
     held[more[: -held.sum() % WHOLE]] = True
     return torch.from_numpy(held)
 
@@ -74,10 +74,7 @@ def count_pieces(texts: Iterable[str], tokenizer: Tokenizer) -> np.ndarray:
 
 def save_shortlists(folder: Path, held: Mapping[str, Tensor]) -> None:
     """Writes, for each language, which pieces its shortlist holds, as from `choose`."""
-    temporary = folder / f"{FILE}.part"
-    save_file({language: chosen.contiguous() for language, chosen in held.items()}, temporary)
-    temporary.chmod(0o644)  # safetensors writes for the owner alone
-    os.replace(temporary, folder / FILE)
+    write_atomic(folder / FILE, save({language: chosen.contiguous() for language, chosen in held.items()}))
 
 
 def load_shortlists(folder: Path, words: int) -> dict[str, Tensor]:
@@ -111,7 +108,7 @@ def main(argv: list[str] | None = None) -> int:
     given = options.parse_args(argv)
     if not 0.0 < given.share <= 1.0:
         raise ValueError(f"--share lies above 0 and up to 1; got {given.share:g}.")
-    folder = Path(given.model) if Path(given.model).is_dir() else assets.model_dir(given.model)
+    folder = assets.model_or_dir(given.model)
     pairs = load_config(folder).get("pairs") or []
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
     languages = list(dict.fromkeys(language for pair in pairs for language in pair))
