@@ -79,7 +79,7 @@ class Settings:
             False,
             label="Quick",
             info="Multiplies in 8 bits, where the processor is made for it, and looks for words of the target language "
-            "alone: 1.3 to 2 times as quick. Every second long sentence takes other words, as good on average. Maps "
+            "alone: 1.3 to 2 times as quick. One long sentence in three takes other words, as good on average. Maps "
             "are computed with 32 bits all the same.",
             elem_id="quick",
         )
