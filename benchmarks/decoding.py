@@ -4,10 +4,11 @@ run.
     python -m benchmarks.decoding --threads 2
 
 Prints a table: for each batch, how many times as long transformers and CTranslate2 (fp32; extra `bench`) take as we
-do, and how many times as long as our quick mode CTranslate2's int8 and our own fp32 take: the median of five runs with
-the smallest and the largest. Quick mode has products of 8 bits, where the processor has them, and a shortlist of as
-many words as the longest one of the shipped translator. In each run all take turns, so that whatever else the machine
-does meets all alike; the time is the wall's, or with `--cpu-time` the processor's, which other work disturbs less.
+do, and how many times as long as our quick mode CTranslate2's int8 and our own fp32 take: the median of five runs
+with the smallest and the largest. Quick mode has products of 8 bits, where the processor has them, a shortlist of as
+many words as the longest one of the shipped translator, and gives up what falls far behind. In each run all take
+turns, so that whatever else the machine does meets all alike; the time is the wall's, or with `--cpu-time` the
+processor's, which other work disturbs less.
 `--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th, and what asking
 for attention costs against a translation.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import math
 import statistics
 import tempfile
 import time
@@ -30,6 +32,7 @@ from training.memory import keep_memory
 from transformer import config as configs
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
+from transformer.cache import Living
 from transformer.data import collate
 from transformer.kernels import has_bytes, in_bytes
 from transformer.model import Shortlist, Transformer
@@ -37,6 +40,7 @@ from transformer.search import TransformerDecoder, beam_search
 from transformer.shortlist import load_shortlists
 from transformer.threads import threads_for
 from transformer.translate import DEFAULT_MODEL
+from transformer.translator import MARGIN
 
 CLOCK = time.perf_counter
 PAUSE = 0.25  # seconds
@@ -140,10 +144,10 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
             early_stopping=False,
         )
 
-    def our_run(numbers=nullcontext, shortlist=None):
+    def our_run(numbers=nullcontext, shortlist=None, margin=math.inf):
         with numbers(), threads_for(ours, batch * beam):
             decoder = TransformerDecoder(ours, src, key_mask(src, PAD), shortlist=shortlist)
-            return beam_search(decoder, [tokens] * batch, PAD, EOS, beam, 0.0, [PAD], min_length=tokens)
+            return beam_search(decoder, [tokens] * batch, PAD, EOS, beam, 0.0, [PAD], tokens, margin=margin)
 
     words = [["</s>" if i == EOS else "<unk>" if i == UNK else f"w{i}" for i in [*s, EOS]] for s in sources]
 
@@ -160,7 +164,7 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
 
     runs = {"theirs": their_run, "ours": our_run}
     if has_bytes():
-        runs["quick"] = functools.partial(our_run, in_bytes, shortlist_of(ours))
+        runs["quick"] = functools.partial(our_run, in_bytes, shortlist_of(ours), MARGIN)
     runs |= {name: functools.partial(third_run, translator) for name, translator in faster.items()}
     outputs = {name: run() for name, run in runs.items()}
     outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]
@@ -208,10 +212,10 @@ def table(results: list[dict]) -> str:
 class Timed(TransformerDecoder):
     """Notes the seconds of each step."""
 
-    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+    def step(self, tokens: torch.Tensor, living: Living | None = None) -> torch.Tensor:
         """As the decoder, with its seconds noted."""
         start = CLOCK()
-        out = super().step(tokens)
+        out = super().step(tokens, living)
         self.seconds = [*getattr(self, "seconds", []), CLOCK() - start]
         return out
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.cache import KeyValue
+from transformer.cache import KeyValue, Living
 from transformer.config import TransformerConfig
 from transformer.kernels import additive_mask, fused_attention, fused_is_quicker, learns, linear, plain_attention
 
@@ -90,14 +90,16 @@ class MultiHeadAttention(nn.Module):
         """(B, T, h * d) -> (B, h, T, d)."""
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values (B, h, T, d) of one sequence x (B, T, d_model)."""
-        query, key, value = linear(x, self.qkv.weight, self.qkv.bias).split(self.widths, dim=-1)
+    def project(self, x: Tensor, living: Living | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values (B, h, T, d) of one sequence x (B, T, d_model), or of its rows (N, d_model)."""
+        projected = linear(x, self.qkv.weight, self.qkv.bias)
+        query, key, value = (living.spread(projected) if living else projected).split(self.widths, dim=-1)
         return self.split(query), self.split(key), self.split(value)
 
-    def project_query(self, x: Tensor) -> Tensor:
-        """Queries (B, h, T, d_k) of x (B, T, d_model)."""
-        return self.split(linear(x, self.qkv.weight, self.qkv.bias, (0, self.widths[0])))
+    def project_query(self, x: Tensor, living: Living | None = None) -> Tensor:
+        """Queries (B, h, T, d_k) of x (B, T, d_model), or of its rows (N, d_model)."""
+        query = linear(x, self.qkv.weight, self.qkv.bias, (0, self.widths[0]))
+        return self.split(living.spread(query) if living else query)
 
     def project_memory(self, memory: Tensor) -> KeyValue:
         """Keys and values (B, h, S, d) of memory (B, S, d_model)."""
@@ -130,12 +132,23 @@ class MultiHeadAttention(nn.Module):
         context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
         return self.merge(context, gate), weights if need_weights else None
 
-    def attend_step(self, query: Tensor, kept: KeyValue, additive: Tensor | None, gate: Tensor | None = None) -> Tensor:
+    def attend_step(
+        self,
+        query: Tensor,
+        kept: KeyValue,
+        additive: Tensor | None,
+        gate: Tensor | None = None,
+        living: Living | None = None,
+    ) -> Tensor:
         """As `attend` without weights, in a decoding step; additive as from `kernels.additive_mask`."""
-        return self.merge(plain_attention(query, kept.key, kept.value, additive), gate)
+        return self.merge(plain_attention(query, kept.key, kept.value, additive), gate, living)
 
-    def merge(self, context: Tensor, gate: Tensor | None = None) -> Tensor:
-        """The heads' outputs (B, h, T, d_v), each times its gate, concatenated and projected: (B, T, d_model)."""
+    def merge(self, context: Tensor, gate: Tensor | None = None, living: Living | None = None) -> Tensor:
+        """The heads' outputs (B, h, T, d_v), each times its gate, concatenated and projected: (B, T, d_model).
+
+        living: only these rows of it, (N, d_model).
+        """
         if gate is not None:
             context = context * gate[..., None, None]
-        return linear(context.transpose(1, 2).flatten(2), self.output.weight, self.output.bias)
+        context = context.transpose(1, 2).flatten(2)
+        return linear(living.rows(context) if living else context, self.output.weight, self.output.bias)

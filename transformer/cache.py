@@ -33,6 +33,24 @@ class KeyValue:
         return KeyValue(*parts)
 
 
+class Living:
+    """Which of K places for hypotheses are taken, where some of B sentences have fewer than K."""
+
+    def __init__(self, taken: Tensor) -> None:
+        """taken: (B, K), True = is taken."""
+        self.shape, flat = taken.shape, taken.flatten()
+        self.places = flat.nonzero()[:, 0]  # (N,), ascending
+        self.filled = (flat.cumsum(0) - 1).clamp_min_(0)  # (B * K,), of each place the row that is put there
+
+    def rows(self, x: Tensor) -> Tensor:
+        """What is in the places that are taken: (B, K, n) -> (N, n)."""
+        return x.flatten(0, 1).index_select(0, self.places)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Rows in their places: (N, n) -> (B, K, n). In a free place there is a copy of some row."""
+        return x.index_select(0, self.filled).view(*self.shape, -1)
+
+
 ROOM = 8  # tokens of each hypothesis for which there is room after tokens have been dropped
 WORTH = 0.75  # share of the tokens, of the sentence with most that are alive, above which none are dropped
 

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention, neighbourhood_mask
-from transformer.cache import BeamCache, KeyValue
+from transformer.cache import BeamCache, KeyValue, Living
 from transformer.config import TransformerConfig
 from transformer.kernels import additive_mask, linear
 
@@ -186,19 +186,23 @@ class DecoderLayer(nn.Module):
         additive: Tensor | None,
         memory: KeyValue,
         memory_additive: Tensor | None,
+        living: Living | None = None,
     ) -> Tensor:
         """One more token of K hypotheses a sentence: x (B, K, d_model) -> the same shape; the cache grows.
 
         additive: (B, 1, K, used), what the mask of `BeamCache.open` adds to the scores (`additive_mask`).
         memory_additive: (B, 1, 1, S), that of the memory's.
+        living: which hypotheses there are; x holds these alone, (N, d_model).
 
         The hypotheses of a sentence are the queries of one attention over their common memory
         and over all their tokens, so nothing is copied per beam.
         """
-        query, key, value = self.attention.project(x)
-        x = self.attention_norm(x + self.attention.attend_step(query, cache.write(layer, key, value), additive))
-        query = self.cross_attention.project_query(x)
-        x = self.cross_attention_norm(x + self.cross_attention.attend_step(query, memory, memory_additive))
+        query, key, value = self.attention.project(x, living)
+        kept = cache.write(layer, key, value)
+        x = self.attention_norm(x + self.attention.attend_step(query, kept, additive, living=living))
+        query = self.cross_attention.project_query(x, living)
+        out = self.cross_attention.attend_step(query, memory, memory_additive, living=living)
+        x = self.cross_attention_norm(x + out)
         return self.feed_forward_norm(x + self.feed_forward(x))
 
 
@@ -312,17 +316,26 @@ class Transformer(nn.Module):
             cross.append(cross_weights)
         return (x, own, cross) if need_weights else (x, [], [])
 
-    def step(self, tokens: Tensor, memory: Memory, cache: BeamCache, shortlist: Shortlist | None = None) -> Tensor:
+    def step(
+        self,
+        tokens: Tensor,
+        memory: Memory,
+        cache: BeamCache,
+        shortlist: Shortlist | None = None,
+        living: Living | None = None,
+    ) -> Tensor:
         """Logits (B, K, V) of the next token from the last one, tokens (B, K) ids; the cache grows by it.
 
         shortlist: the logits are those of its words, in its order.
+        living: which of the B * K hypotheses there are; nothing is computed for the others, and the logits are (N, V).
         """
         sentences, beams = tokens.shape
         x = self.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
+        x = x if living is None else living.rows(x)
         mask = cache.open(sentences, beams, tokens.device, self.config.neighbourhood)
         additive, memory_additive = (additive_mask(m) for m in (mask, memory.mask))
         for index, layer in enumerate(self.decoder):
-            x = layer.step(x, cache, index, additive, memory.layers[index], memory_additive)
+            x = layer.step(x, cache, index, additive, memory.layers[index], memory_additive, living)
         return (shortlist or self).project(x).contiguous()
 
     def project(self, x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from transformer.cache import BeamCache, KeyValue
+from transformer.cache import BeamCache, KeyValue, Living
 from transformer.model import Encoding, Memory, Shortlist, Transformer
 
 KEPT_LENGTH = 64  # tokens up to which a sentence alone keeps its encoding: the encoder's weights stay under a megabyte
@@ -26,9 +26,14 @@ class NextToken(Protocol):
 
     shortlist: Shortlist | None  # whose words the V logits are about; None = the ids 0 to V - 1
 
-    def step(self, tokens: Tensor) -> Tensor:
+    @property
+    def device(self) -> torch.device | str:
+        """Where it computes."""
+
+    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
         """tokens (B, K), the last token of each hypothesis -> logits (B, K, V) of the next one.
 
+        living: which of the B * K hypotheses there are; the logits are of these alone, (N, V).
         They are the caller's to overwrite.
         """
 
@@ -59,7 +64,7 @@ class TransformerDecoder:
         here, `encoding` then holds the encoder's output and weights, for the attention maps.
         shortlist: V are its words only, as `beam_search` understands; sampling and a `Prefix` count with all ids.
         """
-        self.model, self.shortlist = model, shortlist
+        self.model, self.device, self.shortlist = model, src.device, shortlist
         kept = encoded is None and len(src) == 1 and src.shape[1] <= KEPT_LENGTH
         mask = model.needed_mask(src_mask)
         weights: list[Tensor] = []
@@ -73,9 +78,9 @@ class TransformerDecoder:
         )
         self.cache = BeamCache(len(model.decoder))
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
         """As `NextToken.step`."""
-        return self.model.step(tokens, self.memory, self.cache, self.shortlist)
+        return self.model.step(tokens, self.memory, self.cache, self.shortlist, living)
 
     def choose(self, parents: Tensor) -> None:
         """As `NextToken.choose`."""
@@ -185,16 +190,17 @@ def rank(candidates: Sequence[Candidate], alpha: float) -> list[Candidate]:
     return sorted(scored, key=lambda c: -c.score)
 
 
-def read_prefix(decoder: NextToken, ids: Sequence[int], bos: int, device: torch.device | str = "cpu") -> Prefix:
+def read_prefix(decoder: NextToken, ids: Sequence[int], bos: int) -> Prefix:
     """Makes a fresh decoder of one sentence read bos and `ids`, all but the last of them, as `Prefix` wants it."""
     total, last = 0.0, bos
     for token in ids:
-        logits = decoder.step(torch.tensor([[last]], device=device))[0, 0].float()
+        logits = decoder.step(torch.tensor([[last]], device=decoder.device))[0, 0].float()
         total += float(logits[token] - logits.logsumexp(-1))
         last = token
     return Prefix(list(ids), total)
 
 
+SPARED_FROM = 16  # hypotheses together from which leaving some out makes a step shorter
 BLOCK = 64  # numbers of which `largest` looks at the maximum first
 
 
@@ -214,23 +220,34 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return best, chosen.gather(-1, places // BLOCK) * BLOCK + places % BLOCK
 
 
-def best_ways(logits: Tensor, sums: Tensor, count: int, forbidden: Tensor) -> tuple[Tensor, Tensor]:
+def best_ways(
+    logits: Tensor, sums: Tensor, count: int, forbidden: Tensor, living: Living | None = None
+) -> tuple[Tensor, Tensor]:
     """The likeliest continuations of each sentence: their sums and places, (B, count) each, best first.
 
     On a CPU the logits are overwritten, so that they need not be in its cache twice.
 
     A place is that of hypothesis k and word w, k * V + w; there are K * V where those are fewer than count.
 
-    logits: (B, K, V).
+    logits: (B, K, V), or those of the living hypotheses alone, (N, V).
     sums: (B, K), log-probability of each hypothesis so far.
     count: how many.
     forbidden: ids that come last, with -inf; the probabilities of the others stay the model's own, as if nothing were
         forbidden.
+    living: which these are; None = all.
     """
     on_cpu = logits.device.type == "cpu"
-    logprobs = torch.log_softmax(logits, -1, out=logits if on_cpu else None)
-    logprobs.index_fill_(-1, forbidden, -torch.inf).add_(sums[..., None])
-    return largest(logprobs.flatten(1), count)
+    logprobs = torch.log_softmax(logits, -1, out=logits if on_cpu else None).index_fill_(-1, forbidden, -torch.inf)
+    if living is None:
+        return largest(logprobs.add_(sums[..., None]).flatten(1), count)
+    own, words = largest(logprobs.add_(sums.flatten()[living.places, None]), count)
+    values = own.new_full((sums.numel(), own.shape[1]), -torch.inf)
+    places = words.new_zeros(values.shape)
+    values[living.places] = own
+    places[living.places] = words + living.places[:, None] % sums.shape[1] * logits.shape[1]
+    values, places = values.view(len(sums), -1), places.view(len(sums), -1)
+    best, chosen = values.topk(min(count, values.shape[1]), -1)
+    return best, places.gather(1, chosen)
 
 
 Way = tuple[int, int, float]  # how a hypothesis goes on: number of the one it continues, token, sum
@@ -265,28 +282,26 @@ class Frontier:
         decoder: NextToken,
         limits: Sequence[int],
         bos: int,
-        device: torch.device | str = "cpu",
         prefix: Prefix | None = None,
     ) -> None:
         """
         decoder: of these sentences; it has read nothing, or all of the prefix but its last token.
         limits: for each sentence, the most tokens of an output.
         bos: what a decoder reads first.
-        device: the decoder's.
         prefix: what every output begins with.
         """
         self.words = None if decoder.shortlist is None else decoder.shortlist.ids
         prefix = prefix or Prefix([], 0.0)
-        self.decoder, self.device, self.length = decoder, device, len(prefix.ids)
+        self.decoder, self.device, self.length = decoder, decoder.device, len(prefix.ids)
         self.rows = [Row(n, limit, [list(prefix.ids)], [prefix.logprob]) for n, limit in enumerate(limits)]
         self.every = list(self.rows)
         last = prefix.ids[-1] if prefix.ids else bos
-        self.tokens = torch.full((len(self.rows), 1), last, dtype=torch.long, device=device)
+        self.tokens = torch.full((len(self.rows), 1), last, dtype=torch.long, device=self.device)
 
-    def step(self) -> Tensor:
-        """Logits (B, K, V) of every living hypothesis's next token, fp32."""
+    def step(self, living: Living | None = None) -> Tensor:
+        """Logits of every hypothesis's next token, fp32, as `NextToken.step` has them."""
         self.length += 1
-        return self.decoder.step(self.tokens).float()
+        return self.decoder.step(self.tokens, living).float()
 
     def advance(self, ways: Sequence[Sequence[Way]]) -> None:
         """Goes on by each sentence's ways, the same number in each; a sentence without any is done and leaves."""
@@ -311,9 +326,12 @@ class Frontier:
 
         forbidden: places among the logits of what comes last, with a sum of -inf.
         """
-        logits = self.step()
         sums = torch.tensor([row.sums for row in self.rows], device=self.device)
-        values, places = best_ways(logits, sums, count, forbidden)
+        living = None
+        if sums.numel() >= SPARED_FROM and any(-math.inf in row.sums for row in self.rows):
+            living = Living(sums > -torch.inf)
+        logits = self.step(living)
+        values, places = best_ways(logits, sums, count, forbidden, living)
         parents, tokens = places // logits.shape[-1], places % logits.shape[-1]
         tokens = tokens if self.words is None else self.words[tokens]
         columns = (parents.tolist(), tokens.tolist(), values.tolist())
@@ -330,14 +348,15 @@ def beam_search(
     forbidden: Sequence[int] = (),
     min_length: int = 0,
     trace: bool = False,
-    device: torch.device | str = "cpu",
     prefix: Prefix | None = None,
+    margin: float = math.inf,
 ) -> list[SearchResult]:
     """Beam search over B sentences at once; beam 1 is greedy search.
 
     Of the 2K best continuations, those that end with eos among the first K are frozen: they leave the beam with their
     score and change no more; the best K others go on. A sentence is done when K hypotheses are frozen and the best
-    living one, were it to end now, is no better than the worst of them.
+    living one, were it to end now, is no better than the worst of them. With a margin, those that are left too far
+    behind are given up ("absolute threshold pruning", Freitag and Al-Onaizan 2017, section 3).
 
     decoder: of these sentences, as in `Frontier`.
     limits: for each sentence, the most tokens an output may have, without eos.
@@ -347,15 +366,15 @@ def beam_search(
     forbidden: ids that are never chosen.
     min_length: eos is not chosen before so many tokens.
     trace: keep every step.
-    device: the decoder's.
     prefix: what every output begins with (`read_prefix`, or a decoder's `fork`); it counts in ids, sums and lengths.
+    margin: by how much the log-probability of a hypothesis may be less than that of the sentence's best one.
     Raises `ValueError` if the model's output is not a number.
     """
     if beam < 1:
         raise ValueError(f"the beam has to be at least 1, got {beam}.")
-    front = Frontier(decoder, limits, bos, device, prefix)
+    front = Frontier(decoder, limits, bos, prefix)
     never, not_yet = (
-        torch.tensor(sorted(set(t)), dtype=torch.long, device=device) for t in (forbidden, (*forbidden, eos))
+        torch.tensor(sorted(set(t)), dtype=torch.long, device=decoder.device) for t in (forbidden, (*forbidden, eos))
     )
     if front.words is not None:
         never, not_yet = (torch.isin(front.words, ids).nonzero()[:, 0] for ids in (never, not_yet))
@@ -363,12 +382,14 @@ def beam_search(
         found = front.best(2 * beam, not_yet if front.length < min_length else never)
         penalty = length_penalty(front.length, alpha)
         front.advance(
-            [_go_on(row, ways, front.length, penalty, beam, eos, trace) for row, ways in zip(front.rows, found)]
+            [_go_on(row, ways, front.length, penalty, beam, eos, trace, margin) for row, ways in zip(front.rows, found)]
         )
     return [SearchResult(row.finished, row.trace if trace else None) for row in front.every]
 
 
-def _go_on(row: Row, ways: list[Way], length: int, penalty: float, beam: int, eos: int, trace: bool) -> list[Way]:
+def _go_on(
+    row: Row, ways: list[Way], length: int, penalty: float, beam: int, eos: int, trace: bool, margin: float
+) -> list[Way]:
     """Freezes what ends among a sentence's best 2K ways, of this length; returns the K that go on,
     none if it is done.
     """
@@ -380,6 +401,7 @@ def _go_on(row: Row, ways: list[Way], length: int, penalty: float, beam: int, eo
         if token == eos and total > -math.inf
     ]
     going = [way for way in ways if way[1] != eos and way[2] > -math.inf][:beam]
+    going = [way for way in going if way[2] >= going[0][2] - margin]
     row.finish(ended, beam)
     if trace:
         tokens, parents = [token for _, token, _ in going], [parent for parent, _, _ in going]
@@ -389,7 +411,7 @@ def _go_on(row: Row, ways: list[Way], length: int, penalty: float, beam: int, eo
     if length >= row.limit:
         row.finish([Candidate([*row.ids[p], token], s, s / penalty, False) for p, token, s in going], beam)
         return []
-    # A table with few words may offer fewer than K ways on; a copy that can never win fills the beam.
+    # Where fewer than K go on, as with few words or a margin, a copy that can never win fills the beam.
     return going + [(*going[0][:2], -math.inf)] * (beam - len(going))
 
 
@@ -404,13 +426,12 @@ def sample_search(
     seeds: Sequence[int] = (0,),
     alpha: float = 0.6,
     forbidden: Sequence[int] = (),
-    device: torch.device | str = "cpu",
 ) -> list[SearchResult]:
     """Outputs drawn at random: each token by the model's probabilities, K outputs a sentence, best score first.
 
     A candidate's logprob is the model's own, at temperature 1 and over all words, so that it compares with a search's.
 
-    decoder, limits, bos, eos, forbidden, device: as in `beam_search`.
+    decoder, limits, bos, eos, forbidden: as in `beam_search`.
     samples: K.
     temperature: logits are divided by it; below 1 the likely tokens gain, above 1 the unlikely ones.
     top_k: draw among the k most probable tokens only; 0 = among all.
@@ -429,11 +450,11 @@ def sample_search(
     if len(seeds) != len(limits):
         raise ValueError(f"{len(limits)} sentences need as many seeds, got {len(seeds)}.")
     draws = [torch.Generator().manual_seed(seed) for seed in seeds]
-    front = Frontier(decoder, limits, bos, device)
+    front = Frontier(decoder, limits, bos)
     while front.rows:
         logits = front.step()
         uniform = [torch.rand(samples, 1, generator=draws[row.number], dtype=torch.float64) for row in front.rows]
-        drawn, logprobs = draw_tokens(logits, torch.stack(uniform).to(device), temperature, top_k, forbidden)
+        drawn, logprobs = draw_tokens(logits, torch.stack(uniform).to(decoder.device), temperature, top_k, forbidden)
         found = zip(front.rows, drawn.tolist(), logprobs.tolist())
         front.advance([_draw_on(row, words, own, front.length, eos) for row, words, own in found])
     return [SearchResult(rank(row.finished, alpha)) for row in front.every]

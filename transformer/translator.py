@@ -39,6 +39,7 @@ from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalis
 FORMAT = "atelier-transformer-1"
 EXTRA_LENGTH = 50  # an output may be this much longer than its input (section 6.1)
 BATCH_TOKENS = 2048  # source tokens decoded together
+MARGIN = 1.0  # nats behind the best hypothesis of its sentence at which quick translation gives one up
 T = TypeVar("T", bound="Translator")
 
 
@@ -290,8 +291,9 @@ class Translator:
         max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep every step of
         the search. sampling: draw n_best translations at random, each sentence with a seed of its own; beam and trace
         then mean nothing. quick: multiply by weights of 8 bits (`kernels.in_bytes`), where the processor is made for
-        it, and search among the words of the target language alone (`shortlist`), where the model names them; attention
-        maps are computed with 32 bits all the same.
+        it, search among the words of the target language alone (`shortlist`), where the model names them, and, for
+        one translation, give up hypotheses that fall far behind (`MARGIN`); attention maps are computed with 32 bits
+        all the same.
         read_back: what the search found is ranked by the way back as well (`scoring.rank_by_reading_back`), by a model
         that has both directions.
 
@@ -456,10 +458,12 @@ class Translator:
             src = pad_rows(rows, config.pad).to(self.device)
             limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
             shortlist = self.shortlist(target) if quick and sampling is None else None
+            # Who asks for several translations is shown what the search would have given up.
+            margin = MARGIN if quick and n_best == 1 and not read_back else math.inf
             with in_bytes() if quick else nullcontext():
                 with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
                     decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad), shortlist=shortlist)
-                    found = self.search(decoder, limits, batch, beam, alpha, n_best, trace, sampling)
+                    found = self.search(decoder, limits, batch, beam, alpha, n_best, trace, sampling, margin)
                 if read_back and sampling is None and self.reads_back(source, target):
                     found = self.read_back(rows, found, source, alpha)
             for number, row, result in zip(batch, rows, found):
@@ -481,31 +485,23 @@ class Translator:
         n_best: int,
         trace: bool,
         sampling: Sampling | None,
+        margin: float = math.inf,
     ) -> list[SearchResult]:
         """What beam search finds, or what is drawn, for a batch of sentences.
 
         decoder, limits: of these sentences.
         numbers: theirs in the whole text, so that each draws with a seed of its own.
         beam, alpha, n_best, trace, sampling: as in `translate`.
+        margin: as in `beam_search`.
         """
         config = self.model.config
         forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
         ends = config.bos, config.eos
         if sampling is None:
-            return beam_search(decoder, limits, *ends, beam, alpha, forbidden, trace=trace, device=self.device)
+            return beam_search(decoder, limits, *ends, beam, alpha, forbidden, trace=trace, margin=margin)
         seeds = [sampling.seed + number for number in numbers]
-        return sample_search(
-            decoder,
-            limits,
-            *ends,
-            n_best,
-            sampling.temperature,
-            sampling.top_k,
-            seeds,
-            alpha,
-            forbidden,
-            self.device,
-        )
+        temperature, top_k = sampling.temperature, sampling.top_k
+        return sample_search(decoder, limits, *ends, n_best, temperature, top_k, seeds, alpha, forbidden)
 
     def read_back(
         self, rows: list[list[int]], found: list[SearchResult], source: str, alpha: float

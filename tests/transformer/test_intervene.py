@@ -241,9 +241,9 @@ def test_going_on_reads_only_what_is_new(translator, decoding, monkeypatch):
     read = []
     original = type(translator.model).step
 
-    def step(model, tokens, memory, cache, shortlist=None):
+    def step(model, tokens, memory, cache, *others):
         read.append(cache.position)
-        return original(model, tokens, memory, cache, shortlist)
+        return original(model, tokens, memory, cache, *others)
 
     monkeypatch.setattr(type(translator.model), "step", step)
     monkeypatch.setattr(type(translator.model), "encode", None)  # the source is not read again either

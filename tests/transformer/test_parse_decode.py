@@ -26,13 +26,13 @@ class Pieces:
 class Whims:
     """A decoder that wants something else at each step, the same every time; or always the same."""
 
-    shortlist = None
+    device, shortlist = "cpu", None
 
     def __init__(self, seed: int, always: int | None = None) -> None:
         self.generator = torch.Generator().manual_seed(seed)
         self.always, self.seen = always, []
 
-    def step(self, tokens):
+    def step(self, tokens, living=None):
         logits = torch.randn(*tokens.shape, len(Pieces.pieces), generator=self.generator) * 4
         if self.always is not None:
             logits[..., self.always] = 30.0

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from transformer.attention import key_mask
+from transformer.cache import Living
 from transformer.config import TransformerConfig
 from transformer.data import collate
 from transformer.model import Shortlist, Transformer
@@ -61,18 +62,19 @@ def greedy_search(decoder, limits, bos, eos):
 class TableDecoder:
     """A `NextToken` that looks probabilities up by the words so far, one table a sentence."""
 
-    shortlist = None
+    device, shortlist = "cpu", None
 
     def __init__(self, *tables):
         self.tables, self.words, self.chosen = list(tables), [[()] for _ in tables], []
 
-    def step(self, tokens):
+    def step(self, tokens, living=None):
         rows = []
         for table, histories, own in zip(self.tables, self.words, tokens.tolist()):
             grown = [h if t == BOS else (*h, t) for h, t in zip(histories, own)]
             histories[:] = grown
             rows.append([[table.get(h, {EOS: 1.0}).get(word, 0.0) for word in range(4)] for h in grown])
-        return torch.tensor(rows).log()
+        logits = torch.tensor(rows).log()
+        return logits if living is None else living.rows(logits)
 
     def choose(self, parents):
         self.chosen.append(parents.tolist())
@@ -177,8 +179,8 @@ def test_trace_tells_the_whole_search():
 
 def test_damaged_output_and_empty_beams_say_so():
     class Broken(TableDecoder):
-        def step(self, tokens):
-            return super().step(tokens) * float("nan")
+        def step(self, tokens, living=None):
+            return super().step(tokens, living) * float("nan")
 
     with pytest.raises(ValueError, match="not a number"):
         beam_search(Broken(TABLE), [10], BOS, EOS)
@@ -205,18 +207,18 @@ SOURCES = [[4, 5, 6], [7, 8, 9, 10, 11, 12], [13], [14, 15, 16, 17]]
 class UncachedDecoder:
     """The same model without any cache: the whole prefix is read again for each token."""
 
-    shortlist = None
+    device, shortlist = "cpu", None
 
     def __init__(self, model, src):
         self.model, self.src, self.prefix = model, src, None
 
-    def step(self, tokens):
+    def step(self, tokens, living=None):
         self.prefix = tokens[..., None] if self.prefix is None else torch.cat((self.prefix, tokens[..., None]), -1)
         sentences, beams, length = self.prefix.shape
         src = self.src.repeat_interleave(beams, 0)
         mask = torch.ones(length, length, dtype=torch.bool).tril()[None, None]
         logits = self.model(src, self.prefix.reshape(-1, length), key_mask(src, 0), mask)
-        return logits[:, -1].reshape(sentences, beams, -1)
+        return logits[:, -1].reshape(sentences, beams, -1) if living is None else logits[living.places, -1]
 
     def choose(self, parents):
         self.prefix = self.prefix.gather(1, parents[..., None].expand(-1, -1, self.prefix.shape[-1]))
@@ -249,6 +251,51 @@ def test_batch_equals_one_by_one(model, beam):
     assert len({len(r.candidates[0].ids) for r in together}) > 1  # they end at different steps
     for source, found in zip(SOURCES, together):
         same(found, run(model, [source], beam=beam)[0])
+
+
+def test_logits_of_some_hypotheses_are_those_among_all(model):
+    src = collate([(s, []) for s in SOURCES]).src
+    with torch.inference_mode():
+        decoders = [TransformerDecoder(model, src, key_mask(src, 0)) for _ in range(2)]
+        for decoder in decoders:
+            decoder.step(torch.full((4, 1), 2))
+            decoder.choose(torch.zeros(4, 3, dtype=torch.long))
+        taken = torch.zeros(4, 3, dtype=torch.bool)
+        taken[:, 0] = taken[1] = taken[3, 2] = True
+        tokens, living = torch.arange(12).view(4, 3) + 4, Living(taken)
+        for _ in range(2):  # what is written for the others is looked at by none
+            every, some = decoders[0].step(tokens), decoders[1].step(tokens, living)
+            torch.testing.assert_close(some, every[taken], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("margin", [0.05, 0.4, 2.0, 50.0])
+def test_what_is_given_up_is_not_computed_and_changes_nothing_else(model, margin):
+    class Counting(TransformerDecoder):
+        computed, every = 0, 0
+
+        def step(self, tokens, living=None):
+            logits = super().step(tokens, living)
+            self.computed += logits.numel() // logits.shape[-1]
+            self.every += tokens.numel()
+            return logits
+
+    src = collate([(s, []) for s in SOURCES]).src
+    with torch.inference_mode():
+        decoder = Counting(model, src, key_mask(src, 0))
+        found = beam_search(decoder, [20] * 4, 2, 3, beam=4, trace=True, margin=margin)
+    for cached, uncached in zip(found, run(model, SOURCES, cached=False, beam=4, margin=margin)):
+        same(cached, uncached)
+    steps = [step for result in found for step in result.trace]
+    assert all(total >= step.logprobs[0] - margin for step in steps for total in step.logprobs)
+    assert (decoder.computed < decoder.every) == (margin < 50.0)
+    assert margin < 50.0 or found == run(model, SOURCES, beam=4, trace=True)
+
+
+def test_what_falls_behind_by_more_than_the_margin_is_given_up():
+    (found,) = search(TABLE, beam=2, alpha=0.0, margin=0.4, trace=True)  # log 0.6 - log 0.4 = 0.405
+    assert [step.tokens for step in found.trace] == [[A], [A, B], []] and found.candidates[0].ids == [A, A]
+    (found,) = search(TABLE, beam=2, alpha=0.0, margin=0.41)
+    assert found == search(TABLE, beam=2, alpha=0.0)[0]
 
 
 def test_beam_of_one_is_greedy(model):
@@ -350,6 +397,10 @@ def test_best_ways_are_rated_as_if_nothing_were_forbidden(forbidden):
     found, places = best_ways(logits.clone(), sums, 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long))
     assert torch.equal(places, where)
     torch.testing.assert_close(found, values, atol=1e-5, rtol=1e-5)
+    living = Living(sums > -torch.inf)
+    some = best_ways(living.rows(logits), sums, 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long), living)
+    assert torch.equal(some[1], where)
+    torch.testing.assert_close(some[0], values, atol=1e-5, rtol=1e-5)
 
 
 def test_samples_keep_limits_and_forbidden_words():
@@ -426,8 +477,8 @@ class Renumbered(TableDecoder):
         super().__init__(*tables)
         self.shortlist = Shortlist(torch.tensor(words), torch.zeros(4, 1))
 
-    def step(self, tokens):
-        return super().step(tokens)[..., self.shortlist.ids]
+    def step(self, tokens, living=None):
+        return super().step(tokens, living)[..., self.shortlist.ids]
 
 
 def test_logits_may_be_about_some_words_in_any_order():

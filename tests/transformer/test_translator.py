@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -15,11 +16,11 @@ from training.assets import model_dir
 from transformer import Translator, kernels
 from transformer.evaluate import losses
 from transformer.scoring import rank_by_reading_back
-from transformer.search import Candidate, length_penalty
+from transformer.search import Candidate, beam_search, length_penalty
 from transformer.text.sentences import split_clauses, split_sentences
 from transformer.tokenizer import Tokenizer
 from transformer.translate import DEFAULT_MODEL, main
-from transformer.translator import has_letters
+from transformer.translator import MARGIN, has_letters
 
 
 @pytest.fixture(scope="module")
@@ -351,6 +352,20 @@ def test_quick_mode_rounds_products_and_says_where_it_cannot(translator, monkeyp
     monkeypatch.setattr(Translator, "can_hurry", lambda self: False)
     slow = translator.translate(text, quick=True)
     assert slow.text == exact.text and any("with 32" in note for note in slow.notes)
+
+
+@pytest.mark.skipif(not kernels.has_bytes(), reason="no processor for products of 8 bits")
+def test_only_a_quick_search_for_one_translation_gives_hypotheses_up(translator, monkeypatch):
+    margins = []
+
+    def search(*args, margin, **options):
+        margins.append(margin)
+        return beam_search(*args, margin=margin, **options)
+
+    monkeypatch.setattr("transformer.translator.beam_search", search)
+    for options in ({"quick": True}, {"quick": True, "n_best": 2}, {}):
+        assert translator.translate("A man sings.", **options).text
+    assert margins == [MARGIN, math.inf, math.inf]
 
 
 def test_reading_back_ranks_a_beam_by_the_way_back_too():

@@ -560,7 +560,6 @@ def _both_translated(
         beam,
         alpha,
         sorted({config.pad, config.unk, config.bos} - {config.eos}),
-        device=translator.device,
     )
     return [result.candidates[0].ids for result in found]
 

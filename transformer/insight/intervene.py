@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer.attention import MultiHeadAttention, attention_weights, key_mask, neighbourhood_mask
-from transformer.cache import KeyValue
+from transformer.cache import KeyValue, Living
 from transformer.insight.interpret import KINDS, text_of
 from transformer.kernels import additive_mask
 from transformer.model import Gates, Transformer
@@ -201,10 +201,10 @@ class OpenDecoder(TransformerDecoder):
             values[:, heads] = torch.where(place, weight, values[:, heads])
         return overwrite(weights, given, values, edit.renormalise, allowed)
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
         """As `TransformerDecoder.step`, with the intervention's changes; the weights are kept if they are watched."""
         if not self.watch and not self.intervention.touches("decoder", "cross"):
-            return super().step(tokens)
+            return super().step(tokens, living)
         model, cache = self.model, self.cache
         sentences, beams = tokens.shape
         x = model.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
@@ -229,7 +229,7 @@ class OpenDecoder(TransformerDecoder):
             )
             x = layer.cross_attention_norm(x + out)
             x = layer.feed_forward_norm(x + layer.feed_forward(x))
-        return model.project(x).contiguous()
+        return model.project(x if living is None else living.rows(x)).contiguous()
 
     def attend(
         self,
@@ -438,7 +438,6 @@ def _search(
             alpha,
             _forbidden(translator),
             trace=True,
-            device=translator.device,
             prefix=prefix,
         )
     tree = beam_tree(result.trace or [], config.bos, config.eos, prefix)
@@ -488,7 +487,7 @@ def decode_from(
         raise ValueError(f"The beginning has {len(ids)} word pieces and this translation may have {most}; shorten it.")
     with threads_for(translator.model, beam):  # the translation's own, so that the numbers are the same
         decoder = open_decoder(translator, source_ids, intervention)
-        prefix = read_prefix(decoder, ids, translator.model.config.bos, translator.device)
+        prefix = read_prefix(decoder, ids, translator.model.config.bos)
         return _search(translator, decoder, prefix, most, beam, alpha, stand_ins or {})
 
 
@@ -556,9 +555,7 @@ def logprob(
     """Log-probability (nats, eos included if finished) of an output, read step by step; None = nothing is changed."""
     config = translator.model.config
     labels = [*ids, config.eos] if finished else list(ids)
-    return read_prefix(
-        open_decoder(translator, source_ids, intervention), labels, config.bos, translator.device
-    ).logprob
+    return read_prefix(open_decoder(translator, source_ids, intervention), labels, config.bos).logprob
 
 
 @dataclass

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer.cache import Living
 from transformer.parsing.linear import closing, opening
 from transformer.parsing.trees import TAG
 from transformer.search import TransformerDecoder
@@ -124,7 +125,7 @@ class TreeDecoder:
         twin.states = [[state]]
         return twin
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
         """As `NextToken.step`; forbidden tokens have -inf, and `sink` the logarithm of all they had together."""
         taken, leaf = tokens.tolist(), self.masks.symbols.leaf
         if tokens.numel() == 1:
@@ -142,7 +143,7 @@ class TreeDecoder:
         lost = logits.masked_fill(~forbidden, -torch.inf).logsumexp(-1)
         logits = logits.masked_fill(forbidden, -torch.inf)
         logits[..., self.sink] = lost
-        return logits
+        return logits if living is None else living.rows(logits)
 
     def after(self, state: State, token: int) -> State:
         """The state with one more token. Raises `ValueError` with one sentence if no tree can go on so."""
