@@ -91,9 +91,9 @@ def test_text_in_translation_and_every_attention_map_out(visit, site):
     titled(page, "Decoder attention, layer 1, mean over heads")
 
     # Stretched colours end at the map's own maximum, and the scale says so.
-    choose_kind(page, "Encoder")
-    titled(page, "Encoder attention, layer 1, mean over heads")
-    weights = api.predict(SENTENCE, "en-de", "encoder", 1, 0, 4, api_name="/attend")["weights"]
+    choose_kind(page, "Cross")
+    titled(page, "Cross attention, layer 1, mean over heads")
+    weights = api.predict(SENTENCE, "en-de", "cross", 1, 0, 4, api_name="/attend")["weights"]
     page.get_by_label("Stretch colours").check()
     page.locator("#heat-map .heat-scale", has_text=f"{max(map(max, weights)):.3f}").wait_for()
 

@@ -16,6 +16,7 @@ from ui.translate import decoding_figures
 from ui.translate.forcing import Forcing
 from ui.translate.languages import model_for
 from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
+from ui.translate.words import plain
 from ui.translate.work import check_size
 
 WHOLE_CACHE = -1  # the choice "sizes only"
@@ -291,7 +292,7 @@ class DecodingView(View):
             found = intervene.continue_from(translator, decoding, step, token, followed.beam, followed.alpha)
             chosen, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
             how = (
-                f"“{instead}” instead of “{chosen}” at step {step + 1}; "
+                f"“{plain(instead)}” instead of “{plain(chosen)}” at step {step + 1}; "
                 f"{found.reused} cached tokens were used again, the rest was searched anew."
             )
             return self._branched(followed, found, how)
