@@ -80,8 +80,8 @@ class Settings:
             label="Quick",
             info="Multiplies in 8 bits, where the processor is made for it, and looks for words of the target language "
             "alone: 1.3 to 2 times as quick, and more with one translation to show, where it gives up what falls far "
-            "behind. One long sentence in three takes other words, as good on average. Maps are computed with 32 bits "
-            "all the same.",
+            "behind. A third to a half of the long sentences take other words, as good on average. Maps are computed "
+            "with 32 bits all the same.",
             elem_id="quick",
         )
 
