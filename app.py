@@ -7,6 +7,8 @@ import importlib.util
 import os
 from pathlib import Path
 
+from training.arguments import CommandLine, Misuse, a_folder_to_write, integer
+
 TRAINING_VARIABLE = "ATELIER_TRAINING"  # set to 1 on a Space: visitors may train, within limits
 LEVELS = ("debug", "info", "warning", "error")
 RELEASED_VARIABLE = "ATELIER_RELEASED"  # folders as for --released, separated by the system's path separator
@@ -17,16 +19,18 @@ def on_spaces() -> bool:
     return "SPACE_ID" in os.environ or os.environ.get("SYSTEM") == "spaces"
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandLine:
     """The command line."""
-    out = argparse.ArgumentParser(description="Atelier: translate and try on in the browser, and look inside.")
+    out = CommandLine(description="Atelier: translate and try on in the browser, and look inside.")
     out.add_argument("--host", default="0.0.0.0" if on_spaces() else "127.0.0.1", help="address to listen on")
     port = os.environ.get("GRADIO_SERVER_PORT", "7860")
-    out.add_argument("--port", type=int, default=port, help="port to listen on")
+    out.add_argument("--port", type=integer(0, 65535), default=port, help="port to listen on")
     out.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"))
     out.add_argument("--translation-model", help="shipped model or folder")
     out.add_argument("--tryon-model", help="shipped model or folder")
-    out.add_argument("--runs", default="runs", help="folder whose runs the Train tab shows and starts")
+    out.add_argument(
+        "--runs", type=a_folder_to_write, default="runs", help="folder whose runs the Train tab shows and starts"
+    )
     out.add_argument(
         "--local",
         action=argparse.BooleanOptionalAction,
@@ -64,7 +68,7 @@ def permissions(options: argparse.Namespace) -> tuple[bool, str]:
 
 
 def released_folders(named: list[str]) -> dict[str, Path]:
-    """Folders by the names that the page offers. Raises ValueError for one that is not there.
+    """Folders by the names that the page offers. Raises Misuse for one that is not there.
 
     named: entries "NAME=DIR" or "DIR"; those of `RELEASED_VARIABLE` come after them.
     """
@@ -72,36 +76,40 @@ def released_folders(named: list[str]) -> dict[str, Path]:
     for entry in named + [one for one in os.environ.get(RELEASED_VARIABLE, "").split(os.pathsep) if one]:
         name, _, folder = entry.rpartition("=")
         if not Path(folder).is_dir():
-            raise ValueError(f"--released: there is no folder {folder}.")
+            raise Misuse(f"--released: there is no folder {folder}.")
         out[name or Path(folder).resolve().name] = Path(folder)
     return out
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Parse the command line, build the page and serve it until interrupted."""
+    """Parse the command line, build the page and serve it until interrupted; a mistake is one sentence and status 2."""
     command = parser()
-    options = command.parse_args(argv)
-    local, training = permissions(options)
     try:
-        released = released_folders(options.released)
-    except ValueError as error:
-        command.error(str(error))
+        serve(command.parse_args(argv))
+    except Misuse as error:
+        command.exit(2, f"error: {error}\n")
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Build the page and serve it until interrupted. Raises Misuse for options that this machine cannot follow."""
+    local, training = permissions(options)
+    released = released_folders(options.released)
     if options.mcp and importlib.util.find_spec("mcp") is None:
-        command.error("--mcp needs the extra `mcp`: pip install -e '.[mcp]'.")
+        raise Misuse("--mcp needs the extra `mcp`: pip install -e '.[mcp]'.")
 
     from ui import shared_gpu  # before torch
 
     device = "cpu" if options.device == "auto" and shared_gpu.lent() else options.device
 
+    from training.devices import choose_device
     from training.memory import keep_memory
     from training.start import PUBLIC, Limits
-    from ui import page, services, serving
-    from vton.pipeline import choose_device
+    from ui import gradio_private, page, services, serving
 
     try:
         choose_device(device)
     except ValueError as error:
-        command.error(str(error))
+        raise Misuse(str(error)) from None
     serving.set_up_log(options.log_level)
     keep_memory()
     chosen = {"translation_model": options.translation_model, "tryon_model": options.tryon_model}
@@ -115,6 +123,8 @@ def main(argv: list[str] | None = None) -> None:
             **{name: value for name, value in chosen.items() if value},
         )
     )
+    if options.mcp:
+        gradio_private.make_agents_patient()
     built.launch(
         server_name=options.host,
         server_port=options.port,

@@ -24,12 +24,15 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import spectral_norm
 
+from training.arguments import CommandLine, a_file_to_write, an_existing_file, integer
+from training.command import one_sentence
 from vton.networks import alias_inference
 from vton.networks.alias import AliasGenerator, gaussian_noise, misalignment
 from vton.networks.config import LITE, PAPER, AliasConfig
@@ -135,17 +138,17 @@ VARIANTS = {"direct": DirectGenerator, "ours": AliasGenerator}
 
 
 def inputs(size: tuple[int, int], seed: int = 4) -> dict[str, torch.Tensor]:
-    """I_a, P and W(c, theta) (1,9,H,W), S, S_div and M_misalign of a drawn person, the cloth warped a little wrong."""
+    """I_a, P and W(c, theta) (1,9,H,W), S, S_div and M_misalign of a draped person, the cloth warped a little wrong."""
     from vton import labels
-    from vton.data.synthetic import draw_pair
+    from vton.data.draped.people import load_people
     from vton.networks.warping import sampling_grid, warp
 
-    drawn = draw_pair(seed, size=size)
-    seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(labels.lip_to_13(drawn.parse)), 7))[None]
-    cloth_mask = torch.from_numpy(drawn.worn_mask / 255.0).float()[None, None]
+    image, parse, _, pair = load_people(size).sample(seed, np.random.default_rng(seed))
+    seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(labels.lip_to_13(parse)), 7))[None]
+    cloth_mask = torch.from_numpy(pair.worn_mask).float()[None, None]
     theta = torch.full((1, 50), 0.02)
     misalign, divided = misalignment(seven, warp(cloth_mask, sampling_grid(theta, size)))
-    picture = torch.from_numpy(drawn.person.transpose(2, 0, 1) / 127.5 - 1).float()[None]
+    picture = torch.from_numpy(image.transpose(2, 0, 1) / 127.5 - 1).float()[None]
     x = torch.cat((picture * (1 - seven[:, 2:3]), picture.flip(1), picture * cloth_mask), 1)
     return {"x": x, "segmentation": seven, "divided": divided, "misalign": misalign}
 
@@ -275,17 +278,20 @@ def compare(options: argparse.Namespace) -> None:
     )
 
 
-def main() -> None:
+@one_sentence
+def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--config", choices=list(CONFIGS), default="paper")
-    parser.add_argument("--height", type=int, default=1024, help="the width is three quarters of it")
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--noise", type=int, default=1, choices=(0, 1))
-    for name in ("variant", "given", "answer"):  # of the processes that this one starts
-        parser.add_argument(f"--{name}", type=str if name == "variant" else Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    parser.add_argument("--height", type=integer(64, 4096), default=1024, help="the width is three quarters of it")
+    parser.add_argument("--repeats", type=integer(1), default=2)
+    parser.add_argument("--noise", type=integer(0, 1), default=1)
+    # Of the processes that this one starts.
+    parser.add_argument("--variant", help=argparse.SUPPRESS)
+    parser.add_argument("--given", type=an_existing_file, help=argparse.SUPPRESS)
+    parser.add_argument("--answer", type=a_file_to_write(), help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
     if not options.variant:
         compare(options)
         return
@@ -295,4 +301,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

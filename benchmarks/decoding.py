@@ -28,14 +28,17 @@ from operator import eq
 import torch
 
 from training import assets
+from training.arguments import MOST_BEAM, CommandLine, integer
+from training.command import one_sentence
 from training.memory import keep_memory
 from transformer import config as configs
 from transformer import marian
 from transformer.attention import causal_mask, key_mask
-from transformer.cache import Living
+from transformer.cache import ActiveHypotheses
 from transformer.data import collate
-from transformer.kernels import has_bytes, in_bytes
+from transformer.kernels import int8_products, int8_supported
 from transformer.model import Shortlist, Transformer
+from transformer.options import SearchOptions
 from transformer.search import TransformerDecoder, beam_search
 from transformer.shortlist import load_shortlists
 from transformer.threads import threads_for
@@ -147,7 +150,9 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
     def our_run(numbers=nullcontext, shortlist=None, margin=math.inf):
         with numbers(), threads_for(ours, batch * beam):
             decoder = TransformerDecoder(ours, src, key_mask(src, PAD), shortlist=shortlist)
-            return beam_search(decoder, [tokens] * batch, PAD, EOS, beam, 0.0, [PAD], tokens, margin=margin)
+            return beam_search(
+                decoder, [tokens] * batch, PAD, EOS, SearchOptions(beam, 0.0, margin=margin), [PAD], tokens
+            )
 
     words = [["</s>" if i == EOS else "<unk>" if i == UNK else f"w{i}" for i in [*s, EOS]] for s in sources]
 
@@ -163,8 +168,8 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
         return [[UNK if w == "<unk>" else int(w[1:]) for w in f.hypotheses[0]] for f in found]
 
     runs = {"theirs": their_run, "ours": our_run}
-    if has_bytes():
-        runs["quick"] = functools.partial(our_run, in_bytes, shortlist_of(ours), MARGIN)
+    if int8_supported():
+        runs["quick"] = functools.partial(our_run, int8_products, shortlist_of(ours), MARGIN)
     runs |= {name: functools.partial(third_run, translator) for name, translator in faster.items()}
     outputs = {name: run() for name, run in runs.items()}
     outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]
@@ -212,10 +217,10 @@ def table(results: list[dict]) -> str:
 class Timed(TransformerDecoder):
     """Notes the seconds of each step."""
 
-    def step(self, tokens: torch.Tensor, living: Living | None = None) -> torch.Tensor:
+    def step(self, tokens: torch.Tensor, active: ActiveHypotheses | None = None) -> torch.Tensor:
         """As the decoder, with its seconds noted."""
         start = CLOCK()
-        out = super().step(tokens, living)
+        out = super().step(tokens, active)
         self.seconds = [*getattr(self, "seconds", []), CLOCK() - start]
         return out
 
@@ -228,7 +233,7 @@ def late_tokens(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
     for _ in range(repeats):
         with threads_for(ours, beam):
             decoder = Timed(ours, src, key_mask(src, PAD))
-            beam_search(decoder, [205], PAD, EOS, beam, 0.0, [PAD], min_length=205)
+            beam_search(decoder, [205], PAD, EOS, SearchOptions(beam, 0.0), [PAD], min_length=205)
         rows.append(decoder.seconds)
     early, late = (statistics.median(min(row[i] for row in rows) for i in range(n - 4, n + 5)) for n in (20, 200))
     return {"beam": beam, "seconds_token_20": early, "seconds_token_200": late, "ratio": late / early}
@@ -243,7 +248,7 @@ def asking_for_attention(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
 
     def translate():
         with threads_for(ours, beam):
-            return beam_search(TransformerDecoder(ours, src, mask), [10], PAD, EOS, beam, 0.6, min_length=10)
+            return beam_search(TransformerDecoder(ours, src, mask), [10], PAD, EOS, SearchOptions(beam), min_length=10)
 
     def attend():
         with threads_for(ours, tgt.shape[1]):
@@ -257,17 +262,18 @@ def asking_for_attention(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
     )
 
 
-def main() -> None:
+@one_sentence
+def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--threads", type=int, default=2)
-    options.add_argument("--beam", type=int, default=4)
-    options.add_argument("--tokens", type=int, default=30)
-    options.add_argument("--repeats", type=int, default=5)
-    options.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32])
+    options = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--threads", type=integer(1, 1024), default=2)
+    options.add_argument("--beam", type=integer(1, MOST_BEAM), default=4)
+    options.add_argument("--tokens", type=integer(1), default=30)
+    options.add_argument("--repeats", type=integer(1), default=5)
+    options.add_argument("--batches", type=integer(1), nargs="+", default=[1, 8, 32])
     options.add_argument("--json", action="store_true", help="one JSON object a measurement, and two more measurements")
     options.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
-    given = options.parse_args()
+    given = options.parse_args(argv)
     global CLOCK
     CLOCK = time.process_time if given.cpu_time else time.perf_counter
     torch.set_num_threads(given.threads)
@@ -288,4 +294,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

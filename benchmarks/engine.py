@@ -8,7 +8,6 @@ yet; `cpu_seconds_per_step` is the processor's time, the same on a machine that 
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -20,16 +19,18 @@ from pathlib import Path
 import torch
 
 from training import loop
+from training.arguments import CommandLine, integer
+from training.command import one_sentence
 from training.recipe import Recipe
 from training.task import Task
-from ui.train.recipes import NETWORKS, values
+from ui.train.networks import NETWORKS
 
 PRESETS = [
     ("transformer", "tiny"),
-    ("parser", "drawn"),
-    ("segmentation", "drawn"),
-    ("matching", "drawn"),
-    ("alias", "drawn"),
+    ("parser", "draped"),
+    ("segmentation", "draped"),
+    ("matching", "draped"),
+    ("alias", "draped"),
 ]
 
 
@@ -42,7 +43,7 @@ def task_of(network: str) -> type[Task]:
 
 def recipe_of(network: str, preset: str, **changes) -> Recipe:
     """A preset's recipe with changes."""
-    return NETWORKS[network].recipe(**{**values(network, preset), **changes})
+    return NETWORKS[network].recipe(**{**NETWORKS[network].values(preset), **changes})
 
 
 def overhead(network: str, recipe: Recipe) -> dict[str, float]:
@@ -75,22 +76,23 @@ def overhead(network: str, recipe: Recipe) -> dict[str, float]:
     return {**seconds, "steps": recipe.steps}
 
 
-def main() -> None:
+@one_sentence
+def main(argv: list[str] | None = None) -> None:
     """Prints the seconds of each side and their ratio."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = CommandLine(description=__doc__.splitlines()[0])
     options.add_argument("network", nargs="?", choices=list(NETWORKS), default="transformer")
     options.add_argument("--preset", default="")
-    options.add_argument("--steps", type=int, default=200)
-    options.add_argument("--threads", type=int, default=0)
+    options.add_argument("--steps", type=integer(1), default=200)
+    options.add_argument("--threads", type=integer(0, 1024), default=0)
     options.add_argument("--presets", action="store_true", help="time a step of every small preset instead")
-    given = options.parse_args()
+    given = options.parse_args(argv)
     if given.presets:
         for network, preset in PRESETS:  # each in a process of its own, as precision cannot change within one
             words = [sys.executable, *NETWORKS[network].words[1:], "--preset", preset, "--threads", "1", "--time", "5"]
             figures = json.loads(
                 subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
             )
-            steps = values(network, preset)["steps"]
+            steps = NETWORKS[network].values(preset)["steps"]
             print(json.dumps({"network": network, "preset": preset, "steps": steps, **figures}), flush=True)
         return
     preset = given.preset or NETWORKS[given.network].first
@@ -107,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

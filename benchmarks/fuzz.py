@@ -1,4 +1,4 @@
-"""Hostile input by the thousand: `python -m benchmarks.fuzz --minutes 60 --seed 1`.
+"""Hostile input by the thousand: `python -m benchmarks.fuzz --minutes 60 --seed 1`, shared among the targets.
 
 Pictures in eight formats, archives, weights and configurations, texts, saved settings and requests to every endpoint of
 the page are mutated and handed to what reads them. Allowed are an answer of the right kind and one clear sentence
@@ -9,14 +9,12 @@ target and each finding with its seed, which repeats it: `--target images --only
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import random
 import resource
 import shutil
 import struct
-import sys
 import tempfile
 import time
 import traceback
@@ -33,6 +31,8 @@ from PIL import Image
 
 from benchmarks.server import ROOT, Server
 from training import assets
+from training.arguments import CommandLine, a_number, a_seed
+from training.command import one_sentence
 from training.unpack import unpack
 from training.weights import load_model, save_model
 from transformer import Translator
@@ -49,6 +49,7 @@ WAITING = 120.0  # seconds for an answer of the page's server
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF", "PPM")  # the last one is not taken at all
 ATTEMPTS = {
     "images": 2000,
+    "phones": 2000,
     "archives": 500,
     "weights": 500,
     "texts": 1000,
@@ -508,17 +509,25 @@ def run(target: str, attempts: int, seed: int, only: int | None = None, seconds:
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     if grown > MOST_MEMORY:
         findings.append({"seed": seed, "found": f"{grown / 1e6:.1f} GB more memory"})
-    return {"target": target, "tried": tried, "refused": refused, "grown_mb": round(grown / 1000), "findings": findings}
+    return {
+        "target": target,
+        "seed": seed if only is None else only,
+        "tried": tried,
+        "refused": refused,
+        "grown_mb": round(grown / 1000),
+        "findings": findings,
+    }
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; the exit status is 1 if anything was found."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description="Hostile input by the thousand.")
+    parser = CommandLine(prog="python -m benchmarks.fuzz", description="Hostile input by the thousand.")
     parser.add_argument("--target", choices=[*TARGETS, "all"], default="all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, metavar="SEED", help="repeat one attack")
+    parser.add_argument("--seed", type=a_seed, default=1)
+    parser.add_argument("--only", type=a_seed, metavar="SEED", help="repeat one attack")
     parser.add_argument(
-        "--minutes", type=float, default=0, help="go on this long; otherwise the usual number of attacks"
+        "--minutes", type=a_number(0), default=0, help="go on this long; otherwise the usual number of attacks"
     )
     options = parser.parse_args(argv)
     names = list(TARGETS) if options.target == "all" else [options.target]
@@ -534,4 +543,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -9,7 +9,6 @@ click on Pause to the last picture drawn after it. Linux only, for it reads /pro
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -22,6 +21,9 @@ import urllib.request
 from pathlib import Path
 
 from playwright.sync_api import Page, Response, sync_playwright
+
+from training.arguments import CommandLine, a_number
+from training.command import one_sentence
 
 VIEWS = {"line": "Figure 1 in motion", "plane": "In two dimensions", "loss": "Why the other loss"}
 PATIENCE = 400  # seconds until the page answers
@@ -127,10 +129,11 @@ def measure(page: Page, kind: str, seconds: float, server: int, browser: int) ->
     }
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Measure every game, or those that are named."""
-    parser = argparse.ArgumentParser(description="Pictures a second in the GAN tab.")
-    parser.add_argument("--seconds", type=float, default=20, help="of each game")
+    parser = CommandLine(description="Pictures a second in the GAN tab.")
+    parser.add_argument("--seconds", type=a_number(0), default=20, help="of each game")
     parser.add_argument("--games", nargs="+", choices=list(VIEWS), default=list(VIEWS))
     parser.add_argument("--address", help="of a page that runs already; its processor time is then not measured")
     options = parser.parse_args(argv)

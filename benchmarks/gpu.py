@@ -8,11 +8,9 @@ status is 1 if the two disagree, 2 without a card. `--device cpu` measures the C
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -23,14 +21,17 @@ import torch
 
 from benchmarks.alias import peak_mib
 from training import Run, fit
+from training.arguments import CommandLine, integer
 from training.assets import examples_dir
+from training.command import one_sentence
+from training.devices import present_devices
 from training.precision import has_bf16
 from transformer.train import TranslationRecipe, TranslationTask
 from transformer.translator import Translator
 from vton import labels
 from vton.networks import alias
 from vton.options import to_text
-from vton.pipeline import TryOn, present_devices
+from vton.pipeline import TryOn
 from vton.result import TryOnResult
 from vton.stages import conditions
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor
@@ -181,15 +182,16 @@ def table(figures: dict, size: tuple[int, int]) -> str:
     return "\n".join([f"| {to_text(size)} | |", "|---|---|", *rows])
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compare a graphics card with the CPU, and measure it.")
+    parser = CommandLine(description="Compare a graphics card with the CPU, and measure it.")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
-    parser.add_argument("--size", type=int, nargs=2, default=(512, 384), metavar=("H", "W"))
-    parser.add_argument("--sentences", type=int, default=256, help="translated at once")
-    parser.add_argument("--batch", type=int, default=8, help="pictures synthesised at once")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=60, help="updates of the short training")
+    parser.add_argument("--size", type=integer(64, 4096), nargs=2, default=(512, 384), metavar=("H", "W"))
+    parser.add_argument("--sentences", type=integer(1), default=256, help="translated at once")
+    parser.add_argument("--batch", type=integer(1), default=8, help="pictures synthesised at once")
+    parser.add_argument("--repeats", type=integer(1), default=3)
+    parser.add_argument("--steps", type=integer(1), default=60, help="updates of the short training")
     options = parser.parse_args(argv)
     if options.device not in present_devices():
         print("There is no CUDA device here; `--device cpu` measures the CPU against itself.")
@@ -207,4 +209,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

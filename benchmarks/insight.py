@@ -7,13 +7,14 @@ something else) and how many times the translation's own that is.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Callable
 
 import torch
 
+from training.arguments import CommandLine, integer
+from training.command import one_sentence
 from transformer import Translator
 from transformer.insight.contributions import contributions
 from transformer.insight.heads import neurons
@@ -45,12 +46,13 @@ def milliseconds(work: Callable[[], object], runs: int) -> float:
     return 1000 * min(taken)
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Measure every view on one sentence."""
-    parser = argparse.ArgumentParser(description="What a look into a translation costs.")
+    parser = CommandLine(description="What a look into a translation costs.")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="shipped model or folder")
-    parser.add_argument("--tokens", type=int, default=40, help="of the source sentence, at most")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--tokens", type=integer(1), default=40, help="of the source sentence, at most")
+    parser.add_argument("--runs", type=integer(1), default=5)
     options = parser.parse_args(argv)
     torch.set_num_threads(1)
     translator = Translator.from_pretrained(options.model, device="cpu")

@@ -10,7 +10,6 @@ Every start is a process of its own, forked from one that has read the libraries
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import multiprocessing
@@ -24,7 +23,9 @@ import time
 from pathlib import Path
 
 from gan import train  # read once, before the forks
+from training.arguments import CommandLine, a_number, a_seed, integer
 from training.checkpoint import latest_checkpoint, list_checkpoints
+from training.command import one_sentence
 
 FIELDS = ["--preset", "line", "--save-every", "5", "--evaluate-every", "20", "--log-every", "5", "--threads", "1"]
 MOST_STARTS = 40  # of one disturbed training, before it counts as stuck
@@ -144,14 +145,15 @@ def measure(kills: int, full: int, seed: int, steps: int = 60, minutes: float = 
     return {"kills": told["kills"], "disk_full": told["full"], "seed": seed, "steps": steps, "differing": differing}
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kill", description="Kill a training and resume it.")
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--full", type=int, default=20, help="how often the disk is full")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=1e9, help="fewer disturbances where it takes longer")
-    parser.add_argument("--steps", type=int, default=60, help="updates of each training")
+    parser = CommandLine(prog="python -m benchmarks.kill", description="Kill a training and resume it.")
+    parser.add_argument("--kills", type=integer(), default=100)
+    parser.add_argument("--full", type=integer(), default=20, help="how often the disk is full")
+    parser.add_argument("--seed", type=a_seed, default=1)
+    parser.add_argument("--minutes", type=a_number(0), default=1e9, help="fewer disturbances where it takes longer")
+    parser.add_argument("--steps", type=integer(1), default=60, help="updates of each training")
     options = parser.parse_args(argv)
     report = measure(options.kills, options.full, options.seed, options.steps, options.minutes)
     print(json.dumps(report))
@@ -159,4 +161,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -13,7 +13,6 @@ Chromium on the PATH.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import colorsys
 import io
@@ -21,7 +20,6 @@ import json
 import random
 import re
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -37,6 +35,8 @@ from gradio_client import Client, handle_file
 from PIL import Image
 
 from benchmarks.server import ROOT, Server
+from training.arguments import CommandLine, a_seed, integer
+from training.command import one_sentence
 
 HABITS = ("cancel", "reload", "leave")
 PATCH = 24  # pixels
@@ -374,13 +374,14 @@ def report(
     }
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description="A crowd of visitors at one page.")
-    parser.add_argument("--visitors", type=int, default=20, help="at least 10")
-    parser.add_argument("--try-ons", type=int, default=2, help="of each visitor who tries on")
-    parser.add_argument("--translations", type=int, default=6, help="of each visitor who translates")
-    parser.add_argument("--seed", type=int, default=1)
+    parser = CommandLine(prog="python -m benchmarks.load", description="A crowd of visitors at one page.")
+    parser.add_argument("--visitors", type=integer(10, 1000), default=20, help="at least 10")
+    parser.add_argument("--try-ons", type=integer(1, 1000), default=2, help="of each visitor who tries on")
+    parser.add_argument("--translations", type=integer(1, 1000), default=6, help="of each visitor who translates")
+    parser.add_argument("--seed", type=a_seed, default=1)
     options = parser.parse_args(argv)
     if chromium() is None:
         parser.error("Three of the visitors come in a browser: put Chromium on the PATH.")
@@ -390,4 +391,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -13,7 +13,6 @@ The libraries are imported once; each mutant runs in a fork of that process (Lin
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -24,6 +23,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from training.arguments import CommandLine
+from training.command import one_sentence
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 300  # seconds of one mutant's tests; one that never ends is noticed, too
@@ -75,8 +77,8 @@ MUTANTS = [
         "transformer/search.py",
         "tests/transformer/test_search.py",
         (" and going[0][2] / penalty <= row.finished[-1].score", ""),
-        ("for parent, token, total in ways[:beam]", "for parent, token, total in ways"),
-        ("((5.0 + length) / 6.0) ** alpha", "((6.0 + length) / 6.0) ** alpha"),
+        ("for parent, token, total in extensions[:beam]", "for parent, token, total in extensions"),
+        ("((5.0 + length) / 6.0) **", "((6.0 + length) / 6.0) **"),
         ("length_penalty(len(c.ids) + c.finished, alpha)", "length_penalty(len(c.ids), alpha)"),
         ("if front.length < min_length else", "if front.length <= min_length else"),
         ("[[*row.ids[parent], token] for", "[[*row.ids[0], token] for"),
@@ -149,7 +151,7 @@ MUTANTS = [
     *of(
         "vton/recipes/alias.py",
         "tests/vton/test_adversarial.py",
-        ("self.shown(divided, real), self.shown(divided, fake), share)", "self.shown(divided, fake), self.shown(divided, real), share)"),
+        ("self.critic_input(divided, real), self.critic_input(divided, fake), share)", "self.critic_input(divided, fake), self.critic_input(divided, real), share)"),
     ),
     *of("vton/rules/neckline.py", "tests/vton/test_neckline.py tests/vton/test_rules_on_photographs.py", ("HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21", "HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.30")),
     *of("vton/rules/sleeves.py", "tests/vton/test_sleeves.py tests/vton/test_rules_on_photographs.py", ("REACH = 0.36", "REACH = 0.5"), ("BESIDE = 0.6", "BESIDE = 1.2"), ('"short": 0.8', '"short": 1.1')),
@@ -159,11 +161,11 @@ MUTANTS = [
 
 
 @contextlib.contextmanager
-def copied() -> Iterator[Path]:
+def copy_of_project() -> Iterator[Path]:
     """A copy of the project's code and tests; what is large and stays, the weights and examples, is linked."""
     with tempfile.TemporaryDirectory(prefix="atelier-mutants-") as temporary:
         folder = Path(temporary)
-        for name in ("transformer", "vton", "gan", "training", "ui", "tests", "benchmarks"):
+        for name in ("transformer", "vton", "gan", "training", "ui", "lab", "tests", "benchmarks"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("app.py", "pyproject.toml", "README.md", "requirements.txt"):
             shutil.copy(ROOT / name, folder)
@@ -172,7 +174,7 @@ def copied() -> Iterator[Path]:
         yield folder
 
 
-def noticed(folder: Path, tests: tuple[str, ...], log: Path) -> str:
+def first_failure(folder: Path, tests: tuple[str, ...], log: Path) -> str:
     """What the tests say of the code in `folder`: "" if all pass, else the first failure. They run in a fork."""
     log.write_text("")
     child = os.fork()
@@ -216,10 +218,10 @@ def check(mutants: list[Mutant]) -> dict[Mutant, str]:
 
     torch.set_num_threads(1)  # a fork has no threads but its own
     found = {}
-    with copied() as folder:
+    with copy_of_project() as folder:
         log = folder / "log.txt"
         tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
-        wrong = [test for test in tests if noticed(folder, (test,), log)]
+        wrong = [test for test in tests if first_failure(folder, (test,), log)]
         if wrong:
             raise RuntimeError(f"The unchanged code fails in {', '.join(wrong)}:\n{log.read_text()}")
         for mutant in mutants:
@@ -228,14 +230,14 @@ def check(mutants: list[Mutant]) -> dict[Mutant, str]:
             if text.count(mutant.old) != 1:
                 raise ValueError(f"{mutant.file}: {mutant.old!r} occurs {text.count(mutant.old)} times.")
             path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-            found[mutant] = noticed(folder, mutant.tests, log)
+            found[mutant] = first_failure(folder, mutant.tests, log)
             path.write_text(text, encoding="utf-8")
-            told = f"noticed by {found[mutant]}" if found[mutant] else "SURVIVED"
-            print(f"{mutant.file}: {shown(mutant.old)} -> {shown(mutant.new)}: {told}", flush=True)
+            outcome = f"noticed by {found[mutant]}" if found[mutant] else "SURVIVED"
+            print(f"{mutant.file}: {one_line(mutant.old)} -> {one_line(mutant.new)}: {outcome}", flush=True)
     return found
 
 
-def shown(code: str) -> str:
+def one_line(code: str) -> str:
     """Code on one line."""
     return " ".join(code.split()) or "(nothing)"
 
@@ -250,9 +252,10 @@ def table(found: dict[Mutant, str]) -> str:
     return "\n".join(["| Module | Mutants | Noticed |", "|---|---|---|", *rows])
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Check that the tests notice wrong versions of the code.")
+    parser = CommandLine(description="Check that the tests notice wrong versions of the code.")
     parser.add_argument("--only", nargs="+", default=[""], help="words of a module's path")
     options = parser.parse_args(argv)
     found = check([mutant for mutant in MUTANTS if any(word in mutant.file for word in options.only)])
@@ -261,4 +264,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from training.arguments import CommandLine, integer
+from training.command import one_sentence
 from transformer.config import TransformerConfig
 from transformer.data import Batch, collate
 from transformer.loss import projected_cross_entropy
@@ -122,17 +124,18 @@ def measure(config: TransformerConfig, tokens: int, length: int, precision: str,
     }
 
 
-def main() -> None:
+@one_sentence
+def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--threads", type=int, default=2)
-    options.add_argument("--tokens", type=int, default=2048)
-    options.add_argument("--length", type=int, default=25)
-    options.add_argument("--vocab", type=int, default=8000)
-    options.add_argument("--repeats", type=int, default=5)
+    options = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--threads", type=integer(1, 1024), default=2)
+    options.add_argument("--tokens", type=integer(1), default=2048)
+    options.add_argument("--length", type=integer(1), default=25)
+    options.add_argument("--vocab", type=integer(1), default=8000)
+    options.add_argument("--repeats", type=integer(1), default=5)
     options.add_argument("--precisions", nargs="+", default=["no", "bf16"], choices=["no", "bf16"])
     options.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
-    given = options.parse_args()
+    given = options.parse_args(argv)
     global CLOCK
     CLOCK = time.process_time if given.cpu_time else time.perf_counter
     torch.set_num_threads(given.threads)
@@ -142,4 +145,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

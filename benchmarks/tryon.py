@@ -2,9 +2,9 @@
 
     python -m benchmarks.tryon --threads 2
 
-A drawn person and a drawn garment on white, default settings, the model loaded before the clock starts. The first run
-of a size is given apart: it makes what is kept, such as the spline's matrix. Prints one JSON object a size: the median
-run and its stages, CPU time of all threads (which does not count what other programs take), and the peak memory.
+An example person and garment, default settings, the model loaded before the clock starts. The first run of a size is
+given apart: it makes what is kept, such as the spline's matrix. Prints one JSON object a size: the median run and its
+stages, CPU time of all threads (which does not count what other programs take), and the peak memory.
 """
 
 from __future__ import annotations
@@ -13,20 +13,29 @@ import argparse
 import json
 import time
 
+import numpy as np
 import torch
+from PIL import Image
 
 from benchmarks.alias import peak_mib
+from training.arguments import CommandLine, a_device, integer
+from training.assets import examples_dir
+from training.command import one_sentence
 from training.memory import keep_memory
-from vton.data.synthetic import draw_pair
 from vton.options import SIZES
 from vton.pipeline import STAGES, TryOn
 
 PHOTO = (1280, 960)  # pixels of the person's photograph
 
 
+def example(name: str) -> np.ndarray:
+    """A shipped example picture as large as a photograph, (H, W, 3) uint8."""
+    return np.asarray(Image.open(examples_dir() / name).convert("RGB").resize(PHOTO[::-1]))
+
+
 def measure(tryon: TryOn, size: tuple[int, int], repeats: int) -> dict:
     """Median seconds of one try-on at `size` and of its stages."""
-    person, garment = draw_pair(1, size=PHOTO).person, draw_pair(14, size=PHOTO).cloth
+    person, garment = example("person-1.png"), example("garment-stripes.png")
     runs = []
     for _i in range(repeats + 1):
         start, cpu = time.perf_counter(), time.process_time()
@@ -49,15 +58,16 @@ def measure(tryon: TryOn, size: tuple[int, int], repeats: int) -> dict:
     }
 
 
-def main() -> None:
+@one_sentence
+def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=integer(1, 1024), default=2)
     parser.add_argument("--model", default="tryon-lite")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--device", type=a_device, default="auto")
+    parser.add_argument("--repeats", type=integer(1), default=3)
     parser.add_argument("--sizes", nargs="+", default=[f"{h}x{w}" for h, w in SIZES])
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     torch.set_num_threads(options.threads)
     keep_memory()
     tryon = TryOn.from_pretrained(options.model, options.device)
@@ -66,4 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

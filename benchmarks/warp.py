@@ -17,6 +17,8 @@ import time
 import torch
 from torch import Tensor
 
+from training.arguments import CommandLine, integer
+from training.command import one_sentence
 from vton.networks.warping import EXTENT, control_grid, sampling_grid, spline_matrix
 
 
@@ -92,18 +94,19 @@ def measure(n: int, size: tuple[int, int], repeats: int) -> dict:
     }
 
 
-def main() -> None:
+@one_sentence
+def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--height", type=int, default=1024, help="the width is three quarters of it")
-    parser.add_argument("--grids", type=int, nargs="+", default=[5, 10, 20])
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
+    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=integer(1, 1024), default=2)
+    parser.add_argument("--height", type=integer(64, 4096), default=1024, help="the width is three quarters of it")
+    parser.add_argument("--grids", type=integer(2, 64), nargs="+", default=[5, 10, 20])
+    parser.add_argument("--repeats", type=integer(1), default=3)
+    options = parser.parse_args(argv)
     torch.set_num_threads(options.threads)
     for n in options.grids:
         print(json.dumps(measure(n, (options.height, options.height * 3 // 4), options.repeats)), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

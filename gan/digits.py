@@ -72,7 +72,7 @@ def read_digits(folder: Path | str) -> Digits:
     return Digits(*(rows[torch.from_numpy(np.flatnonzero(parts == part))] for part in PARTS))
 
 
-def centred(drawing: np.ndarray) -> Tensor:
+def centre(drawing: np.ndarray) -> Tensor:
     """A drawn digit as MNIST has its own: its ink fitted into 20 x 20, and the middle of its mass in the middle of 28 x
     28.
 

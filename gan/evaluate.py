@@ -6,12 +6,10 @@ window. Theis, van den Oord and Bethge 2016 (section 3.2) found the centroids ab
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import sys
 import time
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -19,6 +17,7 @@ from torch import Tensor
 from gan import parzen, sampling
 from gan.digits import Digits, read_digits
 from gan.parzen import Score, squared_distances
+from training.arguments import CommandLine, a_file_to_write, a_seed, an_existing_folder, integer
 from training.command import one_sentence
 
 SAMPLES = 10_000
@@ -80,13 +79,17 @@ def lines(scores: dict[str, Score]) -> list[str]:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints the table."""
-    parser = argparse.ArgumentParser(prog="python -m gan.evaluate", description=__doc__.split("\n")[0])
+    parser = CommandLine(prog="python -m gan.evaluate", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="digits", help="name of a shipped model, or a model folder")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with digits as IDX files")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="draws from the generator")
-    parser.add_argument("--centroids", type=int, default=CENTROIDS, help="of k-means")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the scores there")
+    parser.add_argument(
+        "--data", type=an_existing_folder, required=True, metavar="DIR", help="folder with digits as IDX files"
+    )
+    parser.add_argument(
+        "--samples", type=integer(2, sampling.MOST_SAMPLES), default=SAMPLES, help="draws from the generator"
+    )
+    parser.add_argument("--centroids", type=integer(2, sampling.MOST_SAMPLES), default=CENTROIDS, help="of k-means")
+    parser.add_argument("--seed", type=a_seed, default=0)
+    parser.add_argument("--json", type=a_file_to_write(), metavar="FILE", help="also write the scores there")
     options = parser.parse_args(argv)
     digits = read_digits(options.data)
     pair = sampling.load(options.model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from torch import Tensor
 
 from gan.networks import GanConfig, Pair
+from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import find_checkpoint, module_state, step_of
 from training.command import one_sentence
 from training.run import Run
@@ -28,14 +28,14 @@ def pair_of(run: Path, step: int | None = None) -> Pair:
 
     Raises ValueError with one sentence for another network's run, and for a checkpoint that is not there.
     """
-    config, chosen = _chosen(run, step)
+    config, chosen = _config_and_checkpoint(run, step)
     pair = Pair(config)
     for name, module in (("model", pair.generator), ("discriminator", pair.discriminator)):
         fill(module, module_state(chosen, name), f"the networks of '{run.name}'")
     return pair.eval()
 
 
-def _chosen(run: Path, step: int | None) -> tuple[GanConfig, Path]:
+def _config_and_checkpoint(run: Path, step: int | None) -> tuple[GanConfig, Path]:
     saved = Run(run).recipe()
     if saved.get("task") != "GanTask":
         raise ValueError(f"'{run.name}' holds a run of {saved.get('task')}, which is no adversarial net.")
@@ -47,7 +47,7 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
 
     step: which checkpoint; None = the newest. Raises ValueError with one sentence when there is none.
     """
-    config, chosen = _chosen(run, step)
+    config, chosen = _config_and_checkpoint(run, step)
     save_pair(out, config, module_state(chosen), module_state(chosen, "discriminator"))
     return step_of(chosen)
 
@@ -55,10 +55,10 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints the exported update."""
-    parser = argparse.ArgumentParser(prog="python -m gan.export", description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--step", type=int, help="update of the checkpoint; the newest one if left out")
+    parser = CommandLine(prog="python -m gan.export", description=__doc__)
+    parser.add_argument("run", type=an_existing_folder)
+    parser.add_argument("out", type=a_folder_to_write)
+    parser.add_argument("--step", type=integer(), help="update of the checkpoint; the newest one if left out")
     options = parser.parse_args(argv)
     print(f"update {export(options.run, options.out, options.step)}")
     return 0

@@ -27,7 +27,7 @@ from training.threads import one_thread
 MOST_MOMENTS = 200  # kept with their weights; when there are more, every second one is dropped
 MOST_ROWS = 4000  # of the table of numbers
 FAR = 100.0  # |G(z)| beyond which a game in [-4, 4] is lost
-COUNTED = 1000  # samples behind C(G) and the modes
+MEASURED_SAMPLES = 1000  # samples behind C(G) and the modes
 ARROWS, SHOWN, LINES, ALONG = (
     25,
     160,
@@ -132,8 +132,8 @@ class Laboratory:
         self.generator = Generator(config, self.random).eval()
         self.discriminator = Discriminator(config, self.random).eval()
         self.data = measure.data_density(self.mixture)
-        self.real = self.mixture.sample(COUNTED, torch.Generator().manual_seed(2))
-        self.z = self.generator.noise(COUNTED, torch.Generator().manual_seed(3))
+        self.real = self.mixture.sample(MEASURED_SAMPLES, torch.Generator().manual_seed(2))
+        self.z = self.generator.noise(MEASURED_SAMPLES, torch.Generator().manual_seed(3))
         self.iteration = self.d_steps = self.g_steps = 0
         self.note, self.failed = "", False
         self.rows: list[Row] = []
@@ -238,7 +238,7 @@ class Laboratory:
                 "settings": asdict(self.settings),
                 "formulas": [self._objective.formula_d, self._objective.formula_g],
                 "row": asdict(self.rows[row]),
-                "rows": [asdict(r) for r in thinned(self.rows[: row + 1])],
+                "rows": [asdict(r) for r in thin(self.rows[: row + 1])],
                 "moment": self.at,
                 "moments": len(self.moments),
                 "fooled": fooled[:SHOWN],
@@ -441,7 +441,7 @@ class Laboratory:
         }
 
 
-def thinned(rows: list[Row], most: int = 300) -> list[Row]:
+def thin(rows: list[Row], most: int = 300) -> list[Row]:
     """At most `most` rows at equal distances, the first and the last among them."""
     if len(rows) <= most:
         return rows

@@ -66,11 +66,11 @@ def generator_density(generator: Generator) -> Tensor:
     edge = LIMIT - 1e-4
     images = generator(lattice(dimensions)).clamp(-edge, edge)
     if dimensions == 1:
-        return theory.pushed_forward(images[:, 0], LIMIT, CELLS[1])
+        return theory.push_forward(images[:, 0], LIMIT, CELLS[1])
     width = 2 * LIMIT / CELLS[2]
     inside = edge - width / 2  # whose four neighbours are all on the grid
-    density = theory.deposited(images.clamp(-inside, inside), LIMIT, CELLS[2])
-    return theory.blurred(density, width, BANDWIDTH)
+    density = theory.deposit(images.clamp(-inside, inside), LIMIT, CELLS[2])
+    return theory.blur(density, width, BANDWIDTH)
 
 
 def data_density(mixture: Mixture) -> Tensor:

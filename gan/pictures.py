@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import cv2
 import numpy as np
 from torch import Tensor
@@ -10,6 +12,7 @@ from gan.densities import LIMIT
 from gan.digits import SIDE
 
 PAPER, INK, GREEN, BLUE = (255, 255, 255), (31, 27, 24), (46, 125, 80), (40, 90, 170)
+ENDINGS = (".png", ".jpg", ".jpeg", ".webp")  # of the pictures that can be written
 SIZE = 480  # pixels of a drawn plane
 
 
@@ -49,9 +52,7 @@ def plane(real: Tensor, fake: Tensor) -> np.ndarray:
 
 
 def line(data: Tensor, generated: Tensor, measured: Tensor) -> np.ndarray:
-    """Figure 1: the data's density dotted, the generator's solid in green, D dashed in blue, (240, 640,
-    3) uint8 RGB.
-    """
+    """Figure 1: the data's density dotted, the generator's in green, D dashed in blue, (240, 640, 3) uint8 RGB."""
     height, width = 240, 640
     out = np.full((height, width, 3), PAPER, np.uint8)
     top = max(float(data.max()), min(float(generated.max()), 2 * float(data.max()))) * 1.1
@@ -64,9 +65,15 @@ def line(data: Tensor, generated: Tensor, measured: Tensor) -> np.ndarray:
     return out
 
 
-def save(file, picture: np.ndarray) -> None:
-    """Writes a grey (H, W) or RGB (H, W, 3) picture as PNG. Raises OSError when the place cannot be written."""
-    done, data = cv2.imencode(".png", picture if picture.ndim == 2 else picture[..., ::-1])
+def save(file: Path | str, picture: np.ndarray) -> None:
+    """Writes a grey (H, W) or RGB (H, W, 3) picture as its name ends, one of `ENDINGS`; as PNG without an ending.
+
+    Raises ValueError for another ending, and OSError when the place cannot be written.
+    """
+    ending = Path(file).suffix.lower() or ".png"
+    if ending not in ENDINGS:
+        raise ValueError(f"A picture's name ends in {', '.join(ENDINGS)}, but this one is '{Path(file).name}'.")
+    done, data = cv2.imencode(ending, picture if picture.ndim == 2 else picture[..., ::-1])
     if not done:
         raise OSError(f"The picture '{file}' could not be encoded.")
     with open(file, "wb") as out:

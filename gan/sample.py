@@ -4,28 +4,36 @@ a sheet of fair draws from a trained generator.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 
 import torch
 
 from gan import pictures, sampling
 from gan.digits import SIDE, read_digits
+from training.arguments import CommandLine, a_file_to_write, a_seed, an_existing_folder, integer
 from training.command import one_sentence
 
 COLUMNS = 16
+MOST_DRAWN = 10_000  # digits of one sheet
 
 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
-    """The command line; writes one PNG."""
-    parser = argparse.ArgumentParser(prog="python -m gan.sample", description=__doc__)
+    """The command line; writes one picture."""
+    parser = CommandLine(prog="python -m gan.sample", description=__doc__)
     parser.add_argument("--model", default="digits", help="name of a shipped model, or a model folder")
-    parser.add_argument("--count", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="picture to write (PNG)")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="digits: show the nearest training digit beside each")
+    parser.add_argument("--count", type=integer(1, MOST_DRAWN), default=64)
+    parser.add_argument("--seed", type=a_seed, default=0)
+    parser.add_argument(
+        "--out",
+        type=a_file_to_write(*pictures.ENDINGS),
+        required=True,
+        metavar="FILE",
+        help="picture to write: PNG, JPEG or WebP, as its name ends",
+    )
+    parser.add_argument(
+        "--data", type=an_existing_folder, metavar="DIR", help="digits: show the nearest training digit beside each"
+    )
     parser.add_argument("--walk", action="store_true", help="walk from each sample to the next in z, a row for each")
     options = parser.parse_args(argv)
     pair = sampling.load(options.model)

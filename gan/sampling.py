@@ -1,9 +1,8 @@
-"""Samples from a trained generator, walks between two of them, and their nearest training examples
-(Figures 2 and 3).
-"""
+"""Samples of a trained generator, walks between two of them, their nearest training examples (Figures 2 and 3)."""
 
 from __future__ import annotations
 
+from numbers import Integral
 from pathlib import Path
 
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 from gan.networks import Discriminator, Generator, Pair
 from gan.parzen import squared_distances
 from training import assets
+from training.arguments import expect
 
 MOST_SAMPLES = 100_000
 MOST_SEED = 2**63 - 1
@@ -23,12 +23,15 @@ def load(model: str | Path) -> Pair:
 
     Raises FileNotFoundError or ValueError with one sentence when there is none.
     """
+    expect("model", model, (str, Path), "a name or a folder")
     folder = Path(model)
     return Pair.from_pretrained(folder if folder.is_dir() else assets.model_dir(str(model)))
 
 
 def noise(generator: Generator, count: int, seed: int) -> Tensor:
     """z (count, noise) of a seed. Raises ValueError for a count or seed out of bounds."""
+    expect("count", count, Integral, "a whole number")
+    expect("seed", seed, Integral, "a whole number")
     if not 1 <= count <= MOST_SAMPLES:
         raise ValueError(f"The number of samples has to be from 1 to {MOST_SAMPLES:,}, but is {count}.")
     if not 0 <= seed <= MOST_SEED:
@@ -49,6 +52,9 @@ def sample(generator: Generator, count: int, seed: int = 0) -> Tensor:
 
 def walk(start: Tensor, end: Tensor, steps: int) -> Tensor:
     """Section 5, Figure 3: `steps` points on the straight line between two z (noise,), both ends among them."""
+    expect("start", start, Tensor, "a tensor (noise,)")
+    expect("end", end, Tensor, "a tensor (noise,)")
+    expect("steps", steps, Integral, "a whole number")
     if steps < 2:
         raise ValueError(f"A walk has at least 2 steps, but {steps} were asked for.")
     t = torch.linspace(0, 1, steps)[:, None]

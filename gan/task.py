@@ -20,38 +20,46 @@ from gan.modes import count_modes
 from gan.networks import SMALL, Discriminator, GanConfig, Generator
 from gan.parzen import SIGMAS
 from training import Recipe, Task
+from training.recipe import AT_LEAST_1, MOST, setting
 from training.weights import save_config
 
 SHEET = 64  # digits of a sample sheet
-COUNTED = 2000  # samples from which modes and C(G) are measured
+MEASURED_SAMPLES = 2000  # samples from which modes and C(G) are measured
 
 
 @dataclass
 class GanRecipe(Recipe):
     """Fields of the adversarial recipes."""
 
-    data: str = "ring"  # a distribution of gan.densities, or a folder with digits as IDX files
-    objective: str = "non-saturating"  # see gan.losses
-    k: int = 1  # discriminator steps per generator step (Algorithm 1)
-    batch: int = 128  # minibatch m
-    optimizer: str = "adam"  # "adam", or "sgd" with momentum as in the paper
-    lr: float = 1e-3  # of the generator
-    lr_d: float = 1e-3  # of the discriminator
-    beta1: float = 0.5  # of Adam
-    beta2: float = 0.99  # of Adam
-    momentum: float = 0.5  # of SGD at the start
-    momentum_end: float = 0.7  # and after `momentum_updates` updates, in a straight line
-    momentum_updates: int = 125_000  # over which it rises
-    decay: float = 1.0  # the learning rates are divided by this at every update
-    lowest: float = 1e-6  # learning rate at which that ends
-    final_share: float = 0.0  # share of the updates, at the end, whose rates are
-    final_rate: float = 0.25  # this part of what they would be
-    noise: int = 0  # size of z; 0 = that of the named networks
-    hidden: int = 0  # width of the generator's hidden layers; 0 = as they are
-    units: int = 0  # maxout units of the discriminator's hidden layers; 0 = as they are
-    pieces: int = 0  # of each maxout unit; 0 = as they are
-    range_d: float = -1.0  # discriminator's weights begin uniform in +-range; -1 = as they are
-    samples: int = 10_000  # drawn for the Parzen window
+    bounds = {
+        **dict.fromkeys(("k", "momentum_updates"), AT_LEAST_1),
+        **dict.fromkeys(("batch", "samples"), (1, 2**20)),
+        **dict.fromkeys(("noise", "hidden", "units", "pieces"), (0, 2**16)),
+        "range_d": (-1, MOST),
+    }
+
+    data: str = setting("ring", "a distribution of gan.densities, or a folder with digits as IDX files")
+    objective: str = setting("non-saturating", "see gan.losses")
+    k: int = setting(1, "discriminator steps per generator step (Algorithm 1)")
+    batch: int = setting(128, "minibatch m")
+    optimizer: str = setting("adam", '"adam", or "sgd" with momentum as in the paper')
+    lr: float = setting(1e-3, "of the generator")
+    lr_d: float = setting(1e-3, "of the discriminator")
+    beta1: float = setting(0.5, "of Adam")
+    beta2: float = setting(0.99, "of Adam")
+    momentum: float = setting(0.5, "of SGD at the start")
+    momentum_end: float = setting(0.7, "and after `momentum_updates` updates, in a straight line")
+    momentum_updates: int = setting(125_000, "over which it rises")
+    decay: float = setting(1.0, "the learning rates are divided by this at every update")
+    lowest: float = setting(1e-6, "learning rate at which that ends")
+    final_share: float = setting(0.0, "share of the updates, at the end, whose rates are")
+    final_rate: float = setting(0.25, "this part of what they would be")
+    noise: int = setting(0, "size of z; 0 = that of the named networks")
+    hidden: int = setting(0, "width of the generator's hidden layers; 0 = as they are")
+    units: int = setting(0, "maxout units of the discriminator's hidden layers; 0 = as they are")
+    pieces: int = setting(0, "of each maxout unit; 0 = as they are")
+    range_d: float = setting(-1.0, "discriminator's weights begin uniform in +-range; -1 = as they are")
+    samples: int = setting(10_000, "drawn for the Parzen window")
 
     def check(self) -> None:
         """Raises `ValueError` with one sentence for fields outside their range."""
@@ -59,12 +67,6 @@ class GanRecipe(Recipe):
         objective(self.objective)
         if self.optimizer not in ("adam", "sgd"):
             raise ValueError(f"optimizer must be 'adam' or 'sgd', but is '{self.optimizer}'.")
-        for name in ("k", "batch", "samples", "momentum_updates"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}.")
-        for name in ("noise", "hidden", "units", "pieces"):
-            if not 0 <= getattr(self, name) <= 2**16:
-                raise ValueError(f"{name} must be from 0 to 65536, but is {getattr(self, name)}.")
         for name in ("lr", "lr_d", "decay", "lowest", "final_rate"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be more than 0, but is {getattr(self, name)}.")
@@ -244,8 +246,10 @@ class GanTask(Task):
         assert self.mixture is not None, "nobody knows the density of digits"
         generator = copy.deepcopy(self.generator).cpu()
         discriminator = copy.deepcopy(self.modules["discriminator"]).cpu()
-        real = self.mixture.sample(COUNTED, torch.Generator().manual_seed(2))
-        return measure.measure(generator, discriminator, self.objective, self.density, real, self.draw(COUNTED, 3))
+        real = self.mixture.sample(MEASURED_SAMPLES, torch.Generator().manual_seed(2))
+        return measure.measure(
+            generator, discriminator, self.objective, self.density, real, self.draw(MEASURED_SAMPLES, 3)
+        )
 
     def evaluate(self) -> dict[str, float]:
         """Of digits the Parzen window's log-likelihood, else JSD, C(G), the error of D and the modes covered."""
@@ -257,7 +261,7 @@ class GanTask(Task):
         assert self.mixture is not None
         state = self.measured()
         found = {"jsd": state.jsd, "criterion": state.criterion, "d_error": state.error}
-        modes = count_modes(self.draw(COUNTED, 4), self.mixture)
+        modes = count_modes(self.draw(MEASURED_SAMPLES, 4), self.mixture)
         return {**found, "modes": float(modes.count), "on_modes": modes.quality} if modes else found
 
     def sample(self, folder: Path, step: int) -> None:

@@ -74,7 +74,7 @@ def cells(limit: float, count: int) -> Tensor:
     return (torch.arange(count) + 0.5) * (2 * limit / count) - limit
 
 
-def pushed_forward(images: Tensor, limit: float, count: int) -> Tensor:
+def push_forward(images: Tensor, limit: float, count: int) -> Tensor:
     """Density (count,) over the cells of [-limit, limit] of x = G(z), z uniform on an interval.
 
     images: (n,) values of G at equally spaced z, in order. Between neighbours G is taken as linear, so the mass
@@ -87,7 +87,7 @@ def pushed_forward(images: Tensor, limit: float, count: int) -> Tensor:
     return (below.diff() * (count / (2 * limit))).float()
 
 
-def deposited(points: Tensor, limit: float, count: int) -> Tensor:
+def deposit(points: Tensor, limit: float, count: int) -> Tensor:
     """Density (count, count), rows by y and columns by x, of points (n, 2) over the cells of [-limit, limit]^2.
 
     Each point's mass is shared between the four nearest midpoints; mass outside the square is not shown.
@@ -106,7 +106,7 @@ def deposited(points: Tensor, limit: float, count: int) -> Tensor:
     return (grid / (len(points) * width**2)).float().view(count, count)
 
 
-def blurred(density: Tensor, width: float, bandwidth: float) -> Tensor:
+def blur(density: Tensor, width: float, bandwidth: float) -> Tensor:
     """A density on a square grid with cells `width` wide, convolved with a Gaussian of deviation `bandwidth`."""
     reach = max(1, math.ceil(4 * bandwidth / width))
     offsets = torch.arange(-reach, reach + 1, dtype=density.dtype) * width

@@ -57,8 +57,7 @@ def serve(
     """Address of the page that `command` serves on `port`, once it answers; stopped at the end.
 
     folder: gets the log and the uploads; environment: variables besides those of this process. Fails if the page does
-        not
-    come, dies early or logs a traceback.
+    not come, dies early or logs a traceback.
     """
     log = folder / "log.txt"
     uploads = {"GRADIO_TEMP_DIR": str(folder / "uploads")}
@@ -114,6 +113,6 @@ def device(request):
 
     Those that compare numbers inside a network with NumPy stay on the CPU.
     """
-    from vton.pipeline import choose_device
+    from training.devices import choose_device
 
     return choose_device(request.config.getoption("--device")).type

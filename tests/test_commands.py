@@ -14,13 +14,15 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "assets").glob("**/CARD.md")),
 ]
-OURS = ("transformer", "vton", "gan", "training", "benchmarks")
-WITH_A_SUBJECT = ("vton.train", "vton.evaluate")  # their first word says which network, and so which options
-_COMMAND = re.compile(rf"python -m ((?:{'|'.join(OURS)})\.[\w.]+)([^\n`]*(?:\\\n[^\n`]*)*)")
+OURS = ("transformer", "vton", "gan", "training", "benchmarks", "lab")
+# Their first word says which network, and so which options.
+WITH_A_SUBJECT = ("vton.train", "vton.evaluate", "lab.tryon.evaluate")
+_COMMAND = re.compile(rf"python -m ((?:{'|'.join(OURS)})\.[\w.]+)([^\n`&]*(?:\\\n[^\n`&]*)*)")
 
 
 def shown() -> dict[tuple[str, str, str], set[str]]:
-    """Options by (module, subject, preset) of all commands here; a command goes on after a backslash or an indent.
+    """Options by (module, subject, preset) of all commands here; a command goes on after a backslash or an indent,
+    and ends where `&&` begins another.
 
     `--resume` without a preset takes that of the run, so nothing is known of its options. All benchmarks are among
     them, which the documentation names together.

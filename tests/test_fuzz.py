@@ -7,7 +7,8 @@ from benchmarks import fuzz
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("target", "attempts"), [("images", 400), ("archives", 200), ("weights", 200), ("texts", 120), ("settings", 200)]
+    ("target", "attempts"),
+    [("images", 400), ("archives", 200), ("weights", 200), ("texts", 120), ("settings", 200)],
 )
 def test_hostile_input_is_answered_or_refused_in_one_sentence(target, attempts):
     report = fuzz.run(target, attempts, seed=7)
@@ -35,6 +36,22 @@ def test_a_finding_is_told_with_its_seed(monkeypatch):
 def test_a_file_beside_the_given_folder_is_a_finding(monkeypatch):
     monkeypatch.setitem(fuzz.TARGETS, "images", lambda: lambda rng, folder: (folder.parent / "out").touch())
     assert fuzz.run("images", 1, seed=1)["findings"][0]["found"] == "a file outside its folder"
+
+
+@pytest.mark.parametrize(
+    ("target", "seed"),
+    [
+        ("archives", 1388),  # an entry named "."
+        ("weights", 1229),  # a special token with the id -1
+        ("weights", 2746),
+        ("settings", 54901),  # members that are encrypted
+        ("settings", 74429),
+        ("settings", 57293),  # one that ends too soon
+    ],
+)
+def test_what_other_seeds_once_found_stays_found(target, seed):
+    report = fuzz.run(target, 1, seed)
+    assert report["refused"] == 1 and report["findings"] == []
 
 
 @pytest.mark.parametrize("seed", [1504, 1569])  # AVIF files whose decoder has errors of its own

@@ -3,6 +3,7 @@ alone.
 """
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ MAY_IMPORT = {
     "vton": {"training", "gan"},
     "ui": {"training", "gan", "transformer", "vton"},
     "app": {"training", "gan", "transformer", "vton", "ui"},
+    "lab": {"training", "gan", "transformer", "vton"},  # what the campaigns of training needed; nothing imports it
 }
 GRADIO = {"ui", "app"}  # the packages that may import gradio
 
@@ -49,40 +51,48 @@ def imported(file: Path) -> set[str]:
 GRAPH = {name: imported(file) for name, file in MODULES.items()}
 
 
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The strongly connected components of more than one module (Tarjan 1972)."""
-    index, low, stack, found = {}, {}, [], []
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of one circle of imports, the first again at the end; empty where there is none."""
+    try:
+        TopologicalSorter({name: others & graph.keys() for name, others in graph.items()}).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
 
-    def visit(node):
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for other in sorted(graph.get(node, set()) & graph.keys()):
-            if other not in index:
-                visit(other)
-                low[node] = min(low[node], low[other])
-            elif other in stack:
-                low[node] = min(low[node], index[other])
-        if low[node] == index[node]:
-            at = stack.index(node)
-            component = stack[at:]
-            del stack[at:]
-            if len(component) > 1 or node in graph[node]:
-                found.append(sorted(component))
 
-    for node in graph:
-        if node not in index:
-            visit(node)
+def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
+    """The modules that are imported with `start`, directly or by others; a module brings the packages it lies in."""
+    found, new = set(), {start}
+    while new:
+        found |= new
+        brought = {other for name in new for other in graph[name]}
+        brought |= {".".join(name.split(".")[:n]) for name in brought for n in range(1, name.count(".") + 1)}
+        new = (brought & graph.keys()) - found
     return found
 
 
 def test_no_circle():
-    assert circles(GRAPH) == []
+    assert circle(GRAPH) == []
 
 
-def test_circles_are_found():
+def test_a_circle_is_found():
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"numpy"}}
-    assert circles(graph) == [["a", "b", "c"]]
-    assert circles({"a": {"b"}, "b": set()}) == []
+    assert set(circle(graph)) == {"a", "b", "c"}
+    assert circle({"a": {"b"}, "b": set()}) == []
+
+
+INPUTS = [name for name in MODULES if name.startswith("vton.inputs")]
+
+
+@pytest.mark.parametrize("name", ["vton.pipeline", "vton.record", *INPUTS])
+def test_a_try_on_imports_nothing_that_only_training_needs(name):
+    training = {other for other in reached(name, GRAPH) if other.startswith(("vton.recipes", "vton.data", "gan"))}
+    assert training == set()
+
+
+def test_what_an_import_brings_is_found():
+    graph = {"a.b": {"c", "d.e"}, "c": {"numpy"}, "d": set(), "d.e": {"f"}, "f": set(), "g": {"a.b"}}
+    assert reached("a.b", graph) == {"a.b", "c", "d", "d.e", "f"}
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)

@@ -55,6 +55,11 @@ def model_or_dir(name: str | Path) -> Path:
     return Path(name) if Path(name).is_dir() else model_dir(str(name))
 
 
+def drapes_file() -> Path:
+    """The packed file of draped garments that ships, see `vton.data.draped.pack`."""
+    return assets_dir() / "drapes" / "drapes.npz"
+
+
 def examples_dir() -> Path:
     """Folder of the drawn and public-domain example pictures that may be shipped."""
     return assets_dir() / "examples"

@@ -19,7 +19,7 @@ def text(run: Run, step: int, title: str) -> str:
         if event.get("step", 0) <= step:
             figures = event["figures"] if event["event"] == "evaluation" else figures
             losses = event["losses"] if event["event"] == "log" else losses
-    data = recipe.get("pack") or recipe.get("data") or "drawn people"
+    data = recipe.get("pack") or recipe.get("data") or "draped people"
     lines = [
         f"# {title}, update {step:,} of the run {_plain(run.folder.name)}",
         "",

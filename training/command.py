@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 import torch
 
+from training.arguments import MOST_SEED, CommandLine, a_boolean, a_folder_to_write, a_number, integer
 from training.checkpoint import average_checkpoints, latest_checkpoint, list_checkpoints
-from training.fields import explanations
 from training.fork import fork
 from training.loop import TrainingFailed, fit, log_quietly
 from training.recipe import Recipe
@@ -28,8 +28,42 @@ from training.run import Run, RunInUse
 from training.task import Task
 
 R = TypeVar("R", bound=Recipe)
+# How the text of a field is read; what else a field asks for, `Recipe.check` says.
+CONVERT: dict[type, Callable[[str], Any]] = {
+    int: integer(-MOST_SEED, MOST_SEED),
+    float: a_number(),
+    bool: a_boolean,
+}
+
+# How torch says that sizes do not fit into memory, or not even into a number.
+TOO_LARGE = ("can't allocate memory", "out of memory", "size calculation overflowed", "invalid argument of size")
 
 
+def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
+    """Decorates a command's `main`: a mistake of the user is one sentence on standard error, and the exit status 2."""
+
+    @functools.wraps(main)
+    def explain(*args, **kwargs) -> int:
+        try:
+            return main(*args, **kwargs) or 0
+        except (ValueError, OSError, RunInUse, TrainingFailed) as error:
+            print(f"error: {error}", file=sys.stderr)
+        except (MemoryError, OverflowError, RuntimeError) as error:
+            if not is_too_large(error):
+                raise
+            print("error: this does not fit into the memory; choose smaller numbers", file=sys.stderr)
+        return 2
+
+    return explain
+
+
+def is_too_large(error: BaseException) -> bool:
+    """Whether an error says that there is no memory for what was asked; torch has a word of its own on processors."""
+    said = str(error)
+    return not isinstance(error, RuntimeError) or any(words in said for words in TOO_LARGE)
+
+
+@one_sentence
 def launch(
     build: Callable[[R], Task],
     recipe_class: type[R],
@@ -62,29 +96,33 @@ def launch(
     run = Run(options.run)
     new = not run.folder.exists()
     status = one_sentence(_work_and_tell)(run, build, recipe_class, presets[options.preset], given, options)
-    nothing_made = run.held and latest_checkpoint(run.checkpoints) is None
+    nothing_made = run.holds_lock and latest_checkpoint(run.checkpoints) is None
     if status and new and (nothing_made or options.fork):
         shutil.rmtree(run.folder, ignore_errors=True)
     run.release()
     return status
 
 
-def _parser(recipe_class: type[Recipe], presets: dict[str, dict], description: str) -> argparse.ArgumentParser:
+def _parser(recipe_class: type[Recipe], presets: dict[str, dict], description: str) -> CommandLine:
     """The command line of a recipe: its presets, its folders, and one option for each field."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = CommandLine(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     first = next(iter(presets))
     parser.add_argument("--preset", choices=list(presets), default=first, help=f"where to begin (default: {first})")
-    parser.add_argument("--run", type=Path, metavar="DIR", help="run folder")
-    parser.add_argument("--time", type=int, metavar="N", help="only time N updates: print seconds a step, keep nothing")
+    parser.add_argument("--run", type=a_folder_to_write, metavar="DIR", help="run folder")
+    parser.add_argument(
+        "--time", type=integer(1), metavar="N", help="only time N updates: print seconds a step, keep nothing"
+    )
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
     parser.add_argument("--fork", type=Path, metavar="DIR", help="begin as a copy of this run's newest checkpoint")
-    parser.add_argument("--fork-step", type=int, metavar="N", help="of its checkpoint of update N instead")
-    parser.add_argument("--export", type=Path, metavar="DIR", help="write the trained weights there at the end")
+    parser.add_argument("--fork-step", type=integer(), metavar="N", help="of its checkpoint of update N instead")
+    parser.add_argument(
+        "--export", type=a_folder_to_write, metavar="DIR", help="write the trained weights there at the end"
+    )
     fields = parser.add_argument_group("fields of the recipe", "They go before what the preset says.")
-    hints, meanings = typing.get_type_hints(recipe_class), explanations(recipe_class)
+    hints, meanings = typing.get_type_hints(recipe_class), recipe_class.meanings()
     for field in dataclasses.fields(recipe_class):
         kind = hints[field.name]
-        convert = _boolean if kind is bool else kind if kind in (int, float) else str
+        convert = CONVERT.get(kind, str)
         alone: dict[str, Any] = (
             {"nargs": "?", "const": True} if kind is bool else {}
         )  # `--compile` by itself means `--compile true`
@@ -96,12 +134,12 @@ def _parser(recipe_class: type[Recipe], presets: dict[str, dict], description: s
             help=f"{meanings[field.name]} (default: {field.default!r})".replace("%", "%%"),
             **alone,
         )
-    told = [
+    lines = [
         f"  {name}: {', '.join(f'{field} {value!r}' for field, value in preset.items())}"
         for name, preset in presets.items()
     ]
     parser.epilog = "\n".join(
-        textwrap.fill(line, 100, subsequent_indent="    ") for line in ["What the presets set:", *told]
+        textwrap.fill(line, 100, subsequent_indent="    ") for line in ["What the presets set:", *lines]
     )
     return parser
 
@@ -114,16 +152,15 @@ def _work(
     given: dict[str, Any],
     options: argparse.Namespace,
 ) -> None:
-    """Trains in the folder of `run`. given: the fields of the command line,
-    which go before the preset's or the run's.
+    """Trains in the folder of `run`. given: the fields of the command line, which go before the preset's or the
+    run's.
     """
-    names = {f.name for f in dataclasses.fields(recipe_class)}
     main = int(os.environ.get("RANK", "0")) == 0
     fields = dict(preset)
     if options.resume and not options.fork and (run.folder / "recipe.json").exists():
-        fields = {k: v for k, v in run.recipe().items() if k in names}
+        fields = run.recipe()
     if not options.fork:
-        recipe_class(**{**fields, **given}).check()  # before the folder is made
+        recipe_class.from_saved(fields, **given).check()  # before the folder is made
     if main:
         run.acquire()
         run.beat("preparing")
@@ -132,8 +169,8 @@ def _work(
             raise ValueError(
                 "A fork is made by one process; stop it after its first update and resume it with several."
             )
-        fields = {k: v for k, v in fork(run, Run(options.fork), options.fork_step).items() if k in names}
-    recipe = recipe_class(**{**fields, **given})
+        fields = fork(run, Run(options.fork), options.fork_step)
+    recipe = recipe_class.from_saved(fields, **given)
     recipe.check()
     print(json.dumps(dataclasses.asdict(recipe)), flush=True)
     torch.manual_seed(recipe.seed)  # the initial weights
@@ -149,7 +186,7 @@ def _work_and_tell(run: Run, *given: Any) -> None:
     try:
         _work(run, *given)
     except (ValueError, OSError) as error:
-        if run.held and run.command() and not any(run.events()):
+        if run.holds_lock and run.command() and not any(run.events()):
             log_quietly(run, "failed", reason=str(error))
         raise
 
@@ -197,25 +234,3 @@ def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:
     for module in task.modules.values():
         module.eval()
     task.export(folder)
-
-
-def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Decorates a command's `main`: a mistake of the user is one sentence on standard error, and the exit status 2."""
-
-    @functools.wraps(main)
-    def told(*args, **kwargs) -> int:
-        try:
-            return main(*args, **kwargs) or 0
-        except (ValueError, OSError, RunInUse, TrainingFailed) as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-
-    return told
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() in ("true", "yes", "1", "on"):
-        return True
-    if text.lower() in ("false", "no", "0", "off"):
-        return False
-    raise argparse.ArgumentTypeError(f"'{text}' is neither true nor false")

@@ -67,7 +67,7 @@ def fit(
     accelerator = _accelerator(recipe)
     main = accelerator.is_main_process
     run = folder if isinstance(folder, Run) else Run(folder)
-    if main and not run.held:
+    if main and not run.holds_lock:
         run.acquire()
     try:
         first, best, seconds = _begin(task, recipe, run, accelerator, resume)
@@ -306,14 +306,14 @@ def _as_it_is(batch: Any) -> Any:
 
 def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:
     """Moves modules and optimizer states to the device, and prepares the modules for several processes."""
-    task.wrapped = {}
+    task.replicas = {}
     for name, module in task.modules.items():
         module.to(accelerator.device)
-        task.wrapped[name] = module
+        task.replicas[name] = module
         if any(p.requires_grad for p in module.parameters()):
             prepared: Any = accelerator.prepare_model(module)
             compiled: Any = torch.compile(prepared) if recipe.compile else prepared
-            task.wrapped[name] = compiled
+            task.replicas[name] = compiled
     for optimizer in task.optimizers.values():  # a checkpoint's state was loaded on the CPU
         fused = any(group.get("fused") for group in optimizer.param_groups)  # those count their steps on the card
         for values in optimizer.state.values():

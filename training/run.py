@@ -105,7 +105,7 @@ class Run:
             self.stop_file.unlink()
 
     @property
-    def held(self) -> bool:
+    def holds_lock(self) -> bool:
         """True while this object holds the lock."""
         return self._lock is not None
 
@@ -145,9 +145,9 @@ class Run:
         if phase == self._beat[0] and now - self._beat[1] < BEAT_SECONDS:
             return
         self._beat = (phase, now)
-        told = {"phase": phase, "step": step, "losses": losses or {}, "process": os.getpid(), "time": time.time()}
+        beat = {"phase": phase, "step": step, "losses": losses or {}, "process": os.getpid(), "time": time.time()}
         try:
-            write_atomic(self.folder / "heartbeat.json", json.dumps(_plain(told)))
+            write_atomic(self.folder / "heartbeat.json", json.dumps(_plain(beat)))
         except OSError:
             pass
 
@@ -168,9 +168,7 @@ class Run:
             raise ValueError(f"'{self.folder.name}' is not a run folder: recipe.json is missing or damaged.") from None
 
     def command(self) -> dict[str, Any]:
-        """What the page started here last: `shell` (the command as text), `process` (its number) and `time`;
-        or empty.
-        """
+        """What the page started here last: `shell` (the command as text), `process` (number), `time`; or empty."""
         try:
             return json.loads((self.folder / "command.json").read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError):
@@ -237,11 +235,11 @@ class Run:
         if not self.is_running():
             return {}
         try:
-            told = json.loads((self.folder / "heartbeat.json").read_text(encoding="utf-8"))
+            beat = json.loads((self.folder / "heartbeat.json").read_text(encoding="utf-8"))
             owner = (self.folder / "lock").read_text(encoding="utf-8").strip()
         except (OSError, json.JSONDecodeError):
             return {}
-        return told if isinstance(told, dict) and str(told.get("process")) == owner else {}
+        return beat if isinstance(beat, dict) and str(beat.get("process")) == owner else {}
 
     def is_running(self) -> bool:
         """True while a process holds the lock."""
@@ -268,7 +266,7 @@ def list_runs(folder: Path) -> list[str]:
     """Names of the run folders directly below `folder`, the one that was written last first; empty if there is none."""
     found = {file.parent for name in ("recipe.json", "command.json") for file in folder.glob(f"*/{name}")}
 
-    def written(run: Path) -> float:
+    def last_write(run: Path) -> float:
         times = [0.0]
         for file in (run / "recipe.json", run / "events.jsonl", run / "command.json"):
             try:
@@ -277,7 +275,7 @@ def list_runs(folder: Path) -> list[str]:
                 pass
         return max(times)
 
-    return [run.name for run in sorted(found, key=written, reverse=True)]
+    return [run.name for run in sorted(found, key=last_write, reverse=True)]
 
 
 def open_run(folder: Path, name: str) -> Run:

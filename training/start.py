@@ -94,7 +94,7 @@ def is_busy(run: Run) -> bool:
 def is_starting(run: Run) -> bool:
     """True between the start of a process and its first line in the event log."""
     started = run.command()
-    if not started or _told(run, started):
+    if not started or _has_logged_since(run, started):
         return False
     _reap()
     try:
@@ -107,10 +107,10 @@ def is_starting(run: Run) -> bool:
 def died_early(run: Run) -> bool:
     """True when the process that was started last ended before it wrote anything into the event log."""
     started = run.command()
-    return bool(started) and not is_busy(run) and not _told(run, started)
+    return bool(started) and not is_busy(run) and not _has_logged_since(run, started)
 
 
-def _told(run: Run, started: dict) -> bool:
+def _has_logged_since(run: Run, started: dict) -> bool:
     """Whether the event log holds a line from after the start."""
     last = run.last_event()
     return last is not None and last["time"] > started["time"]

@@ -28,12 +28,12 @@ class Task:
     weights: dict[str, float] = {}
     best: tuple[str, str] | None = None
     formula: str = ""
-    wrapped: dict[str, nn.Module] | None = None  # set by the loop: the modules as prepared for several processes
+    replicas: dict[str, nn.Module] | None = None  # set by the loop: the modules as prepared for several processes
 
     @property
     def networks(self) -> dict[str, nn.Module]:
         """What `terms` and `update` must call: `modules`, wrapped for distributed training where that is in use."""
-        return self.wrapped or self.modules
+        return self.replicas or self.modules
 
     def learning_rates(self, step: int) -> dict[str, float]:
         """Rate of each optimizer for update number `step` (from 1). A pure function of the step."""

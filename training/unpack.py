@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import stat
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 
 MOST_FILES = 200_000
@@ -24,53 +23,65 @@ def unpack(file: Path | str, folder: Path, most_bytes: int = MOST_BYTES, most_fi
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"The folder {folder.name!r} is not empty; nothing was unpacked into it.")
     try:
-        with zipfile.ZipFile(file) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if not entries:
-                raise ValueError(f"{file.name} is an empty zip.")
-            if len(entries) > most_files:
-                raise ValueError(f"{file.name} holds {len(entries):,} files; at most {most_files:,} can be unpacked.")
-            for entry in entries:
-                _check(entry, file.name)
-            if (total := sum(entry.file_size for entry in entries)) > most_bytes:
-                raise ValueError(
-                    f"{file.name} would unpack to {total / 2**20:,.0f} MiB; at most "
-                    f"{most_bytes / 2**20:,.0f} are taken."
-                )
-            room = most_bytes
-            for entry in entries:
-                target = folder.joinpath(*PurePosixPath(entry.filename).parts)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                room -= _write(archive, entry, target, room, file.name)
-            return len(entries)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        return _unpack(file, folder, most_bytes, most_files)
+    except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise ValueError(f"{file.name} is no zip file, or a damaged one ({error}); make it again.") from None
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise ValueError(f"{file.name} could not be unpacked ({error.strerror or error}).") from None
-    except ValueError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        if isinstance(error, _Refused) or not isinstance(error, Exception):
+            raise
+        if isinstance(error, OSError):
+            raise _Refused(f"{file.name} could not be unpacked ({error.strerror or error}).") from None
+        # Damaged archives raise as many kinds of errors as there are places in zipfile and its decompressors.
+        raise _Refused(f"{file.name} is no zip file, or a damaged one ({_one_line(error)}); make it again.") from None
+
+
+class _Refused(ValueError):
+    """A sentence of this module, and not one of the libraries that it uses."""
+
+
+def _one_line(error: Exception) -> str:
+    """What an error says, on one line of moderate length."""
+    return " ".join(str(error).split())[:100] or type(error).__name__
+
+
+def _unpack(file: Path, folder: Path, most_bytes: int, most_files: int) -> int:
+    with zipfile.ZipFile(file) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        if not entries:
+            raise _Refused(f"{file.name} is an empty zip.")
+        if len(entries) > most_files:
+            raise _Refused(f"{file.name} holds {len(entries):,} files; at most {most_files:,} can be unpacked.")
+        for entry in entries:
+            _check(entry, file.name)
+        if (total := sum(entry.file_size for entry in entries)) > most_bytes:
+            raise _Refused(
+                f"{file.name} would unpack to {total / 2**20:,.0f} MiB; at most {most_bytes / 2**20:,.0f} are taken."
+            )
+        room = most_bytes
+        for entry in entries:
+            target = folder.joinpath(*PurePosixPath(entry.filename).parts)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            room -= _write(archive, entry, target, room, file.name)
+        return len(entries)
 
 
 def _check(entry: zipfile.ZipInfo, name: str) -> None:
     path = PurePosixPath(entry.filename)
     shown = entry.filename[:100]
     if (
-        path.is_absolute()
+        not path.parts
+        or path.is_absolute()
         or ".." in path.parts
         or "\\" in entry.filename
         or ":" in path.parts[0]
         or "\0" in entry.filename
     ):
-        raise ValueError(f"{name} holds {shown!r}, a path that leads out of its folder; it was not unpacked.")
+        raise _Refused(f"{name} holds {shown!r}, a path that leads out of its folder; it was not unpacked.")
     if stat.S_ISLNK(entry.external_attr >> 16):
-        raise ValueError(f"{name} holds the link {shown!r}; a zip with links is not unpacked.")
+        raise _Refused(f"{name} holds the link {shown!r}; a zip with links is not unpacked.")
     if entry.flag_bits & 1:
-        raise ValueError(f"{name} is encrypted ({shown!r}); make a zip without a password.")
+        raise _Refused(f"{name} is encrypted ({shown!r}); make a zip without a password.")
     if entry.file_size > 2**20 and entry.file_size > MOST_RATIO * max(1, entry.compress_size):
-        raise ValueError(
+        raise _Refused(
             f"{name} holds {shown!r}, which grows {entry.file_size // max(1, entry.compress_size):,} times when "
             "unpacked; no picture or text does that."
         )
@@ -83,7 +94,7 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, room:
         while chunk := source.read(_CHUNK):
             size += len(chunk)
             if size > room or size > entry.file_size:
-                raise ValueError(
+                raise _Refused(
                     f"{name} holds {entry.filename[:100]!r}, which is larger than the zip says; it was not unpacked."
                 )
             sink.write(chunk)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -62,7 +61,7 @@ def load_model(folder: Path | str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     config = load_config(folder)
     try:
         state = load_file(weights_file)
-    except (SafetensorError, OSError, ValueError) as error:
+    except Exception as error:  # of safetensors, of the system, and of torch where a header lies about its tensors
         raise ValueError(
             f"model.safetensors in '{folder.name}' is damaged or cut off; copy it again ({error})."
         ) from None
@@ -78,7 +77,7 @@ def load_config(folder: Path) -> dict[str, Any]:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"'{folder.name}' is not a model folder: config.json is missing.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"config.json in '{folder.name}' is not readable JSON ({error}).") from None
     if not isinstance(config, dict):
         raise ValueError(f"config.json in '{folder.name}' must hold one JSON object.")
@@ -90,8 +89,7 @@ def from_json(kind: type[Kind], values: Any) -> Kind:
 
     kind: a dataclass whose fields have defaults; values: what the file holds.
     Raises ValueError with one sentence for what is no object, unknown fields, values of another type than the
-        default's,
-    and sizes that no network has.
+    default's, and sizes that no network has.
     """
     if not isinstance(values, dict):
         raise ValueError(f"The config of {kind.__name__} must be a JSON object with its fields.")
@@ -130,8 +128,14 @@ def build(make: Callable[[], Module], state: dict[str, Tensor], what: str) -> Mo
     make: builds the module. Raises ValueError as `fill` does, before any memory is taken for weights that a hostile
     configuration promises.
     """
-    with torch.device("meta"):
-        _compare(make(), state, what)
+    try:
+        with torch.device("meta"):
+            planned = make()
+    except ValueError:
+        raise
+    except Exception as error:  # sizes that are allowed one by one, and together are more than a tensor can have
+        raise ValueError(f"The configuration describes no {what} that can be built ({error}).") from None
+    _compare(planned, state, what)
     module = make()
     module.load_state_dict(state)
     return module

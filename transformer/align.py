@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from transformer.data import ParallelData
-from transformer.mixture import Mixture
 from transformer.tokenizer import PAD
 
 DIAGONAL = 4.0  # how fast the preference falls with the distance from the diagonal
@@ -38,7 +37,7 @@ def posterior(table: Tensor, src: Tensor, labels: Tensor) -> Tensor:
     return joint / (joint.sum(-1) + nobody + 1e-9)[..., None]
 
 
-def model_1(data: ParallelData | Mixture, vocab_size: int, rounds: int = 3, limit: int = 150_000) -> Tensor:
+def model_1(data: ParallelData, vocab_size: int, rounds: int = 3, limit: int = 150_000) -> Tensor:
     """p(target piece | source piece) by expectation maximisation, (V, V) fp16; row PAD is for no source word.
 
     limit: number of pairs that are counted, spread evenly over the data.

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.cache import KeyValue, Living
+from transformer.cache import ActiveHypotheses, KeyValue
 from transformer.config import TransformerConfig
 from transformer.kernels import additive_mask, fused_attention, fused_is_quicker, learns, linear, plain_attention
 
@@ -90,16 +90,16 @@ class MultiHeadAttention(nn.Module):
         """(B, T, h * d) -> (B, h, T, d)."""
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
-    def project(self, x: Tensor, living: Living | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, active: ActiveHypotheses | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, h, T, d) of one sequence x (B, T, d_model), or of its rows (N, d_model)."""
         projected = linear(x, self.qkv.weight, self.qkv.bias)
-        query, key, value = (living.spread(projected) if living else projected).split(self.widths, dim=-1)
+        query, key, value = (active.spread(projected) if active else projected).split(self.widths, dim=-1)
         return self.split(query), self.split(key), self.split(value)
 
-    def project_query(self, x: Tensor, living: Living | None = None) -> Tensor:
+    def project_query(self, x: Tensor, active: ActiveHypotheses | None = None) -> Tensor:
         """Queries (B, h, T, d_k) of x (B, T, d_model), or of its rows (N, d_model)."""
         query = linear(x, self.qkv.weight, self.qkv.bias, (0, self.widths[0]))
-        return self.split(living.spread(query) if living else query)
+        return self.split(active.spread(query) if active else query)
 
     def project_memory(self, memory: Tensor) -> KeyValue:
         """Keys and values (B, h, S, d) of memory (B, S, d_model)."""
@@ -110,45 +110,45 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self,
         query: Tensor,
-        kept: KeyValue,
+        key_value: KeyValue,
         mask: Tensor | None = None,
         need_weights: bool = False,
         gate: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attention over the keys and values of `kept`, concatenated and projected.
+        """Attention over the keys and values of `key_value`, concatenated and projected.
 
         query: (B, h, T, d_k).
-        kept: what is looked at.
+        key_value: what is looked at.
         mask: broadcastable to (B, h, T, S), True = may be looked at.
         need_weights: also return the weights.
         gate: broadcastable to (B, h), multiplies each head's output; 0 removes the head.
         Returns (B, T, d_model) and, if asked for, the weights (B, h, T, S).
         """
         dropout = self.dropout if self.training else 0.0
-        if not need_weights and fused_is_quicker(query, kept.key):
-            return self.merge(fused_attention(query, kept.key, kept.value, mask, dropout), gate), None
+        if not need_weights and fused_is_quicker(query, key_value.key):
+            return self.merge(fused_attention(query, key_value.key, key_value.value, mask, dropout), gate), None
         if not (need_weights or dropout or learns(query)) and (mask is None or bool(mask.any(-1).all())):
-            return self.merge(plain_attention(query, kept.key, kept.value, additive_mask(mask)), gate), None
-        context, weights = scaled_dot_product_attention(query, kept.key, kept.value, mask, dropout)
+            return self.merge(plain_attention(query, key_value.key, key_value.value, additive_mask(mask)), gate), None
+        context, weights = scaled_dot_product_attention(query, key_value.key, key_value.value, mask, dropout)
         return self.merge(context, gate), weights if need_weights else None
 
     def attend_step(
         self,
         query: Tensor,
-        kept: KeyValue,
+        key_value: KeyValue,
         additive: Tensor | None,
         gate: Tensor | None = None,
-        living: Living | None = None,
+        active: ActiveHypotheses | None = None,
     ) -> Tensor:
         """As `attend` without weights, in a decoding step; additive as from `kernels.additive_mask`."""
-        return self.merge(plain_attention(query, kept.key, kept.value, additive), gate, living)
+        return self.merge(plain_attention(query, key_value.key, key_value.value, additive), gate, active)
 
-    def merge(self, context: Tensor, gate: Tensor | None = None, living: Living | None = None) -> Tensor:
+    def merge(self, context: Tensor, gate: Tensor | None = None, active: ActiveHypotheses | None = None) -> Tensor:
         """The heads' outputs (B, h, T, d_v), each times its gate, concatenated and projected: (B, T, d_model).
 
-        living: only these rows of it, (N, d_model).
+        active: only these rows of it, (N, d_model).
         """
         if gate is not None:
             context = context * gate[..., None, None]
         context = context.transpose(1, 2).flatten(2)
-        return linear(living.rows(context) if living else context, self.output.weight, self.output.bias)
+        return linear(active.rows(context) if active else context, self.output.weight, self.output.bias)

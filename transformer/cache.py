@@ -33,14 +33,14 @@ class KeyValue:
         return KeyValue(*parts)
 
 
-class Living:
+class ActiveHypotheses:
     """Which of K places for hypotheses are taken, where some of B sentences have fewer than K."""
 
     def __init__(self, taken: Tensor) -> None:
         """taken: (B, K), True = is taken."""
         self.shape, flat = taken.shape, taken.flatten()
         self.places = flat.nonzero()[:, 0]  # (N,), ascending
-        self.filled = (flat.cumsum(0) - 1).clamp_min_(0)  # (B * K,), of each place the row that is put there
+        self.rows_of_places = (flat.cumsum(0) - 1).clamp_min_(0)  # (B * K,), of each place the row that is put there
 
     def rows(self, x: Tensor) -> Tensor:
         """What is in the places that are taken: (B, K, n) -> (N, n)."""
@@ -48,23 +48,26 @@ class Living:
 
     def spread(self, x: Tensor) -> Tensor:
         """Rows in their places: (N, n) -> (B, K, n). In a free place there is a copy of some row."""
-        return x.index_select(0, self.filled).view(*self.shape, -1)
+        return x.index_select(0, self.rows_of_places).view(*self.shape, -1)
 
 
-ROOM = 8  # tokens of each hypothesis for which there is room after tokens have been dropped
-WORTH = 0.75  # share of the tokens, of the sentence with most that are alive, above which none are dropped
+# Dropping tokens copies those that stay. Room for 8 more of each hypothesis spreads that copy over 8 steps; where more
+# than three quarters of the tokens stay (of the sentence with most that are alive), the steps that follow would be less
+# than a quarter shorter, and none are dropped.
+SPARE_TOKENS = 8
+COMPACT_BELOW = 0.75
 
 
 class BeamCache:
     """Keys and values of every token that any hypothesis of a beam has taken, and who may look at which.
 
     A hypothesis looks at its own ancestors only. So when hypotheses are chosen, nothing but a small mask is reordered;
-    the keys and values, which are many, stay where they were written. When the room is used up, those that no living
+    the keys and values, which are many, stay where they were written. When the room is used up, those that no active
     hypothesis goes back to are dropped, which are most: the hypotheses of a beam soon have their beginning in common.
     """
 
     def __init__(self, layers: int) -> None:
-        self.kept: list[KeyValue | None] = [None] * layers  # (B, h, capacity, .), the first `used` slots are filled
+        self.layers: list[KeyValue | None] = [None] * layers  # (B, h, capacity, .), the first `used` slots are filled
         self.used = 0
         self.position = 0  # of the next token
         self.slots: Tensor | None = None  # (B, used), position of the token in each slot
@@ -76,9 +79,9 @@ class BeamCache:
         True = may be looked at: the hypothesis's own tokens so far and the new one (within r/2 positions, if r > 0).
         None if every slot may be looked at.
         """
-        first = self.kept[0] if self.kept else None
+        first = self.layers[0] if self.layers else None
         if first is not None and self.used and self.used + beams > first.key.shape[2]:
-            self._compact(ROOM * beams)
+            self._compact(SPARE_TOKENS * beams)
         own = torch.eye(beams, dtype=torch.bool, device=device).expand(sentences, -1, -1)
         self.ancestors = own if self.ancestors is None else torch.cat((self.ancestors, own), 2)
         slots = torch.full((sentences, beams), self.position, device=device)
@@ -91,34 +94,34 @@ class BeamCache:
         return None if beams == 1 and self.used == self.position else self.ancestors[:, None]
 
     def _compact(self, room: int) -> None:
-        """Drops the tokens that no living hypothesis goes back to, if they are many, and makes room for `room` more."""
+        """Drops the tokens that no active hypothesis goes back to, if they are many, and makes room for `room` more."""
         assert self.ancestors is not None and self.slots is not None, "a token has been read"
         alive = self.ancestors.any(1)  # (B, used)
         most = int(alive.sum(1).max())
-        if most > WORTH * self.used:
+        if most > COMPACT_BELOW * self.used:
             return
         # A sentence with fewer fills up with dropped ones, which stay hidden.
         order = alive.byte().sort(dim=1, descending=True, stable=True).indices[:, :most]
         self.slots = self.slots.gather(1, order)
         self.ancestors = self.ancestors.gather(2, order[:, None].expand(-1, self.ancestors.shape[1], -1))
         taken = torch.cat((order, order.new_zeros(len(order), room)), 1)  # the free room may hold anything
-        self.kept = [layer and layer.take(taken) for layer in self.kept]
+        self.layers = [layer and layer.take(taken) for layer in self.layers]
         self.used = most
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> KeyValue:
         """Adds the new token's key and value (B, h, K, .) of one layer; returns all that are filled (B, h, used, .)."""
-        kept, beams = self.kept[layer], key.shape[2]
-        if kept is None or kept.key.shape[2] < self.used:
+        entry, beams = self.layers[layer], key.shape[2]
+        if entry is None or entry.key.shape[2] < self.used:
             capacity = max(32, 2 * self.used)
             grown = KeyValue(*(x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in (key, value)))
-            if kept is not None:
+            if entry is not None:
                 before = self.used - beams
-                grown.key[:, :, :before] = kept.key[:, :, :before]
-                grown.value[:, :, :before] = kept.value[:, :, :before]
-            kept = self.kept[layer] = grown
-        kept.key.narrow(2, self.used - beams, beams).copy_(key)
-        kept.value.narrow(2, self.used - beams, beams).copy_(value)
-        return KeyValue(kept.key.narrow(2, 0, self.used), kept.value.narrow(2, 0, self.used))
+                grown.key[:, :, :before] = entry.key[:, :, :before]
+                grown.value[:, :, :before] = entry.value[:, :, :before]
+            entry = self.layers[layer] = grown
+        entry.key.narrow(2, self.used - beams, beams).copy_(key)
+        entry.value.narrow(2, self.used - beams, beams).copy_(value)
+        return KeyValue(entry.key.narrow(2, 0, self.used), entry.value.narrow(2, 0, self.used))
 
     def fork(self, positions: int) -> BeamCache:
         """A cache of its own with the first `positions` tokens of a single hypothesis; what it holds is not copied.
@@ -129,20 +132,22 @@ class BeamCache:
             raise ValueError(
                 f"Only a single path can be forked, at one of its {self.position} tokens; got {positions}."
             )
-        twin = BeamCache(len(self.kept))
+        twin = BeamCache(len(self.layers))
         # Without spare room, so the next token makes a new tensor and leaves this cache's as it is.
-        twin.kept = [kept and KeyValue(kept.key[:, :, :positions], kept.value[:, :, :positions]) for kept in self.kept]
+        twin.layers = [
+            entry and KeyValue(entry.key[:, :, :positions], entry.value[:, :, :positions]) for entry in self.layers
+        ]
         twin.used = twin.position = positions
         twin.slots = None if self.slots is None else self.slots[:, :positions]
         twin.ancestors = None if self.ancestors is None else self.ancestors[..., :positions]
         return twin
 
-    def filled(self, layer: int) -> KeyValue:
+    def key_value(self, layer: int) -> KeyValue:
         """What one layer keeps, with the room that is still free. Raises `ValueError` if no token has been read."""
-        kept = self.kept[layer]
-        if kept is None:
+        entry = self.layers[layer]
+        if entry is None:
             raise ValueError("This cache holds no token yet.")
-        return kept
+        return entry
 
     def choose(self, parents: Tensor) -> None:
         """Hypothesis k of sentence b goes on from hypothesis parents[b, k]; parents (B, K')."""
@@ -152,6 +157,6 @@ class BeamCache:
     def keep(self, sentences: Tensor) -> None:
         """Forgets all sentences but these; sentences (B',) are indices into the first axis."""
         assert self.ancestors is not None and self.slots is not None, "no token has been read"
-        self.kept = [layer and layer.select(sentences) for layer in self.kept]
+        self.layers = [layer and layer.select(sentences) for layer in self.layers]
         self.ancestors = self.ancestors.index_select(0, sentences)
         self.slots = self.slots.index_select(0, sentences)

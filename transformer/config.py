@@ -66,7 +66,8 @@ class TransformerConfig:
                 raise ValueError(f"{name} has to be in [0, 1), got {getattr(self, name)}.")
         if self.positions != "learned" and self.d_model % 2:
             raise ValueError(f"sinusoidal positions need an even d_model, got {self.d_model}.")
-        if max(self.pad, self.unk, self.bos, self.eos) >= self.vocab_size:
+        special = (self.pad, self.unk, self.bos, self.eos)
+        if not 0 <= min(special) <= max(special) < self.vocab_size:
             raise ValueError(f"the special tokens' ids do not fit into a vocabulary of {self.vocab_size}.")
 
     def _check_kinds(self) -> None:
@@ -97,6 +98,23 @@ class TransformerConfig:
 # Each row changes only what Table 3 prints in it; everything else is base. The figure is the printed size in millions.
 PRESETS: dict[str, dict] = {
     "mini": {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "d_ff": 128, "heads": 2, "attention_bias": False},
+    # as wide, with one head of d_k 64 or eight of d_k 8: row (A) of Table 3 in small
+    "mini-one-head": {
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "d_model": 64,
+        "d_ff": 128,
+        "heads": 1,
+        "attention_bias": False,
+    },
+    "mini-eight-heads": {
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "d_model": 64,
+        "d_ff": 128,
+        "heads": 8,
+        "attention_bias": False,
+    },
     "tiny": {
         "encoder_layers": 4,
         "decoder_layers": 4,

@@ -61,9 +61,9 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]
 def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str, str]]:
     """Normalised (source, target) pairs from two named columns of a table that `open_table` reads.
 
-    source, target: a column's name, or several joined by "+", whose texts are joined by a blank. Rows with an empty
-        side
-    are left out. Raises `FileNotFoundError`, or `ValueError` naming what is wrong with the file.
+    source, target: a column's name, or several joined by "+", whose texts are joined by a blank.
+    Rows with an empty side are left out.
+    Raises `FileNotFoundError`, or `ValueError` naming what is wrong with the file.
     """
     path = Path(path)
     pairs = []
@@ -106,13 +106,12 @@ class Batch:
     guide: Tensor | None = (
         None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
     )
-    held: Tensor | None = None  # (B,) True = the model is held there to the one that it began with; None = nowhere
     parted: tuple[Batch, ...] = ()  # its parts, where they were made before it went to a GPU, which would wait for them
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return Batch(**{**vars(self), **moved, "parted": tuple(part.to(device) for part in self.parted)})
+        return type(self)(**{**vars(self), **moved, "parted": tuple(part.to(device) for part in self.parted)})
 
     def parts(self, part: int = PART["cpu"]) -> list[Batch]:
         """The same sentences in parts whose sources are alike in length; itself where that saves nothing.
@@ -144,7 +143,6 @@ class Batch:
             self.tgt_mask[..., :height, :height],
             self.dropout,
             None if self.guide is None else self.guide[chosen, :height, :width],
-            None if self.held is None else self.held[chosen],
         )
 
 

@@ -3,9 +3,6 @@
     python -m transformer.evaluate --model multi30k-en-de --data test.tsv.gz
     python -m transformer.evaluate --model everyday multi30k-en-de --data test.tsv.gz --show 50
 
-With `--groups N` up to N pairs of each source and direction are scored by source, direction and length
-(`transformer.groups`).
-
 Several models are scored on the same sentences, each in every direction that it has and the table has columns for.
 
 Two BLEU figures that must not be mixed up: `bleu` is sacreBLEU on cased, untokenised text with its signature;
@@ -25,9 +22,12 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, a_seed, an_existing_file, integer
+from training.assets import model_or_dir
 from training.command import one_sentence
+from transformer import checklist
 from transformer.data import ParallelData, read_parallel
-from transformer.groups import by_group, translate_sources
+from transformer.options import DEFAULTS, SearchOptions
 from transformer.scoring import losses_of_ids
 from transformer.tokenizer import language_token
 from transformer.translate import DEFAULT_MODEL
@@ -146,19 +146,12 @@ def evaluate(
     pairs: list[tuple[str, str]],
     source: str,
     target: str,
-    beam: int = 4,
-    alpha: float | None = None,
-    read_back: bool = False,
+    options: SearchOptions = DEFAULTS,
 ) -> tuple[Scores, list[str]]:
-    """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs.
-
-    beam, alpha, read_back: as in `Translator.translate`.
-    """
+    """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs."""
     start = time.perf_counter()
     # Each line is one segment of the test set: it is translated whole, as references are.
-    found = translator.translate_sentences(
-        [s for s, _ in pairs], source, target, beam, alpha, 1, None, False, read_back=read_back
-    )
+    found = translator.translate_sentences([s for s, _ in pairs], source, target, options)
     seconds = (time.perf_counter() - start) / len(pairs)
     outputs = [sentence.hypotheses[0].text for sentence in found]
     scores = text_scores(outputs, [reference for _, reference in pairs], target)
@@ -201,6 +194,21 @@ def show(pairs: list[tuple[str, str]], outputs: list[str], count: int, seed: int
         print(f"  remarks      {seen}" if seen else "", flush=True)
 
 
+def run_checklist(translator: Translator, name: str, half: str, beam: int, output: str | None) -> None:
+    """Prints the table of a model's checklist and stores it: at `output`, or beside the weights if all of it was asked.
+
+    half: "all" or one of `checklist.HALVES`.
+    """
+    halves = checklist.HALVES if half == "all" else (half,)
+    items = [item for item in checklist.read_items() if item.half in halves]
+    rows = checklist.summary(checklist.answers(translator, items, beam))
+    print(translator.name)
+    for one in halves:
+        print(checklist.table(rows, one), flush=True)
+    if output or half == "all":
+        checklist.write(rows, Path(output) if output else model_or_dir(name) / checklist.FILE)
+
+
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
@@ -209,48 +217,51 @@ def main(argv: list[str] | None = None) -> int:
         from transformer.parsing import evaluate as parsing
 
         return parsing.main(argv)
-    options = argparse.ArgumentParser(
+    options = CommandLine(
         prog="python -m transformer.evaluate",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a model on parallel text: one column a language, named in the first line.",
     )
     options.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
-    options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
+    options.add_argument(
+        "--data", type=an_existing_file, default=[], nargs="+", help=".tsv or .csv files, gzipped or not"
+    )
+    options.add_argument(
+        "--checklist",
+        nargs="?",
+        const="all",
+        choices=("all", *checklist.HALVES),
+        help="count what is right in assets/checklist instead: all of it, or the half that chooses or makes the card",
+    )
     options.add_argument("--source", default=None, help="source language and column; by default all of the model's")
     options.add_argument("--target", default=None, help="target language and column")
-    options.add_argument("--beam", type=int, default=4)
-    options.add_argument("--alpha", type=float, default=None, help="length penalty; by default the model's")
-    options.add_argument("--limit", type=int, default=0, help="only the first so many pairs; 0 = all")
-    options.add_argument("--groups", type=int, default=0, metavar="N", help="score N pairs of each source, by groups")
+    options.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
+    options.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
+    options.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
     options.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
     options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
-    options.add_argument("--show", type=int, default=0, help="print so many random translations, too")
-    options.add_argument("--seed", type=int, default=1, help="of the random choices")
-    options.add_argument("--device", default="auto")
-    options.add_argument("--output", default=None, help="write the translations there, one a line (of the last scores)")
+    options.add_argument("--show", type=integer(), default=0, help="print so many random translations, too")
+    options.add_argument("--seed", type=a_seed, default=1, help="of the random choices")
+    options.add_argument("--device", type=a_device, default="auto")
+    options.add_argument(
+        "--output", default=None, help="write the translations (of the last scores) or the checklist there"
+    )
     given = options.parse_args(argv)
+    if bool(given.data) == bool(given.checklist):
+        options.error("give either --data or --checklist")
+    search = SearchOptions(given.beam, given.alpha, read_back=given.read_back)
     translators = [Translator.from_pretrained(name, given.device) for name in given.model]
+    if given.checklist:
+        for name, translator in zip(given.model, translators):
+            run_checklist(translator, name, given.checklist, given.beam, given.output)
     for path in given.data:
         for translator in translators:
-            if given.groups:
-                for figures in by_group(
-                    translate_sources(
-                        translator,
-                        Path(path),
-                        given.groups,
-                        beam=given.beam,
-                        alpha=given.alpha,
-                        read_back=given.read_back,
-                    )
-                ):
-                    print(json.dumps({"model": translator.name, **figures}), flush=True)
-                continue
             for source, target in directions(translator, path, given.source, given.target):
                 pairs = read_parallel(path, source, target)
                 if given.shuffle:
                     random.Random(given.seed).shuffle(pairs)
                 pairs = pairs[: given.limit or None]
-                scores, outputs = evaluate(translator, pairs, source, target, given.beam, given.alpha, given.read_back)
+                scores, outputs = evaluate(translator, pairs, source, target, search)
                 head = {"model": translator.name, "data": str(path), "source": source, "target": target}
                 alpha = translator.length_penalty(source, target, given.alpha)
                 print(json.dumps({**head, "beam": given.beam, "alpha": alpha, **vars(scores)}), flush=True)

@@ -4,15 +4,18 @@ folder.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
 
+from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import average_checkpoints, find_checkpoint, module_state, step_of
 from training.command import one_sentence
 from training.run import Run
 from training.weights import load_config, save_model
+from transformer.translator import FORMAT
+
+TASKS = ("TranslationTask", "ParseTask")  # of older runs, which do not say more
 
 
 def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> int:
@@ -22,7 +25,8 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
     Raises `ValueError` with one sentence for another network's run, and for a checkpoint that is not there.
     """
     saved, folder = Run(run).recipe(), Run(run).model
-    if saved.get("task") not in ("TranslationTask", "ParseTask"):
+    described = (folder / "config.json").is_file()
+    if load_config(folder).get("format") != FORMAT if described else saved.get("task") not in TASKS:
         raise ValueError(f"'{run.name}' holds a run of {saved.get('task')}, which is no Transformer.")
     if not (folder / "tokenizer.model").is_file():
         raise ValueError(
@@ -38,11 +42,13 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints the exported update."""
-    parser = argparse.ArgumentParser(prog="python -m transformer.export", description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--step", type=int, help="update of the checkpoint; the newest one if left out")
-    parser.add_argument("--average", type=int, default=1, metavar="N", help="mean of the last N checkpoints up to it")
+    parser = CommandLine(prog="python -m transformer.export", description=__doc__)
+    parser.add_argument("run", type=an_existing_folder)
+    parser.add_argument("out", type=a_folder_to_write)
+    parser.add_argument("--step", type=integer(), help="update of the checkpoint; the newest one if left out")
+    parser.add_argument(
+        "--average", type=integer(1), default=1, metavar="N", help="mean of the last N checkpoints up to it"
+    )
     options = parser.parse_args(argv)
     print(f"update {export(options.run, options.out, options.step, options.average)}")
     return 0

@@ -97,11 +97,11 @@ PACKED_FROM = 1 << 18
 WIDE = 4096
 # weight -> (its version, its packed forms); gone with the weight
 _packed: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
-_in_bytes: ContextVar[bool] = ContextVar("in_bytes", default=False)
+_int8: ContextVar[bool] = ContextVar("int8_products", default=False)
 
 
 @functools.cache
-def has_bytes() -> bool:
+def int8_supported() -> bool:
     """True where the processor multiplies whole numbers of 8 bits quicker than fp32 (from AVX2 on), and torch can."""
     if not torch.cpu._is_avx2_supported():
         return False
@@ -109,7 +109,7 @@ def has_bytes() -> bool:
         warnings.simplefilter("ignore")
         try:
             return bool(
-                torch.ops.quantized.linear_dynamic(torch.ones(1, 1), _rounded(torch.ones(1, 1), None)).isfinite()
+                torch.ops.quantized.linear_dynamic(torch.ones(1, 1), _round_weight(torch.ones(1, 1), None)).isfinite()
             )
         except (AttributeError, RuntimeError):
             return False
@@ -122,21 +122,21 @@ def _overflows() -> bool:
 
 
 @contextmanager
-def in_bytes() -> Iterator[None]:
+def int8_products() -> Iterator[None]:
     """Within the block this thread multiplies by weights rounded to 8 bits, where the processor is made for it.
 
     A product has an error of about 1 %, or 2 % without VNNI; its input is rounded to 256 or 128 steps between its
     smallest and its largest number, so what else is in a batch has a part in it. Attention, norms and residual sums are
-    fp32 as ever. Where `can_pack` or `has_bytes` is False, the block changes nothing.
+    fp32 as ever. Where `can_pack` or `int8_supported` is False, the block changes nothing.
     """
-    before = _in_bytes.set(has_bytes())
+    before = _int8.set(int8_supported())
     try:
         yield
     finally:
-        _in_bytes.reset(before)
+        _int8.reset(before)
 
 
-def packed(weight: Tensor, start: int, stop: int) -> Tensor:
+def pack(weight: Tensor, start: int, stop: int) -> Tensor:
     """Rows start to stop of a weight, laid out as oneDNN's products read it; made once, and anew when the weight
     changes.
 
@@ -149,19 +149,19 @@ def packed(weight: Tensor, start: int, stop: int) -> Tensor:
     return forms[start, stop]
 
 
-def packed_bytes(weight: Tensor, bias: Tensor | None, start: int, stop: int) -> Any:
+def pack_int8(weight: Tensor, bias: Tensor | None, start: int, stop: int) -> Any:
     """Rows start to stop of a weight (m, n) and its bias (m,), as torch's products of 8 bits read them; kept as by
-    `packed`.
+    `pack`.
     """
     forms, version = _forms(weight), None if bias is None else bias._version
     kept = forms.get((start, stop, "bytes"))
     if kept is None or kept[0] is not bias or kept[1] != version:
         offset = None if bias is None else bias.detach()[start:stop].contiguous()
-        kept = forms[start, stop, "bytes"] = (bias, version, _rounded(weight.detach()[start:stop], offset))
+        kept = forms[start, stop, "bytes"] = (bias, version, _round_weight(weight.detach()[start:stop], offset))
     return kept[2]
 
 
-def _rounded(weight: Tensor, bias: Tensor | None) -> Any:
+def _round_weight(weight: Tensor, bias: Tensor | None) -> Any:
     """A weight whose rows are whole numbers of -127 to 127, each with a scale of its own, in the layout of the library
     whose product is the quicker one.
     """
@@ -218,12 +218,12 @@ def linear(
     """
     start, stop = rows or (0, weight.shape[0])
     if x.numel() * (stop - start) >= PACKED_FROM and can_pack(x, weight):
-        if _in_bytes.get():
+        if _int8.get():
             product = torch.ops.quantized.linear_relu_dynamic if relu else torch.ops.quantized.linear_dynamic
-            return product(x, packed_bytes(weight, bias, start, stop), _overflows())
+            return product(x, pack_int8(weight, bias, start, stop), _overflows())
         offset = bias if rows is None or bias is None else bias[start:stop]
         after = "relu" if relu else "none"
-        return torch.ops.mkldnn._linear_pointwise(x.contiguous(), packed(weight, start, stop), offset, after, [], "")
+        return torch.ops.mkldnn._linear_pointwise(x.contiguous(), pack(weight, start, stop), offset, after, [], "")
     if rows:
         weight, bias = weight[start:stop], None if bias is None else bias[start:stop]
     out = F.linear(x, weight, bias)

@@ -8,7 +8,7 @@ Parameter names are the file format of every saved checkpoint: renaming one make
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention, neighbourhood_mask
-from transformer.cache import BeamCache, KeyValue, Living
+from transformer.cache import ActiveHypotheses, BeamCache, KeyValue
 from transformer.config import TransformerConfig
 from transformer.kernels import additive_mask, linear
 
@@ -186,22 +186,22 @@ class DecoderLayer(nn.Module):
         additive: Tensor | None,
         memory: KeyValue,
         memory_additive: Tensor | None,
-        living: Living | None = None,
+        active: ActiveHypotheses | None = None,
     ) -> Tensor:
         """One more token of K hypotheses a sentence: x (B, K, d_model) -> the same shape; the cache grows.
 
         additive: (B, 1, K, used), what the mask of `BeamCache.open` adds to the scores (`additive_mask`).
         memory_additive: (B, 1, 1, S), that of the memory's.
-        living: which hypotheses there are; x holds these alone, (N, d_model).
+        active: which hypotheses there are; x holds these alone, (N, d_model).
 
-        The hypotheses of a sentence are the queries of one attention over their common memory
-        and over all their tokens, so nothing is copied per beam.
+        The hypotheses of a sentence are the queries of one attention over their common memory and over all their
+        tokens, so nothing is copied per beam.
         """
-        query, key, value = self.attention.project(x, living)
+        query, key, value = self.attention.project(x, active)
         kept = cache.write(layer, key, value)
-        x = self.attention_norm(x + self.attention.attend_step(query, kept, additive, living=living))
-        query = self.cross_attention.project_query(x, living)
-        out = self.cross_attention.attend_step(query, memory, memory_additive, living=living)
+        x = self.attention_norm(x + self.attention.attend_step(query, kept, additive, active=active))
+        query = self.cross_attention.project_query(x, active)
+        out = self.cross_attention.attend_step(query, memory, memory_additive, active=active)
         x = self.cross_attention_norm(x + out)
         return self.feed_forward_norm(x + self.feed_forward(x))
 
@@ -286,11 +286,16 @@ class Transformer(nn.Module):
 
         Returns the encoder's output (B, S, d_model) and, on request, each layer's weights (B, h, S, S).
         """
-        mask = src_mask
+        return self.encode_embedded(self.embed(src), src_mask, need_weights, gates)
+
+    def encode_embedded(
+        self, x: Tensor, src_mask: Tensor | None, need_weights: bool = False, gates: Gates | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """As `encode`, from x (B, S, d_model), embeddings with their positions."""
+        mask, kept = src_mask, []
         if self.config.neighbourhood:
-            near = neighbourhood_mask(src.shape[1], self.config.neighbourhood, src.device)
+            near = neighbourhood_mask(x.shape[1], self.config.neighbourhood, x.device)
             mask = near if mask is None else mask & near
-        x, kept = self.embed(src), []
         for index, layer in enumerate(self.encoder):
             x, weights = layer(x, mask, need_weights, gates.at("encoder", index) if gates else None)
             kept.append(weights)
@@ -301,20 +306,28 @@ class Transformer(nn.Module):
         return Memory([layer.cross_attention.project_memory(encoded) for layer in self.decoder], src_mask)
 
     def decode(
-        self, tgt: Tensor, tgt_mask: Tensor, memory: Memory, need_weights: bool = False, gates: Gates | None = None
+        self,
+        tgt: Tensor,
+        tgt_mask: Tensor,
+        memory: Memory,
+        need_weights: bool | Collection[int] = False,
+        gates: Gates | None = None,
     ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """Teacher forcing: tgt (B, T) ids that begin with bos, tgt_mask (1, 1, T, T) with True = may be looked at.
 
-        Returns the decoder's output (B, T, d_model), which `project` turns into logits, and, on request, the weights
-        of self-attention (B, h, T, T) and over the memory (B, h, T, S), layer by layer.
+        need_weights: of all layers, or of those with these numbers.
+        Returns the decoder's output (B, T, d_model), which `project` turns into logits, and the weights that are
+        needed, of self-attention (B, h, T, T) and over the memory (B, h, T, S), layer by layer.
         """
         x, own, cross = self.embed(tgt), [], []
         for index, layer in enumerate(self.decoder):
             gate = (gates.at("decoder", index), gates.at("cross", index)) if gates else (None, None)
-            x, weights, cross_weights = layer(x, tgt_mask, memory.layers[index], memory.mask, need_weights, *gate)
-            own.append(weights)
-            cross.append(cross_weights)
-        return (x, own, cross) if need_weights else (x, [], [])
+            needed = need_weights if isinstance(need_weights, bool) else index in need_weights
+            x, weights, cross_weights = layer(x, tgt_mask, memory.layers[index], memory.mask, needed, *gate)
+            if needed:
+                own.append(weights)
+                cross.append(cross_weights)
+        return x, own, cross
 
     def step(
         self,
@@ -322,20 +335,20 @@ class Transformer(nn.Module):
         memory: Memory,
         cache: BeamCache,
         shortlist: Shortlist | None = None,
-        living: Living | None = None,
+        active: ActiveHypotheses | None = None,
     ) -> Tensor:
         """Logits (B, K, V) of the next token from the last one, tokens (B, K) ids; the cache grows by it.
 
         shortlist: the logits are those of its words, in its order.
-        living: which of the B * K hypotheses there are; nothing is computed for the others, and the logits are (N, V).
+        active: which of the B * K hypotheses there are; nothing is computed for the others, and the logits are (N, V).
         """
         sentences, beams = tokens.shape
         x = self.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
-        x = x if living is None else living.rows(x)
+        x = x if active is None else active.rows(x)
         mask = cache.open(sentences, beams, tokens.device, self.config.neighbourhood)
         additive, memory_additive = (additive_mask(m) for m in (mask, memory.mask))
         for index, layer in enumerate(self.decoder):
-            x = layer.step(x, cache, index, additive, memory.layers[index], memory_additive, living)
+            x = layer.step(x, cache, index, additive, memory.layers[index], memory_additive, active)
         return (shortlist or self).project(x).contiguous()
 
     def project(self, x: Tensor) -> Tensor:
@@ -352,14 +365,9 @@ class Transformer(nn.Module):
         """
         encoded, _ = self.encode(src, src_mask)
         memory = self.remember(encoded, src_mask)
-        if not cross:
-            x, _, _ = self.decode(tgt, tgt_mask, memory)
-            return self.project(x) if project else x
-        x, ends, kept = self.embed(tgt), (0, len(self.decoder) - 1), []
-        for index, layer in enumerate(self.decoder):
-            x, _, weights = layer(x, tgt_mask, memory.layers[index], memory.mask, index in ends)
-            kept.append(weights)
-        return (self.project(x) if project else x), kept[0], kept[-1]
+        x, _, weights = self.decode(tgt, tgt_mask, memory, (0, len(self.decoder) - 1) if cross else False)
+        x = self.project(x) if project else x
+        return (x, weights[0], weights[-1]) if cross else x
 
     def needed_mask(self, src_mask: Tensor) -> Tensor | None:
         """The mask (B, 1, 1, S), or None where it hides nothing: attention without a mask is quicker."""

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from training.arguments import CommandLine, a_folder_to_write, a_number, integer
 from training.command import one_sentence
 from training.files import write_atomic
 from transformer.data import read_parallel, write_table
@@ -167,7 +168,7 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object with the counts, and at the end the tables that were left out."""
     from transformer.tokenizer import Tokenizer
 
-    options = argparse.ArgumentParser(
+    options = CommandLine(
         prog="python -m transformer.prepare",
         description="Make a training folder of tables of sentence pairs.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -177,11 +178,11 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument(
         "--target", required=True, nargs="+", help="column of the target; several for several languages"
     )
-    options.add_argument("--out", required=True, type=Path, help="folder to write")
-    options.add_argument("--val", type=float, default=0.01, help="share of sources held out for validation")
-    options.add_argument("--test", type=float, default=0.01, help="share of sources held out for the test")
-    options.add_argument("--max-words", type=int, default=100, help="longest side in words")
-    options.add_argument("--max-ratio", type=float, default=3.0, help="largest ratio of the sides' lengths")
+    options.add_argument("--out", required=True, type=a_folder_to_write, help="folder to write")
+    options.add_argument("--val", type=a_number(0, 1), default=0.01, help="share of sources held out for validation")
+    options.add_argument("--test", type=a_number(0, 1), default=0.01, help="share of sources held out for the test")
+    options.add_argument("--max-words", type=integer(1), default=100, help="longest side in words")
+    options.add_argument("--max-ratio", type=a_number(1), default=3.0, help="largest ratio of the sides' lengths")
     options.add_argument(
         "--repeat",
         nargs="*",
@@ -191,7 +192,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     options.add_argument(
         "--vocab-size",
-        type=int,
+        type=integer(0, 1_000_000),
         default=0,
         help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no",
     )

@@ -44,7 +44,9 @@ def losses_of_ids(
     return found
 
 
-def rank_by_reading_back(candidates: Sequence[Candidate], back: Sequence[float], alpha: float) -> list[Candidate]:
+def rank_by_reading_back(
+    candidates: Sequence[Candidate], back: Sequence[float], alpha: float | None
+) -> list[Candidate]:
     """The outputs of one search by (log p(y | x) + BACK log p(x | y)) / length penalty, best first.
 
     Noisy-channel reranking: Li and Jurafsky 2016, section 3.2; Yee, Dauphin and Auli 2019, equation 5 without its

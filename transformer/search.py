@@ -15,10 +15,13 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from transformer.cache import BeamCache, KeyValue, Living
+from transformer.cache import ActiveHypotheses, BeamCache, KeyValue
+from transformer.config import ALPHA
 from transformer.model import Encoding, Memory, Shortlist, Transformer
+from transformer.options import DEFAULTS, Sampling, SearchOptions
 
-KEPT_LENGTH = 64  # tokens up to which a sentence alone keeps its encoding: the encoder's weights stay under a megabyte
+# Tokens up to which a sentence alone keeps its encoding: the encoder's weights, L h S^2, stay under a megabyte.
+MAX_KEPT_SOURCE = 64
 
 
 class NextToken(Protocol):
@@ -30,10 +33,10 @@ class NextToken(Protocol):
     def device(self) -> torch.device | str:
         """Where it computes."""
 
-    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
+    def step(self, tokens: Tensor, active: ActiveHypotheses | None = None) -> Tensor:
         """tokens (B, K), the last token of each hypothesis -> logits (B, K, V) of the next one.
 
-        living: which of the B * K hypotheses there are; the logits are of these alone, (N, V).
+        active: which of the B * K hypotheses there are; the logits are of these alone, (N, V).
         They are the caller's to overwrite.
         """
 
@@ -42,6 +45,25 @@ class NextToken(Protocol):
 
     def keep(self, sentences: Tensor) -> None:
         """Forgets all sentences but these; sentences (B',) are indices into the present ones."""
+
+
+class Constraint(Protocol):
+    """What the outputs of a decoder may be; it keeps the state of B sentences with K hypotheses each."""
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """Hears of the last token of each hypothesis, (B, K); returns what the network reads in its place, (B, K)."""
+
+    def restrict(self, logits: Tensor) -> Tensor:
+        """Logits (B, K, V) of the next token -> the same with -inf for what must not come."""
+
+    def choose(self, parents: Tensor) -> None:
+        """As `NextToken.choose`."""
+
+    def keep(self, sentences: Tensor) -> None:
+        """As `NextToken.keep`."""
+
+    def fork(self, positions: int) -> Constraint:
+        """A constraint of its own that has heard of the first `positions` tokens of a single hypothesis."""
 
 
 D = TypeVar("D", bound="TransformerDecoder")
@@ -57,15 +79,17 @@ class TransformerDecoder:
         src_mask: Tensor,
         encoded: Tensor | None = None,
         shortlist: Shortlist | None = None,
+        constraint: Constraint | None = None,
     ) -> None:
         """src (B, S) ids, src_mask (B, 1, 1, S) with True = may be looked at (no padding).
 
         encoded: (B, S, d_model), what is read in place of the encoder's output. Of one short sentence that is encoded
         here, `encoding` then holds the encoder's output and weights, for the attention maps.
         shortlist: V are its words only, as `beam_search` understands; sampling and a `Prefix` count with all ids.
+        constraint: what the outputs may be; None = anything.
         """
-        self.model, self.device, self.shortlist = model, src.device, shortlist
-        kept = encoded is None and len(src) == 1 and src.shape[1] <= KEPT_LENGTH
+        self.model, self.device, self.shortlist, self.constraint = model, src.device, shortlist, constraint
+        kept = encoded is None and len(src) == 1 and src.shape[1] <= MAX_KEPT_SOURCE
         mask = model.needed_mask(src_mask)
         weights: list[Tensor] = []
         if encoded is None:
@@ -78,18 +102,29 @@ class TransformerDecoder:
         )
         self.cache = BeamCache(len(model.decoder))
 
-    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
+    def step(self, tokens: Tensor, active: ActiveHypotheses | None = None) -> Tensor:
         """As `NextToken.step`."""
-        return self.model.step(tokens, self.memory, self.cache, self.shortlist, living)
+        if self.constraint is None:
+            return self.logits(tokens, active)
+        logits = self.constraint.restrict(self.logits(self.constraint.read(tokens)).float())
+        return logits if active is None else active.rows(logits)
+
+    def logits(self, tokens: Tensor, active: ActiveHypotheses | None = None) -> Tensor:
+        """As `step`, whatever the constraint says of it."""
+        return self.model.step(tokens, self.memory, self.cache, self.shortlist, active)
 
     def choose(self, parents: Tensor) -> None:
         """As `NextToken.choose`."""
         self.cache.choose(parents)
+        if self.constraint is not None:
+            self.constraint.choose(parents)
 
     def keep(self, sentences: Tensor) -> None:
         """As `NextToken.keep`."""
         self.cache.keep(sentences)
         self.memory = self.memory.select(sentences)
+        if self.constraint is not None:
+            self.constraint.keep(sentences)
 
     def fork(self: D, positions: int) -> D:
         """A decoder of its own that has read only the first `positions` tokens; nothing is computed again.
@@ -98,6 +133,7 @@ class TransformerDecoder:
         """
         twin = copy.copy(self)
         twin.cache = self.cache.fork(positions)
+        twin.constraint = self.constraint and self.constraint.fork(positions)
         return twin
 
 
@@ -139,9 +175,9 @@ class SearchResult:
     trace: list[TraceStep] | None = None
 
 
-def length_penalty(length: int, alpha: float) -> float:
-    """((5 + |Y|) / 6) ^ alpha (Wu et al. 2016, equation 14); length |Y| counts eos."""
-    return ((5.0 + length) / 6.0) ** alpha
+def length_penalty(length: int, alpha: float | None) -> float:
+    """((5 + |Y|) / 6) ^ alpha (Wu et al. 2016, equation 14); length |Y| counts eos. alpha: None = the paper's 0.6."""
+    return ((5.0 + length) / 6.0) ** (ALPHA if alpha is None else alpha)
 
 
 @dataclass
@@ -160,10 +196,10 @@ def beam_tree(trace: Sequence[TraceStep], bos: int, eos: int, prefix: Prefix | N
     prefix = prefix or Prefix([], 0.0)
     start = len(prefix.ids)
     nodes = [BeamNode(-1, start, prefix.ids[-1] if start else bos, prefix.logprob, "beam")]
-    living = [0]  # node of each hypothesis of the beam
+    active = [0]  # node of each hypothesis of the beam
     for number, step in enumerate(trace, start + 1):
         ended = [len(c.ids) for c in step.finished]
-        going, next_living = 0, []
+        going, next_active = 0, []
         for parent, token, logprob in step.candidates:
             if logprob == -float("inf"):
                 continue  # a forbidden token, or the copy that fills the beam of a tiny vocabulary
@@ -174,14 +210,14 @@ def beam_tree(trace: Sequence[TraceStep], bos: int, eos: int, prefix: Prefix | N
             elif token != eos and going < len(step.tokens):
                 going += 1
                 state = "beam"
-                next_living.append(len(nodes))
-            nodes.append(BeamNode(living[parent], number, token, logprob, state))
+                next_active.append(len(nodes))
+            nodes.append(BeamNode(active[parent], number, token, logprob, state))
         # A beam that is not full is filled with copies of its best hypothesis, which never win.
-        living = next_living or living
+        active = next_active or active
     return nodes
 
 
-def rank(candidates: Sequence[Candidate], alpha: float) -> list[Candidate]:
+def rank(candidates: Sequence[Candidate], alpha: float | None) -> list[Candidate]:
     """The same hypotheses with their scores under another length penalty, best first; nothing is decoded again.
 
     An unfinished hypothesis has no eos, so its length is that of its ids alone.
@@ -200,16 +236,17 @@ def read_prefix(decoder: NextToken, ids: Sequence[int], bos: int) -> Prefix:
     return Prefix(list(ids), total)
 
 
-SPARED_FROM = 16  # hypotheses together from which leaving some out makes a step shorter
-BLOCK = 64  # numbers of which `largest` looks at the maximum first
+MIN_ROWS_TO_SKIP = 16  # hypotheses together from which leaving some out makes a step shorter (docs/speed.md)
+# Numbers of which `largest` looks at the maximum first. It sorts V / BLOCK + count * BLOCK numbers; for 16,000 words
+# and a beam of 4 (count 8) that is least, among powers of two, at 32 and 64.
+BLOCK = 64
 
 
 def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` largest numbers of the last axis and their places, as `Tensor.topk` returns them.
 
     values: (..., V). Those of a large vocabulary lie in at most `count` of its blocks, the ones with the largest
-        maxima;
-    finding them reads everything once, in long strides, where topk on a CPU sorts as it goes.
+        maxima; finding them reads everything once, in long strides, where topk on a CPU sorts as it goes.
     """
     width = values.shape[-1]
     if values.device.type != "cpu" or width % BLOCK or width < 2 * count * BLOCK:
@@ -220,8 +257,8 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return best, chosen.gather(-1, places // BLOCK) * BLOCK + places % BLOCK
 
 
-def best_ways(
-    logits: Tensor, sums: Tensor, count: int, forbidden: Tensor, living: Living | None = None
+def best_extensions(
+    logits: Tensor, sums: Tensor, count: int, forbidden: Tensor, active: ActiveHypotheses | None = None
 ) -> tuple[Tensor, Tensor]:
     """The likeliest continuations of each sentence: their sums and places, (B, count) each, best first.
 
@@ -229,37 +266,37 @@ def best_ways(
 
     A place is that of hypothesis k and word w, k * V + w; there are K * V where those are fewer than count.
 
-    logits: (B, K, V), or those of the living hypotheses alone, (N, V).
+    logits: (B, K, V), or those of the active hypotheses alone, (N, V).
     sums: (B, K), log-probability of each hypothesis so far.
     count: how many.
     forbidden: ids that come last, with -inf; the probabilities of the others stay the model's own, as if nothing were
         forbidden.
-    living: which these are; None = all.
+    active: which these are; None = all.
     """
     on_cpu = logits.device.type == "cpu"
     logprobs = torch.log_softmax(logits, -1, out=logits if on_cpu else None).index_fill_(-1, forbidden, -torch.inf)
-    if living is None:
+    if active is None:
         return largest(logprobs.add_(sums[..., None]).flatten(1), count)
-    own, words = largest(logprobs.add_(sums.flatten()[living.places, None]), count)
+    own, words = largest(logprobs.add_(sums.flatten()[active.places, None]), count)
     values = own.new_full((sums.numel(), own.shape[1]), -torch.inf)
     places = words.new_zeros(values.shape)
-    values[living.places] = own
-    places[living.places] = words + living.places[:, None] % sums.shape[1] * logits.shape[1]
+    values[active.places] = own
+    places[active.places] = words + active.places[:, None] % sums.shape[1] * logits.shape[1]
     values, places = values.view(len(sums), -1), places.view(len(sums), -1)
     best, chosen = values.topk(min(count, values.shape[1]), -1)
     return best, places.gather(1, chosen)
 
 
-Way = tuple[int, int, float]  # how a hypothesis goes on: number of the one it continues, token, sum
+Extension = tuple[int, int, float]  # how a hypothesis goes on: number of the one it continues, token, sum
 
 
 @dataclass
 class Row:
-    """The search of one sentence. A living hypothesis whose sum is -inf only fills its place."""
+    """The search of one sentence. An active hypothesis whose sum is -inf only fills its place."""
 
     number: int  # of the sentence
     limit: int  # most tokens of an output, without eos
-    ids: list[list[int]]  # of the living hypotheses
+    ids: list[list[int]]  # of the active hypotheses
     sums: list[float]  # their log-probabilities so far
     finished: list[Candidate] = field(default_factory=list)
     trace: list[TraceStep] = field(default_factory=list)
@@ -270,11 +307,11 @@ class Row:
 
 
 class Frontier:
-    """The sentences that are still decoded and their living hypotheses: what beam search and sampling share.
+    """The sentences that are still decoded and their active hypotheses: what beam search and sampling share.
 
     rows: in the order of the decoder's sentences.
     every: all sentences, the finished ones too, in the order of their numbers.
-    length: tokens of each living hypothesis, with the one that the last `step` was about.
+    length: tokens of each active hypothesis, with the one that the last `step` was about.
     """
 
     def __init__(
@@ -298,20 +335,20 @@ class Frontier:
         last = prefix.ids[-1] if prefix.ids else bos
         self.tokens = torch.full((len(self.rows), 1), last, dtype=torch.long, device=self.device)
 
-    def step(self, living: Living | None = None) -> Tensor:
+    def step(self, active: ActiveHypotheses | None = None) -> Tensor:
         """Logits of every hypothesis's next token, fp32, as `NextToken.step` has them."""
         self.length += 1
-        return self.decoder.step(self.tokens, living).float()
+        return self.decoder.step(self.tokens, active).float()
 
-    def advance(self, ways: Sequence[Sequence[Way]]) -> None:
-        """Goes on by each sentence's ways, the same number in each; a sentence without any is done and leaves."""
-        kept = [number for number, own in enumerate(ways) if own]
+    def advance(self, extensions: Sequence[Sequence[Extension]]) -> None:
+        """Goes on by each sentence's extensions, the same number in each; a sentence without any is done and leaves."""
+        kept = [number for number, own in enumerate(extensions) if own]
         if kept and len(kept) < len(self.rows):
             self.decoder.keep(torch.tensor(kept, device=self.device))
         self.rows = [self.rows[number] for number in kept]
         if not kept:
             return
-        going = [ways[number] for number in kept]
+        going = [extensions[number] for number in kept]
         parents = [[parent for parent, _, _ in own] for own in going]
         tokens = [[token for _, token, _ in own] for own in going]
         sums = [[total for _, _, total in own] for own in going]
@@ -321,17 +358,17 @@ class Frontier:
         self.decoder.choose(torch.tensor(parents, device=self.device))
         self.tokens = torch.tensor(tokens, device=self.device)
 
-    def best(self, count: int, forbidden: Tensor) -> list[list[Way]]:
+    def best(self, count: int, forbidden: Tensor) -> list[list[Extension]]:
         """The best `count` continuations of each sentence, best first.
 
         forbidden: places among the logits of what comes last, with a sum of -inf.
         """
         sums = torch.tensor([row.sums for row in self.rows], device=self.device)
-        living = None
-        if sums.numel() >= SPARED_FROM and any(-math.inf in row.sums for row in self.rows):
-            living = Living(sums > -torch.inf)
-        logits = self.step(living)
-        values, places = best_ways(logits, sums, count, forbidden, living)
+        active = None
+        if sums.numel() >= MIN_ROWS_TO_SKIP and any(-math.inf in row.sums for row in self.rows):
+            active = ActiveHypotheses(sums > -torch.inf)
+        logits = self.step(active)
+        values, places = best_extensions(logits, sums, count, forbidden, active)
         parents, tokens = places // logits.shape[-1], places % logits.shape[-1]
         tokens = tokens if self.words is None else self.words[tokens]
         columns = (parents.tolist(), tokens.tolist(), values.tolist())
@@ -343,33 +380,27 @@ def beam_search(
     limits: Sequence[int],
     bos: int,
     eos: int,
-    beam: int = 4,
-    alpha: float = 0.6,
+    options: SearchOptions = DEFAULTS,
     forbidden: Sequence[int] = (),
     min_length: int = 0,
-    trace: bool = False,
     prefix: Prefix | None = None,
-    margin: float = math.inf,
 ) -> list[SearchResult]:
     """Beam search over B sentences at once; beam 1 is greedy search.
 
     Of the 2K best continuations, those that end with eos among the first K are frozen: they leave the beam with their
     score and change no more; the best K others go on. A sentence is done when K hypotheses are frozen and the best
-    living one, were it to end now, is no better than the worst of them. With a margin, those that are left too far
-    behind are given up ("absolute threshold pruning", Freitag and Al-Onaizan 2017, section 3).
+    active one, were it to end now, is no better than the worst of them.
 
     decoder: of these sentences, as in `Frontier`.
     limits: for each sentence, the most tokens an output may have, without eos.
     bos, eos: ids.
-    beam: K.
-    alpha: of the length penalty.
+    options: beam (K), alpha, trace and margin.
     forbidden: ids that are never chosen.
     min_length: eos is not chosen before so many tokens.
-    trace: keep every step.
     prefix: what every output begins with (`read_prefix`, or a decoder's `fork`); it counts in ids, sums and lengths.
-    margin: by how much the log-probability of a hypothesis may be less than that of the sentence's best one.
     Raises `ValueError` if the model's output is not a number.
     """
+    beam = options.beam
     if beam < 1:
         raise ValueError(f"the beam has to be at least 1, got {beam}.")
     front = Frontier(decoder, limits, bos, prefix)
@@ -380,32 +411,28 @@ def beam_search(
         never, not_yet = (torch.isin(front.words, ids).nonzero()[:, 0] for ids in (never, not_yet))
     while front.rows:
         found = front.best(2 * beam, not_yet if front.length < min_length else never)
-        penalty = length_penalty(front.length, alpha)
         front.advance(
-            [_go_on(row, ways, front.length, penalty, beam, eos, trace, margin) for row, ways in zip(front.rows, found)]
+            [_go_on(row, extensions, front.length, eos, options) for row, extensions in zip(front.rows, found)]
         )
-    return [SearchResult(row.finished, row.trace if trace else None) for row in front.every]
+    return [SearchResult(row.finished, row.trace if options.trace else None) for row in front.every]
 
 
-def _go_on(
-    row: Row, ways: list[Way], length: int, penalty: float, beam: int, eos: int, trace: bool, margin: float
-) -> list[Way]:
-    """Freezes what ends among a sentence's best 2K ways, of this length; returns the K that go on,
-    none if it is done.
-    """
-    if math.isnan(ways[0][2]):
+def _go_on(row: Row, extensions: list[Extension], length: int, eos: int, options: SearchOptions) -> list[Extension]:
+    """Freezes what ends among a sentence's best 2K extensions; returns the K that go on, none if it is done."""
+    beam, penalty = options.beam, length_penalty(length, options.alpha)
+    if math.isnan(extensions[0][2]):
         raise ValueError("the model's output is not a number; its weights are damaged.")
     ended = [
         Candidate(row.ids[parent], total, total / penalty, True)
-        for parent, token, total in ways[:beam]
+        for parent, token, total in extensions[:beam]
         if token == eos and total > -math.inf
     ]
-    going = [way for way in ways if way[1] != eos and way[2] > -math.inf][:beam]
-    going = [way for way in going if way[2] >= going[0][2] - margin]
+    going = [extension for extension in extensions if extension[1] != eos and extension[2] > -math.inf][:beam]
+    going = [extension for extension in going if extension[2] >= going[0][2] - options.margin]
     row.finish(ended, beam)
-    if trace:
+    if options.trace:
         tokens, parents = [token for _, token, _ in going], [parent for parent, _, _ in going]
-        row.trace.append(TraceStep(tokens, parents, [total for _, _, total in going], ended, ways))
+        row.trace.append(TraceStep(tokens, parents, [total for _, _, total in going], ended, extensions))
     if not going or (len(row.finished) >= beam and going[0][2] / penalty <= row.finished[-1].score):
         return []
     if length >= row.limit:
@@ -420,11 +447,8 @@ def sample_search(
     limits: Sequence[int],
     bos: int,
     eos: int,
-    samples: int = 1,
-    temperature: float = 1.0,
-    top_k: int = 0,
+    options: SearchOptions,
     seeds: Sequence[int] = (0,),
-    alpha: float = 0.6,
     forbidden: Sequence[int] = (),
 ) -> list[SearchResult]:
     """Outputs drawn at random: each token by the model's probabilities, K outputs a sentence, best score first.
@@ -432,13 +456,12 @@ def sample_search(
     A candidate's logprob is the model's own, at temperature 1 and over all words, so that it compares with a search's.
 
     decoder, limits, bos, eos, forbidden: as in `beam_search`.
-    samples: K.
-    temperature: logits are divided by it; below 1 the likely tokens gain, above 1 the unlikely ones.
-    top_k: draw among the k most probable tokens only; 0 = among all.
+    options: n_best (K), alpha, and sampling, whose temperature divides the logits.
     seeds: one for each sentence, so that its outputs do not depend on the others of its batch.
-    alpha: length penalty of the scores.
-    Raises `ValueError` if samples, temperature or top_k make no sense, or the model's output is not a number.
+    Raises `ValueError` if n_best, temperature or top_k make no sense, or the model's output is not a number.
     """
+    sampling, samples = options.sampling or Sampling(), options.n_best
+    temperature, top_k = sampling.temperature, sampling.top_k
     if samples < 1:
         raise ValueError(f"The number of samples has to be at least 1, got {samples}.")
     if not 0.0 < temperature < float("inf"):
@@ -457,7 +480,7 @@ def sample_search(
         drawn, logprobs = draw_tokens(logits, torch.stack(uniform).to(decoder.device), temperature, top_k, forbidden)
         found = zip(front.rows, drawn.tolist(), logprobs.tolist())
         front.advance([_draw_on(row, words, own, front.length, eos) for row, words, own in found])
-    return [SearchResult(rank(row.finished, alpha)) for row in front.every]
+    return [SearchResult(rank(row.finished, options.alpha)) for row in front.every]
 
 
 def draw_tokens(
@@ -467,7 +490,8 @@ def draw_tokens(
 
     logits: (B, K, V), or (B, 1, V) where all K go on from the same hypothesis.
     uniform: (B, K, 1) in [0, 1), double precision, so that no tail is lost.
-    temperature, top_k, forbidden: as in `sample_search`.
+    temperature, top_k: as in `Sampling`.
+    forbidden: as in `sample_search`.
     Raises `ValueError` if the logits are not numbers.
     """
     logits = logits.expand(-1, uniform.shape[1], -1)
@@ -485,11 +509,9 @@ def draw_tokens(
     return drawn[..., 0], own.gather(-1, drawn)[..., 0]
 
 
-def _draw_on(row: Row, words: list[int], logprobs: list[float], length: int, eos: int) -> list[Way]:
-    """The ways of K outputs by the drawn words, of this length; those that end keep their place. None if all have
-    ended.
-    """
-    ways = []
+def _draw_on(row: Row, words: list[int], logprobs: list[float], length: int, eos: int) -> list[Extension]:
+    """The extensions of K outputs by the drawn words; those that end keep their place. None if all have ended."""
+    extensions = []
     for k, (word, logprob) in enumerate(zip(words, logprobs)):
         parent = k if len(row.ids) > 1 else 0  # at first all outputs go on from the same beginning
         total = row.sums[parent] + logprob
@@ -497,5 +519,5 @@ def _draw_on(row: Row, words: list[int], logprobs: list[float], length: int, eos
             own = row.ids[parent] if word == eos else [*row.ids[parent], word]
             row.finished.append(Candidate(own, total, total, word == eos))
             total = -math.inf
-        ways.append((parent, word, total))
-    return ways if any(total > -math.inf for _, _, total in ways) else []
+        extensions.append((parent, word, total))
+    return extensions if any(total > -math.inf for _, _, total in extensions) else []

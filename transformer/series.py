@@ -10,13 +10,13 @@ its checkpoints are kept; recording keeps the chosen ones as weights in half pre
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from training import assets
+from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import list_checkpoints, step_of
 from training.command import one_sentence
 from training.run import Run
@@ -88,9 +88,7 @@ class Series:
         return max((one for one in self.figures if one <= step), default=None)
 
     def moment(self, text: str, step: int, beam: int = 1) -> Moment:
-        """One sentence read by the model of update `step`,
-        with its attention. Raises `ValueError` as translating does.
-        """
+        """One sentence read by the model of update `step`, with its attention. Raises what `translate` does."""
         translator = self.translator(step)
         translation = translator.translate(text, beam=beam)
         decoded = bool(translation.sentences[0].ids and translation.sentences[0].ids[0])
@@ -147,10 +145,10 @@ def shipped() -> Series:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints each kept update and its figures."""
-    parser = argparse.ArgumentParser(prog="python -m transformer.series", description="Record a training as a series.")
-    parser.add_argument("--run", type=Path, required=True, help="folder of a run of the Transformer")
-    parser.add_argument("--steps", type=int, nargs="+", help="updates to keep; all checkpoints if left out")
-    parser.add_argument("--out", type=Path, required=True, help="folder to write")
+    parser = CommandLine(prog="python -m transformer.series", description="Record a training as a series.")
+    parser.add_argument("--run", type=an_existing_folder, required=True, help="folder of a run of the Transformer")
+    parser.add_argument("--steps", type=integer(), nargs="+", help="updates to keep; all checkpoints if left out")
+    parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write")
     given = parser.parse_args(argv)
     series = record(given.run, given.out, given.steps)
     for step in series.steps:

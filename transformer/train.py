@@ -16,13 +16,11 @@ process whatever the number.) torchrun wants two dashes before the module, or it
 
 from __future__ import annotations
 
-import argparse
-import copy
 import functools
 import math
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -33,19 +31,21 @@ from torch import Tensor
 
 import training
 from training import Recipe, Task
+from training.arguments import CommandLine
+from training.command import one_sentence
 from training.memory import keep_memory
 from training.optimizers import muon_and_adam
+from training.recipe import AT_LEAST_1, SHARE, setting
 from training.run import Run
 from training.weights import fill, load_model, save_config, save_model
 from transformer import align, grammar
 from transformer import config as configs
 from transformer.config import TransformerConfig
 from transformer.data import PART, Batch, ParallelData, find_split, read_parallel
-from transformer.loss import projected_cross_entropy, projected_divergence
-from transformer.mixture import GENERAL, Mixture, parse_worth, read_rows, spread, token_lengths
+from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
+from transformer.options import SearchOptions
 from transformer.schedule import learning_rate, ramped_dropout, trapezoid
-from transformer.text.noise import with_noise
 from transformer.text.verbatim import with_stand_ins
 from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
@@ -55,41 +55,50 @@ from transformer.translator import FORMAT, Translator
 class TranslationRecipe(Recipe):
     """Section 5 of the paper, and where the text is. Figures are the paper's unless a preset says otherwise."""
 
-    size: str = "base"  # a name of config.PRESETS
-    data: str = ""  # folder with train.* and val.*, or one file, or "grammar" for the sentences of transformer.grammar
-    source: str = "en"  # column of the source
-    target: str = "de"  # column of the target
-    directions: str = ""  # several "source-target" with blanks between; instead of source and target
-    stand_ins: float = (
-        0.0  # share of the pairs with a common name or number that learn to copy it (transformer.text.verbatim)
+    # Mixtures of sources have a recipe of their own since (lab.translator.train).
+    former = {"mixture": "", "temperature": 1.5, "one_way": "", "noise": 0.0, "sampled": 0.0, "learned": ""}
+
+    bounds = {
+        "vocab_size": (1, 10**6),
+        "tokens": AT_LEAST_1,
+        "max_length": (2, 10**5),
+        "warmup": AT_LEAST_1,
+        "align_updates": AT_LEAST_1,
+        **dict.fromkeys(("stand_ins", "decay"), SHARE),
+        **dict.fromkeys(("dropout", "label_smoothing"), (-1, 1)),
+    }
+
+    size: str = setting("base", "a name of config.PRESETS")
+    data: str = setting(
+        "", 'folder with train.* and val.*, or one file, or "grammar" for the sentences of transformer.grammar'
     )
-    vocab_size: int = 37000  # joint vocabulary (5.1)
-    tokens: int = 25000  # tokens of a micro-batch, each side (5.1)
-    max_length: int = 512  # longest sentence in tokens
-    warmup: int = 4000  # warm-up steps of equation 3 (5.3)
-    rate_scale: float = 1.0  # factor on equation 3; the paper has 1
-    rate: float = 0.0  # a rate of its own for schedule.trapezoid, after `warmup` updates; 0 = equation 3
-    decay: float = 0.3  # share of all updates over which that rate falls to 0
-    optimizer: str = "adam"  # "adam" (5.3), or "muon" for the matrices of linear layers (training.optimizers)
-    mixture: str = ""  # worth of sources and directions, "news=3 en-fr=1.5" (transformer.mixture); empty = all alike
-    temperature: float = 1.5  # of the mixture: the higher, the more equal sources of different sizes
-    one_way: str = (
-        ""  # beginning of the names of sources that are learned only in the direction that their name ends with
+    source: str = setting("en", "column of the source")
+    target: str = setting("de", "column of the target")
+    directions: str = setting("", 'several "source-target" with blanks between; instead of source and target')
+    stand_ins: float = setting(
+        0.0, "share of the pairs with a common name or number that learn to copy it (transformer.text.verbatim)"
     )
-    noise: float = 0.0  # share of a mixture's pairs whose source is written as visitors write (transformer.text.noise)
-    sampled: float = 0.0  # share of a mixture's batches cut into pieces by subword regularisation (Tokenizer.sample)
-    dropout: float = -1.0  # P_drop; -1 = as the size has it
-    align: float = 0.0  # weight of guided alignment at the first update (transformer.align); the paper has none
-    align_updates: int = 4000  # updates over which that weight falls to 0
-    dropout_ramp: int = 0  # updates over which P_drop rises from 0 (schedule.ramped_dropout); the paper has none
-    label_smoothing: float = -1.0  # epsilon_ls; -1 = as the size has it
-    neighbourhood: int = 0  # r of restricted self-attention; 0 = unrestricted
-    average: int = 5  # checkpoints averaged for the exported weights (6.1)
-    initial: str = ""  # folder of a trained model to start from, with its vocabulary
-    learned: str = (
-        ""  # sources of a mixture that are learned, while all others hold the model to `initial`; empty = all
+    vocab_size: int = setting(37000, "joint vocabulary (5.1)")
+    tokens: int = setting(25000, "tokens of a micro-batch, each side (5.1)")
+    max_length: int = setting(512, "longest sentence in tokens")
+    warmup: int = setting(4000, "warm-up steps of equation 3 (5.3)")
+    rate_scale: float = setting(1.0, "factor on equation 3; the paper has 1")
+    rate: float = setting(0.0, "a rate of its own for schedule.trapezoid, after `warmup` updates; 0 = equation 3")
+    decay: float = setting(0.3, "share of all updates over which that rate falls to 0")
+    optimizer: str = setting("adam", '"adam" (5.3), or "muon" for the matrices of linear layers (training.optimizers)')
+    dropout: float = setting(-1.0, "P_drop; -1 = as the size has it")
+    align: float = setting(
+        0.0, "weight of guided alignment at the first update (transformer.align); the paper has none"
     )
-    bleu: int = 100  # validation sentences that every evaluation translates greedily and scores; 0 = none
+    align_updates: int = setting(4000, "updates over which that weight falls to 0")
+    dropout_ramp: int = setting(
+        0, "updates over which P_drop rises from 0 (schedule.ramped_dropout); the paper has none"
+    )
+    label_smoothing: float = setting(-1.0, "epsilon_ls; -1 = as the size has it")
+    neighbourhood: int = setting(0, "r of restricted self-attention; 0 = unrestricted")
+    average: int = setting(5, "checkpoints averaged for the exported weights (6.1)")
+    initial: str = setting("", "folder of a trained model to start from, with its vocabulary")
+    bleu: int = setting(100, "validation sentences that every evaluation translates greedily and scores; 0 = none")
 
     def check(self) -> None:
         """Raises `ValueError` with one sentence for fields that contradict each other."""
@@ -98,22 +107,10 @@ class TranslationRecipe(Recipe):
             raise ValueError("say where the text is: --data FOLDER (with train.tsv or train.csv) or --data FILE.")
         for source, target in self.pairs():
             self.check_columns(source, target)
-        if self.align < 0 or self.align_updates < 1:
-            raise ValueError("align is a weight of 0 or more, align_updates a number of updates of 1 or more.")
-        if self.bleu < 0:
-            raise ValueError(f"bleu is a number of sentences and has to be 0 or more, got {self.bleu}.")
-        for name in ("stand_ins", "noise", "sampled", "decay"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} is a share and has to be in [0, 1], got {getattr(self, name)}.")
         if self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer has to be one of {', '.join(OPTIMIZERS)}; got {self.optimizer!r}.")
-        if not 0.0 <= self.rate < 1.0 or not self.temperature > 0:
-            raise ValueError("rate has to be in [0, 1) and temperature above 0.")
-        parse_worth(self.mixture)
-        if self.mixture and not all(self.languages()[0] in pair for pair in self.pairs()):
-            raise ValueError("the directions of a mixture have one language in common, which each pair of it has.")
-        if self.learned and not (self.mixture and self.initial):
-            raise ValueError("learned names sources of a mixture, and needs the trained weights that hold the rest.")
+        if not 0.0 <= self.rate < 1.0:
+            raise ValueError("rate has to be in [0, 1).")
         if self.tokens < self.max_length:
             raise ValueError(f"a batch of {self.tokens} tokens cannot hold a sentence of max_length {self.max_length}.")
 
@@ -128,11 +125,6 @@ class TranslationRecipe(Recipe):
                 raise ValueError(f'directions are written like "en-de de-en"; got {self.directions!r}.')
             found[source, target] = None
         return list(found)
-
-    def languages(self) -> list[str]:
-        """Every language of the directions, the one that they have in common first."""
-        names = [name for pair in self.pairs() for name in pair]
-        return sorted(dict.fromkeys(names), key=lambda name: -names.count(name))
 
     @staticmethod
     def check_columns(source: str, target: str) -> None:
@@ -156,8 +148,8 @@ class TranslationRecipe(Recipe):
 
 OPTIMIZERS = ("adam", "muon")
 SAMPLE_LENGTH = 48  # most tokens of a sample translation
-PER_SOURCE = 60  # validation pairs of each source and direction of a mixture
 SCORED_LENGTH = 64  # most tokens, on either side, of a sentence that is scored during training
+GREEDY = SearchOptions(beam=1, alpha=0.0, max_length=SCORED_LENGTH)  # the search whose BLEU an evaluation tells
 
 PRESETS: dict[str, dict] = {
     # two minutes on a laptop, with nothing to download: the sentences of transformer.grammar
@@ -246,7 +238,7 @@ PRESETS: dict[str, dict] = {
 }
 
 
-def swapped(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def swap(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """The same pairs in the other direction."""
     return [(target, source) for source, target in pairs]
 
@@ -263,7 +255,7 @@ def load_splits(
         if {source, target} != {"en", "de"}:
             raise ValueError(f"The sentences of {grammar.NAME!r} are in en and de, not in {source} and {target}.")
         train, val = grammar.splits()
-        return (train, val) if source == "en" else (swapped(train), swapped(val))
+        return (train, val) if source == "en" else (swap(train), swap(val))
     path = Path(recipe.data)
     one_file = path.is_file()
     table = path if one_file else find_split(path, "train")
@@ -283,12 +275,13 @@ class TranslationTask(Task):
     """What the training loop needs to know of a Transformer."""
 
     best = ("loss", "min")
+    data: Any  # `ParallelData`, or what has its `batches` and `collate`
     formula = "scale · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)   (equation 3)"
 
     def __init__(self, recipe: TranslationRecipe) -> None:
         self.recipe = recipe
         self.pairs = recipe.pairs()
-        held_out = self.mixed_data() if recipe.mixture else self.plain_data()
+        held_out = self.load_data()
         self.config = recipe.model_config(len(self.tokenizer))
         self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, val in held_out.items()]
         self.scored = [(pair, self.to_score(val)) for pair, val in held_out.items()]
@@ -297,7 +290,6 @@ class TranslationTask(Task):
         if recipe.initial:
             fill(model, load_model(recipe.initial)[1], f"a Transformer of size '{recipe.size}'")
         self.modules = {"model": model}
-        self.before = copy.deepcopy(model).eval().requires_grad_(False) if recipe.learned else None
         self.table: Tensor | None = None  # of transformer.align
         # beta and epsilon of section 5.3; the rate is set before each update
         if recipe.optimizer == "muon":
@@ -315,62 +307,17 @@ class TranslationTask(Task):
         """The network itself."""
         return cast(Transformer, self.modules["model"])
 
-    def plain_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    def load_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """Makes `tokenizer`, `data` and `val` of the splits' pairs; returns the validation pairs of each direction."""
         splits = {pair: load_splits(self.recipe, *pair) for pair in self.pairs}
         self.tokenizer = self.vocabulary([train for train, _ in splits.values()])
         shares = self.recipe.stand_ins
-        self.data: ParallelData | Mixture = ParallelData.join(
-            [self.encode(train, pair, shares) for pair, (train, _) in splits.items()]
-        )
+        self.data = ParallelData.join([self.encode(train, pair, shares) for pair, (train, _) in splits.items()])
         self.val = ParallelData.join([self.encode(val, pair) for pair, (_, val) in splits.items()])
         return {pair: val for pair, (_, val) in splits.items()}
 
-    def mixed_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
-        """As `plain_data`, for a folder of many sources that are drawn by their worth (`transformer.mixture`).
-
-        The validation pairs are `PER_SOURCE` of each general source and direction, always the same ones.
-        """
-        recipe, folder = self.recipe, Path(self.recipe.data)
-        rows, held_out = (read_rows(folder / f"{name}.tsv.gz", recipe.languages()) for name in ("train", "val"))
-        unknown = set(recipe.learned.split()) - {row.origin.split(".")[0] for row in rows}
-        if unknown:
-            raise ValueError(f"the mixture has no source {', '.join(sorted(unknown))} to learn.")
-        self.tokenizer = self.vocabulary([[row.texts for row in rows]])
-        prefixes = {pair: [self.tokenizer.id(language_token(pair[1]))] * (len(self.pairs) > 1) for pair in self.pairs}
-        common = (self.tokenizer, recipe.max_length, prefixes)
-        self.data = Mixture(
-            rows,
-            *common,
-            worth=parse_worth(recipe.mixture),
-            temperature=recipe.temperature,
-            one_way=recipe.one_way,
-            change=self.changed,
-            sampled=recipe.sampled,
-            lengths=token_lengths(rows, self.tokenizer, folder),
-        )
-        whole = Mixture(held_out, *common, one_way=recipe.one_way)
-        self.by_source = spread(whole, PER_SOURCE)
-        chosen = [index for indices in self.by_source.values() for index in indices]
-        self.val = ParallelData([whole.ids(index) for index in chosen])
-        numbers = dict(zip(chosen, range(len(chosen))))
-        self.by_source = {name: [numbers[i] for i in indices] for name, indices in self.by_source.items()}
-        self.characters = [len(whole.text(index)[1]) for index in chosen]
-        texts: dict[tuple[str, str], list[tuple[str, str]]] = {pair: [] for pair in self.pairs}
-        for index in chosen:
-            texts[self.pairs[whole.direction[index]]].append(whole.text(index))
-        return texts
-
-    def changed(self, source: str, target: str, draw: random.Random) -> tuple[str, str]:
-        """A pair as it is learned this time: some with stand-ins, some with noise."""
-        if draw.random() < self.recipe.stand_ins:
-            source, target = with_stand_ins(source, target, draw)
-        return with_noise(source, target, draw) if draw.random() < self.recipe.noise else (source, target)
-
     def vocabulary(self, texts: list[list[tuple[str, str]]]) -> Tokenizer:
-        """That of `initial`, else the data folder's own where it has one,
-        else one learned from these training pairs.
-        """
+        """That of `initial`, else the data folder's own, else one that is learned from these training pairs."""
         made = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
         languages = list(dict.fromkeys(name for pair in self.pairs for name in pair)) if len(self.pairs) > 1 else []
         if not made.is_file() and not self.recipe.initial:
@@ -421,23 +368,26 @@ class TranslationTask(Task):
 
     def batch(self, step: int, micro: int, rank: int, world: int) -> Batch:
         """The batch with this number in the endless sequence of epochs; a pure function of its arguments."""
-        number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
-        # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
-        batches = self.order(number // self.per_epoch)
-        indices = batches[number % self.per_epoch % len(batches)]
-        drawn = (random.Random(f"{self.recipe.seed}/{number}"),) if self.recipe.mixture else ()
-        batch = self.data.collate(indices, self.config.neighbourhood, *drawn)
+        number, indices = self.place(step, micro, rank, world)
+        batch = self.collate(indices, number)
         batch = replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
         weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
         if weight:
             batch = replace(batch, guide=weight * self.guide(batch))
-        if self.before is not None:
-            learned = self.recipe.learned.split()
-            origins = [cast(Mixture, self.data).origin(index).split(".")[0] for index in indices]
-            batch = replace(batch, held=torch.tensor([origin not in learned for origin in origins]))
-        elif next(self.model.parameters()).is_cuda:
+        if next(self.model.parameters()).is_cuda:
             batch = replace(batch, parted=tuple(batch.parts(PART["cuda"])))
         return batch
+
+    def place(self, step: int, micro: int, rank: int, world: int) -> tuple[int, list[int]]:
+        """The number of a batch in the endless sequence of epochs, and the indices of its pairs."""
+        number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
+        # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
+        batches = self.order(number // self.per_epoch)
+        return number, batches[number % self.per_epoch % len(batches)]
+
+    def collate(self, indices: Sequence[int], number: int) -> Batch:
+        """The pairs of a batch; number: of the batch in the endless sequence."""
+        return self.data.collate(indices, self.config.neighbourhood)
 
     def guide(self, batch: Batch) -> Tensor:
         """Where each target word is to look, (B, T, S), by `transformer.align`."""
@@ -451,25 +401,15 @@ class TranslationTask(Task):
         return batch.labels.numel()
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
-        """The smoothed loss that is minimised, and the plain one, both in nats summed over target tokens.
-
-        Where sources hold the model, `loss` and `nll` are those of the learned sentences, and `held` is the divergence
-        of the others, from what the model said of them before (Dakwale and Monz 2017; Khayrallah et al. 2018).
+        """The smoothed loss that is minimised, the plain one, and that of guided alignment, in nats summed over target
+        tokens.
         """
         if batch.dropout is not None:
             self.model.set_dropout(batch.dropout)
-        if batch.held is None:
-            return self.learning(batch)
-        found: dict[str, Tensor] = {}
-        if not bool(batch.held.all()):
-            found |= self.learning(batch.rows((~batch.held).nonzero()[:, 0]))
-        if bool(batch.held.any()):
-            found["held"] = self.divergence(batch.rows(batch.held.nonzero()[:, 0]))
-        nothing = batch.src.new_zeros((), dtype=torch.float32)
-        return {"loss": nothing, "nll": nothing, "held": nothing} | found
+        return self.learning(batch)
 
     def learning(self, batch: Batch) -> dict[str, Tensor]:
-        """`terms` of sentences that are all learned, with that of guided alignment."""
+        """`terms` at the dropout that is set."""
         states, labels = [], []
         guided: dict[str, Tensor] = {}
         for part in batch.parts():
@@ -491,54 +431,15 @@ class TranslationTask(Task):
         )
         return {"loss": smoothed, "nll": plain, **guided}
 
-    def divergence(self, batch: Batch) -> Tensor:
-        """KL(before || now) of the sentences' target tokens, summed, in nats."""
-        assert self.before is not None, "a recipe with `learned` keeps what was before"
-        states, wanted = [], []
-        before = self.before.to(batch.src.device)
-        for part in batch.parts():
-            read = part.src, part.tgt, part.src_mask, part.tgt_mask
-            hidden = self.networks["model"](*read, project=False)
-            states.append(hidden.flatten(0, 1).index_select(0, part.positions))
-            with torch.no_grad():
-                wanted.append(before(*read, project=False).flatten(0, 1).index_select(0, part.positions))
-        now = self.model.embedding.weight, self.model.output_bias
-        then = before.embedding.weight, before.output_bias
-        return projected_divergence(torch.cat(states), *now, torch.cat(wanted), *then)
-
     def evaluate(self) -> dict[str, float]:
-        """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece.
-
-        Of a mixture the loss is the mean over general sources and directions; `narrow` is that over the others.
-        """
+        """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece."""
         device = next(self.modules["model"].parameters()).device
-        if self.recipe.mixture:
-            return {**self.losses_by_source(device), **self.bleu()}
         total, tokens = 0.0, 0
         for indices in self.val.batches(self.recipe.tokens, 0, 0):
             batch = self.val.collate(indices, self.config.neighbourhood).to(device)
             total += float(self.terms(batch)["nll"])
             tokens += self.count(batch)
         return {"loss": total / tokens, **self.bleu(), "perplexity": math.exp(min(total / tokens, 50.0))}
-
-    def losses_by_source(self, device: torch.device) -> dict[str, float]:
-        """`loss` and `narrow`: means over sources and directions; general sources one by one, too.
-
-        In nats a character of the target, so that vocabularies can be compared.
-        """
-        sums: dict[str, list[float]] = {}
-        for name, indices in self.by_source.items():
-            part, total = ParallelData([self.val.pairs[i] for i in indices]), 0.0
-            for chosen in part.batches(self.recipe.tokens, 0, 0):
-                batch = part.collate(chosen, self.config.neighbourhood).to(device)
-                total += float(self.terms(batch)["nll"])
-            characters = sum(self.characters[i] for i in indices)
-            sums.setdefault(name.split(".")[0], []).append(total / characters)
-        general = {name: losses for name, losses in sums.items() if name in GENERAL}
-        narrow = [loss for name, losses in sums.items() if name not in GENERAL for loss in losses]
-        found = {name: sum(losses) / len(losses) for name, losses in general.items()}
-        every = [loss for losses in general.values() for loss in losses] or narrow
-        return {"loss": sum(every) / len(every), **({"narrow": sum(narrow) / len(narrow)} if narrow else {}), **found}
 
     def bleu(self) -> dict[str, float]:
         """`bleu` of the scored sentences of all directions together: greedy, cased, sacreBLEU's own tokens, 0 to 100.
@@ -552,7 +453,7 @@ class TranslationTask(Task):
         translator, outputs, references = self.translator(), [], []
         for pair, texts in self.scored:
             sources = [source for source, _ in texts]
-            found = translator.translate_sentences(sources, *pair, 1, 0.0, 1, SCORED_LENGTH, False)
+            found = translator.translate_sentences(sources, *pair, GREEDY)
             outputs += [sentence.hypotheses[0].text for sentence in found]
             references += [reference for _, reference in texts]
         return {"bleu": BLEU().corpus_score(outputs, [references]).score} if outputs else {}
@@ -620,9 +521,7 @@ def export(
 
 
 def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> dict:
-    """Writes everything that `Translator.from_pretrained` reads except the weights;
-    returns what stands in config.json.
-    """
+    """Writes all that `Translator.from_pretrained` reads but the weights; returns what stands in config.json."""
     header = {
         "format": FORMAT,
         "pairs": [list(pair) for pair in pairs],
@@ -634,25 +533,30 @@ def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, p
     return header
 
 
-def learns_trees(argv: list[str]) -> bool:
-    """Whether a command line is of trees instead of pairs of sentences: by its preset, or the run it goes on with."""
-    given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+def saved_recipe(argv: list[str]) -> dict[str, Any]:
+    """The recipe of the run that a command line goes on with; of a new one {"task": "ParseTask"} for its preset."""
+    given = CommandLine(add_help=False, allow_abbrev=False)
     for option in ("--preset", "--run", "--fork"):
         given.add_argument(option)
     known, _ = given.parse_known_args([arg for arg in argv if arg not in ("-h", "--help")])
     if known.preset:
-        return known.preset == "parse"
+        return {"task": "ParseTask"} if known.preset == "parse" else {}
     runs = [Path(folder) for folder in (known.fork, known.run) if folder]
-    return any((run / "recipe.json").is_file() and Run(run).recipe().get("task") == "ParseTask" for run in runs)
+    return next((Run(run).recipe() for run in runs if (run / "recipe.json").is_file()), {})
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    if learns_trees(argv):
+    saved = saved_recipe(argv)
+    if saved.get("task") == "ParseTask":
         from transformer.parsing import recipe as parsing
 
         return parsing.main(argv)
+    if saved.get("mixture"):
+        print("error: this run draws from a mixture of sources; resume it by lab.translator.train.", file=sys.stderr)
+        return 2
     told = (
         "Trains a Transformer to translate by the recipe of section 5.\n"
         "With --preset parse it learns to write trees (section 6.3); --preset parse --help explains those fields."

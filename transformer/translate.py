@@ -6,15 +6,19 @@ import argparse
 import os
 import sys
 
+from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, integer
+from training.command import one_sentence
+from transformer.options import DEFAULTS
+
 # The one place that says which model the commands and the page use if none is named. Whoever runs the page may choose
 # another, such as Helsinki-NLP/opus-mt-en-de where there is a connection.
 DEFAULT_MODEL = os.environ.get("ATELIER_TRANSLATION_MODEL", "").strip() or "everyday"
 DEFAULT_SOURCE, DEFAULT_TARGET = "en", "de"
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandLine:
     """The options of the command."""
-    options = argparse.ArgumentParser(
+    options = CommandLine(
         prog="python -m transformer.translate",
         description="Translate text, by default from English to German. Without TEXT, standard input is read.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -27,21 +31,32 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument(
         "--target", default=None, help="target language; the model's first pair that fits if not given"
     )
-    options.add_argument("--beam", type=int, default=4, help="hypotheses kept at each step; 1 is greedy search")
     options.add_argument(
-        "--alpha", type=float, default=None, help="length penalty of Wu et al. (2016); the model's if not given"
+        "--beam",
+        type=integer(1, MOST_BEAM),
+        default=DEFAULTS.beam,
+        help="hypotheses kept at each step; 1 is greedy search",
     )
-    options.add_argument("--n-best", type=int, default=1, help="translations, best first; several come with scores")
+    options.add_argument(
+        "--alpha", type=a_number(), default=None, help="length penalty of Wu et al. (2016); the model's if not given"
+    )
+    options.add_argument(
+        "--n-best",
+        type=integer(1, MOST_BEAM),
+        default=DEFAULTS.n_best,
+        help="translations, best first; several come with scores",
+    )
     options.add_argument(
         "--quick",
         action="store_true",
         help="multiply in 8 bits, where the processor is made for it, and choose among the target language's words",
     )
     options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
-    options.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    options.add_argument("--device", type=a_device, default="auto", help="auto, cpu or cuda")
     return options
 
 
+@one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Prints translations alone on standard output; mistakes are one sentence on standard error and status 2."""
     options = parser().parse_args(argv)
@@ -51,21 +66,17 @@ def main(argv: list[str] | None = None) -> int:
     if options.model == DEFAULT_MODEL and not (source or target):
         source, target = DEFAULT_SOURCE, DEFAULT_TARGET
     texts = options.text or [sys.stdin.read()]
-    try:
-        translator = Translator.from_pretrained(options.model, options.device)
-        results = translator.translate(
-            texts,
-            source,
-            target,
-            beam=options.beam,
-            alpha=options.alpha,
-            n_best=options.n_best,
-            quick=options.quick,
-            read_back=options.read_back,
-        )
-    except (ValueError, FileNotFoundError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    translator = Translator.from_pretrained(options.model, options.device)
+    results = translator.translate(
+        texts,
+        source,
+        target,
+        beam=options.beam,
+        alpha=options.alpha,
+        n_best=options.n_best,
+        quick=options.quick,
+        read_back=options.read_back,
+    )
     for result in results:
         if options.n_best == 1:
             print(result.text)

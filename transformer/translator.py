@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -18,20 +18,36 @@ import numpy as np
 import torch
 
 from training import assets
+from training.arguments import expect
+from training.devices import choose_device
 from training.weights import build, load_model
 from transformer import marian
-from transformer.attention import causal_mask, key_mask
+from transformer.attention import key_mask
 from transformer.config import ALPHA, TransformerConfig, read_penalties
-from transformer.data import pad_rows
-from transformer.kernels import has_bytes, in_bytes
+from transformer.data import Batch, collate, pad_rows
+from transformer.kernels import int8_products, int8_supported
 from transformer.model import AttentionWeights, Encoding, Shortlist, Transformer
+from transformer.options import DEFAULTS, SearchOptions
 from transformer.scoring import losses_of_ids, rank_by_reading_back
-from transformer.search import NextToken, SearchResult, TraceStep, TransformerDecoder, beam_search, sample_search
+from transformer.search import (
+    Constraint,
+    NextToken,
+    Prefix,
+    SearchResult,
+    TraceStep,
+    TransformerDecoder,
+    beam_search,
+    sample_search,
+)
 from transformer.shortlist import load_shortlists
 from transformer.text.casing import usual_case
 from transformer.text.elision import elide
 from transformer.text.languages import language_name
-from transformer.text.sentences import split_clauses, split_sentences
+from transformer.text.layout import Segment, plain_segments, segment_lines, unwrap
+from transformer.text.names import name_spans
+from transformer.text.quantities import AFTER_CLUE, clue, readings
+from transformer.text.sentences import split_clauses
+from transformer.text.spelling import mend, respell
 from transformer.text.verbatim import Masked, find, mask, restore, without_loops, word_numbers
 from transformer.threads import threads_for
 from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalise
@@ -39,17 +55,11 @@ from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalis
 FORMAT = "atelier-transformer-1"
 EXTRA_LENGTH = 50  # an output may be this much longer than its input (section 6.1)
 BATCH_TOKENS = 2048  # source tokens decoded together
-MARGIN = 1.0  # nats behind the best hypothesis of its sentence at which quick translation gives one up
+PARTS = (4, 12)  # sentences of a long text's first part, and of each later one
+# Nats behind the best hypothesis of its sentence at which quick translation gives one up; docs/speed.md chose it.
+MARGIN = 1.0
 T = TypeVar("T", bound="Translator")
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Draw translations at random instead of searching for the likeliest; see `search.sample_search`."""
-
-    temperature: float = 1.0  # above 0; below 1 likely words gain, above 1 unlikely ones
-    top_k: int = 0  # draw among the k likeliest word pieces only; 0 = among all
-    seed: int = 0  # the same seed gives the same translations
+S = TypeVar("S", bound="Sentence")
 
 
 @dataclass
@@ -79,9 +89,15 @@ class Sentence:
     elided: list[tuple[str, str]] = field(
         default_factory=list
     )  # best hypothesis: what elision changed, before and after
-    clause_of: str = ""  # the sentence that was too long for the model, where this is a part of it
+    rewritten: list[tuple[str, str]] = field(default_factory=list)  # numbers and times: in the source, as translated
+    segment: Segment = Segment("")  # what stands around it in the text, and of which longer sentence it is a clause
     # of a short sentence that was translated alone: the model, and what its encoder made of it
     encoding: tuple[weakref.ref, Encoding] | None = field(default=None, repr=False, compare=False)
+
+    def at(self: S, segment: Segment) -> S:
+        """The same, noting where it stands in its text."""
+        self.segment = segment
+        return self
 
 
 @dataclass
@@ -137,9 +153,7 @@ def has_letters(text: str) -> bool:
 
 
 def read_pairs(header: dict) -> list[tuple[str, str]]:
-    """The (source, target) languages in a model's config.json. Raises `ValueError` where they are
-    not written as pairs.
-    """
+    """The (source, target) languages in a model's config.json. Raises `ValueError` where these are no pairs."""
     pairs = header.get("pairs")
     if not isinstance(pairs, list) or not all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) and one for one in pair)
@@ -174,7 +188,6 @@ class Translator:
         self.trained_words = longest
         self.model, self.tokenizer, self.language_tokens, self.name = model.eval(), tokenizer, language_tokens, name
         self.pairs = [(source, target) for source, target in pairs]
-        self.without: frozenset[str] = frozenset()  # rules around the model that are left out, of transformer.worth
         self.shortlists: dict[str, torch.Tensor] = {}  # ids by target language, for quick translation
         self._shortlists: dict[str, Shortlist] = {}  # those that have been used
         # pieces that the model has learned to copy
@@ -196,15 +209,16 @@ class Translator:
         device: "auto" is CUDA where there is one. Raises `ValueError` or `FileNotFoundError` with one sentence for an
         unknown name and for files that are missing, damaged or foreign.
         """
+        expect("name", name, (str, Path), "a name or a folder")
+        place = choose_device(device, usual=("cuda", "cpu"))
         if Path(name).is_dir():
             folder = Path(name)
         else:  # a shipped model, or somebody/else's
             folder = marian.download(str(name)) if "/" in str(name) else assets.model_dir(str(name))
-        device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
         if marian.is_marian(folder):
             model, tokenizer, pairs = marian.load(folder)
             told = {"pairs": [list(pair) for pair in pairs]}
-            return cls.of_header(model.to(device).eval().requires_grad_(False), tokenizer, told, folder.name)
+            return cls.of_header(model.to(place).eval().requires_grad_(False), tokenizer, told, folder.name)
         header, state = load_model(folder)
         if header.get("format") != FORMAT:
             raise ValueError(f"{folder.name} holds no Transformer of this program: its config.json has another format.")
@@ -213,7 +227,7 @@ class Translator:
         own = folder / "tokenizer.model"
         # The models of a series (transformer.series) share the tokenizer beside their folders.
         vocabulary = Tokenizer.load(own if own.is_file() else folder.parent / "tokenizer.model")
-        found = cls.of_header(model.to(device).eval().requires_grad_(False), vocabulary, header, folder.name)
+        found = cls.of_header(model.to(place).eval().requires_grad_(False), vocabulary, header, folder.name)
         found.shortlists = load_shortlists(folder, config.vocab_size)
         return found
 
@@ -242,32 +256,20 @@ class Translator:
     def translate(
         self,
         text: str,
-        source: str | None = None,
-        target: str | None = None,
-        beam: int = 4,
-        alpha: float | None = None,
-        n_best: int = 1,
-        max_length: int | None = None,
-        trace: bool = False,
-        sampling: Sampling | None = None,
-        quick: bool = False,
-        read_back: bool = False,
+        source: str | None = ...,
+        target: str | None = ...,
+        options: SearchOptions = ...,
+        **changes: Any,
     ) -> Translation: ...
 
     @overload
     def translate(
         self,
         text: list[str],
-        source: str | None = None,
-        target: str | None = None,
-        beam: int = 4,
-        alpha: float | None = None,
-        n_best: int = 1,
-        max_length: int | None = None,
-        trace: bool = False,
-        sampling: Sampling | None = None,
-        quick: bool = False,
-        read_back: bool = False,
+        source: str | None = ...,
+        target: str | None = ...,
+        options: SearchOptions = ...,
+        **changes: Any,
     ) -> list[Translation]: ...
 
     def translate(
@@ -275,71 +277,94 @@ class Translator:
         text: str | list[str],
         source: str | None = None,
         target: str | None = None,
-        beam: int = 4,
-        alpha: float | None = None,
-        n_best: int = 1,
-        max_length: int | None = None,
-        trace: bool = False,
-        sampling: Sampling | None = None,
-        quick: bool = False,
-        read_back: bool = False,
+        options: SearchOptions = DEFAULTS,
+        **changes: Any,
     ) -> Translation | list[Translation]:
         """Translates a text, or each text of a list, all sentences in batches; line breaks stay where they are.
 
-        source, target: languages, by default the model's first pair. beam >= n_best >= 1; of hypotheses that
-        read the same one is told. alpha: length penalty, 0.6 in the paper; None = `length_penalty` of the model.
-        max_length: most tokens of a translated sentence, by default the source's plus 50. trace: keep every step of
-        the search. sampling: draw n_best translations at random, each sentence with a seed of its own; beam and trace
-        then mean nothing. quick: multiply by weights of 8 bits (`kernels.in_bytes`), where the processor is made for
-        it, search among the words of the target language alone (`shortlist`), where the model names them, and, for
-        one translation, give up hypotheses that fall far behind (`MARGIN`); attention maps are computed with 32 bits
-        all the same.
-        read_back: what the search found is ranked by the way back as well (`scoring.rank_by_reading_back`), by a model
-        that has both directions.
+        source, target: languages, by default the model's first pair.
+        options: of the search. With `quick` the model multiplies by weights of 8 bits (`kernels.int8_products`) where
+            the processor is made for it, searches among the words of the target language alone (`shortlist`) where it
+            names them, and, for one translation, gives up hypotheses that fall far behind (`MARGIN`); attention maps
+            are computed with 32 bits all the same. `read_back` needs a model that has both directions.
+        changes: single fields of the options, such as beam=1.
 
         Raises `ValueError` with one sentence for a pair the model does not have, an empty text, a sentence longer than
         the model can read, and a script that it cannot read.
         """
+        options = replace(options, **changes)
         source, target = self.check_pair(source, target)
-        if beam < 1 or n_best < 1 or (n_best > beam and sampling is None):
-            raise ValueError(f"Beam ({beam}) and number of translations ({n_best}) must be 1 <= number <= beam.")
+        options.check()
+        expect("text", text, (str, list, tuple), "a text or a list of texts")
+        for number, one in enumerate(text if not isinstance(text, str) else ()):
+            expect(f"text[{number}]", one, str, "a text")
         texts = [text] if isinstance(text, str) else list(text)
         if not texts:
             raise ValueError("There is no text to translate.")
-        plans = []  # per text, per line: its sentences, and of which longer one each is a clause
+        plans = []  # the segments of each line of each text
         for number, one in enumerate(texts, 1):
-            lines = [self.parts(normalise(line), target) for line in re.split(r"\r\n|\r|\n", one)]
+            lines = self.segments(one, source, target, options.without)
             if not any(lines):
                 where = "" if isinstance(text, str) else f" Text {number} of {len(texts)} is empty."
                 raise ValueError(f"Please enter some text to translate.{where}")
             plans.append(lines)
-        flat = [part for lines in plans for line in lines for part, _ in line]
-        done = iter(
-            self.translate_sentences(
-                flat, source, target, beam, alpha, n_best, max_length, trace, sampling, read_back, quick
-            )
-        )
+        flat = [segment.text for lines in plans for line in lines for segment in line]
+        done = iter(self.translate_sentences(flat, source, target, options))
         results = [
-            self.assemble(
-                one, [[self.as_clause(next(done), whole) for _, whole in line] for line in lines], n_best, trace
-            )
+            self.assemble(one, [[next(done).at(segment) for segment in line] for line in lines], options)
             for one, lines in zip(texts, plans)
         ]
-        if quick and not self.can_hurry():
-            for result in results:
-                result.notes.append("This machine does not multiply quicker in 8 bits; the model ran with 32.")
-        if read_back and not self.reads_back(source, target):
-            for result in results:
-                result.notes.append("This model does not translate the other way round, so nothing was read back.")
+        for result in results:
+            result.notes += self._unmet(source, target, options)
         return results[0] if isinstance(text, str) else results
+
+    def translate_parts(
+        self, text: str, source: str | None = None, target: str | None = None, options: SearchOptions = DEFAULTS
+    ) -> Iterator[Translation]:
+        """As `translate` for one text, part after part in reading order, so that a long one can be read meanwhile.
+
+        Yields the translation of the text up to each part, whose `source_text` is empty but for the last, which is that
+        of the whole text. A text of few sentences (PARTS[-1]) is one part.
+        """
+        source, target = self.check_pair(source, target)
+        options.check()
+        expect("text", text, str, "a text")
+        lines = self.segments(text, source, target, options.without)
+        flat = [segment for line in lines for segment in line]
+        if not flat:
+            raise ValueError("Please enter some text to translate.")
+        done: list[Sentence] = []
+        while len(done) < len(flat):
+            size = len(flat) if len(flat) <= PARTS[-1] else PARTS[bool(done)]
+            part = flat[len(done) : len(done) + size]
+            found = self.translate_sentences([segment.text for segment in part], source, target, options)
+            done += [sentence.at(segment) for sentence, segment in zip(found, part)]
+            rest, so_far = iter(done), []
+            for line in lines:
+                so_far.append(list(islice(rest, len(line))))
+                if len(so_far[-1]) < len(line):
+                    break
+            whole = len(done) == len(flat)
+            made = self.assemble(text if whole else "", so_far, options)
+            made.notes += self._unmet(source, target, options)
+            yield made
+
+    def _unmet(self, source: str, target: str, options: SearchOptions) -> list[str]:
+        """What was asked for and cannot be had here, one sentence each."""
+        notes = []
+        if options.quick and not self.int8_available():
+            notes.append("This processor has no fast 8-bit products; the model ran in 32 bits.")
+        if options.read_back and not self.reads_back(source, target):
+            notes.append("This model does not translate the other way round, so nothing was read back.")
+        return notes
 
     def reads_back(self, source: str, target: str) -> bool:
         """Whether `read_back` makes a difference for this pair."""
         return (target, source) in self.pairs
 
-    def can_hurry(self) -> bool:
+    def int8_available(self) -> bool:
         """Whether `quick` makes a difference where this model is."""
-        return self.device.type == "cpu" and has_bytes()
+        return self.device.type == "cpu" and int8_supported()
 
     def shortlist(self, target: str) -> Shortlist | None:
         """The words of a target language with their rows of the output matrix, cut out at its first quick translation;
@@ -350,13 +375,19 @@ class Translator:
             self._shortlists[target] = Shortlist(self.shortlists[target].to(self.device), *output)
         return self._shortlists.get(target)
 
-    def parts(self, line: str, target: str) -> list[tuple[str, str]]:
-        """The sentences of a normalised line, and the clauses of those that are too long: (part, sentence) each."""
-        return [
-            (part, sentence)
-            for sentence in split_sentences(line)
-            for part in split_clauses(sentence, lambda text: self.fits(text, target))
-        ]
+    def segments(self, text: str, source: str, target: str, without: Set[str] = frozenset()) -> list[list[Segment]]:
+        """The sentences of each line, and the clauses of those that are too long, with what stands around them.
+
+        Lines that were broken in mid-sentence are joined. without: as in `SearchOptions`.
+        """
+        lines = re.split(r"\r\n|\r|\n", text)
+
+        def clauses(sentence: str) -> list[str]:
+            return split_clauses(sentence, lambda part: self.fits(part, target))
+
+        if "layout" in without:
+            return [plain_segments(normalise(line), clauses) for line in lines]
+        return segment_lines([normalise(line) for line in unwrap(lines, source == "de")], clauses)
 
     def fits(self, text: str, target: str) -> bool:
         """Whether the model reads so long a text, and has been trained on texts as long."""
@@ -368,15 +399,10 @@ class Translator:
         """Word pieces of the longest sentence that the model reads, without language token and eos."""
         return self.model.config.max_length - self.language_tokens - 1
 
-    @staticmethod
-    def as_clause(sentence: Sentence, whole: str) -> Sentence:
-        """Notes of which longer sentence this one is a clause."""
-        if whole != sentence.source_text:
-            sentence.clause_of = whole
-        return sentence
-
     def check_pair(self, source: str | None, target: str | None) -> tuple[str, str]:
         """The pair that is meant; missing languages are taken from the first pair that fits. Raises `ValueError`."""
+        for name, language in (("source", source), ("target", target)):
+            expect(name, language, (str, type(None)), "a language such as en, or None")
         for pair in self.pairs:
             if (source is None or source == pair[0]) and (target is None or target == pair[1]):
                 return pair
@@ -384,26 +410,48 @@ class Translator:
         asked = f"{source or 'any language'} to {target or 'any language'}"
         raise ValueError(f"{self.name} does not translate {asked}; it translates {known}.")
 
+    def usual(self, sentence: str, source: str, without: Set[str] = frozenset()) -> str:
+        """A normalised sentence with the capitals and the spelling that the model has met; often unchanged.
+
+        source: its language. without: as in `SearchOptions`.
+        """
+        cased = sentence if "casing" in without else usual_case(sentence, source, self.piece_count)
+        typed_small = cased != sentence and sentence in (sentence.upper(), sentence.lower())
+        if "spelling" in without:
+            return cased
+        return mend(respell(cased, source, not typed_small), self.piece_count, lambda word: self.knows(word, source))
+
     def piece_count(self, word: str) -> float:
         """In how many pieces the vocabulary writes a word; infinite if it cannot."""
         ids = self.tokenizer.encode(word)
         return math.inf if self.model.config.unk in ids else len(ids)
 
-    def mask(self, sentence: str, source: str) -> Masked:
+    def knows(self, word: str, language: str) -> bool:
+        """Whether the vocabulary has a word as one piece, among those of the language where the model names them."""
+        ids = self.tokenizer.encode(word)
+        own = self.shortlists.get(language)
+        return len(ids) == 1 and ids[0] != self.model.config.unk and (own is None or bool((own == ids[0]).any()))
+
+    def mask(self, sentence: str, source: str, without: Set[str] = frozenset(), target: str = "") -> Masked:
         """A normalised sentence without what has no translation: see `transformer.text.verbatim`.
 
         source: its language. Names that the vocabulary has to spell are copied where the model has learned to copy, and
         not in German, where every noun is capitalised.
+        without: as in `SearchOptions`.
+        target: the language whose way of writing numbers and times get; none: that of the sentence.
         """
-        if "verbatim" in self.without:
+        if "verbatim" in without:
             return mask(sentence, [], self.stand_ins)
+        quantities = {} if "quantities" in without else readings(sentence, source, target)
 
         def unknown(character: str) -> bool:
             return self.model.config.unk in self.tokenizer.encode(character)
 
         names = self.stand_ins and source != "de"
-        spans = find(sentence, unknown, (lambda word: len(self.tokenizer.encode(word))) if names else None)
-        return mask(sentence, spans, self.stand_ins)
+        counted = (lambda word: len(self.tokenizer.encode(word))) if names else None
+        known = name_spans(sentence, source) if self.stand_ins else ()
+        spans = find(sentence, unknown, counted, [*quantities, *known])
+        return mask(sentence, spans, self.stand_ins, quantities, functools.partial(clue, source=source))
 
     def encode(self, sentence: str, target: str) -> list[int]:
         """Source ids of a normalised sentence, with eos and, where the model has them, the language token.
@@ -427,48 +475,36 @@ class Translator:
         sentences: list[str],
         source: str,
         target: str,
-        beam: int,
-        alpha: float | None,
-        n_best: int,
-        max_length: int | None,
-        trace: bool,
-        sampling: Sampling | None = None,
-        read_back: bool = False,
-        quick: bool = False,
+        options: SearchOptions = DEFAULTS,
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
-        alpha = self.length_penalty(source, target, alpha)
-        quick = quick and self.can_hurry()
-        config = self.model.config
+        options = self.search_options(source, target, options)
+        config, quick = self.model.config, options.quick
         out: dict[int, Sentence] = {}
-        cased = "casing" not in self.without
-        read = [usual_case(s, source, self.piece_count) if cased else s for s in sentences]
+        read = [self.usual(sentence, source, options.without) for sentence in sentences]
         encoded, masked = {}, {}
         for number, sentence in enumerate(sentences):
-            known = self.mask(read[number], source)
+            known = self.mask(read[number], source, options.without, target)
             if self.has_words(known):
                 encoded[number], masked[number] = self.encode(known.text, target), known
             else:  # numbers, addresses, punctuation and emoji are the same in every language
                 self.check_script(sentence, known)
-                pieces = sentence.split(" ")
-                copy = [Hypothesis(sentence, pieces, 0.0, 0.0)]
-                out[number] = Sentence(sentence, [], [], copy, [] if trace else None)
+                same = restore(known.text, known, lambda words: words) if has_letters(sentence) else sentence
+                copy = [Hypothesis(same, same.split(" "), 0.0, 0.0)]
+                out[number] = Sentence(sentence, [], [], copy, [] if options.trace else None)
         for batch in self.batches(encoded):
             rows = [encoded[i] for i in batch]
             src = pad_rows(rows, config.pad).to(self.device)
-            limits = [min(max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
-            shortlist = self.shortlist(target) if quick and sampling is None else None
-            # Who asks for several translations is shown what the search would have given up.
-            margin = MARGIN if quick and n_best == 1 and not read_back else math.inf
-            with in_bytes() if quick else nullcontext():
-                with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
+            limits = [min(options.max_length or len(r) + EXTRA_LENGTH, config.max_length - 1) for r in rows]
+            shortlist = self.shortlist(target) if quick and options.sampling is None else None
+            with int8_products() if quick else nullcontext():
+                with threads_for(self.model, len(batch) * options.hypotheses):
                     decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad), shortlist=shortlist)
-                    found = self.search(decoder, limits, batch, beam, alpha, n_best, trace, sampling, margin)
-                if read_back and sampling is None and self.reads_back(source, target):
-                    found = self.read_back(rows, found, source, alpha)
+                    found = self.search(decoder, limits, options, batch)
+                if options.read_back and options.sampling is None and self.reads_back(source, target):
+                    found = self.read_back(rows, found, source, options.alpha)
             for number, row, result in zip(batch, rows, found):
-                distinct = sampling is None  # draws are shown as they came
-                made = self.sentence(sentences[number], masked[number], row, result, n_best, target, distinct)
+                made = self.sentence(sentences[number], masked[number], row, result, target, options)
                 made.read = read[number]
                 # Attention maps are computed with 32 bits.
                 made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding and not quick else None
@@ -479,32 +515,38 @@ class Translator:
         self,
         decoder: NextToken,
         limits: list[int],
-        numbers: list[int],
-        beam: int,
-        alpha: float,
-        n_best: int,
-        trace: bool,
-        sampling: Sampling | None,
-        margin: float = math.inf,
+        options: SearchOptions = DEFAULTS,
+        numbers: Sequence[int] = (),
+        prefix: Prefix | None = None,
     ) -> list[SearchResult]:
         """What beam search finds, or what is drawn, for a batch of sentences.
 
         decoder, limits: of these sentences.
-        numbers: theirs in the whole text, so that each draws with a seed of its own.
-        beam, alpha, n_best, trace, sampling: as in `translate`.
-        margin: as in `beam_search`.
+        options: with the length penalty of the model's languages (`search_options`).
+        numbers: of the sentences in the whole text, so that each draws with a seed of its own.
+        prefix: as in `beam_search`.
         """
+        ends = self.model.config.bos, self.model.config.eos
+        if options.sampling is None:
+            return beam_search(decoder, limits, *ends, options, self.never(), prefix=prefix)
+        seeds = [options.sampling.seed + number for number in numbers]
+        return sample_search(decoder, limits, *ends, options, seeds, self.never())
+
+    def never(self) -> list[int]:
+        """The ids that no output holds: padding, unknown, bos."""
         config = self.model.config
-        forbidden = sorted({config.pad, config.unk, config.bos} - {config.eos})
-        ends = config.bos, config.eos
-        if sampling is None:
-            return beam_search(decoder, limits, *ends, beam, alpha, forbidden, trace=trace, margin=margin)
-        seeds = [sampling.seed + number for number in numbers]
-        temperature, top_k = sampling.temperature, sampling.top_k
-        return sample_search(decoder, limits, *ends, n_best, temperature, top_k, seeds, alpha, forbidden)
+        return sorted({config.pad, config.unk, config.bos} - {config.eos})
+
+    def search_options(self, source: str, target: str, options: SearchOptions) -> SearchOptions:
+        """The options with the model's own length penalty where they name none; quick only where that is possible."""
+        quick = options.quick and self.int8_available()
+        # Whoever asks for several translations is shown what the search would have given up.
+        margin = MARGIN if quick and options.n_best == 1 and not options.read_back else options.margin
+        alpha = self.length_penalty(source, target, options.alpha)
+        return replace(options, alpha=alpha, quick=quick, margin=margin)
 
     def read_back(
-        self, rows: list[list[int]], found: list[SearchResult], source: str, alpha: float
+        self, rows: list[list[int]], found: list[SearchResult], source: str, alpha: float | None
     ) -> list[SearchResult]:
         """The same outputs, ranked by how surely the model comes back from them to the source, too.
 
@@ -525,7 +567,7 @@ class Translator:
         """True if there is anything to translate besides what was taken out."""
         rest = masked.text
         for stand_in in masked.stand_ins:
-            rest = rest.replace(stand_in, "")
+            rest = re.sub(re.escape(stand_in) + (AFTER_CLUE if stand_in in masked.clues else ""), "", rest)
         return has_letters(rest)
 
     def check_script(self, sentence: str, masked: Masked) -> None:
@@ -544,15 +586,13 @@ class Translator:
         masked: Masked,
         source_ids: list[int],
         result: SearchResult,
-        n_best: int,
         target: str,
-        distinct: bool = True,
+        options: SearchOptions = DEFAULTS,
     ) -> Sentence:
         """What a search found for one sentence: loops cut, and everything that was taken out back in its place.
 
-        French text gets its elisions; the pieces stay those of the model.
-
-        distinct: of several that read the same, cut into other pieces, only the best is kept.
+        French text gets its elisions; the pieces stay those of the model. Of several hypotheses that read the same, cut
+        into other pieces, only the best is kept; draws are shown as they came.
         """
         candidates = result.candidates
         if masked.stand_ins:  # those that copied them all, and once, come first
@@ -575,18 +615,18 @@ class Translator:
             own = said if repeated else without_loops(said, words)
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
-                translated = restore(translated, masked, functools.partial(self._words_before, source_ids, own))
+                translated = self._restored(translated, masked, source_ids, own)
             changes: list[tuple[str, str]] = []
-            if target == "fr" and "elision" not in self.without:
+            if target == "fr" and "elision" not in options.without:
                 translated, changes = elide(translated)
-            if distinct and any(translated == known.text for known in hypotheses):
+            if options.sampling is None and any(translated == known.text for known in hypotheses):
                 continue
             if not hypotheses:
                 elided, looped = changes, own != said
             ids.append(own)
             pieces = self.labels(own, masked.stand_ins)
             hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob, candidate.back))
-            if len(hypotheses) == n_best:
+            if len(hypotheses) == options.n_best:
                 break
         return Sentence(
             text,
@@ -597,16 +637,17 @@ class Translator:
             candidates[0].finished,
             looped,
             stand_ins=masked.stand_ins,
+            rewritten=masked.rewritten,
             elided=elided,
         )
 
-    def told(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> Sentence:
-        """What another search over the ids of a translated sentence found, as `translate` tells it.
+    def present(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> Sentence:
+        """What another search over the ids of a translated sentence found, as `translate` presents it.
 
         source, target: languages of the translation.
         """
-        known = self.mask(sentence.read, source)
-        return self.sentence(sentence.source_text, known, sentence.source_ids, result, 1, target)
+        known = self.mask(sentence.read, source, target=target)
+        return self.sentence(sentence.source_text, known, sentence.source_ids, result, target)
 
     def output_labels(self, ids: list[int], sentence: Sentence) -> list[str]:
         """The labels of what was written for a sentence, eos with them."""
@@ -616,21 +657,51 @@ class Translator:
         """The word pieces of some ids; a stand-in is shown as what it stands for."""
         return [stand_ins.get(piece, piece) for piece in self.tokenizer.pieces(ids)]
 
-    def _words_before(self, source_ids: list[int], ids: list[int], words: int) -> int:
-        """How many words of a translation come before what stood behind the first `words` words of its source.
+    def _linked_words(self, source_ids: list[int], ids: list[int]) -> np.ndarray:
+        """How much each word of a translation looks at each word of its source, (T, S) in [0, 1].
 
-        By the last decoder layer's attention, mean of its heads: what follows a word follows the word that looks at it.
+        By the last decoder layer's attention, mean of its heads and of a target word's pieces. Empty without words.
         """
         prefix = 1 if self.language_tokens else 0
         source = word_numbers(self.tokenizer.pieces(source_ids[prefix:-1]))
         target = word_numbers(self.tokenizer.pieces(ids))
-        if not source or not target or words > source[-1]:  # it stood at the end
-            return len(target) and target[-1] + 1
-        columns = [column + prefix for column, word in enumerate(source) if word == words - 1]
-        cross = self.weights(source_ids, ids).cross[-1][0].mean(0)  # (T, S)
-        return target[int(cross[: len(target), columns].sum(1).argmax())] + 1
+        cross = self.weights(source_ids, ids).cross[-1][0].mean(0).float().cpu().numpy()
+        cross = cross[: len(target), prefix : prefix + len(source)]
+        columns = np.zeros((len(source), source[-1] + 1 if source else 0))
+        columns[np.arange(len(source)), source] = 1
+        rows = np.zeros((target[-1] + 1 if target else 0, len(target)))
+        rows[target, np.arange(len(target))] = 1
+        return rows / np.maximum(rows.sum(1, keepdims=True), 1) @ cross @ columns
 
-    def reads(self, source_ids: list[int], ids: list[int]) -> list[int]:
+    def _restored(self, text: str, masked: Masked, source_ids: list[int], ids: list[int]) -> str:
+        """A translation with what was taken out of its source: behind the word that looks at the word it stood behind,
+        and tags of a pair around the words that look most at those between them.
+        """
+
+        @functools.cache
+        def links() -> np.ndarray:
+            return self._linked_words(source_ids, ids)
+
+        def words_before(words: int) -> int:
+            shape = links().shape
+            return int(links()[:, words - 1].argmax()) + 1 if words < shape[1] and shape[0] else shape[0]
+
+        def partners(first: int, end: int) -> tuple[int, int]:
+            if not links().size:
+                return 0, len(links())
+            inside = links()[:, first:end].sum(1) if first < links().shape[1] else links()[:, -1]
+            strongest = int(inside.argmax())
+            looks = [row == strongest or first <= looked < end for row, looked in enumerate(links().argmax(1))]
+            begin, stop = strongest, strongest + 1
+            while begin and looks[begin - 1]:
+                begin -= 1
+            while stop < len(looks) and looks[stop]:
+                stop += 1
+            return begin, stop
+
+        return restore(text, masked, words_before, partners)
+
+    def reads(self, source_ids: Sequence[int], ids: Sequence[int]) -> list[int]:
         """What the decoder reads to write `ids`: bos, then these."""
         return [self.model.config.bos, *ids]
 
@@ -646,23 +717,25 @@ class Translator:
         """The most tokens of an output: the source's plus 50 (section 6.1), and what the model can read."""
         return min(len(source_ids) + EXTRA_LENGTH, self.model.config.max_length - 1)
 
-    def opened(self, decoder: TransformerDecoder, rows: Sequence[Sequence[int]]) -> Any:
-        """A fresh decoder of sentences of these source ids as a search of this model's outputs has it.
+    def constraint(self, rows: Sequence[Sequence[int]]) -> Constraint | None:
+        """What the outputs for sentences of these source ids may be; None = anything that the vocabulary can write."""
+        return None
 
-        What is returned has everything that `decoder` has.
-        """
-        return decoder
+    def pair(self, source_ids: Sequence[int], ids: Sequence[int]) -> Batch:
+        """What one teacher-forced pass over a sentence and an output of it reads, with its masks, and has to say."""
+        config = self.model.config
+        *source, end = source_ids
+        assert end == config.eos, "as `encode` ends a source"
+        batch = collate([(source, ids)], config.neighbourhood, config.pad, config.bos, config.eos)
+        return replace(batch, tgt=torch.tensor([self.reads(source_ids, ids)])).to(self.device)
 
     def weights(self, source_ids: list[int], ids: list[int], encoding: Encoding | None = None) -> AttentionWeights:
         """Every head's weights for one pair of sentences, in one teacher-forced pass; encoding: as in
         `Transformer.attend`.
         """
-        config = self.model.config
-        src = torch.tensor([source_ids], device=self.device)
-        tgt = torch.tensor([self.reads(source_ids, ids)], device=self.device)
-        mask = causal_mask(tgt.shape[1], self.device, config.neighbourhood)
-        with threads_for(self.model, max(src.shape[1], tgt.shape[1])):
-            return self.model.attend(src, tgt, key_mask(src, config.pad), mask, encoding)
+        pair = self.pair(source_ids, ids)
+        with threads_for(self.model, max(pair.src.shape[1], pair.tgt.shape[1])):
+            return self.model.attend(pair.src, pair.tgt, pair.src_mask, pair.tgt_mask, encoding)
 
     def batches(self, encoded: dict[int, list[int]]) -> list[list[int]]:
         """Numbers of the sentences, longest first, in groups of at most BATCH_TOKENS tokens with padding."""
@@ -675,10 +748,10 @@ class Translator:
                 groups.append([number])
         return groups
 
-    def assemble(self, text: str, lines: list[list[Sentence]], n_best: int, trace: bool) -> Translation:
-        """Puts translated sentences together again: one blank between them, lines as they were."""
+    def assemble(self, text: str, lines: list[list[Sentence]], options: SearchOptions) -> Translation:
+        """Puts translated sentences together again, with what stood around them, line by line."""
         sentences = [sentence for line in lines for sentence in line]
-        count = min(n_best, max(len(s.hypotheses) for s in sentences))
+        count = min(options.n_best, max(len(s.hypotheses) for s in sentences))
         hypotheses = []
         for rank in range(count):
             # A sentence with fewer hypotheses than asked for stands with its last one.
@@ -686,7 +759,9 @@ class Translator:
             parts = [h for line in chosen for h in line]
             hypotheses.append(
                 Hypothesis(
-                    "\n".join(" ".join(h.text for h in line) for line in chosen),
+                    "\n".join(
+                        "".join(s.segment.around(h.text) for s, h in zip(line, row)) for line, row in zip(lines, chosen)
+                    ),
                     [t for h in parts for t in h.tokens],
                     sum(h.score for h in parts),
                     sum(h.logprob for h in parts),
@@ -694,8 +769,10 @@ class Translator:
                 )
             )
         notes = []
-        for whole in dict.fromkeys(s.clause_of for s in sentences if s.clause_of):
-            count = sum(s.clause_of == whole for s in sentences)
+        if len(lines) < len(text.splitlines()):
+            notes.append("Lines that were broken in mid-sentence were joined.")
+        for whole in dict.fromkeys(s.segment.whole for s in sentences if s.segment.whole != s.segment.text):
+            count = sum(s.segment.whole == whole for s in sentences)
             notes.append(
                 f"The sentence “{shortened(whole)}” is longer than those that the model was trained on; "
                 f"it was translated in {count} parts, cut at its clauses."
@@ -703,19 +780,25 @@ class Translator:
         recased = [s.read for s in sentences if s.read and s.read != s.source_text]
         if recased:
             more = f" (and {len(recased) - 1} more)" if len(recased) > 1 else ""
-            notes.append(f"The model was given the usual capitals: “{shortened(recased[0])}”{more}.")
+            same = all(s.read.lower() == s.source_text.lower() for s in sentences if s.read)
+            what = "capitals" if same else "spelling"
+            notes.append(f"The model was given the usual {what}: “{shortened(recased[0])}”{more}.")
         for sentence in sentences:
             if sentence.looped:
                 notes.append(f"The model repeated itself in “{sentence.source_text[:40]}”; the repetition was cut.")
             elif not sentence.finished:
                 notes.append(f"The translation of “{sentence.source_text[:40]}” met the length limit and was cut.")
+        rewritten = dict.fromkeys(change for sentence in sentences for change in sentence.rewritten)
+        if rewritten:
+            shown = ", ".join(f"“{after}” (“{before}”)" for before, after in list(rewritten)[:4])
+            notes.append(f"Numbers and times were written by rule; what the text has is in brackets: {shown}.")
         elided = dict.fromkeys(change for sentence in sentences for change in sentence.elided)
         if elided:
             shown = ", ".join(f"“{after}” (“{before}”)" for before, after in list(elided)[:4])
             notes.append(f"French elision was set by its rule; the model's own words are in brackets: {shown}.")
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
-        traces = [s.trace or [] for s in sentences] if trace else None
+        traces = [s.trace or [] for s in sentences] if options.trace else None
         return Translation(
             best.text, best.tokens, text, source_tokens, best.score, hypotheses, traces, sentences, notes
         )
@@ -732,6 +815,7 @@ class Translator:
 
         Raises `ValueError` if there is no such hypothesis or sentence, or the sentence was copied without the model.
         """
+        expect("translation", translation, Translation, "a Translation")
         found, ids = translation.chosen(sentence, hypothesis)
         model, encoding = found.encoding or (None, None)
         weights = self.weights(found.source_ids, ids, encoding if model and model() is self.model else None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import gradio as gr
 
 from training import assets
+from ui.kit import View
 
 INTRODUCTION = """## What you are looking at
 
@@ -29,6 +31,18 @@ garment fits.
 """
 
 
+FAILURES = "## Known failures"
+
+
+def parts(card: str) -> tuple[str, str, str]:
+    """A card's first paragraph, what the model cannot do, and the rest, all Markdown; what it lacks is empty."""
+    first, *sections = re.split(r"^(?=## )", card, flags=re.MULTILINE)
+    failures = "".join(one for one in sections if one.startswith(FAILURES))
+    rest = "".join(one for one in sections if not one.startswith(FAILURES))
+    beginning, _, more = re.sub(r"^# .*\n", "", first).strip().partition("\n\n")
+    return beginning, failures.removeprefix(FAILURES).strip(), f"{more}\n\n{rest}".strip()
+
+
 def cards() -> list[tuple[str, str, float]]:
     """Name, card text (Markdown) and size of the weights in MB of every shipped model."""
     found: list[tuple[str, str, float]] = []
@@ -45,9 +59,21 @@ def cards() -> list[tuple[str, str, float]]:
     return found
 
 
-def layout() -> None:
-    """Build the tab inside the current Blocks; it has no events."""
-    gr.Markdown(INTRODUCTION, elem_classes="prose-card")
-    for name, text, megabytes in cards():
-        with gr.Accordion(f"{name} · {megabytes:.1f} MB", open=False):
-            gr.Markdown(text)
+class AboutTab(View):
+    """The introduction, and the cards of the models; nothing happens here."""
+
+    name = "about"
+    title = "About"
+
+    def build(self) -> None:
+        """Makes the components."""
+        gr.Markdown(INTRODUCTION, elem_classes="prose-card")
+        for name, text, megabytes in cards():
+            can, cannot, rest = parts(text)
+            with gr.Accordion(f"{name} · {megabytes:.1f} MB", open=False):
+                gr.Markdown(f"### What it can do\n\n{can}", elem_classes="prose-card")
+                if cannot:
+                    gr.Markdown(f"### What it cannot do\n\n{cannot}", elem_classes="prose-card")
+                if rest:
+                    with gr.Accordion("Sizes, data, licence, commands and figures", open=False):
+                        gr.Markdown(rest, elem_classes="prose-card")

@@ -9,13 +9,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 import cv2
 import numpy as np
 
-from transformer.insight.interpret import QuerySteps
+from transformer.insight.interpret import QuerySteps, is_end, word_numbers
 from transformer.tokenizer import is_language_token
+from ui.translate.words import plain
 
 
 def script_json(value: object) -> str:
@@ -34,8 +36,67 @@ def outline(picture: np.ndarray, mask: np.ndarray, colour: tuple[int, int, int] 
     return cv2.drawContours(drawn, contours, -1, colour, max(1, round(picture.shape[0] / 400)))
 
 
-def _base64(array: np.ndarray) -> str:
+def packed(array: np.ndarray) -> str:
+    """An array's bytes as base64."""
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+
+
+def floats(numbers: object) -> str:
+    """Numbers as base64 of little-endian float32, as `floats` of static/drawing.js reads them."""
+    return packed(np.asarray(numbers, "<f4"))
+
+
+RESTS = 0.5  # share of a map on start and end from which that is what its sentence begins with
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What to look at on a map: its largest weight between two words, and how much rests on start and end."""
+
+    row: int
+    column: int
+    weight: float
+    rest: float  # mean share of a word's row that falls on start and end, in [0, 1] where rows sum to 1
+
+
+def reading(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> Reading:
+    """What to look at on a map. weights: (R, C), not negative; rows, columns: R and C tokens.
+
+    Start, end, the language token and marks of punctuation are no words, unless there is nothing else; on a map of a
+    sentence at itself (rows and columns the same) the largest weight is one between two different words, if there are
+    two.
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+
+    def words(tokens: Sequence[str]) -> np.ndarray:
+        found = np.array([not is_end(token) and any(sign.isalnum() for sign in token) for token in tokens])
+        return found if found.any() else np.ones(len(tokens), bool)
+
+    queries, keys = words(rows), words(columns)
+    allowed = np.outer(queries, keys)
+    if list(rows) == list(columns):
+        places = word_numbers(rows)
+        apart = allowed & np.not_equal.outer(places, places)
+        allowed = apart if apart.any() else allowed
+    row, column = np.unravel_index(int(np.where(allowed, weights, -1.0).argmax()), weights.shape)
+    ends = [is_end(token) for token in columns]
+    rest = float(weights[queries][:, ends].sum(1).mean()) if any(ends) else 0.0
+    return Reading(int(row), int(column), float(weights[row, column]), rest)
+
+
+def reading_in_words(
+    found: Reading, rows: Sequence[str], columns: Sequence[str], verb: str = "attends to", head: int | None = None
+) -> str:
+    """One sentence: “es” gives 0.61 to “animal”. verb: what a row does to a column; head: which one it is, from 0."""
+    row, column = plain(rows[found.row]), plain(columns[found.column])
+    pair = f"“{row}” gives {found.weight:.2f} to “{column}”"
+    if verb != "attends to":
+        pair = f"“{row}” {verb} “{column}” with {found.weight:.2f}"
+    if head is not None:
+        return f"In head {head + 1}, {pair}, the most between two words in any head."
+    if found.rest >= RESTS:
+        return f"{found.rest:.0%} of what words give rests on start and end; between words, {pair} at most."
+    return f"{pair}, the most between two words here."
 
 
 def heat_map(
@@ -54,7 +115,7 @@ def heat_map(
     weights: (R, C) in [0, 1], rows are queries and columns are keys; rows, columns: R and C token labels, raw text;
     title and the names of the two axes; verb: what a row does to a column; raw, unit: other numbers of the same shape
     to read beside the weights. Returns a JSON value; `weights` travels as little-endian float32 in base64, so the
-    numbers shown on hover are the library's own.
+    numbers shown on hover are the library's own; `says` is a sentence on what to look at, `marked` its cell.
 
     Raises ValueError if labels and weights do not fit each other.
     """
@@ -63,15 +124,18 @@ def heat_map(
         raise ValueError(
             f"A map of {len(rows)} queries and {len(columns)} keys needs weights of that shape, got {weights.shape}."
         )
+    found = reading(weights, rows, columns)
     return {
-        "weights": _base64(weights),
+        "weights": floats(weights),
+        "says": reading_in_words(found, rows, columns, verb),
+        "marked": [found.row, found.column],
         "rows": [str(token) for token in rows],
         "columns": [str(token) for token in columns],
         "title": title,
         "rowAxis": row_axis,
         "columnAxis": column_axis,
         "verb": verb,
-        "raw": None if raw is None else _base64(np.asarray(raw, dtype="<f4")),
+        "raw": None if raw is None else floats(raw),
         "unit": unit,
     }
 
@@ -83,8 +147,10 @@ def lines(
     weights = np.asarray(weights, dtype="<f4")
     if weights.ndim != 3:
         raise ValueError(f"Lines need weights of shape (heads, queries, keys), got {weights.shape}.")
-    value = heat_map(weights[0], rows, columns, title, row_axis, column_axis)
-    return {**value, "weights": _base64(weights), "heads": weights.shape[0]}
+    value = heat_map(weights.max(0), rows, columns, title, row_axis, column_axis)
+    head = int(weights[:, value["marked"][0], value["marked"][1]].argmax())
+    says = reading_in_words(reading(weights[head], rows, columns), rows, columns, head=head)
+    return {**value, "weights": floats(weights), "heads": weights.shape[0], "says": says}
 
 
 def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) -> dict:
@@ -96,8 +162,11 @@ def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) 
     names = ("query", "key", "value", "dots", "scores", "weights", "weighted", "output")
     if len(columns) != len(steps.weights):
         raise ValueError(f"{len(steps.weights)} keys need as many labels, got {len(columns)}.")
+    most = int(np.asarray(steps.weights).argmax())
     return {
-        **{name: _base64(np.asarray(getattr(steps, name), dtype="<f4")) for name in names},
+        **{name: floats(getattr(steps, name)) for name in names},
+        "says": f"The softmax gives {float(steps.weights[most]):.2f} to “{plain(columns[most])}”, its largest weight.",
+        "marked": most,
         "allowed": [bool(x) for x in steps.allowed],
         "divisor": steps.divisor,
         "row": str(row),
@@ -107,18 +176,26 @@ def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) 
 
 
 def matrix(
-    numbers: np.ndarray, title: str, row_axis: str, column_axis: str, column_names: Sequence[str] = ("",)
+    numbers: np.ndarray,
+    title: str,
+    row_axis: str,
+    column_axis: str,
+    column_names: Sequence[str] = ("",),
+    says: str = "",
 ) -> dict:
-    """Signed numbers (R, C) for `static/translate/matrix.js`; column_names repeat from left to right."""
+    """Signed numbers (R, C) for `static/translate/matrix.js`; column_names repeat from left to right; says: a sentence
+    on what to look at.
+    """
     numbers = np.asarray(numbers, dtype="<f4")
     return {
-        "numbers": _base64(numbers),
+        "numbers": floats(numbers),
         "rows": numbers.shape[0],
         "columns": numbers.shape[1],
         "title": title,
         "rowAxis": row_axis,
         "columnAxis": column_axis,
         "columnNames": list(column_names),
+        "says": says,
     }
 
 
@@ -144,7 +221,7 @@ def thumbnails(maps: np.ndarray, most: int = 64) -> dict:
         raise ValueError(f"Thumbnails need maps of shape (layers, heads, queries, keys), got {maps.shape}.")
     maps = pool(maps, most)
     return {
-        "bytes": _base64(np.rint(np.clip(maps, 0, 1) * 255).astype(np.uint8)),
+        "bytes": packed(np.rint(np.clip(maps, 0, 1) * 255).astype(np.uint8)),
         "layers": maps.shape[0],
         "heads": maps.shape[1],
         "rows": maps.shape[2],

@@ -33,6 +33,11 @@ def alert(text: str) -> str:
     return f'<div class="note note-alert" role="alert">{escape(text)}</div>'
 
 
+def is_alert(html: str | None) -> bool:
+    """Whether some HTML is that of `alert`."""
+    return 'role="alert"' in (html or "")
+
+
 def status(text: str) -> str:
     """HTML of a line that reports what was done; `text` is escaped here."""
     return f'<div class="note note-status" role="status">{escape(text)}</div>'

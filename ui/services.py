@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from training import assets
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
@@ -27,23 +27,35 @@ from transformer import opus
 from transformer.config import ALPHA, read_penalties
 from transformer.translate import DEFAULT_MODEL
 from ui import serving, shared_gpu
-from vton.recipes.registry import NETWORKS, RIVALS, TRYON_NETWORKS, network_of_task
+from vton.registry import ALL_NETWORKS, NETWORKS, network_of_task
+
+if TYPE_CHECKING:
+    from transformer.parsing.parser import Parser
+    from transformer.translator import Translator
+    from vton import TryOn
+    from vton.result import TryOnResult
+
+OnStage = Callable[[str, int, int], None]  # name, index and number of the stages, before each of them
 
 TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
 KEPT_TRANSLATORS, KEPT_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
+READING_STAGES = 4  # photo, pose, parse and garment: what a try-on does while another one computes
 DEVICE_LABELS = {"cuda": "CUDA (NVIDIA)", "mps": "MPS (Apple)", "cpu": "CPU"}
 
 
-class LRUCache:
+Value = TypeVar("Value")
+
+
+class LRUCache(Generic[Value]):
     """Values made at first use, one at a time; the `size` last used ones are kept. A failed attempt is tried again."""
 
-    def __init__(self, make: Callable[[str], Any], size: int):
+    def __init__(self, make: Callable[[str], Value], size: int):
         self._make, self._size = make, size
         self._lock = threading.Lock()
-        self._values: OrderedDict[str, Any] = OrderedDict()
+        self._values: OrderedDict[str, Value] = OrderedDict()
 
-    def __call__(self, key: str) -> Any:
+    def __call__(self, key: str) -> Value:
         """The value of a key."""
         with self._lock:
             if key not in self._values:
@@ -64,6 +76,31 @@ class Progress:
 
     stage: int
     seconds: dict[str, float]
+
+
+class Turn:
+    """What a try-on holds: while it is entered, one of two locks, so that two try-ons never do the same half at once.
+
+    It gives the one lock back before it waits for the other: nobody waits for somebody who waits.
+    """
+
+    def __init__(self, reading: threading.Lock, computing: threading.Lock) -> None:
+        self._locks, self._held = (reading, computing), reading
+
+    def __enter__(self) -> Turn:
+        self._held.acquire()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._held.release()
+
+    def take(self, computing: bool) -> None:
+        """Holds the lock of the later stages, or that of the reading ones."""
+        wanted = self._locks[computing]
+        if wanted is not self._held:
+            self._held.release()
+            wanted.acquire()
+            self._held = wanted
 
 
 class Services:
@@ -90,8 +127,9 @@ class Services:
         self.released, self.training = dict(released or {}), training
         self._translators = LRUCache(self._load_translator, KEPT_TRANSLATORS)
         self._tryons = LRUCache(self._load_tryon, KEPT_TRYONS)
-        # A cancelled run ends at its next stage, a moment after its place in the queue is free again.
-        self.tryon_in_use = threading.Lock()
+        # One try-on reads its photographs while another one computes its picture. A cancelled run ends at its next
+        # stage, a moment after its place in the queue is free again.
+        self.reading, self.computing = threading.Lock(), threading.Lock()
 
     def limits(self) -> Limits:
         """How visitors may train. Raises ValueError where no training can be started from this page."""
@@ -142,11 +180,20 @@ class Services:
             for megabytes in opus.fetch(key):
                 yield f"Downloading {opus.label(key)}: {megabytes:.0f} of about {opus.MEGABYTES} MB, once …"
 
-    def translator(self, key: str | None = None) -> Any:
+    def translator(self, key: str | None = None) -> Translator:
         """The Translator of a key, the default one without. Raises ValueError with one sentence for an unknown key."""
         return self._translators(self._resolve(key, self.translation_model, _shipped("tokenizer.model")))
 
-    def tryon(self, key: str | None = None) -> Any:
+    def parser(self, key: str) -> Parser:
+        """The Parser of a key. Raises ValueError with one sentence where it is a translator's."""
+        from transformer.parsing.parser import Parser
+
+        found = self.translator(key)
+        if not isinstance(found, Parser):
+            raise ValueError(f"{found.name} translates and writes no trees; choose a parser.")
+        return found
+
+    def tryon(self, key: str | None = None) -> TryOn:
         """The TryOn of a key (see `placed`), the default one without. Raises ValueError with one sentence for an
         unknown key.
         """
@@ -159,7 +206,7 @@ class Services:
         """(label, name) of the devices that try-ons may run on, the usual one first; one alone where the operator named
         it.
         """
-        from vton.pipeline import choose_device, present_devices
+        from training.devices import choose_device, present_devices
 
         usual = choose_device(self.device).type
         names = [usual] if self.device != "auto" else [usual, *(name for name in present_devices() if name != usual)]
@@ -180,7 +227,7 @@ class Services:
         if key in opus.MODELS:
             return [opus.MODELS[key]]
         shipped = shipped_pairs().get(key)
-        return shipped or [tuple(pair) for pair in self.translator(key).pairs]
+        return shipped or [(source, target) for source, target in self.translator(key).pairs]
 
     def length_penalty(self, key: str | None, pair: str) -> float:
         """The length penalty that suits a translation model in "de-en"; of a shipped one and of OPUS-MT unloaded."""
@@ -215,7 +262,7 @@ class Services:
             return str(key)
         raise ValueError(f"There is no model {str(key)[:80]!r} on this page; choose one of the list.")
 
-    def _load_translator(self, key: str) -> Any:
+    def _load_translator(self, key: str) -> Translator:
         from transformer.export import export
         from transformer.pretrained import from_pretrained
 
@@ -227,22 +274,18 @@ class Services:
             export(self.runs / name, folder, int(step))
             return from_pretrained(folder, device=self.device)
 
-    def _load_tryon(self, placed: str) -> Any:
-        tryon = self._load_networks(placed)
-        if shared_gpu.lent():
-            tryon.instead["synthesis"] = shared_gpu.synthesise
-        return tryon
-
-    def _load_networks(self, placed: str) -> Any:
+    def _load_tryon(self, placed: str) -> TryOn:
+        from training.devices import choose_device
         from vton import TryOn
         from vton.export import export
         from vton.networks.checkpoints import load_released
-        from vton.pipeline import choose_device, has_flow, load_network, network_folder
+        from vton.pipeline import has_flow, load_network, network_folder
 
         device, _, key = placed.partition("|")
         kind, _, rest = key.partition(":")
+        stages = {"synthesis": shared_gpu.synthesise} if shared_gpu.lent() else {}
         if kind not in ("run", "released"):
-            return TryOn.from_pretrained(key, device=device)
+            return TryOn.from_pretrained(key, device, stages)
         # The networks that the run or the release does not bring are those of the default set.
         base = self._folder(self.tryon_model)
         if kind == "released":
@@ -256,13 +299,12 @@ class Services:
                 folder = Path(temporary) / network
                 export(self.runs / name, folder, int(step))
                 brought = {network: load_network(network, folder)}
-            name = f"{base.name} with the {(NETWORKS | RIVALS)[network].name} of {name}, step {step}"
+            name = f"{base.name} with the {ALL_NETWORKS[network].name} of {name}, step {step}"
         networks = [
-            brought[kind] if kind in brought else load_network(kind, network_folder(base, kind))
-            for kind in TRYON_NETWORKS
+            brought[kind] if kind in brought else load_network(kind, network_folder(base, kind)) for kind in NETWORKS
         ]
         flow = brought.get("flow") or (load_network("flow", base / "flow") if has_flow(base) else None)
-        return TryOn(*networks, name=name, device=choose_device(device), flow=flow)
+        return TryOn(*networks, name=name, device=choose_device(device), flow=flow, stages=stages)
 
     @staticmethod
     def _folder(name_or_folder: str) -> Path:
@@ -284,15 +326,17 @@ class Services:
         except (ValueError, OSError):
             return False
 
-    def stream_tryon(self, person: Any, garment: Any, model: str | None = None, **options: Any) -> Iterator[Any]:
+    def stream_tryon(
+        self, person: Any, garment: Any, model: str | None = None, **options: Any
+    ) -> Iterator[Progress | TryOnResult]:
         """A whole try-on as `stream_on_tryon` runs it. options: those of `TryOn.run` except on_stage."""
         return self.stream_on_tryon(
             lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, **options), model
         )
 
     def stream_on_tryon(
-        self, call: Callable[[Any, Callable[[str, int, int], None]], Any], model: str | None = None
-    ) -> Iterator[Any]:
+        self, call: Callable[[TryOn, OnStage], Value], model: str | None = None
+    ) -> Iterator[Progress | Value]:
         """Run `call(tryon, on_stage)` beside the caller. Yields Progress about twice a second, and its value at last.
 
         Closing the iterator cancels the run: it stops before its next stage. Errors of the run are raised here.
@@ -301,14 +345,19 @@ class Services:
         reports: queue.Queue = queue.Queue()
         cancelled = threading.Event()
 
+        # PyTorch's MPS backend takes no two threads at once.
+        turn = Turn(self.computing if self.place_of(model)[0] == "mps" else self.reading, self.computing)
+
         def on_stage(name: str, index: int, total: int) -> None:
+            reports.put(("stage", ("", index - 1)))  # no stage's time goes on while this one waits
+            turn.take(index >= READING_STAGES)
             if cancelled.is_set():
                 raise Cancelled
             reports.put(("stage", (name, index)))
 
         def work() -> None:
             try:
-                with self.tryon_in_use:
+                with turn:
                     if cancelled.is_set():
                         return
                     result = call(self.tryon(model), on_stage)
@@ -333,7 +382,7 @@ class Services:
                 if kind == "error":
                     raise value
                 if kind == "result":
-                    serving.told("try-on", seconds)
+                    serving.log_run("try-on", seconds)
                     yield value
                     return
                 if kind == "stage":
@@ -341,6 +390,13 @@ class Services:
                 yield Progress(index, dict(seconds))
         finally:
             cancelled.set()
+
+
+def last(reports: Iterator[Progress | Value]) -> Value:
+    """The value that a stream of `Services` ends with."""
+    *_, value = reports
+    assert not isinstance(value, Progress)
+    return value
 
 
 def _shipped(file: str) -> list[str]:
@@ -364,7 +420,7 @@ def shipped_pairs() -> dict[str, list[tuple[str, str]]]:
 def _word_of_network(task: str) -> str | None:
     """What a task trains, for one of the networks of a try-on."""
     key = network_of_task(task)
-    return (NETWORKS | RIVALS)[key].name if key else None
+    return ALL_NETWORKS[key].name if key else None
 
 
 def _name(name_or_folder: str) -> str:

@@ -125,20 +125,45 @@ def css() -> str:
         (STATIC / file).read_text(encoding="utf-8")
         for file in (
             "page.css",
+            "first/first.css",
             "translate/decoding.css",
             "translate/layers.css",
             "translate/parse_tree.css",
             "tryon/tryon.css",
             "gan/gan.css",
             "train/train.css",
+            "lessons/lessons.css",
         )
     )
 
 
+_asked_for: dict[str, tuple[str, ...]] = {}  # key -> names of the scripts that a component of the page runs
+
+
 def script(*names: str) -> str:
-    """Text of the page's own scripts of these names in `static/`, in one scope of their own below what all share."""
-    own = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
-    return f"{shared_script()}\n{{\n{own}\n}}"
+    """A call of the page's own scripts of these names in `static/`, which share a scope, as `js_on_load` takes it.
+
+    The scripts themselves come once with the page (`head`), not with every component that runs them. The comment names
+    their events, for Gradio looks for these there.
+    """
+    key = "+".join(names)
+    _asked_for[key] = names
+    events = sorted({found for name in names for found in re.findall(r"trigger\(\s*'(\w+)'", _text(name))})
+    told = f"// {', '.join(map(repr, events))}\n" if events else ""
+    return f"{told}atelier[{key!r}](element, props, trigger, watch, typeof server === 'undefined' ? null : server);"
+
+
+def _text(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def head() -> str:
+    """HTML of the scripts that the components built so far run, below what all of them share."""
+    made = ",\n".join(
+        f"{key!r}: (element, props, trigger, watch, server) => {{\n" + "\n".join(map(_text, names)) + "\n}"
+        for key, names in _asked_for.items()
+    )
+    return f"<script>window.atelier = (() => {{\n{shared_script()}\nreturn {{\n{made}\n}};\n}})();</script>"
 
 
 def filled(template: str, parts: Mapping[str, str]) -> str:

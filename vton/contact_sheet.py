@@ -6,7 +6,6 @@ cells are kept, so memory does not grow with the photographs. A pair that cannot
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import textwrap
@@ -21,6 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+from training.arguments import CommandLine, a_device, a_file_to_write, a_seed, integer, something_existing
 from training.command import one_sentence
 from training.memory import keep_memory
 from vton.inputs import photo  # noqa: E402  (the line above has to come before MediaPipe's libraries)
@@ -29,7 +29,7 @@ from vton.maps import MAPS  # noqa: E402
 from vton.options import add_arguments, from_arguments  # noqa: E402
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".avif", ".bmp")
-SHOWN = ("agnostic", "segmentation", "warped_cloth", "misalignment", "synthesis")
+DEFAULT_MAPS = ("agnostic", "segmentation", "warped_cloth", "misalignment", "synthesis")
 MAX_PAIRS = 400
 PAPER, INK, QUIET = (251, 248, 243), (31, 27, 24), (125, 114, 100)
 
@@ -77,7 +77,7 @@ def pairs(
     return made[: count or MAX_PAIRS][:MAX_PAIRS]
 
 
-def fitted(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+def fit_into(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """A picture (h, w) or (h, w, 3 or 4) uint8 scaled into a cell of `size` = (H, W), the rest paper-coloured."""
     if picture.ndim == 2:
         picture = np.repeat(picture[..., None], 3, 2)
@@ -96,7 +96,7 @@ def fitted(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def rows(
     tryon: Any,
     chosen: Iterable[tuple[Path, Path]],
-    maps: tuple[str, ...] = SHOWN,
+    maps: tuple[str, ...] = DEFAULT_MAPS,
     cell: tuple[int, int] = (256, 192),
     framed: bool = True,
     after: Callable[[int, Row], None] | None = None,
@@ -105,8 +105,7 @@ def rows(
     """Run every pair and keep its small cells: photo, garment, the maps, result.
 
     tryon: a TryOn; chosen: pairs of paths; cell: (H, W) of a picture on the sheet; framed: show photo and result inside
-        the
-    3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options: those of
+    the 3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options: those of
     TryOn.run.
     """
     unknown = [name for name in maps if name not in MAPS]
@@ -123,25 +122,27 @@ def rows(
             ]
             shown = [around[0], result.garment_photo, *(pictures[name] for name in maps), around[1]]
             line = f"{sum(result.seconds.values()):.1f} s, {100 * result.misaligned_share:.1f} % open"
-            row = Row(name, tuple(fitted(picture, cell) for picture in shown), " · ".join([line, *result.notes]))
+            row = Row(name, tuple(fit_into(picture, cell) for picture in shown), " · ".join([line, *result.notes]))
         except (ValueError, OSError) as error:  # one bad pair does not end the sheet
-            row = Row(name, tuple(given(path, cell) for path in (person, garment)), "", " ".join(str(error).split()))
+            row = Row(
+                name, tuple(thumbnail(path, cell) for path in (person, garment)), "", " ".join(str(error).split())
+            )
         made.append(row)
         if after:
             after(number, row)
     return made
 
 
-def given(path: Path, cell: tuple[int, int]) -> np.ndarray:
+def thumbnail(path: Path, cell: tuple[int, int]) -> np.ndarray:
     """The small picture of a file that may not be one."""
     try:
-        return fitted(photo.load_image(path, longest=1024), cell)
+        return fit_into(photo.load_image(path, longest=1024), cell)
     except InputError:
         return np.full((*cell, 3), PAPER, np.uint8)
 
 
 def draw(
-    table: list[Row], maps: tuple[str, ...] = SHOWN, cell: tuple[int, int] = (256, 192), title: str = ""
+    table: list[Row], maps: tuple[str, ...] = DEFAULT_MAPS, cell: tuple[int, int] = (256, 192), title: str = ""
 ) -> np.ndarray:
     """The sheet, (H, W, 3) uint8: a heading with the columns' names, then one row a pair. A row with an error shows it
     as text.
@@ -189,34 +190,46 @@ def _cut(text: str, font: Any, width: float) -> str:
     return text + "..."
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> CommandLine:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m vton.contact_sheet", description="Many try-ons on one picture.")
+    parser = CommandLine(prog="python -m vton.contact_sheet", description="Many try-ons on one picture.")
     parser.add_argument(
-        "--people", type=Path, required=True, metavar="DIR", help="photographs of people, a folder or one file"
+        "--people",
+        type=something_existing,
+        required=True,
+        metavar="DIR",
+        help="photographs of people, a folder or one file",
     )
     parser.add_argument(
-        "--garments", type=Path, required=True, metavar="DIR", help="photographs of garments, a folder or one file"
+        "--garments",
+        type=something_existing,
+        required=True,
+        metavar="DIR",
+        help="photographs of garments, a folder or one file",
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=a_file_to_write(".png", ".jpg", ".jpeg"),
         required=True,
         metavar="FILE",
         help="PNG or JPEG; more rows than --rows go to FILE-2, FILE-3 ...",
     )
-    parser.add_argument("--count", type=int, default=0, help="at most so many pairs")
+    parser.add_argument("--count", type=integer(), default=0, help="at most so many pairs")
     parser.add_argument(
         "--every", action="store_true", help="every person with every garment, not the n-th with the n-th"
     )
-    parser.add_argument("--shuffle", type=int, metavar="SEED", help="shuffle people and garments first")
-    parser.add_argument("--maps", default=",".join(SHOWN), help=f"between garment and result, out of {','.join(MAPS)}")
-    parser.add_argument("--cell", type=int, default=256, help="height of a picture on the sheet, in pixels")
-    parser.add_argument("--rows", type=int, default=20, help="rows of one sheet")
+    parser.add_argument("--shuffle", type=a_seed, metavar="SEED", help="shuffle people and garments first")
+    parser.add_argument(
+        "--maps", default=",".join(DEFAULT_MAPS), help=f"between garment and result, out of {','.join(MAPS)}"
+    )
+    parser.add_argument(
+        "--cell", type=integer(64, 1024), default=256, help="height of a picture on the sheet, in pixels"
+    )
+    parser.add_argument("--rows", type=integer(1, 100), default=20, help="rows of one sheet")
     parser.add_argument("--whole", action="store_true", help="show whole photographs instead of the 3:4 frame")
     add_arguments(parser)
     parser.add_argument("--model", default="tryon-lite", help="name of a shipped model, or a folder")
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--device", type=a_device, default="auto")
     return parser
 
 
@@ -231,10 +244,6 @@ def main(argv: list[str] | None = None) -> int:
     unknown = [name for name in maps if name not in MAPS]
     if unknown:
         raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
-    if given.out.suffix.lower() not in (".png", ".jpg", ".jpeg"):
-        raise ValueError("--out names a PNG or JPEG file.")
-    if not 64 <= given.cell <= 1024 or not 1 <= given.rows <= 100 or given.count < 0:
-        raise ValueError("--cell goes from 64 to 1024, --rows from 1 to 100, --count from 0.")
     chosen = pairs(files(given.people), files(given.garments), given.every, given.count, given.shuffle)
     tryon = TryOn.from_pretrained(given.model, given.device)
     cell = (given.cell, given.cell * 3 // 4)

@@ -1,75 +1,35 @@
-"""`python -m vton.evaluate KIND ...`: figures of the shipped or any other try-on weights.
+"""`python -m vton.evaluate KIND ...`: figures of one network on labelled photographs.
 
-parser    --data DIR    overlap of the parse on a folder of labelled photographs, whole photo and try-on crop
-networks  --pack FILE   predicted region, warp and synthesis on made pairs of people and garments never trained on
-segmentation, rules --pack FILE
-                        the predicted segmentation alone, with other sleeves told; and what it is without each rule
-warps     --pack FILE   splines of 5x5, 10x10 and 20x20 control points and the flow warper, as in Table 2 and Fig. 13
-table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by misaligned area as in Fig. 9
+parser    --data DIR      overlap of the parse, whole photo and try-on crop
+garments  --data DIR ...  sleeves, neckline, kind and mask of garments
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 import cv2
 import numpy as np
 import torch
 
+from training.arguments import CommandLine, a_device, an_existing_folder, integer
 from training.assets import model_dir
 from training.command import one_sentence
-from vton import inference, labels
-from vton.attributes import told
+from training.devices import choose_device
+from vton import labels
 from vton.data.garments import names_of, read_folder
-from vton.data.pack import Pack, affine, move_points, read_indices, warp_picture
-from vton.data.pairs import WHITE
-from vton.data.samples import Sampler
-from vton.data.synthetic import draw_pair
-from vton.inference import Conditions
+from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
-from vton.inputs.agnostic import GRAY, agnostic_image, agnostic_parse, margin_at, open_gray
 from vton.inputs.garment import outline
 from vton.inputs.parsing import parse
-from vton.inputs.reading import LONGEST as LONGEST_READ
-from vton.inputs.reading import read
-from vton.metrics import (
-    PARSER_GROUPS,
-    bootstrap,
-    colour_difference,
-    confusion,
-    deepest_features,
-    frechet_distance,
-    garment_confusion,
-    garment_figures,
-    grouped_iou,
-    iou,
-    kernel_distance,
-    perceptual_distance,
-    sharpness,
-    structural_similarity,
-)
-from vton.networks.alias import AliasGenerator
-from vton.options import SIZES, read_size, to_text
-from vton.pipeline import TryOn, choose_device, load_network
-from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
-from vton.warps import BY_FLOW, WARPS, figures_of, grid_by
-from vton.worth import (
-    conditions,
-    evaluate_rules,
-    evaluate_segmentation,
-    known_mean,
-    predicted_segmentation,
-    read_sample,
-    region_figures,
-)
+from vton.inputs.reading import LONGEST, read
+from vton.labels import read_indices
+from vton.metrics import PARSER_GROUPS, confusion, garment_confusion, garment_figures, grouped_iou, iou
+from vton.pipeline import load_network
 
 
 def _labelled_photograph(data: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -147,11 +107,10 @@ def evaluate_garments(reader: torch.nn.Module, folders: list[Path], held_out: bo
     things.
 
     held_out: only the pictures that the reader's recipe keeps for validation. Returns `garment_figures`, and how often
-        each
-    true group of sleeves and neckline was taken for which.
+    each true group of sleeves and neckline was taken for which.
     """
     pictures = [
-        p for folder in folders for p in read_folder(folder, names_of(folder, held_out or None), longest=LONGEST_READ)
+        p for folder in folders for p in read_folder(folder, names_of(folder, held_out or None), longest=LONGEST)
     ]
     readings = []
     for picture in pictures:  # the mask is the one that a try-on would cut out
@@ -164,450 +123,24 @@ def evaluate_garments(reader: torch.nn.Module, folders: list[Path], held_out: bo
     return {k: round(v, 4) for k, v in figures.items()} | {"taken_for": taken}
 
 
-def warp_figures(theta: torch.Tensor, given: Conditions, inside: np.ndarray, suffix: str = "") -> dict[str, float]:
-    """W(M_c, theta) against the predicted region `inside` (H,W) bool: overlap, share covered, 1.0 where it folds."""
-    warped = inference.warp_cloth(theta, given)
-    found = figures_of(warped.grid, warped.mask[0, 0].numpy() > 0.5, inside)
-    return {
-        f"warped_iou{suffix}": found.iou,
-        f"covered{suffix}": found.covered,
-        f"folded{suffix}": float(found.folded > 0),
-    }
-
-
-def with_shown(tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, classes: np.ndarray) -> Conditions:
-    """`given` with what ALIAS is shown of the photograph, where its weights keep parts of it: wall, hair, bare arms and
-    neck that `classes` (H,W), S or S-hat, leave as they were, as `vton.stages.what_stays` shows it on the page.
-    """
-    if not cast(AliasGenerator, tryon.alias).config.keeps:
-        return given
-    parse, bare = sample["parse"], classes == labels.BACKGROUND
-    unchanged = bare & (sample["background"][0] | (parse == labels.NECK_LIP))
-    unchanged |= np.isin(parse, labels.ARMS_LIP) & np.isin(classes, labels.ARMS)
-    unchanged |= (parse == labels.HAIR_LIP) & (classes == labels.HAIR)
-    gray = (sample["agnostic"] == GRAY).all(2)
-    opened = open_gray(gray, unchanged, margin_at(gray.shape[1]))
-    picture = np.where(opened[..., None], sample["person"], sample["agnostic"])
-    return replace(given, shown=picture_to_tensor(picture, tryon.device))
-
-
-Misaligned = tuple[float, float, float]  # as from `misaligned_colours`
-
-
-def synthesis_figures(
-    tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, distance: Callable[[np.ndarray, np.ndarray], float]
-) -> tuple[dict[str, float], Misaligned, Misaligned]:
-    """I-hat of a person in the own garment, true segmentation, against the photograph; and what `margin` compares, with
-    the fit of the control points and without it, as published, where much more of the cloth is misaligned.
-
-    ssim: the whole picture, or with the photograph outside the gray region (`_final`); distance: `perceptual_distance`;
-    sharpness: see metrics, in the aligned region. As mean CIEDE2000: colour_aligned, against W(c, theta);
-        colour_misaligned;
-    halo, on background inside the gray region, where nothing has to change; skin, on bare arms inside the gray region.
-    `_instance`: the same weights with instance normalisation; `_hidden`: nothing of the gray region shown, for weights
-    that keep parts of the photograph; `_pasted`: W(c, theta) laid on I_a.
-    """
-    seven = labels_to_tensor(labels.thirteen_to_7(sample["segmentation"]), len(labels.ALIAS))
-    region = mask_to_tensor(sample["worn_mask"][0])
-    person, gray = sample["person"], (sample["agnostic"] == GRAY).all(2)
-    arms = gray & np.isin(sample["segmentation"], labels.ARMS)
-    seen = with_shown(tryon, sample, given, sample["segmentation"])
-    made = inference.dress(tryon, seen, seven, region, norms=tuple(SYSTEMS.values()))
-    cloth = tensor_to_picture(made.warp.cloth)
-    upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    aligned = ((upper - made.misalign) > 0)[0, 0].numpy()
-    open_region = made.misalign[0, 0].numpy() > 0
-    background = gray & sample["background"][0]
-    pictures = {"" if norm == "alias" else "_instance": tensor_to_picture(t) for norm, t in made.pictures.items()}
-    if seen is not given:
-        hidden, *_ = inference.synthesise(tryon.alias, given, made.warp.cloth, seven, made.misalign, "alias")
-        pictures["_hidden"] = tensor_to_picture(hidden)
-    pictures["_pasted"] = np.where(made.warp.mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
-    found: dict[str, float] = {}
-    for tail, picture in pictures.items():
-        # Outside the region the photograph itself stays, as in the final picture.
-        final = np.where(gray[..., None], picture, person)
-        found |= {
-            f"ssim{tail}": structural_similarity(picture, person, border=False),
-            f"ssim_final{tail}": structural_similarity(final, person, border=False),
-            f"distance{tail}": distance(picture, person),
-            f"sharpness{tail}": sharpness(picture, person, aligned),
-            f"colour_aligned{tail}": colour_difference(picture, cloth, aligned),
-            f"colour_misaligned{tail}": colour_difference(picture, person, open_region),
-            f"halo{tail}": colour_difference(picture, person, background),
-            f"skin{tail}": colour_difference(picture, person, arms),
-        }
-    loose = inference.dress(tryon, seen, seven, region, fit=False, norms=tuple(SYSTEMS.values()))
-    return found, misaligned_colours(made, person), misaligned_colours(loose, person)
-
-
-def misaligned_colours(made: inference.Dressed, person: np.ndarray) -> Misaligned:
-    """Share of the cloth region that is misaligned, and CIEDE2000 there between the photograph and the picture of
-    ALIAS, and of instance normalisation.
-    """
-    upper = made.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    where = made.misalign[0, 0].numpy() > 0
-    alias, instance = (
-        colour_difference(tensor_to_picture(made.pictures[norm]), person, where) for norm in SYSTEMS.values()
-    )
-    return float(made.misalign.sum() / upper.sum().clamp(min=1)), alias, instance
-
-
-def evaluate_networks(
-    tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9, size: tuple[int, int] = (256, 192)
-) -> dict:
-    """Made pairs of validation people and garments, by source (worn, product, drawn), at `size` (H, W), true parse and
-    pose.
-
-    pairs: how many; every person that a source can use counts once, `count` of them at most. The other figures are
-        those of
-    `region_figures`, of `warp_figures` before and after the fit and, for sources with a true picture, of
-    `synthesis_figures` and `margin`.
-    """
-    sampler = Sampler(Pack(pack) if pack else None, size, "val")
-    report: dict[str, dict[str, Any]] = {}
-    distance_name, distance = perceptual_distance(tryon.parser)
-    for source in ("worn", "product", "drawn") if pack else ("drawn",):
-        rows: dict[str, list[float]] = {}
-        misaligned: dict[str, list[Misaligned]] = {"margin": [], "margin_unfitted": []}
-        for sample in itertools.islice(sampler.each(source, seed), count):
-            given, attributes = conditions(sample), read_sample(tryon, sample)
-            classes = predicted_segmentation(tryon, sample, given, told(attributes))
-            region = (classes == labels.UPPER).float()[:, None]
-            theta, fitted = inference.predict_warp(tryon.matching, given, region)
-            inside = region[0, 0].numpy() > 0
-            found = region_figures(classes[0].numpy().astype(np.uint8), sample, source, attributes)
-            found |= warp_figures(theta, given, inside) | warp_figures(fitted, given, inside, "_fitted")
-            if source != "product":  # the person's own garment: there is a true picture
-                figures, *both = synthesis_figures(tryon, sample, given, distance)
-                for compared, one in zip(misaligned.values(), both):
-                    compared.append(one)
-                found |= figures
-            for key, value in found.items():
-                rows.setdefault(key, []).append(value)
-        if not rows:
-            raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
-        report[source] = {"pairs": len(next(iter(rows.values())))} | {k: known_mean(v) for k, v in rows.items()}
-        if source != "product":
-            report[source] |= {"distance_is": distance_name} | {k: margin(rows) for k, rows in misaligned.items()}
-    return report
-
-
-def margin(misaligned: list[Misaligned]) -> dict[str, dict]:
-    """By how much ALIAS lies nearer to the photograph than instance normalisation where the cloth is misaligned.
-
-    misaligned: of each picture. The margin is the paired difference, positive where ALIAS is nearer, with its 95 %
-    bootstrap interval (200 resamples), over all pictures and for the thirds with the smallest, medium and largest share
-    (Fig. 9).
-    """
-    ranked = np.array(sorted(row for row in misaligned if np.isfinite(row).all()))
-    thirds = zip(AREAS, np.array_split(ranked, 3)) if len(ranked) >= 3 else ()
-    out = {}
-    for name, rows in (("all", ranked), *thirds):
-        if len(rows):
-            middle, low, high = bootstrap(rows[:, 2] - rows[:, 1])
-            share, alias, instance = rows.mean(0)
-            numbers = {"share": share, "alias": alias, "instance": instance, "margin": middle, "low": low, "high": high}
-            out[name] = {"pictures": len(rows)} | {k: round(float(v), 4) for k, v in numbers.items()}
-    return out
-
-
-# -- Table 2 and Fig. 13 ---------------------------------------------------------------------------------------------
-
-
-def evaluate_warps(
-    tryon: TryOn,
-    pack: Path | None,
-    count: int = 40,
-    size: tuple[int, int] = (256, 192),
-) -> dict:
-    """The warps of the paper's Table 2 and Fig. 13 beside each other: the warped cloth against the cloth as it is worn.
-
-    By source (worn, product, drawn) and warp, means over validation people: ssim and distance (`perceptual_distance`)
-    of W(c) on white inside its mask against the worn cloth on white; iou of the two masks; covered, the share of the
-    worn one that the warped one covers; folded, the share of the warped cloth's pixels where it is folded; seconds. The
-    region is the true one, so that the warp alone is judged. The flow is among them where the networks have one.
-    """
-    sampler, report = Sampler(Pack(pack) if pack else None, size, "val"), {}
-    distance_name, distance = perceptual_distance(tryon.parser)
-    for source in ("worn", "product", "drawn") if pack else ("drawn",):
-        rows: dict[str, dict[str, list[float]]] = {}
-        for sample in itertools.islice(sampler.each(source, 9), count):
-            given, truth = conditions(sample), sample["worn_mask"][0]
-            for name in (*WARPS, *([BY_FLOW] if tryon.flow is not None else [])):
-                grid, seconds = grid_by(tryon, name, given, mask_to_tensor(truth))
-                warped = inference.warp_by(grid, given)
-                mask = warped.mask[0, 0].numpy() > 0.5
-                cloth = np.where(mask[..., None], tensor_to_picture(warped.cloth), np.uint8(WHITE))
-                found = {
-                    "ssim": structural_similarity(cloth, sample["worn"], border=False),
-                    "distance": distance(cloth, sample["worn"]),
-                    **figures_of(grid, mask, truth)._asdict(),
-                    "seconds": seconds,
-                }
-                for key, value in found.items():
-                    rows.setdefault(name, {}).setdefault(key, []).append(value)
-        if not rows:
-            raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
-        report[source] = {"pairs": len(rows["spline 5x5"]["ssim"])} | {
-            name: {k: known_mean(v) for k, v in measured.items()} for name, measured in rows.items()
-        }
-    return {"distance_is": distance_name} | report
-
-
-# -- Table 1 and Fig. 9 ----------------------------------------------------------------------------------------------
-
-SYSTEMS = {"VITON-HD": "alias", "VITON-HD*": "instance"}  # * = instance normalisation, on the same weights
-AREAS = ("small", "medium", "large")  # thirds by the misaligned share of the cloth region
-BASELINES = ("cloth pasted on I_a", "copy of the photograph")
-SHARE_OF_COUNT = {(256, 192): 1, (512, 384): 4, (1024, 768): 16}  # larger pictures take longer, so they are fewer
-KERNEL = ("kernel distance", "its error")
-FEWEST = 8  # pictures of which a Frechet distance is given
-
-
-def drawn_case(
-    seed: int, size: tuple[int, int], garment_seed: int | None = None
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """A drawn person who is to wear the garment of `garment_seed` (None: the one worn), and the true picture of that.
-
-    Returns a sample as Sampler gives it, with the garment to be tried on, and the truth (H,W,3) uint8.
-    """
-    person = draw_pair(seed, size=size)
-    dressed = person if garment_seed is None else draw_pair(seed, size=size, garment_seed=garment_seed)
-    parse = labels.one_hot(labels.lip_to_13(agnostic_parse(person.parse, person.keypoints)), 13)
-    sample = {
-        "person": person.person,
-        "keypoints": person.keypoints,
-        "pose": pose.draw_pose(person.keypoints, size),
-        "parse_agnostic": parse,
-        "agnostic": agnostic_image(person.person, person.parse, person.keypoints, thorough=True),
-        "cloth": dressed.cloth,
-        "cloth_mask": dressed.cloth_mask[None] > 127,
-        "segmentation": labels.lip_to_13(dressed.parse),
-        "parse": person.parse,
-        "background": (person.parse == 0)[None],
-    }
-    return sample, dressed.person
-
-
-def cases(pack: Pack | None, size: tuple[int, int], count: int):
-    """Yields (source, setting, sample, true picture or None) of validation people; setting: "paired" or "unpaired".
-
-    Drawn people, paired and unpaired with a true picture; with a pack, photographed people with the garment that they
-    wear laid flat, and with a product photo, of which there is no true picture.
-    """
-    for i in range(count):
-        seed = 10**6 + i  # training draws below 2**31 at random: these are as good as never seen
-        for setting, garment_seed in (("paired", None), ("unpaired", seed + 10**6)):
-            yield "drawn", setting, *drawn_case(seed, size, garment_seed)
-    if pack is None:
-        return
-    sampler = Sampler(pack, size, "val")
-    for setting, source in (("paired", "worn"), ("unpaired", "product")):
-        for sample in itertools.islice(sampler.each(source, 9), count):
-            yield "photographs", setting, sample, sample["person"] if setting == "paired" else None
-
-
-def try_on(
-    tryon: TryOn, sample: dict[str, np.ndarray], true_segmentation: bool, fit: bool
-) -> tuple[dict[str, np.ndarray], float]:
-    """Every system's picture (H,W,3) uint8 of one sample, and the misaligned share of the cloth region.
-
-    true_segmentation: S instead of S-hat, as the paper does in the paired setting.
-    """
-    given = conditions(sample, tryon.device)
-    if true_segmentation:
-        classes = sample["segmentation"]
-    else:
-        classes = predicted_segmentation(tryon, sample, given)[0].cpu().numpy().astype(np.uint8)
-    seven = labels_to_tensor(labels.thirteen_to_7(classes), len(labels.ALIAS), tryon.device)
-    given = with_shown(tryon, sample, given, classes)
-    made = inference.dress(tryon, given, seven, fit=fit, norms=tuple(SYSTEMS.values()))
-    pictures = {name: tensor_to_picture(made.pictures[norm]) for name, norm in SYSTEMS.items()}
-    region = made.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    inside = (region * made.warp.mask)[0, 0].cpu().numpy() > 0
-    pictures[BASELINES[0]] = np.where(inside[..., None], tensor_to_picture(made.warp.cloth), sample["agnostic"])
-    if not true_segmentation:  # of a paired picture the photograph is the truth itself
-        pictures[BASELINES[1]] = sample["person"]
-    return pictures, float(made.misalign.sum() / region.sum().clamp(min=1))
-
-
-def table_row(
-    kind: dict[str, Any], cells: list[dict], photographs: list[np.ndarray], parser: torch.nn.Module, distance_name: str,
-    frechet: tuple[str, Callable],
-) -> dict[str, Any]:  # fmt: skip
-    """A row of Table 1: `kind` (source, size, setting, system) and the figures of its pictures.
-
-    cells: what was measured of each picture, and the picture itself, as "picture". photographs: what the distances of
-    the whole set are to. parser: whose features the kernel distance compares. distance_name: key of the distance in the
-    cells. frechet: name and function, as from `metrics.frechet_distance`.
-    """
-    row: dict[str, Any] = kind | {"pictures": len(cells)}
-    for name in ("SSIM", distance_name):
-        row[name] = round(float(np.mean([m[name] for m in cells])), 4) if name in cells[0] else None
-    enough = kind["setting"] == "unpaired" and len(cells) >= FEWEST
-    made = [cell["picture"] for cell in cells]
-    row[frechet[0]] = round(frechet[1](photographs, made), 4) if enough else None
-    known: tuple[float, float] | tuple[None, None] = (None, None)
-    if enough:
-        known = kernel_distance(*(deepest_features(parser, pictures) for pictures in (photographs, made)))
-    return row | {name: v if v is None else round(1000 * v, 4) for name, v in zip(KERNEL, known)}
-
-
-def evaluate_table(
-    tryon: TryOn, pack: Path | None, count: int = 16, sizes: tuple[tuple[int, int], ...] = SIZES, fit: bool = True
-) -> dict:
-    """Table 1 and Fig. 9 on drawn people and, with a pack, on photographed ones.
-
-    Paired: the person's own garment, true segmentation, against the photograph. Unpaired: another garment, predicted
-    segmentation; the Frechet distance is to the people's photographs, and drawn people have a true picture. Parse and
-    joints are true in both. The pictures are I-hat as generated. Without noise, so the figures repeat. Beside the
-    Frechet distance, which grows as the pictures become fewer, stands a kernel distance with its standard error
-    (`metrics.kernel_distance`, of the parser's features, in thousandths).
-
-    Returns {"measures", "rows": one dict per source, size, setting and system, "by_misaligned_area": rows, "protocol"}.
-    """
-    distance_name, distance = perceptual_distance(tryon.parser)
-    frechet = frechet_distance(tryon.parser)
-    people, rows, areas = Pack(pack) if pack else None, [], []
-    for height, width in sizes:
-        size = (height, width)
-        found: dict[tuple[str, str], dict[str, list]] = {}
-        photographs: dict[tuple[str, str], list[np.ndarray]] = {}
-        number = max(1, count // SHARE_OF_COUNT[size])
-        for source, setting, sample, truth in cases(people, size, number):
-            pictures, misaligned = try_on(tryon, sample, setting == "paired", fit)
-            group = found.setdefault((source, setting), {})
-            photographs.setdefault((source, setting), []).append(sample["person"])
-            for system, picture in pictures.items():
-                measured = {"misaligned": misaligned, "picture": picture}
-                if truth is not None:
-                    measured |= {"SSIM": structural_similarity(picture, truth), distance_name: distance(picture, truth)}
-                group.setdefault(system, []).append(measured)
-        for (source, setting), group in found.items():
-            for system, cells in group.items():
-                kind = {"source": source, "size": to_text(size), "setting": setting, "system": system}
-                row = table_row(kind, cells, photographs[source, setting], tryon.parser, distance_name, frechet)
-                rows.append(row)
-                if setting == "paired" and len(cells) >= 3:
-                    thirds = by_misaligned_area(cells, distance_name)
-                    areas.append({"source": source, "size": row["size"], "system": system, **thirds})
-    return {
-        "measures": {"similarity": "SSIM", "distance": distance_name, "frechet": frechet[0]},
-        "rows": rows,
-        "by_misaligned_area": areas,
-        "protocol": {
-            "weights": tryon.name,
-            "fit of the control points": fit,
-            "noise": False,
-            "parse and joints": "true",
-            "paired": "own garment, true segmentation",
-            "unpaired": "other garment, predicted segmentation",
-            "photographs": "validation people; worn garments laid flat (paired), product photos (unpaired)",
-        },
-    }
-
-
-def by_misaligned_area(measured: list[dict], name: str) -> dict:
-    """Mean distance of the thirds with the smallest, medium and largest misaligned share (Fig. 9), and these shares."""
-    out, thirds = {}, np.array_split(sorted(measured, key=lambda m: m["misaligned"]), 3)
-    for area, third in zip(AREAS, thirds):
-        out[area] = round(float(np.mean([m[name] for m in third])), 4)
-        out[f"{area}_share"] = round(float(np.mean([m["misaligned"] for m in third])), 4)
-    return out
-
-
-def as_text(report: dict) -> str:
-    """The report of `evaluate_table` as plain tables."""
-    distance, frechet = report["measures"]["distance"], report["measures"]["frechet"]
-    lines = []
-    if distance != "LPIPS" or frechet != "FID":
-        lines += [
-            "The networks behind LPIPS and FID could not be downloaded. The same computation on the encoder of the",
-            f"project's human parser stands in: '{distance}', '{frechet}'.",
-            "Its figures are not comparable with published LPIPS and FID.",
-            "",
-        ]
-
-    def cell(value, width):
-        return f"{'-' if value is None else value if isinstance(value, str) else f'{value:.4f}':>{width}}"
-
-    for source in dict.fromkeys(row["source"] for row in report["rows"]):
-        for setting in ("paired", "unpaired"):
-            chosen = [r for r in report["rows"] if (r["source"], r["setting"]) == (source, setting)]
-            sizes = list(dict.fromkeys(r["size"] for r in chosen))
-            names = ["SSIM", distance] + ([frechet, *KERNEL] if setting == "unpaired" else [])
-            names = [n for n in names if any(r[n] is not None for r in chosen)]
-            if not names:
-                continue
-            number = ", ".join(f"{next(r['pictures'] for r in chosen if r['size'] == s)} at {s}" for s in sizes)
-            lines += [f"{source}, {setting} ({number})"]
-            widths = [max(len(n), 7) for n in names]
-            lines += [
-                f"{'':24}" + "".join(f" | {s:^{sum(widths) + len(widths) - 1}}" for s in sizes),
-                f"{'':24}" + "".join(" | " + " ".join(f"{n:>{w}}" for n, w in zip(names, widths)) for _ in sizes),
-            ]
-            for system in dict.fromkeys(r["system"] for r in chosen):
-                line = f"{system:24}"
-                for s in sizes:
-                    row = next(r for r in chosen if r["size"] == s and r["system"] == system)
-                    line += " | " + " ".join(cell(row[n], w) for n, w in zip(names, widths))
-                lines.append(line)
-            lines.append("")
-    if report["by_misaligned_area"]:
-        lines.append(
-            f"{distance} by misaligned area, paired: thirds of the pictures (misaligned share of the cloth region)"
-        )
-    for row in report["by_misaligned_area"]:
-        values = "  ".join(f"{a} {row[a]:.4f} ({row[f'{a}_share']:.4f})" for a in AREAS)
-        lines.append(f"{row['source']:12} {row['size']:9} {row['system']:24} {values}")
-    return "\n".join(lines)
-
-
-def command_line() -> argparse.ArgumentParser:
+def command_line() -> CommandLine:
     """The kinds of evaluation and their options."""
-    parser = argparse.ArgumentParser(
+    parser = CommandLine(
         prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
     one = kinds.add_parser("parser")
-    one.add_argument("--data", type=Path, required=True, metavar="DIR")
-    one.add_argument("--limit", type=int, default=0, help="only the first so many photographs")
-    one.add_argument("--height", type=int, default=320, help="height at which the network sees the whole photograph")
+    one.add_argument("--data", type=an_existing_folder, required=True, metavar="DIR")
+    one.add_argument("--limit", type=integer(), default=0, help="only the first so many photographs")
+    one.add_argument(
+        "--height", type=integer(64, 4096), default=320, help="height at which the network sees the whole photograph"
+    )
     garments = kinds.add_parser("garments")
-    garments.add_argument("--data", type=Path, required=True, nargs="+", metavar="DIR")
+    garments.add_argument("--data", type=an_existing_folder, required=True, nargs="+", metavar="DIR")
     garments.add_argument("--held-out", action="store_true", help="only what the recipe keeps for validation")
-    two = kinds.add_parser("networks")
-    two.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
-    two.add_argument("--count", type=int, default=80, help="pairs of each source at most")
-    known = [to_text(size) for size in SIZES]
-    two.add_argument("--size", default=known[0], choices=known)
-    alone, rules = kinds.add_parser("segmentation"), kinds.add_parser("rules")
-    for p, pairs in ((alone, 80), (rules, 24)):
-        p.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
-        p.add_argument("--count", type=int, default=pairs, help="pairs of each source at most")
-        p.add_argument("--size", default=known[0], choices=known)
-    warps = kinds.add_parser("warps")
-    warps.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
-    warps.add_argument("--flow", type=Path, metavar="DIR", help="other weights of the flow warper")
-    warps.add_argument("--count", type=int, default=40, help="pairs of each source at most")
-    warps.add_argument("--size", default=known[0], choices=known)
-    three = kinds.add_parser("table")
-    three.add_argument("--pack", type=Path, metavar="FILE", help="packed photographs; without it drawn people alone")
-    three.add_argument(
-        "--count",
-        type=int,
-        default=16,
-        help="people of each source at 256x192; a quarter of it at 512x384, a sixteenth at 1024x768",
-    )
-    three.add_argument("--sizes", nargs="+", default=known, choices=known)
-    three.add_argument(
-        "--no-fit", action="store_true", help="control points as the network predicts them, as published"
-    )
-    three.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    for p in (one, garments, two, alone, rules, warps, three):
-        p.add_argument("--model", default="tryon-lite")
-        p.add_argument("--device", default="cpu")
+    for p in (one, garments):
+        p.add_argument("--model", default="tryon-lite", help="name of a shipped model, or the network's own folder")
+        p.add_argument("--device", type=a_device, default="cpu")
     return parser
 
 
@@ -615,35 +148,14 @@ def command_line() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     options = command_line().parse_args(argv)
-
-    if options.kind == "garments":
-        folder = Path(options.model)
-        reader = load_network(
-            "garment", folder if (folder / "config.json").is_file() else model_dir(options.model) / "garment"
-        )
-        report = evaluate_garments(reader.to(choose_device(options.device)), options.data, options.held_out)
-        print(json.dumps(report, indent=1))
-        return 0
-    tryon = TryOn.from_pretrained(options.model, options.device)
-    if options.kind == "parser":
-        report = evaluate_parser(tryon.parser, options.data, height=options.height, limit=options.limit)
-    elif options.kind == "networks":
-        report = evaluate_networks(tryon, options.pack, options.count, size=read_size(options.size))
-    elif options.kind in ("segmentation", "rules"):
-        evaluate = evaluate_segmentation if options.kind == "segmentation" else evaluate_rules
-        report = evaluate(tryon, options.pack, options.count, read_size(options.size))
-    elif options.kind == "warps":
-        if options.flow:
-            tryon.flow = load_network("flow", options.flow)
-        report = evaluate_warps(tryon, options.pack, options.count, read_size(options.size))
+    own, kind = Path(options.model), options.kind.removesuffix("s")  # the networks are called parser and garment
+    folder = own if (own / "config.json").is_file() else (own if own.is_dir() else model_dir(options.model)) / kind
+    network = load_network(kind, folder).to(choose_device(options.device))
+    if kind == "garment":
+        report = evaluate_garments(network, options.data, options.held_out)
     else:
-        report = evaluate_table(
-            tryon, options.pack, options.count, tuple(map(read_size, options.sizes)), not options.no_fit
-        )
-        if options.json:
-            options.json.parent.mkdir(parents=True, exist_ok=True)
-            options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(as_text(report) if options.kind == "table" else json.dumps(report, indent=1))
+        report = evaluate_parser(network, options.data, height=options.height, limit=options.limit)
+    print(json.dumps(report, indent=1))
     return 0
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
+from training.arguments import CommandLine, a_folder_to_write, an_existing_folder, integer
 from training.checkpoint import find_checkpoint, module_state, step_of
 from training.command import one_sentence
 from training.run import Run
 from training.weights import save_model
-from vton.recipes.registry import NETWORKS, RIVALS, network_of_task
+from vton.registry import ALL_NETWORKS, network_of_task
 
 
 def export(run: Path, out: Path, step: int | None = None) -> int:
@@ -23,10 +23,8 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
     key = network_of_task(saved["task"])
     if key is None:
         raise ValueError(f"'{run.name}' holds a run of {saved['task']}, which is not a try-on network.")
-    network = (NETWORKS | RIVALS)[key]
-    names = {f.name for f in fields(network.recipe)}
-    recipe = network.recipe(**{k: v for k, v in saved.items() if k in names})
-    config = network.recipes.network_config(recipe)
+    network = ALL_NETWORKS[key]
+    config = network.recipes.network_config(network.recipe.from_saved(saved))
     chosen = find_checkpoint(run / "checkpoints", step)
     save_model(out, asdict(config), module_state(chosen, "ema"))
     return step_of(chosen)
@@ -35,10 +33,10 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m vton.export", description=__doc__)
-    parser.add_argument("run", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--step", type=int)
+    parser = CommandLine(prog="python -m vton.export", description=__doc__)
+    parser.add_argument("run", type=an_existing_folder)
+    parser.add_argument("out", type=a_folder_to_write)
+    parser.add_argument("--step", type=integer())
     options = parser.parse_args(argv)
     print(f"update {export(options.run, options.out, options.step)}")
     return 0

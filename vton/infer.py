@@ -20,19 +20,28 @@ import torch
 from PIL import Image
 from torch import nn
 
+from training.arguments import (
+    CommandLine,
+    a_device,
+    a_folder_to_write,
+    a_seed,
+    an_existing_file,
+    an_existing_folder,
+    integer,
+)
 from training.command import one_sentence
+from training.devices import choose_device
 from training.files import write_atomic
 from vton import inference, labels
-from vton.data.pack import read_indices
 from vton.inference import Conditions
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
 from vton.joints import HIPS, SHOULDERS, present
+from vton.labels import read_indices
 from vton.networks.alias import gaussian_noise
 from vton.networks.checkpoints import load_released
 from vton.networks.config import NETWORK_SIZE
 from vton.networks.segmentation import binary_noise
-from vton.pipeline import choose_device
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_picture
 
 SIZE = (1024, 768)
@@ -211,19 +220,23 @@ def write_png(file: Path, picture: np.ndarray) -> None:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = CommandLine(
         prog="python -m vton.infer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--pairs", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--checkpoints", type=an_existing_folder, required=True, metavar="DIR")
+    parser.add_argument("--data", type=an_existing_folder, required=True, metavar="DIR")
+    parser.add_argument("--pairs", type=an_existing_file, required=True, metavar="FILE")
+    parser.add_argument("--out", type=a_folder_to_write, required=True, metavar="DIR")
     parser.add_argument(
-        "--noise", type=int, default=1, choices=(0, 1), help="0 sets the noise channel and the noise planes to zero"
+        "--noise",
+        type=integer(0, 1),
+        default=1,
+        choices=(0, 1),
+        help="0 sets the noise channel and the noise planes to zero",
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=a_seed, default=0)
     parser.add_argument("--skip", action="store_true", help="leave out pairs that cannot be dressed, and name them")
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--device", type=a_device, default="auto")
     options = parser.parse_args(argv)
     device = choose_device(options.device)
     pairs, folders = read_pairs(options.pairs), find_folders(options.data)

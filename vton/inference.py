@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from vton import labels
 from vton.networks import alias, alias_inference, flow, segmentation, warping
-from vton.rules.fit import Spared, fit_control_points
+from vton.rules.fit import FitExceptions, fit_control_points
 
 
 class Networks(Protocol):
@@ -33,8 +33,8 @@ class Networks(Protocol):
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the generators are given: pictures (1,3,H,W) in [-1, 1], the cloth's mask (1,1,H,W), S_a
-    (1,13,H,W) one-hot, the garment's attributes (1,A) as in `vton.attributes`; shown: I_a as ALIAS is given it.
+    """What the generators are given: pictures (1,3,H,W) in [-1, 1], the cloth's mask (1,1,H,W), S_a (1,13,H,W) one-hot,
+    the garment's attributes (1,A) as in `vton.attributes`; shown: I_a as ALIAS is given it.
     """
 
     agnostic: Tensor  # I_a
@@ -62,7 +62,7 @@ class Warp:
 
 
 @dataclass(frozen=True)
-class Dressed:
+class Synthesis:
     """All that the chain makes of one pair. seven: S-hat in ALIAS's 7 classes (1,7,H,W) one-hot; misalign (1,1,H,W);
     pictures: I-hat (1,3,H,W) for each normalisation that was asked for.
     """
@@ -102,7 +102,7 @@ def predict_warp(
     region: Tensor,
     fit: bool = True,
     grid: int = 0,
-    spared: Spared | None = None,
+    exceptions: FitExceptions | None = None,
 ) -> tuple[Tensor, Tensor]:
     """theta as the matching module gives it (section 3.3), and as it is used.
 
@@ -110,13 +110,13 @@ def predict_warp(
     fit: gradient steps on the control points.
     grid: control points along a side of the spline that is used; 0 = as many as the network predicts, a finer grid goes
         on from the fitted answer.
-    spared: where the fit goes by more than the masks; see `fit_control_points`.
+    exceptions: where the fit goes by more than the masks; see `fit_control_points`.
     """
     theta = warping.match(network, region, given.pose, given.agnostic, given.cloth)
-    used = fit_control_points(theta, given.cloth_mask, region, spared=spared) if fit else theta
+    used = fit_control_points(theta, given.cloth_mask, region, exceptions=exceptions) if fit else theta
     if grid and theta.shape[1] != 2 * grid**2:
         used = warping.refine(used, grid)
-        used = fit_control_points(used, given.cloth_mask, region, spared=spared) if fit else used
+        used = fit_control_points(used, given.cloth_mask, region, exceptions=exceptions) if fit else used
     return theta, used
 
 
@@ -178,7 +178,7 @@ def dress(
     soft_mask: bool = False,
     norms: Sequence[str] = ("alias",),
     noise=None,
-) -> Dressed:
+) -> Synthesis:
     """From a segmentation to the picture: warp, misalignment and synthesis of one pair.
 
     Args:
@@ -193,4 +193,4 @@ def dress(
     pictures = {
         norm: synthesise(networks.alias, given, warped.cloth, seven, misalign, norm, noise)[0] for norm in norms
     }
-    return Dressed(seven, theta, warped, misalign, pictures)
+    return Synthesis(seven, theta, warped, misalign, pictures)

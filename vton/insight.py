@@ -18,7 +18,7 @@ from vton.networks import alias
 from vton.pipeline import TryOn
 from vton.result import TryOnResult
 from vton.rules.fit import FitStep, fit_control_points
-from vton.stages import NO_FLOW, NO_POINTS, conditions, painter_conditions, spared
+from vton.stages import NO_FLOW, NO_POINTS, conditions, fit_exceptions, painter_conditions
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_mask, tensor_to_picture
 from vton.warps import BY_FLOW, WarpFigures, figures_of, grid_by, grid_of
 
@@ -160,7 +160,7 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
     steps: list[FitStep] = []
     region = mask_to_tensor(r.segmentation == labels.UPPER, tryon.device)
     theta = torch.from_numpy(r.theta)[None].to(tryon.device)
-    fit_control_points(theta, given.cloth_mask, region, watch=steps.append, spared=spared(tryon, r))
+    fit_control_points(theta, given.cloth_mask, region, watch=steps.append, exceptions=fit_exceptions(tryon, r))
     shown = []
     for number in (n for n in SHOWN_STEPS if n < len(steps)):
         warp = warp_cloth(steps[number].theta, given)
@@ -169,7 +169,7 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
 
 
 @dataclass(frozen=True)
-class Warped:
+class WarpResult:
     """The garment of a record, warped in one of the ways of Fig. 13. cloth (H, W, 3), mask (H, W): uint8; figures:
     against the region that was predicted for it; seconds: of the warp alone.
     """
@@ -180,7 +180,7 @@ class Warped:
     seconds: float
 
 
-def warped_by(tryon: TryOn, r: TryOnResult, name: str) -> Warped:
+def warp_by_name(tryon: TryOn, r: TryOnResult, name: str) -> WarpResult:
     """The garment by one of `warps.WARPS` or by "flow", for a record from the stage "segmentation" on.
 
     Raises ValueError with one sentence for a flow that these networks do not have.
@@ -188,10 +188,10 @@ def warped_by(tryon: TryOn, r: TryOnResult, name: str) -> Warped:
     if name == BY_FLOW and tryon.flow is None:
         raise ValueError(NO_FLOW)
     given, upper = conditions(tryon, r), r.segmentation == labels.UPPER
-    grid, seconds = grid_by(tryon, name, given, mask_to_tensor(upper, tryon.device), spared(tryon, r))
+    grid, seconds = grid_by(tryon, name, given, mask_to_tensor(upper, tryon.device), fit_exceptions(tryon, r))
     warped = warp_by(grid, given)
     cloth, mask = tensor_to_picture(warped.cloth), tensor_to_mask(warped.mask)
-    return Warped(cloth, mask, figures_of(grid, mask > 127, upper), seconds)
+    return WarpResult(cloth, mask, figures_of(grid, mask > 127, upper), seconds)
 
 
 def grid_on_garment(r: TryOnResult, lines: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -200,10 +200,10 @@ def grid_on_garment(r: TryOnResult, lines: int = 12) -> tuple[np.ndarray, np.nda
     """
     bent = grid_of(r, r.options.size)
     flat = F.affine_grid(torch.eye(2, 3)[None], [1, 1, *r.options.size], align_corners=False)
-    return _ruled(r.cloth, flat[0].numpy(), lines), _ruled(r.warped_cloth, bent[0].numpy(), lines)
+    return _draw_grid(r.cloth, flat[0].numpy(), lines), _draw_grid(r.warped_cloth, bent[0].numpy(), lines)
 
 
-def _ruled(picture: np.ndarray, grid: np.ndarray, lines: int) -> np.ndarray:
+def _draw_grid(picture: np.ndarray, grid: np.ndarray, lines: int) -> np.ndarray:
     """A picture with a line wherever a coordinate of its sampling grid (H, W, 2) passes a multiple of 2 / lines."""
     cells = np.floor((grid + 1) / 2 * lines)
     edge = np.zeros(picture.shape[:2], bool)
@@ -227,7 +227,7 @@ def worn_garment(r: TryOnResult) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedComparison:
     """A try-on of the very garment that the person wears, where the photograph is the truth. pictures (H, W, 3) uint8;
     ssim: 1 = equal; distance: the parser's perceptual distance, 0 = equal.
     """
@@ -239,10 +239,10 @@ class Paired:
     distance: float
 
 
-def paired(tryon: TryOn, r: TryOnResult, on_stage: OnStage = None) -> Paired:
+def compare_paired(tryon: TryOn, r: TryOnResult, on_stage: OnStage = None) -> PairedComparison:
     """Take the worn garment from the photograph, put it on again, and compare with the photograph (section 4.2)."""
     worn = worn_garment(r)
     again = tryon.redress(r, worn, on_stage)
     made = photo.crop(again.result, again.frame, again.options.size)
     distance = parser_distance(tryon.parser)(made, r.person)
-    return Paired(r.person, worn, made, structural_similarity(made, r.person), distance)
+    return PairedComparison(r.person, worn, made, structural_similarity(made, r.person), distance)

@@ -4,7 +4,10 @@ A parse carries the 20 labels of LIP. The segmentation generator works with 13 c
 generator with 7 (section 3.4). Left and right are the person's own: in a frontal picture the left arm is at the right.
 """
 
+from pathlib import Path
+
 import numpy as np
+from PIL import Image
 
 LIP = (
     "background",
@@ -127,6 +130,12 @@ def _look_up(label_map: np.ndarray, table: np.ndarray, what: str) -> np.ndarray:
             f"{what} knows labels 0 to {len(table) - 1}, this map holds {label_map.min()} to {label_map.max()}."
         )
     return table[label_map]
+
+
+def read_indices(file: Path) -> np.ndarray:
+    """A palette or grey PNG's indices, (H, W) uint8, without colour conversion."""
+    with Image.open(file) as picture:
+        return np.asarray(picture if picture.mode in ("P", "L", "1") else picture.convert("L")).astype(np.uint8)
 
 
 def colour(label_map: np.ndarray, palette: np.ndarray = LIP_COLOURS) -> np.ndarray:

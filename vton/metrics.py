@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import socket
-import sys
 from collections.abc import Callable
-from contextlib import contextmanager, redirect_stdout
 from functools import lru_cache
 
 import cv2
 import numpy as np
 
 from vton import labels
+from vton.inputs.pose import along_arm
 from vton.inputs.reading import Reading
+from vton.joints import LEFT_ARM, RIGHT_ARM, SHOULDERS, present
 from vton.networks.garment_reader import GROUPS, UPPER_KINDS
 
+ON_ARM = 0.1  # how far from an arm's bones its sleeve is looked for, in upper arms
 # Groups over which the parser's mean intersection over union is taken; labels outside them are ignored in the truth.
 PARSER_GROUPS = {
     "background": (labels.BACKGROUND,),
@@ -57,6 +57,37 @@ def grouped_iou(matrix: np.ndarray, groups: dict[str, tuple[int, ...]]) -> dict[
         np.add.at(merged[of[i]], of, row)
     merged[n] = 0  # truth outside the groups
     return dict(zip(groups, iou(merged)[:n]))
+
+
+def edge_distances(truth: np.ndarray, answer: np.ndarray, keypoints: np.ndarray) -> dict[str, float]:
+    """How far a predicted garment's hem, neckline and sleeve ends are from the true ones, each in pixels; one that is
+    not seen in both is left out.
+
+    truth, answer: (H, W) bool, the garment; keypoints: (25, 3) in their pixels. Hem and neckline: mean over columns of
+    the distance between the lowest, the highest pixels: between the shoulders, and in the middle half there. Sleeves:
+    along the bones of the arms.
+    """
+    found: dict[str, list[float]] = {"hem": [], "neckline": [], "sleeve_ends": []}
+    there, points = present(keypoints), np.asarray(keypoints, np.float64)[:, :2]
+    if there[list(SHOULDERS)].all():
+        first, last = np.clip(np.sort(points[list(SHOULDERS), 0]).round().astype(int), 0, truth.shape[1] - 1)
+        quarter = (last - first) // 4
+        for name, rows, columns in (
+            ("hem", slice(None, None, -1), slice(first, last + 1)),
+            ("neckline", slice(None), slice(first + quarter, last - quarter + 1)),
+        ):
+            a, b = truth[rows, columns], answer[rows, columns]
+            both = a.any(0) & b.any(0)
+            found[name] += list(abs(a.argmax(0) - b.argmax(0))[both].astype(float))
+    for joints in (RIGHT_ARM, LEFT_ARM):
+        if there[list(joints)].all():
+            place, distance = along_arm(keypoints, joints, truth.shape)
+            lengths = np.linalg.norm(np.diff(points[list(joints)], axis=0), axis=1)
+            along = np.where(place < 1, place * lengths[0], lengths[0] + (place - 1) * lengths[1])
+            ends = [along[mask & (distance < ON_ARM) & (place <= 2)] for mask in (truth, answer)]
+            if all(map(len, ends)):
+                found["sleeve_ends"].append(abs(ends[0].max() - ends[1].max()))
+    return {name: float(np.mean(values)) for name, values in found.items() if values}
 
 
 def mask_iou(a: np.ndarray, b: np.ndarray) -> float:
@@ -124,49 +155,6 @@ def sharpness(picture: np.ndarray, photograph: np.ndarray, mask: np.ndarray) -> 
     return float(own / true) if true > 0 else float("nan")
 
 
-def bootstrap(
-    values: list[float], resamples: int = 200, level: float = 0.95, seed: int = 0
-) -> tuple[float, float, float]:
-    """Mean and percentile interval of the mean (Efron 1979): (mean, low, high). NaN is left out; NaN where nothing is
-    left.
-    """
-    known = np.asarray(values, np.float64)
-    known = known[np.isfinite(known)]
-    if not len(known):
-        return (float("nan"),) * 3
-    drawn = known[np.random.default_rng(seed).integers(0, len(known), (resamples, len(known)))].mean(1)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return float(known.mean()), float(low), float(high)
-
-
-def kernel_distance(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """Kernel inception distance (Binkowski et al. 2018) of two sets of features, and its standard error.
-
-    The unbiased estimate of the squared maximum mean discrepancy under the kernel (x.y / d + 1)^3; unlike the Frechet
-    distance its expectation does not depend on the number of pictures. The standard error is the jackknife's: the sets
-    are divided into as many groups as the smaller one has pictures, and one group at a time is left out of both.
-
-    one (n, d), other (m, d); n, m > 2. Raises ValueError for fewer.
-    """
-    if min(len(one), len(other)) < 3:
-        raise ValueError(
-            f"A kernel distance needs three pictures of each kind at least, there are {len(one)} and {len(other)}."
-        )
-    x, y = (np.asarray(a, np.float64) for a in (one, other))
-    kxx, kyy, kxy = ((a @ b.T / x.shape[1] + 1) ** 3 for a, b in ((x, x), (y, y), (x, y)))
-
-    def estimate(i, j):
-        xx, yy = kxx[np.ix_(i, i)], kyy[np.ix_(j, j)]
-        n, m = len(i), len(j)
-        within = (xx.sum() - np.trace(xx)) / (n * (n - 1)) + (yy.sum() - np.trace(yy)) / (m * (m - 1))
-        return within - 2 * kxy[np.ix_(i, j)].mean()
-
-    i, j, groups = np.arange(len(x)), np.arange(len(y)), min(len(x), len(y))
-    left = np.array([estimate(i[i % groups != g], j[j % groups != g]) for g in range(groups)])
-    error = np.sqrt((groups - 1) / groups * np.square(left - left.mean()).sum())
-    return float(estimate(i, j)), float(error)
-
-
 def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
     """CIEDE2000 of Lab colours (..., 3); formulas and symbols of Sharma, Wu and Dalal 2005, equations 2 to 22."""
     l1, a1, b1 = np.moveaxis(lab1, -1, 0)
@@ -199,33 +187,6 @@ def ciede2000(lab1: np.ndarray, lab2: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(dl**2 + dc**2 + dh**2 + rotation * dc * dh, 0))
 
 
-# -- the measures of Table 1 ---------------------------------------------------------------------------------------
-#
-# LPIPS and FID come from torchmetrics and need networks that were trained on ImageNet. Where these cannot be had, the
-# same computation on the encoder of the project's human parser takes their place, under names of its own: the figures
-# of the two are not comparable.
-
-DOWNLOAD_SECONDS = 10  # a connection that is slower to answer counts as none
-
-
-def perceptual_distance(parser) -> tuple[str, Callable[[np.ndarray, np.ndarray], float]]:
-    """("LPIPS", function) or ("parser distance", function); the function takes two (H, W, 3) uint8 pictures, 0 = equal.
-
-    Zhang et al. 2018: squared difference of unit-length features, mean over the places, sum over the layers. LPIPS
-    weighs the channels of AlexNet as people judged them; the parser's channels all count alike, and it looks at 512x384
-    at most.
-    """
-    try:
-        with _impatient():
-            from torchmetrics.image.lpip import LearnedPerceptualImagePatchSimilarity
-
-            lpips = LearnedPerceptualImagePatchSimilarity("alex", normalize=True)
-        return "LPIPS", lambda a, b: float(lpips(_unit(a), _unit(b)).detach())
-    except (OSError, ImportError, RuntimeError, ValueError):
-        pass
-    return "parser distance", parser_distance(parser)
-
-
 def parser_distance(parser) -> Callable[[np.ndarray, np.ndarray], float]:
     """The perceptual distance of two (H, W, 3) uint8 pictures by the parser's features, see `perceptual_distance`; 0 =
     equal.
@@ -235,7 +196,7 @@ def parser_distance(parser) -> Callable[[np.ndarray, np.ndarray], float]:
     @torch.inference_mode()
     def units(picture):
         small = cv2.resize(picture, (384, 512), interpolation=cv2.INTER_AREA) if picture.shape[0] > 512 else picture
-        return [torch.nn.functional.normalize(f, dim=1) for f in _features(parser, small)]
+        return [torch.nn.functional.normalize(f, dim=1) for f in parser_features(parser, small)]
 
     @lru_cache(maxsize=1)
     def units_of_bytes(data, shape):  # several pictures in turn are compared with one truth
@@ -248,77 +209,18 @@ def parser_distance(parser) -> Callable[[np.ndarray, np.ndarray], float]:
     return distance
 
 
-def frechet_distance(parser) -> tuple[str, Callable[[list[np.ndarray], list[np.ndarray]], float]]:
-    """("FID", function) or ("parser Frechet distance", function) of two lists of (H, W, 3) uint8 pictures.
-
-    Heusel et al. 2017: the distance of two Gaussians fitted to features; of Inception, or the mean over the places of
-    the parser's deepest features at 256x192. Few pictures give too large a value: only lists of one length can be
-    compared.
-    """
-    import torch
-    from torchmetrics.image.fid import FrechetInceptionDistance
-
-    try:
-        with _impatient():
-            metric = FrechetInceptionDistance(2048)
-        name, shape = "FID", None
-    except (OSError, ImportError, RuntimeError, ValueError):
-
-        class Deepest(torch.nn.Module):
-            num_features = parser.config.widths[-1]
-
-            @torch.inference_mode()
-            def forward(self, pictures):
-                return torch.cat([_features(parser, p.permute(1, 2, 0).numpy())[-1].mean((2, 3)) for p in pictures])
-
-        metric, name, shape = FrechetInceptionDistance(Deepest()), "parser Frechet distance", (192, 256)
-
-    def distance(real, fake):
-        metric.reset()
-        for pictures, is_real in ((real, True), (fake, False)):
-            for picture in pictures:
-                small = picture if shape is None else cv2.resize(picture, shape, interpolation=cv2.INTER_AREA)
-                metric.update(torch.from_numpy(np.ascontiguousarray(small)).permute(2, 0, 1)[None], real=is_real)
-        return max(0.0, float(metric.compute()))
-
-    return name, distance
-
-
-def deepest_features(parser, pictures: list[np.ndarray]) -> np.ndarray:
-    """(n, d) float64 of (H, W, 3) uint8 pictures:
-    the mean over the places of the parser's deepest features at 256x192.
-    """
-    import torch
-
-    with torch.inference_mode():
-        small = [cv2.resize(p, (192, 256), interpolation=cv2.INTER_AREA) for p in pictures]
-        return torch.cat([_features(parser, p)[-1].mean((2, 3)) for p in small]).double().numpy()
-
-
-def _unit(picture: np.ndarray):
+def unit_tensor(picture: np.ndarray):
     """(H, W, 3) uint8 -> (1, 3, H, W) float32 in [0, 1]."""
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(picture)).permute(2, 0, 1)[None].float() / 255
 
 
-def _features(parser, picture: np.ndarray):
+def parser_features(parser, picture: np.ndarray):
     """The parser's encoder on a picture alone, without joints and person mask; sides are multiples of 32."""
-    x = (_unit(picture) * 2 - 1).to(next(parser.parameters()).device)
+    x = (unit_tensor(picture) * 2 - 1).to(next(parser.parameters()).device)
     joints, person = x.new_zeros(1, parser.config.joints, *x.shape[2:]), x.new_ones(1, 1, *x.shape[2:])
     return [f.float().cpu() for f in parser.features(x, joints, person)]
-
-
-@contextmanager
-def _impatient():
-    """No download waits longer than DOWNLOAD_SECONDS for an answer, or talks between the figures."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(DOWNLOAD_SECONDS)
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        socket.setdefaulttimeout(before)
 
 
 def garment_figures(

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from training.arguments import MOST_SEED, integer
+
 SIZES = ((256, 192), (512, 384), (1024, 768))  # (H, W) of the maps
 GRIDS = (5, 10)  # control points along a side
 BY_NETWORK = ("By the network", "predicted")
@@ -47,16 +49,16 @@ class Options:
     """What a visitor can set; `ABOUT` tells the words and the reader of each field.
 
     size: (H, W) of the maps. seed: of both noises. fit: adapt the control points to the predicted region. norm: "alias"
-        or
-    "instance" (VITON-HD*). noise: the two noises of the paper's system. detail: bring what the photographs know into
+    or "instance" (VITON-HD*). noise: the two noises of the paper's system. detail: bring what the photographs know into
     the final picture. grid: control points along a side of the spline; the network predicts 5, a finer grid goes on
     from the fitted warp with more freedom. sleeves: their length on the predicted segmentation: "predicted" by the
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
     says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
-    collar or a hood. hem: "predicted", or "auto": no background shows between it and the trousers.
-    mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image.
-    warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid do not apply.
-    reveal: the generator is shown what of the photograph stays as it was.
+    collar or a hood. hem: "auto" is worn over trousers or skirt, and no background shows between them, "tucked" is
+    tucked in, "predicted" as the network alone decides. mirror: the segmentation is the mean of the network's answers
+    for the picture and for its mirror image. warp: what bends the garment: "spline", the paper's, or "flow"
+    (ClothFlow), to which fit and grid do not apply. reveal: the generator is shown what of the photograph stays as it
+    was.
     """
 
     size: tuple[int, int] = _option(
@@ -127,9 +129,9 @@ class Options:
     hem: str = _option(
         "auto",
         "Hem",
-        "auto (no gap above the trousers), or predicted (by the network alone)",
+        "auto (worn over trousers or skirt, without a gap), predicted (by the network alone), or tucked (in)",
         "segmentation",
-        choices=(("No gaps", "auto"), BY_NETWORK),
+        choices=(("Loose", "auto"), BY_NETWORK, ("Tucked in", "tucked")),
         info="its lower edge",
         published="predicted",
     )
@@ -213,7 +215,7 @@ def add_arguments(parser: argparse.ArgumentParser, skip: Iterable[str] = ()) -> 
         elif isinstance(default, str):
             parser.add_argument(f"--{name}", default=default, choices=about.values, help=about.help)
         else:
-            parser.add_argument(f"--{name}", type=type(default), default=default, help=about.help)
+            parser.add_argument(f"--{name}", type=integer(0, MOST_SEED), default=default, help=about.help)
 
 
 def from_arguments(arguments: argparse.Namespace) -> Options:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +45,7 @@ def critic_of(run: Path, step: int | None = None) -> Critic:
 
     Raises ValueError with one sentence when the run has no checkpoint or no discriminator.
     """
-    names = {field.name for field in fields(AliasRecipe)}
-    recipe = AliasRecipe(**{k: v for k, v in Run(run).recipe().items() if k in names})
+    recipe = AliasRecipe.from_saved(Run(run).recipe())
     channels = network_config(recipe).classes + 1 + (6 if recipe.fine else 3)
     network = MultiScaleDiscriminator(channels, recipe.discriminator)
     state = module_state(find_checkpoint(Run(run).checkpoints, step), "discriminator")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,17 @@ import numpy as np
 import torch
 from torch import nn
 
+from training.arguments import expect, expect_declared
 from training.assets import model_dir
+from training.devices import choose_device
 from training.weights import build, from_json, load_model
 from vton import labels
 from vton.inputs import photo
 from vton.inputs.photo import InputError
 from vton.options import ABOUT, Options
-from vton.recipes.registry import NETWORKS, RIVALS, TRYON_NETWORKS
+from vton.registry import ALL_NETWORKS, NETWORKS
 from vton.result import TryOnResult
-from vton.stages import MADE_BY, NO_FLOW, READ_BY, STAGES, TABLE, move_control_points
+from vton.stages import MADE_BY, NO_FLOW, READ_BY, STAGES, TABLE, Run, move_control_points
 
 LABELS_OF = {"parse": len(labels.LIP), "parse_agnostic": len(labels.LIP), "segmentation": len(labels.SEGMENTATION)}
 BOOKKEEPING = ("options", "sources", "seconds", "notes", "weights", "corrected", "resumed_from")
@@ -55,30 +57,36 @@ class TryOn:
         name: str = "",
         device: str | torch.device = "cpu",
         flow: nn.Module | None = None,
+        stages: Mapping[str, Run] | None = None,
     ):
+        """stages: what runs in place of the function in `vton.stages.TABLE`, by the stage's name."""
         self.device, self.name = torch.device(device), name
-        self.instead: dict[str, Callable[[Any, TryOnResult], dict[str, Any]]] = {}  # stage -> what runs in its place
+        self.table = tuple(stage._replace(run=(stages or {}).get(stage.name, stage.run)) for stage in TABLE)
         self.parser, self.segmentation, self.matching, self.alias, self.garment = (
             m.to(self.device).eval().requires_grad_(False) for m in (parser, generator, matching, synthesis, reader)
         )
         self.flow = flow.to(self.device).eval().requires_grad_(False) if flow is not None else None
 
     @classmethod
-    def from_pretrained(cls, name_or_folder: str | Path, device: str = "auto") -> TryOn:
+    def from_pretrained(
+        cls, name_or_folder: str | Path, device: str = "auto", stages: Mapping[str, Run] | None = None
+    ) -> TryOn:
         """Loads a shipped model by name or a folder with parser/, segmentation/, matching/, alias/ and garment/;
         without garment/ the shipped reader of garments serves, without flow/ the garment is warped by the spline alone.
 
-        device: "auto" (CUDA, then Apple's MPS, then CPU), "cpu", "cuda", "mps". Raises FileNotFoundError or ValueError
-            with
-        one sentence for a missing or foreign folder.
+        device: "auto" (CUDA, then Apple's MPS, then CPU), "cpu", "cuda" or "mps".
+        stages: what runs in place of a stage's own function, by the stage's name.
+
+        Raises FileNotFoundError or ValueError with one sentence for a missing or foreign folder.
         """
+        expect("name_or_folder", name_or_folder, (str, Path), "a name or a folder")
         folder = Path(name_or_folder)
         if not (folder / "parser").is_dir():
             folder = model_dir(str(name_or_folder))
-        networks = [load_network(kind, network_folder(folder, kind)) for kind in TRYON_NETWORKS]
+        networks = [load_network(kind, network_folder(folder, kind)) for kind in NETWORKS]
         parser, generator, matching, synthesis, reader = networks
         flow = load_network("flow", folder / "flow") if has_flow(folder) else None
-        return cls(parser, generator, matching, synthesis, reader, folder.name, choose_device(device), flow)
+        return cls(parser, generator, matching, synthesis, reader, folder.name, choose_device(device), flow, stages)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -106,6 +114,8 @@ class TryOn:
         Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
+        expect("options", options, (Options, type(None)), "an Options or None")
+        expect_declared(Options, {name: value for name, value in changed.items() if value is not None})
         options = Options.of({**dataclasses.asdict(options or Options()), **changed})
         corrected = ("painted_mask",) if painted_mask is not None else ()
         record = TryOnResult(
@@ -125,10 +135,12 @@ class TryOn:
 
         edited: fields of TryOnResult, or of Options but for the size.
         """
+        expect("result", result, TryOnResult, "a TryOnResult")
         if stage not in STAGES:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
         if stage == "photo":
             raise ValueError("The first stage decodes the pictures; use run() for new pictures.")
+        expect_declared(Options, edited)
         _check_edits(result, edited)
         options = replace(result.options, **{name: value for name, value in edited.items() if name in ABOUT})
         options.check()
@@ -179,9 +191,7 @@ class TryOn:
         on_stage: Callable[[str, int, int], None] | None = None,
         until: str = STAGES[-1],
     ) -> TryOnResult:
-        """The same person in another garment (path, bytes, PIL picture or array);
-        the person's stages are not repeated.
-        """
+        """The same person in another garment (path, bytes, PIL picture or array), without the person's stages."""
         picture = photo.load_image(garment, alpha=True)
         return self.resume(result, "garment", on_stage, until, garment_photo=picture, painted_mask=None)
 
@@ -193,14 +203,14 @@ class TryOn:
             raise ValueError(f"The run ends with one of these stages: {', '.join(STAGES[first:])}; not '{until}'.")
         if record.options.warp == "flow" and self.flow is None and first <= STAGES.index("warp") <= STAGES.index(until):
             raise ValueError(NO_FLOW)  # at once, not after half the stages
-        for index, stage in enumerate(TABLE[: STAGES.index(until) + 1]):
+        for index, stage in enumerate(self.table[: STAGES.index(until) + 1]):
             if index < first:
                 continue
             if on_stage:
                 on_stage(stage.name, index, len(STAGES))
             start = time.perf_counter()
             try:
-                made = self.instead.get(stage.name, stage.run)(self, record)
+                made = stage.run(self, record)
             except InputError as error:
                 error.stage, error.record = stage.name, record
                 raise
@@ -243,8 +253,8 @@ def _still_corrected(r: TryOnResult, index: int, changed: dict[str, Any]) -> tup
 
 
 def network_folder(folder: Path, kind: str) -> Path:
-    """Where a network's weights lie in a model's folder. The garment reader does not depend on the
-    others, so a model without one uses that of the shipped model.
+    """Where a network's weights lie in a model's folder. The garment reader does not depend on the others, so a model
+    without one uses that of the shipped model.
     """
     own = folder / kind
     return own if kind != "garment" or own.is_dir() else model_dir("tryon-lite") / kind
@@ -257,28 +267,7 @@ def has_flow(folder: Path) -> bool:
 
 def load_network(kind: str, folder: Path) -> nn.Module:
     """One of the networks out of a folder with config.json and model.safetensors, in evaluation mode."""
-    known = (NETWORKS | RIVALS)[kind]
+    known = ALL_NETWORKS[kind]
     config, state = load_model(folder)
     sizes: Any = from_json(known.config, config)
     return build(lambda: known.network(sizes), state, known.what).eval()
-
-
-def present_devices() -> list[str]:
-    """The kinds of device this machine has, the fastest first."""
-    return [
-        *(["cuda"] if torch.cuda.is_available() else []),
-        *(["mps"] if torch.backends.mps.is_available() else []),
-        "cpu",
-    ]
-
-
-def choose_device(name: str) -> torch.device:
-    """The device of that name; "auto" is CUDA, then Apple's MPS, then the CPU.
-
-    ValueError when a named device is not there.
-    """
-    if name == "auto":
-        name = present_devices()[0]
-    if name in ("cuda", "mps") and name not in present_devices():
-        raise ValueError(f"No {name.upper()} device was found; choose the device 'cpu' or 'auto'.")
-    return torch.device(name)

@@ -23,13 +23,15 @@ import cv2
 import numpy as np
 from PIL import Image
 
+from training.arguments import CommandLine, a_folder_to_write, a_number, an_existing_folder, integer
 from training.assets import model_dir
 from training.command import one_sentence
 from training.files import write_atomic
 from vton import labels
-from vton.data.pack import pack, read_indices
+from vton.data.pack import pack
 from vton.inputs import garment, parsing, photo, pose
 from vton.joints import present
+from vton.labels import read_indices
 from vton.networks.parser import Parser
 from vton.pipeline import load_network
 
@@ -263,17 +265,25 @@ def _escape(stem: str) -> str:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    options = argparse.ArgumentParser(
+    options = CommandLine(
         prog="python -m vton.prepare",
         description="Make a training set of photos.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("photos", type=Path, help="folder of photos, or of a set in the layout of VITON-HD")
     options.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="folder to write; a second start goes on there"
+        "photos", type=an_existing_folder, help="folder of photos, or of a set in the layout of VITON-HD"
     )
-    options.add_argument("--height", type=int, default=512, help="of the prepared pictures in pixels")
-    options.add_argument("--val", type=float, default=0.1, help="share of people held out for validation")
+    options.add_argument(
+        "--out",
+        type=a_folder_to_write,
+        required=True,
+        metavar="DIR",
+        help="folder to write; a second start goes on there",
+    )
+    options.add_argument("--height", type=integer(128, 2048), default=512, help="of the prepared pictures in pixels")
+    options.add_argument(
+        "--val", type=a_number(above=0, most=0.5), default=0.1, help="share of people held out for validation"
+    )
     options.add_argument("--model", default="tryon-lite", help="shipped model or folder whose parser labels the photos")
     given = options.parse_args(argv)
 

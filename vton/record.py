@@ -150,7 +150,7 @@ def settings(result: TryOnResult) -> dict[str, Any]:
         "frame": list(dataclasses.astuple(result.frame)) if result.frame else None,
         "cut_out_by": result.garment_cut.method if result.garment_cut else "",
         "open_neck": bool(result.garment_cut and result.garment_cut.open_neck),
-        "garment": {name: list(told) for name, told in result.garment_cut.attributes.items()}
+        "garment": {name: list(read) for name, read in result.garment_cut.attributes.items()}
         if result.garment_cut
         else {},
     }
@@ -201,7 +201,7 @@ def read_settings(source: Any) -> dict[str, Any]:
         weights = str(values.get("weights", ""))
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, RecursionError, NotImplementedError):
+    except Exception:  # a foreign or damaged zip raises as many kinds of errors as there are places in its readers
         raise InputError(FOREIGN) from None
     options.check()
     return {**values, "options": options, "weights": weights}
@@ -235,19 +235,10 @@ def load(source: Any) -> TryOnResult:
                 raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
         held = dict(np.load(io.BytesIO(packed), allow_pickle=False))
         held |= {name: load_image(data, alpha=name == "garment_photo") for name, data in kept.items()}
-        return _assembled(held, values)
+        return _assemble(held, values)
     except InputError:
         raise
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-        NotImplementedError,
-    ):
+    except Exception:  # as in `read_settings`
         raise InputError(FOREIGN) from None
 
 
@@ -280,17 +271,17 @@ def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo:
     return value.shape == expected
 
 
-def _attributes(told: Any) -> dict[str, Attribute]:
+def _attributes(saved: Any) -> dict[str, Attribute]:
     """What a saved record says of the garment, as far as it says something that is known."""
     found = {}
     for name, groups in GROUPS.items():
-        value, certainty, exact = (told or {}).get(name, ("", 0.0, ""))
+        value, certainty, exact = (saved or {}).get(name, ("", 0.0, ""))
         if exact in groups.get(value, ()):
             found[name] = Attribute(value, min(1.0, max(0.0, float(certainty))), exact)
     return found
 
 
-def _assembled(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResult:
+def _assemble(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResult:
     size = values["options"].size
     ran = {stage: float(values["seconds"][stage]) for stage in STAGES if stage in values["seconds"]}
     if list(ran) != list(STAGES[: len(ran)]) or "photo" not in ran:

@@ -23,7 +23,7 @@ from vton.options import GRIDS
 from vton.result import TryOnResult
 from vton.rules import final_picture, neckline
 from vton.rules import segmentation as rules
-from vton.rules.fit import Spared
+from vton.rules.fit import FitExceptions
 from vton.tensors import (
     labels_to_tensor,
     mask_to_tensor,
@@ -42,14 +42,20 @@ LOOKS = {
 WORN = (
     "Somebody wears the garment in its picture: it was cut out of that person, and what hair or arms hide is missing."
 )
+TURNED = "The garment's picture was turned so that the garment is upright."
+REDUCED = "The photo is {} pixels long, so the result is reduced to {}; crop the photo to keep its own resolution."
 OPEN = "The warped garment leaves"  # how the note on a large misaligned share begins
-MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is said
+MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is said; fitted warps leave 2 to 3 %
 SMALLEST_REGION = 50  # pixels of predicted cloth without which nothing can be warped
 NO_FLOW = "These networks have no flow warper; choose the thin-plate spline as the warp, or networks with a flow."
+NO_HEM = "These networks have not learned to tuck a garment in; choose another hem, or the networks that come with it."
 NO_POINTS = (
     "This garment was warped by the flow, which has no control points; choose the thin-plate spline and run it again."
 )
 FURTHEST = 3.0  # of a control point from the cloth's middle; further out there is nothing of the cloth
+
+
+Run = Callable[[Networks, TryOnResult], dict[str, Any]]  # the work of a stage: the fields of the record that it makes
 
 
 class Stage(NamedTuple):
@@ -60,7 +66,7 @@ class Stage(NamedTuple):
     """
 
     name: str
-    run: Callable[[Networks, TryOnResult], dict[str, Any]]
+    run: Run
     makes: dict[str, str]
     reads: tuple[str, ...] = ()
 
@@ -68,7 +74,9 @@ class Stage(NamedTuple):
 def decode(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """1 photo: both pictures upright, in sRGB, of bounded size."""
     person, product = r.sources
-    return {"photo": photo.load_image(person), "garment_photo": photo.load_image(product, alpha=True), "sources": None}
+    made = {"photo": photo.load_image(person), "garment_photo": photo.load_image(product, alpha=True), "sources": None}
+    side = photo.longest_side(person)
+    return made | {"notes": (REDUCED.format(side, photo.LONGEST),)} if side > photo.LONGEST else made
 
 
 def find_pose(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -82,7 +90,7 @@ def find_pose(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         "person": photo.crop(r.photo, frame, r.options.size),
         "person_mask": photo.crop(found.person_mask.astype(np.float32), frame, r.options.size, "linear", 0),
         "pose": pose.draw_pose(keypoints, r.options.size),
-        "notes": tuple(pose.check(found, r.photo.shape[:2])),
+        "notes": r.notes + tuple(pose.check(found, r.photo.shape[:2])),
     }
 
 
@@ -103,9 +111,12 @@ def cut_garment(networks: Networks, r: TryOnResult) -> dict[str, Any]:
             cut = garment.cut_out(r.garment_photo, networks.garment)
         except garment.WornGarment:
             cut = garment.cut_from_wearer(r.garment_photo, networks.parser, networks.garment)
-    notes = tuple(note for note in r.notes if note != WORN) + ((WORN,) if cut.method == "worn" else ())
+    notes = tuple(note for note in r.notes if note not in (WORN, TURNED))
+    notes += ((WORN,) if cut.method == "worn" else ()) + ((TURNED,) if cut.turned else ())
     placed = garment.place(cut, r.options.size)
-    return {"garment_cut": cut, "cloth": placed.cloth, "cloth_mask": placed.mask, "notes": notes}
+    upright = np.ascontiguousarray(np.rot90(r.garment_photo, cut.turned))
+    made = {"garment_cut": cut, "cloth": placed.cloth, "cloth_mask": placed.mask, "notes": notes}
+    return made | {"garment_photo": upright} if cut.turned else made
 
 
 def make_agnostic(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -134,17 +145,20 @@ def conditions(networks: Networks, r: TryOnResult) -> Conditions:
 
 def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """6 segmentation: S-hat (3.2), after the rules on sleeves, neckline and hem."""
+    told = cast(segmentation.SegmentationGenerator, networks.segmentation).config.attributes
+    if r.options.hem == attributes.TUCKED and told < attributes.LENGTH:
+        raise ValueError(NO_HEM)
     noise = mirrored = None
     if r.options.noise:
         generator = torch.Generator().manual_seed(r.seed)
         noise = segmentation.binary_noise((1, 1, *NETWORK_SIZE), generator, networks.device)
     if r.options.mirror:
-        skeleton = pose.draw_pose(pose.mirrored(r.keypoints, r.options.size[1]), r.options.size)
+        skeleton = pose.draw_pose(pose.mirror_keypoints(r.keypoints, r.options.size[1]), r.options.size)
         mirrored = picture_to_tensor(skeleton, networks.device)
     parse = labels_to_tensor(labels.lip_to_13(r.parse_agnostic), len(labels.SEGMENTATION), networks.device)
-    told = attributes.vector(attributes.told(r.garment_cut.attributes, r.options.sleeves))
-    known = torch.from_numpy(told)[None].to(networks.device)
-    given = replace(conditions(networks, r), parse_agnostic=parse, attributes=known)
+    groups = attributes.condition_groups(r.garment_cut.attributes, r.options.sleeves, r.options.hem)
+    code = torch.from_numpy(attributes.encode(groups))[None].to(networks.device)
+    given = replace(conditions(networks, r), parse_agnostic=parse, attributes=code)
     classes = inference.predict_segmentation(networks.segmentation, given, noise, mirrored)
     carried = neckline_is_carried(r)
     predicted, sleeves = rules.apply_rules(
@@ -155,6 +169,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         "predicted" if carried else r.options.neckline,
         r.options.hem,
         np.isin(r.parse, labels.UPPER_LIP),
+        np.isin(r.parse, (*labels.UPPER_LIP, *labels.ARMS_LIP)),
     )
     if carried:
         predicted = carry_neckline(networks, r, predicted)
@@ -166,8 +181,8 @@ def neckline_is_carried(r: TryOnResult) -> bool:
     """Whether the cut-out's outline has the shape of its neck, and nobody wants another: the inside of its back is cut
     off, or it has a high collar. A hood, which lies behind the neck when it is worn, tells nothing.
     """
-    told = r.garment_cut.attributes.get("neckline")
-    known = r.garment_cut.open_neck or (told is not None and told.exact == "high")
+    read = r.garment_cut.attributes.get("neckline")
+    known = r.garment_cut.open_neck or (read is not None and read.exact == "high")
     return known and r.options.neckline == "auto"
 
 
@@ -178,19 +193,19 @@ def carry_neckline(networks: Networks, r: TryOnResult, predicted: np.ndarray) ->
     region, whose neck is the very thing in question.
     """
     given, upper = conditions(networks, r), predicted == labels.UPPER
-    open_neck = spared(networks, replace(r, segmentation=predicted))._replace(open=True)
+    open_neck = fit_exceptions(networks, replace(r, segmentation=predicted))._replace(open=True)
     if not open_neck.neck.any() or upper.sum() < SMALLEST_REGION:
         return predicted
     region = mask_to_tensor(upper, networks.device)
-    _, theta = inference.predict_warp(networks.matching, given, region, r.options.fit, spared=open_neck)
+    _, theta = inference.predict_warp(networks.matching, given, region, r.options.fit, exceptions=open_neck)
     return neckline.as_warped(predicted, r.keypoints, tensor_to_mask(inference.warp_cloth(theta, given).mask) > 127)
 
 
-def spared(networks: Networks, r: TryOnResult) -> Spared:
+def fit_exceptions(networks: Networks, r: TryOnResult) -> FitExceptions:
     """Where the fit goes by more than the masks, for a record with a segmentation: hair, and a neck that is known."""
     near = neckline.around_neck(r.keypoints, r.segmentation.shape) & neckline_is_carried(r)
     hair = r.segmentation == labels.HAIR
-    return Spared(*(mask_to_tensor(part, networks.device) for part in (hair, near)))
+    return FitExceptions(*(mask_to_tensor(part, networks.device) for part in (hair, near)))
 
 
 def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -208,7 +223,7 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         warped = inference.warp_by(flow.flow_grid(found, given.size), given)
         return {"flow": found[0].permute(1, 2, 0).cpu().numpy(), **warped_fields(warped)}
     theta, used = inference.predict_warp(
-        networks.matching, given, region, r.options.fit, r.options.grid, spared(networks, r)
+        networks.matching, given, region, r.options.fit, r.options.grid, fit_exceptions(networks, r)
     )
     return {"theta": theta[0].cpu().numpy(), **spline_fields(used, given)}
 
@@ -289,9 +304,8 @@ def synthesise(networks: Networks, r: TryOnResult) -> dict[str, Any]:
 
 def composite(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """10 composite: I-hat back into the photograph at its own size."""
-    region = final_picture.edited_region(r)
-    detailed = r.options.detail
-    picture = final_picture.carry_detail(r, final_picture.from_photograph(r)) if detailed else r.synthesis
+    picture, share = final_picture.compose(r)
+    region = photo.uncrop(share, r.frame, r.photo.shape[:2])
     notes = [note for note in r.notes if not note.startswith(OPEN)]
     if r.misaligned_share > MOST_OPEN:
         notes.append(f"{OPEN} {r.misaligned_share:.0%} of its region open; the generator has filled it in.")

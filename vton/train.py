@@ -1,4 +1,4 @@
-"""`python -m vton.train NETWORK --preset NAME --run DIR ...`: one recipe per network; `all` trains all in turn."""
+"""`python -m vton.train NETWORK --preset NAME --run DIR ...`: one recipe per network."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import sys
 
 from training.command import launch
 from training.memory import keep_memory
-from vton.recipes.registry import NETWORKS, RIVALS
-from vton.train_all import main as train_all
+from vton.registry import ALL_NETWORKS
 
 
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    if argv and argv[0] == "all":
-        return train_all(argv[1:])
-    known = NETWORKS | RIVALS
+    known = ALL_NETWORKS
     if not argv or argv[0] not in known:
         wanted = argv[:1] in (["-h"], ["--help"])
         print(
-            f"usage: python -m vton.train {{{','.join(known)}}} --preset NAME --run DIR [--pack FILE] [--resume]\n"
-            "       python -m vton.train all --budget MINUTES --preset NAME --run DIR [--pack FILE]",
+            f"usage: python -m vton.train {{{','.join(known)}}} --preset NAME --run DIR [--pack FILE] [--resume]",
             file=sys.stdout if wanted else sys.stderr,
         )
         return 0 if wanted else 2

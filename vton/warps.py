@@ -15,7 +15,7 @@ from vton.metrics import coverage, mask_iou
 from vton.networks.flow import flow_grid
 from vton.networks.warping import control_grid, jacobian, sampling_grid
 from vton.result import TryOnResult
-from vton.rules.fit import Spared
+from vton.rules.fit import FitExceptions
 
 # The splines of Table 2 and Fig. 13: control points along a side, and whether they are fitted to the region.
 WARPS = {
@@ -46,11 +46,11 @@ def figures_of(grid: torch.Tensor, mask: np.ndarray, region: np.ndarray) -> Warp
 
 
 def grid_by(
-    networks: Networks, name: str, given: Conditions, region: torch.Tensor, spared: Spared | None = None
+    networks: Networks, name: str, given: Conditions, region: torch.Tensor, exceptions: FitExceptions | None = None
 ) -> tuple[torch.Tensor, float]:
     """The sampling grid (1,H,W,2) of one of WARPS, or of the flow, and the seconds that it took.
 
-    region: S-hat_c (1,1,H,W). spared: where the fit of a spline goes by more than the masks; None = nowhere.
+    region: S-hat_c (1,1,H,W). exceptions: where the fit of a spline goes by more than the masks; None = nowhere.
     """
     began = time.perf_counter()
     if name == BY_FLOW:
@@ -58,7 +58,7 @@ def grid_by(
         grid = flow_grid(inference.predict_flow(networks.flow, given, region), given.size)
     else:
         points, fit = WARPS[name]
-        _, theta = inference.predict_warp(networks.matching, given, region, fit, points, spared)
+        _, theta = inference.predict_warp(networks.matching, given, region, fit, points, exceptions)
         grid = sampling_grid(theta, given.size)
     return grid, time.perf_counter() - began
 

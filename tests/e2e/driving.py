@@ -53,7 +53,7 @@ def translate(page, text=SENTENCE):
     """The same, and wait for the first view."""
     enter(page, text)
     titled(page, "Cross attention")
-    page.locator("#translate-status", has_text="tokens/s").wait_for()
+    page.locator("#translate-status", has_text="pieces/s").wait_for()
 
 
 def titled(page, title, where="#heat-map"):
@@ -72,6 +72,12 @@ def labels(page, axis, where="#heat-map"):
 def open_view(page, name):
     """Open one of the views below a translation."""
     page.locator("#views").get_by_role("tab", name=name, exact=True).click()
+
+
+def ask_what_if(page, part):
+    """Open What if, and of it "begin", "model" or "sides"."""
+    open_view(page, "What if")
+    page.locator(f"#what-if input[value={part}]").check()
 
 
 def choose(page, dropdown, option):

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from driving import HEADS, LAYERS, SENTENCE, choose, choose_kind, open_view, set_number, titled, translate
+from driving import HEADS, LAYERS, SENTENCE, ask_what_if, choose, choose_kind, open_view, set_number, titled, translate
 from gradio_client import Client
 from PIL import Image
 
@@ -91,10 +91,11 @@ def test_every_way_to_look_at_attention(visit, site):
     assert page.locator(".line-chip.off").count() == HEADS - 2
 
     # bertviz, in a frame that can reach nothing.
-    for name, marks in (("bertviz: heads", "#attention line"), ("bertviz: model", ".attn-line-group line, svg line")):
-        look(page, name)
+    look(page, "bertviz")
+    for name, marks in (("Heads", "#attention line"), ("Model", ".attn-line-group line, svg line")):
+        page.locator("#bertviz-view").get_by_text(name, exact=True).click()
         frame = page.frame_locator("#bertviz iframe")
-        frame.locator("#vis svg").wait_for()
+        frame.locator(marks).nth(50).wait_for(state="attached")
         assert frame.locator(marks).count() > 50
     look(page, "Map")
     page.locator("#heat-map svg").wait_for()
@@ -174,8 +175,6 @@ def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, br
     translate(page, MARKUP)
     page.click('.thumb[data-layer="1"][data-head="2"]')
     titled(page, "Cross attention, layer 2, head 3")
-    open_view(page, "Save")
-    page.locator("#save-note", has_text="layer 2, head 3").wait_for()
     page.click("#save-button")
     page.locator("#saved-files a").first.wait_for()
     files = {}
@@ -221,37 +220,92 @@ def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, br
     finally:
         context.close()
 
-    # Nothing chosen is one sentence.
-    for box in page.locator("#save-formats input").all():
-        box.uncheck()
+    # Every view has the button; what was offered goes with it.
+    for name, saved in (("One head", "neurons"), ("Word by word", "word-by-word"), ("Layers", "logit-lens")):
+        open_view(page, name)
+        page.locator("#saved-files").wait_for(state="hidden")
+        page.wait_for_timeout(1500)
+        page.click("#save-button")
+        page.locator("#saved-files", has_text=saved).wait_for()
+    open_view(page, "Learning")
+    page.locator("#learning-text").wait_for()
     page.click("#save-button")
-    page.locator("#save-status [role=alert]", has_text="at least one format").wait_for()
+    page.locator("#save-status [role=alert]", has_text="Read a sentence first").wait_for()
 
 
 def test_markup_is_text_in_every_view(visit):
     page = visit()
     translate(page, MARKUP)
-    for name in ("Lines", "bertviz: heads", "bertviz: model"):
-        look(page, name)
-        if name == "Lines":
-            page.locator("#lines canvas").wait_for()
-        else:
-            page.frame_locator("#bertviz iframe").locator("#vis svg").first.wait_for()
-            assert page.frame_locator("#bertviz iframe").locator("img, #planted").count() == 0
+    look(page, "Lines")
+    page.locator("#lines canvas").wait_for()
+    look(page, "bertviz")
+    for name in ("Heads", "Model"):
+        page.locator("#bertviz-view").get_by_text(name, exact=True).click()
+        page.frame_locator("#bertviz iframe").locator("#vis svg").first.wait_for()
+        assert page.frame_locator("#bertviz iframe").locator("img, #planted").count() == 0
     views = {
         "Through the model": ".through-figure",
         "One head": "#head-steps .step-table",
         "Word by word": ".decode-strip",
-        "What if": "#edit-map .heat-title",
-        "Compare": "#compare-button",
-        "Save": "#save-button",
     }
     for name, ready in views.items():
         open_view(page, name)
         page.locator(ready).first.wait_for()
+    for part, ready in (("model", "#edit-map .heat-title"), ("sides", "#compare-button")):
+        ask_what_if(page, part)
+        page.locator(ready).first.wait_for()
     page.click("#tour-start")
     page.locator(".tour-card").wait_for()
     assert page.locator("#planted").count() == 0 and page.locator("main img[src='x']").count() == 0
+
+
+MARKED = """() => {
+  const one = document.querySelector('.tour-mark'), card = document.querySelector('#tour');
+  if (!one) return null;
+  const box = one.getBoundingClientRect(), told = card.getBoundingClientRect();
+  const next = document.querySelector('#tour-next').getBoundingClientRect();
+  return { top: box.top, card: told.top, next: next.bottom, high: box.height, inner: innerHeight };
+}"""
+
+
+BOX = """name => {
+  const { x, y, width, height } = document.querySelector(name).getBBox();  // without the stroke
+  return { x, y, width, height };
+}"""
+
+
+def test_the_tour_stays_in_sight_marks_what_it_speaks_of_and_runs_what_it_needs(visit):
+    page = visit(width=1440, height=900)
+    page.click("#tour-start")
+    leads = {
+        1: ".through-figure",
+        3: "#heat-map",
+        4: ".thumb",
+        7: "#lines",
+        9: "#head-steps tr",
+        11: "#head-switches",
+        12: "#lens-table table",
+        13: "#learning-map",
+    }
+    for number in range(1, 14):
+        page.locator(f'.tour-card[data-stop="{number}"]').wait_for()
+        page.locator(f"{leads.get(number, '')}.tour-mark").first.wait_for()
+        page.wait_for_timeout(800)
+        seen = page.evaluate(MARKED)
+        assert seen["next"] <= seen["inner"] and 0 <= seen["top"] < seen["card"] - min(seen["high"], 60), (number, seen)
+        cell = page.get_attribute(".tour-card", "data-cell")
+        if cell:  # the very cell
+            row, column = cell.split(",")
+            place, frame = (page.evaluate(BOX, f"#heat-map .{name}") for name in ("heat-marked", "heat-frame"))
+            assert round((place["y"] - frame["y"]) / place["height"]) == int(row)
+            assert round((place["x"] - frame["x"]) / place["width"]) == int(column)
+        if number < 13:
+            page.click("#tour-next")
+    page.locator("#learning-map .heat-title").wait_for()
+    assert page.locator("#head-switches").count() == 0 or not page.locator("#head-switches").is_visible()
+    page.click("#tour-end")
+    page.locator("#tour-start").wait_for()
+    assert page.locator(".tour-mark").count() == 0
 
 
 def test_the_tour_by_buttons_and_by_keys(visit):
@@ -260,28 +314,20 @@ def test_the_tour_by_buttons_and_by_keys(visit):
     page.click("#tour-start")
     stop = lambda number: page.locator(f'.tour-card[data-stop="{number}"]').wait_for()  # noqa: E731
     stop(1)
-    assert "dress" in page.inner_text(".tour-card") and "▁" not in page.inner_text(".tour-card")
+    page.locator(".through-figure.tour-mark").wait_for()
     page.click("#tour-next")
     stop(2)
+    assert "dress" in page.inner_text(".tour-card") and "▁" not in page.inner_text(".tour-card")
+    page.locator("#tour-card").click()  # away from the fields, so that keys are the tour's
+    page.keyboard.press("ArrowRight")
+    stop(3)
     titled(page, "Encoder attention, layer 1")
+    page.keyboard.press("ArrowLeft")
+    stop(2)
     page.click("#tour-back")
     stop(1)
-    for number in range(2, 13):
-        page.locator("#tour-card").click()  # away from the fields, so that keys are the tour's
-        page.keyboard.press("ArrowRight")
-        stop(number)
-        if number == 6:
-            page.locator("#lines canvas").wait_for()
-        if number == 8:
-            page.locator("#head-steps .step-table").wait_for()
-        if number == 10:
-            page.locator("#views").get_by_role("tab", name="What if", selected=True).wait_for()
-        if number == 11:
-            page.locator("#lens-table table").wait_for()
-    page.locator("#learning-text").wait_for()
-    page.keyboard.press("ArrowLeft")
-    stop(11)
-    page.click("#tour-end")
+    page.locator("#tour-card").click()
+    page.keyboard.press("Escape")
     page.locator("#tour-start").wait_for()
 
 

@@ -1,10 +1,10 @@
-"""The views Decoding, What if and Compare as a visitor uses them: every control once."""
+"""The views Word by word and What if as a visitor uses them: every control once."""
 
 import json
 from contextlib import suppress
 
 import pytest
-from driving import HEADS, LAYERS, choose, choose_kind, labels, open_view, set_number, titled, translate
+from driving import HEADS, LAYERS, ask_what_if, choose, choose_kind, labels, open_view, set_number, titled, translate
 from gradio_client import Client
 from playwright.sync_api import TimeoutError
 
@@ -70,7 +70,7 @@ def test_decoding_step_by_step(visit, traced):
     page.locator(".cache-values", has_text="keys of layer 2, head 3").wait_for()
     assert page.locator(".cache-strip").count() == 2
     assert "after 4 of" in page.locator(".cache-strip").first.get_attribute("aria-label")
-    readout = page.locator(".cache-values .decode-strip-readout", has_text="token 1, dimension")
+    readout = page.locator(".cache-values .decode-strip-readout", has_text="piece 1, dimension")
     for place in range(40):  # a redraw that comes late takes the readout with it; the pointer moves on
         page.locator(".cache-strip").first.hover(position={"x": 5 + place % 2, "y": 5})
         with suppress(TimeoutError):
@@ -98,7 +98,7 @@ def test_decoding_step_by_step(visit, traced):
     second.click()
     page.locator("#branch .outcome").wait_for()
     said = page.inner_text("#branch")
-    assert token in said and "4 cached tokens were used again" in said and "(−" in said
+    assert token in said and "4 cached pieces were used again" in said and "(−" in said
     assert page.locator("#branch .word-new").count() > 0
     page.click("#branch-adopt")
     page.locator("#decoding-note", has_text="These are the steps of").wait_for()
@@ -117,7 +117,6 @@ def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
     translate(page, SENTENCE)
     before = page.input_value("#target-text textarea")
     open_view(page, "What if")
-    page.locator("#edit-map .heat-title").wait_for()
 
     # A beginning of one's own.
     page.fill("#prefix textarea, #prefix input", "Drei Mäd")
@@ -129,6 +128,8 @@ def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
     page.locator("#prefix-result [role=alert]", has_text="vocabulary lacks").wait_for()
 
     # Nothing is changed yet.
+    ask_what_if(page, "model")
+    page.locator("#edit-map .heat-title").wait_for()
     page.click("#intervention-button")
     page.locator("#intervention-result [role=alert]", has_text="switch a head off").wait_for()
 
@@ -167,7 +168,7 @@ def test_what_if_it_began_otherwise_or_lost_heads(visit, site):
 def test_what_if_a_weight_were_another(visit):
     page = visit()
     translate(page, SENTENCE)
-    open_view(page, "What if")
+    ask_what_if(page, "model")
     page.locator("#edit-map .heat-title").wait_for()
 
     # A cell of the map fills in row and column; controls for everything else.
@@ -224,8 +225,8 @@ def test_what_if_a_weight_were_another(visit):
 def test_compare_two_sentences_and_two_settings(visit):
     page = visit()
     translate(page, SENTENCE)
-    open_view(page, "Compare")
-    page.wait_for_function("text => document.querySelector('#compare-text-a textarea').value === text", arg=SENTENCE)
+    ask_what_if(page, "sides")
+    page.wait_for_function("text => document.querySelector('#compare-text-a textarea')?.value === text", arg=SENTENCE)
     for side in ("a", "b"):
         choose(page, f"compare-model-{side}", "multi30k-en-de")
         page.click(f"#compare-pair-{side} input")
@@ -260,8 +261,8 @@ def test_a_list_whose_choices_are_on_their_way_stays_closed(visit):
     """An open list that becomes shorter is a script error of Gradio's, which `visit` would report."""
     page = visit()
     translate(page, SENTENCE)
-    open_view(page, "Compare")
-    page.wait_for_function("text => document.querySelector('#compare-text-a textarea').value === text", arg=SENTENCE)
+    ask_what_if(page, "sides")
+    page.wait_for_function("text => document.querySelector('#compare-text-a textarea')?.value === text", arg=SENTENCE)
     held = []
     page.route("**/*", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
     choose(page, "compare-model-a", "multi30k-en-de")
@@ -283,10 +284,10 @@ def test_compare_two_shipped_models(visit, site):
     """
     page = visit()
     translate(page, SENTENCE)
-    open_view(page, "Compare")
-    page.wait_for_function("text => document.querySelector('#compare-text-a textarea').value === text", arg=SENTENCE)
+    ask_what_if(page, "sides")
+    page.wait_for_function("text => document.querySelector('#compare-text-a textarea')?.value === text", arg=SENTENCE)
     choose(page, "compare-model-b", "multi30k-en-fr")
-    page.wait_for_function("document.querySelector('#compare-pair-b input').value === 'English → French'")
+    page.wait_for_function("document.querySelector('#compare-pair-b input')?.value === 'English → French'")
     page.click("#compare-button")
     titled(page, "Cross attention, layer 4", "#compare-map-b")
     page.locator("#compare-result", has_text="Two languages").wait_for()
@@ -310,16 +311,16 @@ def test_markup_is_text_in_every_view(visit):
     page.locator(".top-token:not([disabled])").first.click()
     page.locator("#branch .outcome").wait_for()
     open_view(page, "What if")
-    page.locator("#edit-map .heat-title").wait_for()
     page.fill("#prefix textarea, #prefix input", "<b>Ein</b> <i id=planted>")
     page.click("#prefix-button")
     page.locator("#prefix-result .outcome, #prefix-result [role=alert]").first.wait_for()
+    ask_what_if(page, "model")
     page.click(".switch[data-key='cross/1/0']")
     page.locator("#edit-list li").wait_for()
     page.click("#intervention-button")
     page.locator("#intervention-result .outcome").wait_for()
-    open_view(page, "Compare")
-    page.wait_for_function("document.querySelector('#compare-text-a textarea').value.includes('onerror')")
+    ask_what_if(page, "sides")
+    page.wait_for_function("document.querySelector('#compare-text-a textarea')?.value.includes('onerror')")
     page.click("#compare-button")
     page.locator("#compare-result .outcome").wait_for()
     assert page.locator("#planted").count() == 0
@@ -330,9 +331,11 @@ def test_markup_is_text_in_every_view(visit):
 def test_the_views_fit_a_phone(visit, dark):
     page = visit(width=390, height=800, dark=dark)
     translate(page, SENTENCE)
-    views = {"Word by word": ".decode-strip", "What if": "#edit-map .heat-title", "Compare": "#compare-button"}
-    for view, ready in views.items():
-        open_view(page, view)
+    open_view(page, "Word by word")
+    page.locator(".decode-strip").first.wait_for(state="attached")  # its cards are closed on a phone
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")
+    for part, ready in (("begin", "#prefix"), ("model", "#edit-map .heat-title"), ("sides", "#compare-button")):
+        ask_what_if(page, part)
         page.locator(ready).first.wait_for()
         page.wait_for_function("document.documentElement.scrollWidth <= 390")
 

@@ -120,7 +120,7 @@ def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
     shown = hostile()
     settings = {"kind": "cross", "layer": 1, "head": 1, "without_ends": False, "threshold": 0.0, "stretch": False}
     settings |= {"look": "map", "model": VECTORS[3]}
-    files = save.save(shown, settings, list(save.FORMATS), tmp_path)
+    files = save.save(shown, settings, tmp_path)
     files = [file for file in files if file.suffix in (".html", ".svg")]
     assert {file.suffix for file in files} == {".html", ".svg"}
 
@@ -137,7 +137,7 @@ def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
         files.append(tmp_path / f"game-{number}.html")
         files[-1].write_text(gan_exports.html(lab), encoding="utf-8")
 
-    for view in bertviz.VIEWS:
+    for view in bertviz.SCRIPTS:
         files.append(tmp_path / f"bertviz-{view}.html")
         few = [*VECTORS[:30], "</s>"]
         cut = {kind: getattr(shown.attention, kind)[..., :31, :31] for kind in KINDS}

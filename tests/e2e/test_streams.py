@@ -7,8 +7,8 @@ import gradio as gr
 import pytest
 from starlette.middleware import Middleware
 
-from ui import streams
-from ui.page import Page
+from ui import gradio_private
+from ui.gradio_private import Page
 from ui.serving import app_options
 
 LATE = 1.0  # seconds
@@ -24,7 +24,7 @@ class Late:
 
     async def __call__(self, scope, receive, send):
         async def late(message):
-            last = streams.CLOSING in message.get("body", b"")
+            last = gradio_private.CLOSING in message.get("body", b"")
             if last and self.before:
                 await asyncio.sleep(LATE)
             await send(message)

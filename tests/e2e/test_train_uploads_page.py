@@ -9,11 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from driving import choose, enter, open_training_form, open_view, set_up_training, titled
+from driving import ask_what_if, choose, enter, open_training_form, set_up_training, titled
 from PIL import Image
 
+from lab.tryon.synthetic import draw_pair
 from training.run import Run
-from vton.data.synthetic import draw_pair
 
 ENDS = 240_000  # milliseconds in which a process has begun and made a few steps, also on a machine with other work
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def test_an_uploaded_set_of_people_is_prepared_and_trained_on(visit, runs):
     page = visit()
     open_training_form(page, "800 steps")
     choose(page, "train-network", MATCHING)
-    page.locator("#train-about", has_text="300 steps").wait_for()
+    page.locator("#train-about", has_text="200 steps").wait_for()
     choose(page, "train-data", PHOTOGRAPHS)
     page.locator("#train-upload input[type=file]").set_input_files(
         {"name": "people.zip", "mimeType": "application/zip", "buffer": drawn_set()}
@@ -101,7 +101,7 @@ def test_bad_data_is_one_sentence_and_leaves_no_run(visit, runs, network, name, 
     open_training_form(page, "800 steps")
     if network != "Transformer":
         choose(page, "train-network", MATCHING)
-        page.locator("#train-about", has_text="300 steps").wait_for()
+        page.locator("#train-about", has_text="200 steps").wait_for()
     before = sorted(folder.name for folder in runs.iterdir())
     people = network != "Transformer"
     choose(page, "train-data", PHOTOGRAPHS if people else TABLE)
@@ -154,7 +154,7 @@ def test_a_table_trains_a_model_that_translates_in_the_other_tab(visit, runs, tm
     page.wait_for_function("document.querySelector('#pair input').value === 'english → german'")
     enter(page, "the dog sees the apple")
     titled(page, "Cross attention")
-    assert "tokens/s" in page.inner_text("#translate-status")
+    assert "pieces/s" in page.inner_text("#translate-status")
 
     # Nobody translates the other way, and swapping says so.
     page.click("#swap-languages")
@@ -162,10 +162,10 @@ def test_a_table_trains_a_model_that_translates_in_the_other_tab(visit, runs, tm
     assert page.input_value("#source-text textarea") == "the dog sees the apple"
 
     # The run against the shipped model, on the same input.
-    open_view(page, "Compare")
-    page.wait_for_function("document.querySelector('#compare-model-a input').value === 'run own words, step 6'")
+    ask_what_if(page, "sides")
+    page.wait_for_function("document.querySelector('#compare-model-a input')?.value === 'run own words, step 6'")
     choose(page, "compare-model-b", "multi30k-en-de")
-    page.wait_for_function("document.querySelector('#compare-pair-b input').value === 'English → German'")
+    page.wait_for_function("document.querySelector('#compare-pair-b input')?.value === 'English → German'")
     page.click("#compare-button")
     titled(page, "Cross attention", "#compare-map-b")
     assert page.locator("#compare-map-a .heat-title").is_visible()

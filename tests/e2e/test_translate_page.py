@@ -46,7 +46,7 @@ def test_text_in_translation_and_every_attention_map_out(visit, site):
     titled(page, f"Cross attention, layer {LAYERS['cross']}, mean over heads")
     translation = page.input_value("#target-text textarea")
     assert translation.strip() and translation != SENTENCE
-    assert "tokens/s" in page.inner_text("#translate-status")
+    assert "pieces/s" in page.inner_text("#translate-status")
     assert hypotheses(page).count() == 4
 
     api = Client(site, verbose=False)
@@ -253,7 +253,7 @@ def test_two_hundred_tokens_are_drawn_layer_by_layer(visit):
     assert rows > 200 and columns > 190
     choose(page, "layer", "3")
     titled(page, "Cross attention, layer 3")
-    page.locator("#look").get_by_text("bertviz: model", exact=True).click()
+    page.locator("#look").get_by_text("bertviz", exact=True).click()
     page.locator("#bertviz [role=alert]", has_text="freezes a browser").wait_for()
     page.locator("#look").get_by_text("Lines", exact=True).click()
     page.locator("#lines canvas").wait_for()

@@ -62,10 +62,10 @@ def shown_record(page):
 
 
 def next_record(page, before, timeout=240_000):
-    """Wait until the page shows another record than `before`."""
+    """Wait until the page shows another record than `before`, with all its maps."""
     script = """before => {
       const mark = document.querySelector('#tryon-summary [data-record]');
-      return mark && mark.dataset.record !== before;
+      return mark && mark.dataset.record !== before && document.querySelector('#download-zip:not([disabled])');
     }"""
     page.wait_for_function(script, arg=before, timeout=timeout)
 

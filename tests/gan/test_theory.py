@@ -76,7 +76,7 @@ def test_both_gradients_agree_with_autograd():
 def test_pushing_a_uniform_forward_gives_the_density_of_the_map():
     """x = z^2 sign(z) has density 1 / (4 sqrt |x|) on [-1, 1] for z uniform there."""
     z = torch.linspace(-1, 1, 2001)
-    density = theory.pushed_forward(z * z.abs(), 4.0, 240)
+    density = theory.push_forward(z * z.abs(), 4.0, 240)
     x = theory.cells(4.0, 240)
     inside = (x.abs() > 0.1) & (x.abs() < 0.95)
     assert torch.allclose(density[inside], 0.25 / x[inside].abs().sqrt(), rtol=0.02)
@@ -87,7 +87,7 @@ def test_deposited_and_blurred_points_have_the_density_of_their_smoothed_mixture
     mixture = distribution("ring")
     points = mixture.sample(60_000, torch.Generator().manual_seed(0))
     width = 2 * LIMIT / 64
-    found = theory.blurred(theory.deposited(points, LIMIT, 64), width, measure.BANDWIDTH)
+    found = theory.blur(theory.deposit(points, LIMIT, 64), width, measure.BANDWIDTH)
     wanted = measure.data_density(mixture)
     assert float(found.sum() * width**2) == pytest.approx(1, abs=1e-3)
     assert float((found - wanted).abs().max()) < 0.08 * float(wanted.max())

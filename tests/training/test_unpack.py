@@ -93,3 +93,18 @@ def test_what_is_no_zip(tmp_path):
     refused(tmp_path, tmp_path / "z.zip", "damaged")
     (tmp_path / "z.zip").unlink()
     refused(tmp_path, make(tmp_path / "empty.zip", {}), "empty zip")
+
+
+def test_an_entry_without_a_name_is_one_sentence(tmp_path):
+    refused(tmp_path, make(tmp_path / "bad.zip", {"good.txt": "good", ".": "evil"}), "leads out of its folder")
+
+
+def test_what_the_library_raises_becomes_a_sentence_and_nothing_is_left(tmp_path, monkeypatch):
+    file = make(tmp_path / "a.zip", {"a.txt": "a"})
+    for error in (IndexError("index"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "?"), RuntimeError("password")):
+
+        def fail(*args, error=error):
+            raise error
+
+        monkeypatch.setattr("training.unpack._write", fail)
+        refused(tmp_path, file, "is no zip file, or a damaged one")

@@ -192,8 +192,8 @@ def test_packed_weights_give_the_same_product_and_follow_their_weight(monkeypatc
         torch.testing.assert_close(linear(x, weight, bias), nn.functional.linear(x, weight, bias))
         part = linear(x, weight, bias, (8, 20))
         torch.testing.assert_close(part, nn.functional.linear(x, weight[8:20], bias[8:20]))
-        first = kernels.packed(weight, 0, 24)
-        assert kernels.packed(weight, 0, 24) is first  # made once
+        first = kernels.pack(weight, 0, 24)
+        assert kernels.pack(weight, 0, 24) is first  # made once
         weight.add_(1.0)
         torch.testing.assert_close(linear(x, weight), nn.functional.linear(x, weight))
     assert not kernels.can_pack(x, weight)  # with gradients
@@ -205,7 +205,7 @@ def test_packed_weights_give_the_same_product_and_follow_their_weight(monkeypatc
     assert len(kernels._packed) == count - 1
 
 
-needs_bytes = pytest.mark.skipif(not kernels.has_bytes(), reason="no processor for products of 8 bits")
+needs_bytes = pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
 
 
 @needs_bytes
@@ -219,7 +219,7 @@ def test_products_in_bytes_are_rounded_and_only_within_their_block(monkeypatch, 
     engine = torch.backends.quantized.engine
     with torch.no_grad():
         exact = linear(x, weight, bias)
-        with kernels.in_bytes():
+        with kernels.int8_products():
             rounded, again, part = linear(x, weight, bias), linear(x, weight, bias), linear(x, weight, bias, (8, 20))
             shifted, none = linear(x, weight, bias + 1), linear(x, weight, relu=True)
             weight.mul_(2.0)  # a weight that changes is rounded anew
@@ -248,15 +248,15 @@ def test_products_in_bytes_of_the_largest_numbers_do_not_overflow(monkeypatch, w
     monkeypatch.setattr(kernels, "PACKED_FROM", 0)
     monkeypatch.setattr(kernels, "WIDE", wide)
     weight, x = nn.Parameter(torch.ones(24, 16), False), torch.ones(3, 16)
-    with torch.no_grad(), kernels.in_bytes():
+    with torch.no_grad(), kernels.int8_products():
         torch.testing.assert_close(linear(x, weight), torch.full((3, 24), 16.0), rtol=0.02, atol=0)
 
 
 def test_without_a_processor_for_it_nothing_is_rounded(monkeypatch):
     monkeypatch.setattr(kernels, "PACKED_FROM", 0)
-    monkeypatch.setattr(kernels, "has_bytes", lambda: False)
+    monkeypatch.setattr(kernels, "int8_supported", lambda: False)
     weight, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(2, 5, 16)
-    with torch.no_grad(), kernels.in_bytes():
+    with torch.no_grad(), kernels.int8_products():
         torch.testing.assert_close(linear(x, weight), nn.functional.linear(x, weight))
 
 
@@ -321,7 +321,7 @@ def test_beam_cache_grows_and_forgets_sentences():
             seen = cache.write(layer, written[-1] + layer, written[-1] - layer)
     assert torch.equal(seen.key, torch.cat(written, 2) + 1) and torch.equal(seen.value, torch.cat(written, 2) - 1)
     cache.keep(torch.tensor([2, 0]))
-    assert torch.equal(cache.kept[0].key[:, :, :40], torch.cat(written, 2)[[2, 0]])
+    assert torch.equal(cache.layers[0].key[:, :, :40], torch.cat(written, 2)[[2, 0]])
 
 
 def test_beam_cache_drops_tokens_that_no_hypothesis_goes_back_to():

@@ -6,8 +6,10 @@ import torch
 
 from transformer import Translator
 from transformer.config import TransformerConfig
-from transformer.insight.contributions import _watch, aggregate, contributions, layer_contributions
+from transformer.data import collate
+from transformer.insight.contributions import aggregate, contributions, layer_contributions
 from transformer.insight.interpret import occlusion
+from transformer.insight.trace import record_pass
 from transformer.model import Transformer
 
 
@@ -50,13 +52,12 @@ def by_hand(x, memory, weights, attention, norm, y, u, own):
 
 
 def test_one_layer_by_hand(small):
-    src, tgt = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[2, 8, 9]])
+    pair = collate([([5, 6, 7], [8, 9])])
     with torch.no_grad():
-        encoder, decoder, cross = _watch(small, src, tgt)
+        trace = record_pass(small, pair)
+        encoder, decoder, cross = ([trace.attention(kind, 0)] for kind in ("encoder", "decoder", "cross"))
         for seen, own in ((encoder[0], True), (decoder[0], True), (cross[0], False)):
-            expected = by_hand(
-                seen.residual, seen.values_from, seen.weights, seen.attention, seen.norm, seen.output, seen.summed, own
-            )
+            expected = by_hand(seen.x, seen.memory, seen.weights, seen.block, seen.norm, seen.output, seen.total, own)
             shares, rest = layer_contributions(seen, own)
             np.testing.assert_allclose(torch.cat((shares, rest[:, None]), 1).numpy(), expected, atol=1e-5)
         source, prefix = aggregate(

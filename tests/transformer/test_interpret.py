@@ -19,8 +19,8 @@ from transformer.insight.interpret import (
     head_steps,
     rollout,
     statistics,
-    teacher_forced,
 )
+from transformer.insight.trace import teacher_forced
 from transformer.model import Gates, Transformer
 from transformer.translator import Attention
 
@@ -92,7 +92,8 @@ def test_ablation_equals_zeroing_the_columns_of_the_output_matrix(translator, tr
 @torch.inference_mode()
 def test_ablating_nothing_changes_nothing_bit_for_bit(translator, translation):
     model = translator.model
-    src, tgt, _ = teacher_forced(translator, translation, 0, 0)
+    pair = teacher_forced(translator, translation, 0, 0)
+    src, tgt, _ = pair.src, pair.tgt, pair.labels[None]
     mask, later = key_mask(src, model.config.pad), causal_mask(tgt.shape[1])
 
     def logits(gates):
@@ -292,7 +293,8 @@ def test_gradient_times_input_is_the_slope_that_finite_differences_find(translat
     exact = copy.copy(translator)
     exact.model = copy.deepcopy(translator.model).double()
     found = interpret.gradient_times_input(exact, translation)
-    src, tgt, labels = interpret.teacher_forced(exact, translation, 0, 0)
+    pair = teacher_forced(exact, translation, 0, 0)
+    src, tgt, labels = pair.src, pair.tgt, pair.labels[None]
     assert found.shape == (labels.shape[1], src.shape[1])
     mask, step = key_mask(src, 0), 1e-5
     with torch.no_grad():
@@ -330,7 +332,8 @@ def test_gradients_and_occlusion_report_how_far_they_are(translator, translation
 def test_occlusion_is_what_padding_in_that_place_does(translator, translation):
     found = interpret.occlusion(translator, translation)
     model, config = translator.model, translator.model.config
-    src, tgt, labels = interpret.teacher_forced(translator, translation, 0, 0)
+    pair = teacher_forced(translator, translation, 0, 0)
+    src, tgt, labels = pair.src, pair.tgt, pair.labels[None]
 
     def logprobs(src):
         with torch.no_grad():

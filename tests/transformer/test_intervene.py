@@ -24,8 +24,8 @@ from transformer.insight.intervene import (
     prefix_ids,
     word_difference,
 )
+from transformer.options import Sampling, SearchOptions
 from transformer.search import beam_tree, length_penalty, rank
-from transformer.translator import Sampling
 
 TEXT = "A young girl is eating a red apple."
 
@@ -146,7 +146,7 @@ def test_an_empty_output_has_no_steps(translator, sentence):
 
 
 def test_tree_holds_every_step_of_the_search(translator, translation, sentence):
-    found = decode_from(translator, sentence.source_ids, beam=4)
+    found = decode_from(translator, sentence.source_ids, options=SearchOptions(4))
     assert [h.text for h in found.hypotheses][:3] == [h.text for h in translation.hypotheses]
     tree = found.tree
     assert tree[0].parent == -1 and tree[0].step == 0 and tree[0].state == "beam"
@@ -191,7 +191,7 @@ def test_tree_by_hand():
 
 
 def test_another_length_penalty_needs_no_second_search(translator, sentence):
-    found = decode_from(translator, sentence.source_ids, beam=6, alpha=0.6)
+    found = decode_from(translator, sentence.source_ids, options=SearchOptions(6, 0.6))
     assert [c.score for c in rank(found.ended, 0.6)] == [c.score for c in found.ended]
     for alpha in (0.0, 1.0, 2.0):
         ranked = rank(found.ended, alpha)
@@ -205,7 +205,7 @@ def test_another_length_penalty_needs_no_second_search(translator, sentence):
 def test_a_forced_beginning_is_kept_and_rated_by_the_model(translator, sentence):
     ids = prefix_ids(translator, " Das  kleine ")
     assert translator.tokenizer.decode(ids) == "Das kleine"
-    found = decode_from(translator, sentence.source_ids, ids, beam=3)
+    found = decode_from(translator, sentence.source_ids, ids, options=SearchOptions(3))
     assert len(found.hypotheses) == 3 and found.prefix.ids == ids
     for candidate, hypothesis in zip(found.candidates, found.hypotheses):
         assert candidate.ids[: len(ids)] == ids and hypothesis.text.startswith("Das kleine")
@@ -225,14 +225,14 @@ def test_bad_beginnings_get_one_sentence(translator, sentence):
 def test_another_token_goes_on_from_the_cache_as_if_all_were_read_again(translator, sentence, decoding, step, place):
     step = len(decoding.labels) - 1 if step == "last" else step
     token = 777 if place is None else decoding.top[step][place][0]  # 777 is none of the kept likely ones
-    before = [kept.key.clone() for kept in decoding.state.cache.kept]
-    found = continue_from(translator, decoding, step, token, beam=4)
+    before = [kept.key.clone() for kept in decoding.state.cache.layers]
+    found = continue_from(translator, decoding, step, token, options=SearchOptions(4))
     ids = [*decoding.ids[:step], token]
-    again = decode_from(translator, sentence.source_ids, ids, beam=4)
+    again = decode_from(translator, sentence.source_ids, ids, options=SearchOptions(4))
     assert found.prefix.ids == ids and found.reused == step + 1 and again.reused == 0
     assert [c.ids for c in found.candidates] == [c.ids for c in again.candidates]
     assert [c.logprob for c in found.candidates] == pytest.approx([c.logprob for c in again.candidates], abs=1e-3)
-    for kept, old in zip(decoding.state.cache.kept, before):
+    for kept, old in zip(decoding.state.cache.layers, before):
         # The same question can be asked again. What is not used yet is memory as it was found, and may hold NaN.
         np.testing.assert_array_equal(kept.key.numpy(), old.numpy())
 
@@ -247,7 +247,7 @@ def test_going_on_reads_only_what_is_new(translator, decoding, monkeypatch):
 
     monkeypatch.setattr(type(translator.model), "step", step)
     monkeypatch.setattr(type(translator.model), "encode", None)  # the source is not read again either
-    continue_from(translator, decoding, 3, decoding.top[3][1][0], beam=2)
+    continue_from(translator, decoding, 3, decoding.top[3][1][0], options=SearchOptions(2))
     assert min(read) == 4  # bos and three tokens are in the cache
 
 
@@ -353,7 +353,7 @@ def test_an_edited_map_acts_as_in_a_whole_pass_with_that_map(translator, sentenc
     assert found == pytest.approx(rated(expected, ids), abs=1e-3)
     assert abs(found - logprob(translator, source, ids)) > 1e-3  # it does act
     # A beam reads several hypotheses at once; each must see its own edited row.
-    search = decode_from(translator, source, beam=4, intervention=intervention)
+    search = decode_from(translator, source, options=SearchOptions(4), intervention=intervention)
     for candidate in search.candidates:
         again = logprob(translator, source, candidate.ids, candidate.finished, intervention)
         assert candidate.logprob == pytest.approx(again, abs=1e-3)

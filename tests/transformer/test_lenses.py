@@ -10,8 +10,10 @@ from transformer import Translator
 from transformer.attention import causal_mask, key_mask
 from transformer.insight.contributions import contributions
 from transformer.insight.heads import most_itself, neurons, trait_shares
-from transformer.insight.interpret import KINDS, head_steps, teacher_forced
-from transformer.insight.lenses import decoder_lens, decoder_states, logit_lens, with_encoder_layers
+from transformer.insight.interpret import KINDS, head_steps
+from transformer.insight.lenses import decoder_lens, logit_lens, with_encoder_layers
+from transformer.insight.trace import record, teacher_forced
+from transformer.options import SearchOptions
 from transformer.parsing.parser import Parser
 from transformer.translator import Attention
 
@@ -31,7 +33,8 @@ def translation(translator):
 @torch.inference_mode()
 def own_logits(translator, translation):
     model = translator.model
-    src, tgt, labels = teacher_forced(translator, translation, 0, 0)
+    pair = teacher_forced(translator, translation, 0, 0)
+    src, tgt, labels = pair.src, pair.tgt, pair.labels[None]
     mask = key_mask(src, model.config.pad)
     encoded, _ = model.encode(src, mask)
     hidden, _, _ = model.decode(tgt, causal_mask(tgt.shape[1]), model.remember(encoded, mask))
@@ -52,10 +55,10 @@ def test_the_lens_at_the_last_layer_is_the_models_own_distribution_bit_for_bit(t
 
 def test_ranks_entropies_and_the_layer_where_an_answer_settles(translator, translation):
     lens = logit_lens(translator, translation)
-    src, tgt, labels = teacher_forced(translator, translation, 0, 0)
+    labels = teacher_forced(translator, translation, 0, 0).labels[None]
     with torch.no_grad():
-        states = decoder_states(translator.model, src, tgt)
-        probabilities = translator.model.project(states[1])[0, 2].softmax(-1)
+        states = record(translator, translation).decoder_states
+        probabilities = translator.model.project(states[1])[2].softmax(-1)
     order = probabilities.argsort(descending=True).tolist()
     assert lens.ranks[1, 2] == 1 + order.index(int(labels[0, 2]))
     assert lens.entropies[1, 2] == pytest.approx(float(-(probabilities * probabilities.log()).sum()), abs=1e-3)
@@ -74,7 +77,9 @@ def test_the_decoder_lens_has_the_length_penalty_that_suits_the_model(translator
     monkeypatch.setattr(translator, "penalties", {"en-de": 1.5})
     own, given = translator.translate(TEXT), translator.translate(TEXT, alpha=0.6)
     assert decoder_lens(translator, own)[-1].score == pytest.approx(own.score, abs=1e-5)
-    assert decoder_lens(translator, given, alpha=0.6)[-1].score == pytest.approx(given.score, abs=1e-5)
+    assert decoder_lens(translator, given, options=SearchOptions(alpha=0.6))[-1].score == pytest.approx(
+        given.score, abs=1e-5
+    )
     assert abs(own.score - given.score) > 1e-3
 
 
@@ -99,7 +104,7 @@ def test_the_decoder_lens_ends_in_the_translation_itself(translator, translation
 )
 def test_each_row_of_the_decoder_lens_is_a_translation_by_a_model_of_so_many_layers(name, kind, text):
     model = kind.from_pretrained(name, device="cpu")
-    found = decoder_lens(model, model.translate(text), beam=2, alpha=0.3)
+    found = decoder_lens(model, model.translate(text), options=SearchOptions(2, 0.3))
     for count in range(len(model.model.encoder)):
         reader = copy.copy(model)
         reader.model = with_encoder_layers(model.model, count)

@@ -10,6 +10,7 @@ from transformer import Translator, marian
 from transformer.attention import key_mask
 from transformer.data import collate
 from transformer.model import Transformer
+from transformer.options import SearchOptions
 from transformer.search import TransformerDecoder, beam_search
 from transformer.tokenizer import Tokenizer
 
@@ -122,7 +123,7 @@ def test_the_same_beam_output_at_length_penalty_zero(theirs, ours, beam, minimum
     )
     with torch.inference_mode():
         decoder = TransformerDecoder(ours, src, key_mask(src, PAD))
-        found = beam_search(decoder, [20] * len(sources), PAD, EOS, beam, 0.0, [PAD], min_length=minimum)
+        found = beam_search(decoder, [20] * len(sources), PAD, EOS, SearchOptions(beam, 0.0), [PAD], min_length=minimum)
     for row, result in enumerate(found):
         for rank, candidate in enumerate(result.candidates):
             ids = [t for t in expected[row * beam + rank].tolist() if t != PAD]

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from transformer.parsing.decode import MOST_OPEN, Masks, State, Symbols, TreeDecoder, repairs
-from transformer.parsing.linear import delinearised, symbols
-from transformer.search import beam_search
+from transformer.options import SearchOptions
+from transformer.parsing.decode import MOST_OPEN, Masks, State, Symbols, TreeConstraint, repairs
+from transformer.parsing.linear import delinearise, symbols
+from transformer.search import TransformerDecoder, beam_search
 from transformer.tokenizer import BOS, EOS, PAD, UNK
 
 TOKENS = symbols(["S", "NP", "VP"])
@@ -23,21 +24,8 @@ class Pieces:
         return len(self.pieces)
 
 
-class Whims:
-    """A decoder that wants something else at each step, the same every time; or always the same."""
-
-    device, shortlist = "cpu", None
-
-    def __init__(self, seed: int, always: int | None = None) -> None:
-        self.generator = torch.Generator().manual_seed(seed)
-        self.always, self.seen = always, []
-
-    def step(self, tokens, living=None):
-        logits = torch.randn(*tokens.shape, len(Pieces.pieces), generator=self.generator) * 4
-        if self.always is not None:
-            logits[..., self.always] = 30.0
-        self.seen.append(logits.clone())
-        return logits
+class Nothing:
+    """A cache, or a memory, that holds nothing."""
 
     def choose(self, parents):
         pass
@@ -45,12 +33,34 @@ class Whims:
     def keep(self, sentences):
         pass
 
+    def select(self, rows):
+        return self
 
-def search(inner, words, limits, beam):
+
+class Whims(TransformerDecoder):
+    """A decoder that wants something else at each step, the same every time; or always the same."""
+
+    def __init__(self, seed: int, always: int | None = None) -> None:
+        self.device, self.shortlist, self.constraint = "cpu", None, None
+        self.cache = self.memory = Nothing()
+        self.generator = torch.Generator().manual_seed(seed)
+        self.always, self.seen = always, []
+
+    def logits(self, tokens, active=None):
+        logits = torch.randn(*tokens.shape, len(Pieces.pieces), generator=self.generator) * 4
+        if self.always is not None:
+            logits[..., self.always] = 30.0
+        self.seen.append(logits.clone())
+        return logits
+
+
+def search(decoder, words, limits, beam):
     masks = Masks(Symbols(Pieces(), TOKENS, EOS))
-    decoder = TreeDecoder(inner, masks, [[UNK] * count for count in words], limits, PAD)
+    decoder.constraint = TreeConstraint(masks, [[UNK] * count for count in words], limits, PAD)
     # one more step than the tree has tokens, for the end
-    return beam_search(decoder, [limit + 1 for limit in limits], BOS, EOS, beam, 0.3, [PAD, UNK, BOS]), masks
+    return beam_search(
+        decoder, [limit + 1 for limit in limits], BOS, EOS, SearchOptions(beam, 0.3), [PAD, UNK, BOS]
+    ), masks
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -64,14 +74,14 @@ def test_any_model_ends_in_a_tree(seed, beam):
         for candidate in result.candidates:
             assert len(candidate.ids) <= limit
             tokens = [Pieces.pieces[i] for i in candidate.ids]
-            assert delinearised(tokens, ["w"] * count).words() == ["w"] * count
+            assert delinearise(tokens, ["w"] * count).words() == ["w"] * count
 
 
 @pytest.mark.parametrize("token", ["(NP", ")NP", "XX", "</s>", "a"])
 def test_a_model_with_one_idea_ends_in_a_tree(token):
     found, _ = search(Whims(0, Pieces.pieces.index(token)), [4], [304], 3)
     tokens = [Pieces.pieces[i] for i in found[0].candidates[0].ids]
-    assert delinearised(tokens, list("abcd")).words() == list("abcd")
+    assert delinearise(tokens, list("abcd")).words() == list("abcd")
 
 
 def test_probabilities_stay_the_models_own():

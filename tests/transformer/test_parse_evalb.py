@@ -3,11 +3,11 @@
 import pytest
 
 from transformer.parsing import evalb
-from transformer.parsing.trees import prepared, read, topped
+from transformer.parsing.trees import add_top, prepare_tree, read
 
 
 def tree(text: str):
-    return prepared(topped(read(text)))
+    return prepare_tree(add_top(read(text)))
 
 
 GOLD = "(S (NP (DT The) (NN cell)) (VP (VBZ divides) (ADVP (RB again))) (. .))"

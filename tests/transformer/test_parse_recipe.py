@@ -3,13 +3,17 @@
 import gzip
 import json
 
+import numpy as np
 import pytest
 import torch
 
 from training import fit
 from transformer import evaluate, parse, train
+from transformer.attention import causal_mask, key_mask
 from transformer.insight.interpret import ablation, swap_words
-from transformer.insight.intervene import continue_from, decode_from, follow
+from transformer.insight.intervene import continue_from, decode_from, follow, open_decoder
+from transformer.insight.through import walk
+from transformer.options import SearchOptions
 from transformer.parsing import words
 from transformer.parsing.parser import Parser, phrase_weights
 from transformer.parsing.recipe import ParseRecipe, ParseTask, schedule
@@ -79,12 +83,46 @@ def test_what_is_no_token_of_a_tree_is_never_said(trained):
     found = parser.translate("The cell divides.")
     sentence, ids = found.chosen()
     src = torch.tensor([sentence.source_ids])
-    decoder = parser.guarded(None, [sentence.source_ids], [50])
-    assert [parser.tokenizer.pieces([i])[0].lstrip("\u2581") for i in decoder.words[0]][0].startswith("T")
+    only = parser.trees([sentence.source_ids], [50])
+    assert [parser.tokenizer.pieces([i])[0].lstrip("\u2581") for i in only.words[0]][0].startswith("T")
     logits = task.modules["model"].output_bias.detach()
     assert (logits[task.kinds :] == -1e4).all() and (logits[: task.kinds] > -100).all()
     assert src.shape[1] == len(found.source_tokens)
     assert all(i < task.kinds for i in ids)
+
+
+def test_the_walk_through_the_model_reads_words_where_the_leaves_are(trained):
+    task, _ = trained
+    parser, config = task.parser(), task.config
+    found = parser.translate("The strain grows in a tissue.", beam=3)
+    sentence, ids = found.chosen()
+    src, tgt = (torch.tensor([row]) for row in (sentence.source_ids, parser.reads(sentence.source_ids, ids)))
+    assert tgt[0].tolist() != [config.bos, *ids]
+    with torch.inference_mode():
+        own = task.model(src, tgt, key_mask(src, config.pad), causal_mask(tgt.shape[1]))[0].log_softmax(-1)
+    for step in range(len(ids) + 1):
+        walked = walk(parser, found, 1, step, decoder_layer=config.decoder_layers - 1)
+        np.testing.assert_allclose(walked.logprobs, own[step], atol=2e-4)
+
+
+def test_a_parse_that_is_followed_holds_no_weights_and_its_forks_watch_nothing(trained):
+    task, _ = trained
+    parser = task.parser()
+    sentence, ids = parser.translate("The strain grows.").chosen()
+    decoding = follow(parser, sentence.source_ids, ids)
+    assert decoding.state.take_weights() == {}
+    assert decoding.read == parser.reads(sentence.source_ids, ids) != [task.config.bos, *ids]
+    watched = open_decoder(parser, sentence.source_ids, watch=True)
+    for token in (task.config.bos, *ids[:2]):
+        with torch.inference_mode():
+            watched.step(torch.tensor([[token]]))
+    twin = watched.fork(2)
+    with torch.inference_mode():
+        twin.step(torch.tensor([[ids[1]]]))
+    assert twin.take_weights() == {}
+    kept = watched.take_weights()
+    assert [len(kept[kind]) for kind in ("decoder", "cross")] == [task.config.decoder_layers] * 2
+    assert watched.take_weights() == {}
 
 
 def test_a_search_reads_what_a_teacher_forced_pass_reads(trained):
@@ -115,7 +153,7 @@ def test_the_views_of_a_translation_open_on_a_parse(trained):
     sentence, ids = found.chosen()
     decoding = follow(parser, sentence.source_ids, ids)
     assert decoding.logprobs.sum() == pytest.approx(sentence.hypotheses[0].logprob, abs=1e-3)
-    again = decode_from(parser, sentence.source_ids, ids[:3], beam=2, alpha=0.3)
+    again = decode_from(parser, sentence.source_ids, ids[:3], SearchOptions(2, 0.3))
     assert again.candidates[0].ids == ids and again.hypotheses[0].text.startswith("(S (NP XX")
     forced = continue_from(parser, decoding, 1, parser.symbols.leaf)  # no NP around the first word
     assert forced.candidates[0].ids[1] == parser.symbols.leaf
@@ -123,7 +161,7 @@ def test_the_views_of_a_translation_open_on_a_parse(trained):
     with pytest.raises(ValueError, match="No tree of this sentence can go on with"):
         continue_from(parser, decoding, 0, parser.symbols.leaf)
     assert parser.target_ids("(S (NP The XX )NP") == [*ids[:2], parser.symbols.leaf, parser.symbols.leaf, ids[4]]
-    swapped = swap_words(parser, found, 1, 5, beam=2)
+    swapped = swap_words(parser, found, 1, 5, options=SearchOptions(2))
     assert all(text.startswith("(S") for texts in swapped.translations.values() for text in texts)
 
 
@@ -226,4 +264,4 @@ def test_a_run_that_goes_on_is_known_for_one_on_trees(argv, trees, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "recipe.json").write_text('{"task": "ParseTask"}')
     argv = [arg.replace("RUN", str(tmp_path / "run")).replace("NEW", str(tmp_path / "new")) for arg in argv]
-    assert train.learns_trees(argv) is trees
+    assert (train.saved_recipe(argv).get("task") == "ParseTask") is trees

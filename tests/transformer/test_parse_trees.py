@@ -16,7 +16,7 @@ CRAFT = (
 
 
 def craft() -> Tree:
-    return trees.prepared(trees.topped(trees.read(CRAFT)))
+    return trees.prepare_tree(trees.add_top(trees.read(CRAFT)))
 
 
 def test_the_usual_preparation_leaves_no_function_tags_and_no_empty_elements():
@@ -27,7 +27,7 @@ def test_the_usual_preparation_leaves_no_function_tags_and_no_empty_elements():
         "3) (-RRB- -RRB-))))) (. .)))"
     )
     assert tree.words()[-4:] == ["(", "3", ")", "."]
-    assert trees.prepared(trees.read("( (S (NP (-NONE- *))))")) is None
+    assert trees.prepare_tree(trees.read("( (S (NP (-NONE- *))))")) is None
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,18 @@ def test_a_bare_label(label, bare):
 
 
 def test_a_linearised_tree_has_typed_brackets_and_one_symbol_for_every_word():
-    tokens = linear.linearised(trees.topped(trees.read("(S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .))")))
+    tokens = linear.linearise(trees.add_top(trees.read("(S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .))")))
     assert " ".join(tokens) == "(S (NP XX XX )NP (VP XX )VP XX )S"
 
 
 def test_linearising_is_reversible():
     tree = craft()
     tags = [leaf.tag for leaf in tree.leaves()]
-    assert linear.delinearised(linear.linearised(tree), tree.words(), tags) == tree
-    assert linear.linearised(linear.delinearised(linear.linearised(tree), tree.words())) == linear.linearised(tree)
+    assert linear.delinearise(linear.linearise(tree), tree.words(), tags) == tree
+    assert linear.linearise(linear.delinearise(linear.linearise(tree), tree.words())) == linear.linearise(tree)
     assert trees.read(str(tree)) == tree
-    assert trees.read(trees.indented(tree, 40)) == tree
-    assert max(map(len, trees.indented(tree, 40).splitlines())) < len(str(tree))
+    assert trees.read(trees.indent_tree(tree, 40)) == tree
+    assert max(map(len, trees.indent_tree(tree, 40).splitlines())) < len(str(tree))
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_linearising_is_reversible():
 )
 def test_what_is_no_tree_over_two_words_is_one_sentence(tokens):
     with pytest.raises(ValueError, match=r"^[^\n]+\.$"):
-        linear.delinearised(tokens.split(), ["The", "cell"])
+        linear.delinearise(tokens.split(), ["The", "cell"])
 
 
 def test_spans_count_words():
     tree = trees.read("(S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .))")
     assert tree.spans() == [("S", 0, 4), ("NP", 0, 2), ("VP", 2, 3)]
-    assert trees.topped(tree).spans() == [("TOP", 0, 4), *tree.spans()]
+    assert trees.add_top(tree).spans() == [("TOP", 0, 4), *tree.spans()]
 
 
 @pytest.mark.parametrize(

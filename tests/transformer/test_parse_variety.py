@@ -5,14 +5,14 @@ import random
 import pytest
 
 from transformer.parsing import variety
-from transformer.parsing.trees import Tree, read, topped, written
+from transformer.parsing.trees import Tree, add_top, read, to_brackets
 
 SENTENCE = "(S (NP (PRP We)) (VP (VBP show) (SBAR (IN that) (S (NP (DT the) (NN cell)) (VP (VBZ divides))))) (. .))"
 OTHERS = "(S (NP (NNP Mice) (NN food)) (VP (VBZ grows) (NP (JJ blue) (NN hair))) (. .))"
 
 
 def tree(text: str) -> Tree:
-    return topped(read(text))
+    return add_top(read(text))
 
 
 def shape(node) -> list:
@@ -21,7 +21,7 @@ def shape(node) -> list:
 
 def test_a_clause_is_a_sentence_with_a_capital_and_a_full_stop():
     found = list(variety.clauses(tree(SENTENCE)))
-    assert [written(one) for one in found] == ["( (S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .)))"]
+    assert [to_brackets(one) for one in found] == ["( (S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .)))"]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_words_are_exchanged_for_others_of_their_part_of_speech():
     }
     before, seen = tree(OTHERS), set()
     for seed in range(30):
-        after = variety.exchanged(before, words, 1.0, random.Random(seed))
+        after = variety.exchange_words(before, words, 1.0, random.Random(seed))
         assert shape(after) == shape(before)
         for old, new in zip(before.leaves(), after.leaves()):
             assert new.word == old.word if old.tag == "." else new.word in words[old.tag]
@@ -58,19 +58,19 @@ def test_words_are_exchanged_for_others_of_their_part_of_speech():
 
 def test_a_capital_stays_where_it_was():
     before = tree("(S (NP (NN Food)) (VP (VBZ grows)))")
-    after = variety.exchanged(before, {"NN": ["hair"]}, 1.0, random.Random(0))
+    after = variety.exchange_words(before, {"NN": ["hair"]}, 1.0, random.Random(0))
     assert after.words() == ["Hair", "grows"]
 
 
 def test_the_share_is_the_share_of_exchanged_words():
     many = tree("(NP " + " ".join(["(NN cell)"] * 2000) + ")")
-    words = variety.exchanged(many, {"NN": ["food"]}, 0.25, random.Random(0)).words()
+    words = variety.exchange_words(many, {"NN": ["food"]}, 0.25, random.Random(0)).words()
     assert words.count("food") / 2000 == pytest.approx(0.25, abs=0.03)
-    assert variety.exchanged(many, {"NN": ["food"]}, 0.0, random.Random(0)) == many
+    assert variety.exchange_words(many, {"NN": ["food"]}, 0.0, random.Random(0)) == many
 
 
 def test_the_trees_come_first_and_a_seed_gives_the_same_copies():
     trees = [tree(SENTENCE), tree(OTHERS)]
-    found = variety.varied(trees, 2, 0.5, seed=1)
+    found = variety.vary(trees, 2, 0.5, seed=1)
     assert found[:2] == trees and len(found) == 3 * 3  # two sentences and a clause, and two copies of them
-    assert found == variety.varied(trees, 2, 0.5, seed=1) != variety.varied(trees, 2, 0.5, seed=2)
+    assert found == variety.vary(trees, 2, 0.5, seed=1) != variety.vary(trees, 2, 0.5, seed=2)

@@ -1,5 +1,6 @@
 """Search on a hand-written table of probabilities, and with a real decoder and its cache."""
 
+import dataclasses
 import itertools
 import math
 
@@ -7,16 +8,17 @@ import pytest
 import torch
 
 from transformer.attention import key_mask
-from transformer.cache import Living
+from transformer.cache import ActiveHypotheses
 from transformer.config import TransformerConfig
 from transformer.data import collate
 from transformer.model import Shortlist, Transformer
+from transformer.options import Sampling, SearchOptions
 from transformer.search import (
     Candidate,
     SearchResult,
     TransformerDecoder,
     beam_search,
-    best_ways,
+    best_extensions,
     largest,
     length_penalty,
     rank,
@@ -67,14 +69,14 @@ class TableDecoder:
     def __init__(self, *tables):
         self.tables, self.words, self.chosen = list(tables), [[()] for _ in tables], []
 
-    def step(self, tokens, living=None):
+    def step(self, tokens, active=None):
         rows = []
         for table, histories, own in zip(self.tables, self.words, tokens.tolist()):
             grown = [h if t == BOS else (*h, t) for h, t in zip(histories, own)]
             histories[:] = grown
             rows.append([[table.get(h, {EOS: 1.0}).get(word, 0.0) for word in range(4)] for h in grown])
         logits = torch.tensor(rows).log()
-        return logits if living is None else living.rows(logits)
+        return logits if active is None else active.rows(logits)
 
     def choose(self, parents):
         self.chosen.append(parents.tolist())
@@ -85,8 +87,15 @@ class TableDecoder:
         self.words = [self.words[i] for i in sentences.tolist()]
 
 
+def asked(options):
+    """The keywords of a search: those of `SearchOptions` as one, the others as they are."""
+    own = {field.name for field in dataclasses.fields(SearchOptions)}
+    rest = {name: value for name, value in options.items() if name not in own}
+    return {"options": SearchOptions(**{name: options[name] for name in own & options.keys()}), **rest}
+
+
 def search(*tables, limits=None, **options):
-    return beam_search(TableDecoder(*tables), limits or [10] * len(tables), BOS, EOS, **options)
+    return beam_search(TableDecoder(*tables), limits or [10] * len(tables), BOS, EOS, **asked(options))
 
 
 def test_greedy_takes_the_likeliest_word_each_time():
@@ -179,8 +188,8 @@ def test_trace_tells_the_whole_search():
 
 def test_damaged_output_and_empty_beams_say_so():
     class Broken(TableDecoder):
-        def step(self, tokens, living=None):
-            return super().step(tokens, living) * float("nan")
+        def step(self, tokens, active=None):
+            return super().step(tokens, active) * float("nan")
 
     with pytest.raises(ValueError, match="not a number"):
         beam_search(Broken(TABLE), [10], BOS, EOS)
@@ -212,13 +221,13 @@ class UncachedDecoder:
     def __init__(self, model, src):
         self.model, self.src, self.prefix = model, src, None
 
-    def step(self, tokens, living=None):
+    def step(self, tokens, active=None):
         self.prefix = tokens[..., None] if self.prefix is None else torch.cat((self.prefix, tokens[..., None]), -1)
         sentences, beams, length = self.prefix.shape
         src = self.src.repeat_interleave(beams, 0)
         mask = torch.ones(length, length, dtype=torch.bool).tril()[None, None]
         logits = self.model(src, self.prefix.reshape(-1, length), key_mask(src, 0), mask)
-        return logits[:, -1].reshape(sentences, beams, -1) if living is None else logits[living.places, -1]
+        return logits[:, -1].reshape(sentences, beams, -1) if active is None else logits[active.places, -1]
 
     def choose(self, parents):
         self.prefix = self.prefix.gather(1, parents[..., None].expand(-1, -1, self.prefix.shape[-1]))
@@ -231,7 +240,7 @@ def run(model, sources, cached=True, **options):
     src = collate([(s, []) for s in sources]).src
     with torch.inference_mode():
         decoder = TransformerDecoder(model, src, key_mask(src, 0)) if cached else UncachedDecoder(model, src)
-        return beam_search(decoder, [20] * len(sources), 2, 3, **options)
+        return beam_search(decoder, [20] * len(sources), 2, 3, **asked(options))
 
 
 def same(left, right):
@@ -262,9 +271,9 @@ def test_logits_of_some_hypotheses_are_those_among_all(model):
             decoder.choose(torch.zeros(4, 3, dtype=torch.long))
         taken = torch.zeros(4, 3, dtype=torch.bool)
         taken[:, 0] = taken[1] = taken[3, 2] = True
-        tokens, living = torch.arange(12).view(4, 3) + 4, Living(taken)
+        tokens, active = torch.arange(12).view(4, 3) + 4, ActiveHypotheses(taken)
         for _ in range(2):  # what is written for the others is looked at by none
-            every, some = decoders[0].step(tokens), decoders[1].step(tokens, living)
+            every, some = decoders[0].step(tokens), decoders[1].step(tokens, active)
             torch.testing.assert_close(some, every[taken], atol=1e-5, rtol=1e-5)
 
 
@@ -273,8 +282,8 @@ def test_what_is_given_up_is_not_computed_and_changes_nothing_else(model, margin
     class Counting(TransformerDecoder):
         computed, every = 0, 0
 
-        def step(self, tokens, living=None):
-            logits = super().step(tokens, living)
+        def step(self, tokens, active=None):
+            logits = super().step(tokens, active)
             self.computed += logits.numel() // logits.shape[-1]
             self.every += tokens.numel()
             return logits
@@ -282,7 +291,7 @@ def test_what_is_given_up_is_not_computed_and_changes_nothing_else(model, margin
     src = collate([(s, []) for s in SOURCES]).src
     with torch.inference_mode():
         decoder = Counting(model, src, key_mask(src, 0))
-        found = beam_search(decoder, [20] * 4, 2, 3, beam=4, trace=True, margin=margin)
+        found = beam_search(decoder, [20] * 4, 2, 3, SearchOptions(trace=True, margin=margin))
     for cached, uncached in zip(found, run(model, SOURCES, cached=False, beam=4, margin=margin)):
         same(cached, uncached)
     steps = [step for result in found for step in result.trace]
@@ -334,9 +343,9 @@ def test_another_length_penalty_ranks_the_same_hypotheses_anew():
     assert rank([cut], 1.0)[0].score == pytest.approx(-6 / 7)  # no eos: two tokens
 
 
-def sample(*tables, seeds=None, limits=None, **options):
-    seeds = seeds or range(len(tables))
-    return sample_search(TableDecoder(*tables), limits or [10] * len(tables), BOS, EOS, seeds=list(seeds), **options)
+def sample(*tables, seeds=None, limits=None, samples=1, forbidden=(), **draws):
+    seeds, options = seeds or range(len(tables)), SearchOptions(n_best=samples, sampling=Sampling(**draws))
+    return sample_search(TableDecoder(*tables), limits or [10] * len(tables), BOS, EOS, options, list(seeds), forbidden)
 
 
 def test_samples_come_as_often_as_the_model_says():
@@ -394,11 +403,11 @@ def test_best_ways_are_rated_as_if_nothing_were_forbidden(forbidden):
     expected = logits.log_softmax(-1)
     expected[..., forbidden] = -torch.inf
     values, where = (sums[..., None] + expected).flatten(1).topk(5, -1)
-    found, places = best_ways(logits.clone(), sums, 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long))
+    found, places = best_extensions(logits.clone(), sums, 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long))
     assert torch.equal(places, where)
     torch.testing.assert_close(found, values, atol=1e-5, rtol=1e-5)
-    living = Living(sums > -torch.inf)
-    some = best_ways(living.rows(logits), sums, 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long), living)
+    active = ActiveHypotheses(sums > -torch.inf)
+    some = best_extensions(active.rows(logits), sums, 5, torch.tensor(sorted(set(forbidden)), dtype=torch.long), active)
     assert torch.equal(some[1], where)
     torch.testing.assert_close(some[0], values, atol=1e-5, rtol=1e-5)
 
@@ -425,12 +434,12 @@ def forced(model, source, prefix, beam=3, fork=False):
         decoder = TransformerDecoder(model, src, key_mask(src, 0))
         if fork:  # another path reads three tokens more; the fork goes back to all but the last token of the prefix
             read_prefix(decoder, [*prefix[:-1], 20, 21, 22, 23], 2)
-            held = decoder.cache.kept[0].key[:, :, : decoder.cache.used].clone()
+            held = decoder.cache.layers[0].key[:, :, : decoder.cache.used].clone()
             twin = decoder.fork(len(prefix))
         start = read_prefix(TransformerDecoder(model, src, key_mask(src, 0)) if fork else decoder, prefix, 2)
-        found = beam_search(twin if fork else decoder, [20], 2, 3, beam=beam, prefix=start)[0]
+        found = beam_search(twin if fork else decoder, [20], 2, 3, SearchOptions(beam), prefix=start)[0]
         if fork:  # the first path's cache is as it was
-            assert torch.equal(held, decoder.cache.kept[0].key[:, :, : decoder.cache.used])
+            assert torch.equal(held, decoder.cache.layers[0].key[:, :, : decoder.cache.used])
     return found
 
 
@@ -477,21 +486,21 @@ class Renumbered(TableDecoder):
         super().__init__(*tables)
         self.shortlist = Shortlist(torch.tensor(words), torch.zeros(4, 1))
 
-    def step(self, tokens, living=None):
-        return super().step(tokens, living)[..., self.shortlist.ids]
+    def step(self, tokens, active=None):
+        return super().step(tokens, active)[..., self.shortlist.ids]
 
 
 def test_logits_may_be_about_some_words_in_any_order():
     tables = TABLE, {(): {B: 1.0}}
     plain = search(*tables, beam=2, alpha=0.0, trace=True)
     for order in ([EOS, A, B], [B, EOS, A], [A, B, BOS, EOS]):
-        found = beam_search(Renumbered(order, *tables), [10, 10], BOS, EOS, 2, 0.0, trace=True)
+        found = beam_search(Renumbered(order, *tables), [10, 10], BOS, EOS, SearchOptions(2, 0.0, trace=True))
         assert [[c.ids for c in r.candidates] for r in found] == [[c.ids for c in r.candidates] for r in plain]
         assert found[0].candidates[0].logprob == pytest.approx(plain[0].candidates[0].logprob)
         assert found[0].trace[0].tokens == plain[0].trace[0].tokens
     options = {"beam": 2, "alpha": 0.0, "min_length": 2, "forbidden": [B]}
-    (longer,) = beam_search(Renumbered([B, EOS, A], TABLE), [10], BOS, EOS, **options)
+    (longer,) = beam_search(Renumbered([B, EOS, A], TABLE), [10], BOS, EOS, **asked(options))
     assert longer.candidates[0].ids == search(TABLE, **options)[0].candidates[0].ids == [A, A]
     # Without B the rest has all the probability: A with 1, then A or the end with 4/7 and 3/7.
-    (fewer,) = beam_search(Renumbered([EOS, A], TABLE), [10], BOS, EOS, 2, 0.0)
+    (fewer,) = beam_search(Renumbered([EOS, A], TABLE), [10], BOS, EOS, SearchOptions(2, 0.0))
     assert fewer.candidates[0].ids == [A, A] and fewer.candidates[0].logprob == pytest.approx(math.log(4 / 7))

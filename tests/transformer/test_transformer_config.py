@@ -73,6 +73,7 @@ def test_round_trip_through_plain_values():
         ({"dropout": 1.0}, "dropout"),
         ({"positions": "rotary"}, "sinusoidal, learned"),
         ({"vocab_size": 2}, "special tokens"),
+        ({"bos": -1}, "special tokens"),
         ({"max_length": 0}, "max_length"),
         ({"activation": "tanh"}, "activation"),
     ],

@@ -270,7 +270,7 @@ def test_directions_that_are_not_directions():
             TranslationRecipe(data="x", directions=text).check()
     with pytest.raises(ValueError, match="both the column 'en'"):
         TranslationRecipe(data="x", directions="en-en").check()
-    with pytest.raises(ValueError, match="stand_ins is a share"):
+    with pytest.raises(ValueError, match="stand_ins must be at most 1"):
         TranslationRecipe(data="x", stand_ins=2.0).check()
 
 

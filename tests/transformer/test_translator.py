@@ -336,7 +336,7 @@ def test_the_length_of_the_trained_sentences_is_read_from_the_model_s_header(tra
         assert Translator.of_header(translator.model, translator.tokenizer, header, "one").trained_words == 0
 
 
-@pytest.mark.skipif(not kernels.has_bytes(), reason="no processor for products of 8 bits")
+@pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
 def test_quick_mode_rounds_products_and_says_where_it_cannot(translator, monkeypatch):
     text = "A man in a blue shirt is standing on a ladder."
     exact = translator.translate(text)
@@ -349,18 +349,18 @@ def test_quick_mode_rounds_products_and_says_where_it_cannot(translator, monkeyp
     # A map is that of the exact products, whichever made the translation.
     rounded.sentences[0].ids[0] = exact.sentences[0].ids[0]
     assert np.allclose(translator.attend(rounded).encoder, translator.attend(exact).encoder, atol=1e-4)
-    monkeypatch.setattr(Translator, "can_hurry", lambda self: False)
+    monkeypatch.setattr(Translator, "int8_available", lambda self: False)
     slow = translator.translate(text, quick=True)
-    assert slow.text == exact.text and any("with 32" in note for note in slow.notes)
+    assert slow.text == exact.text and any("in 32 bits" in note for note in slow.notes)
 
 
-@pytest.mark.skipif(not kernels.has_bytes(), reason="no processor for products of 8 bits")
+@pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
 def test_only_a_quick_search_for_one_translation_gives_hypotheses_up(translator, monkeypatch):
     margins = []
 
-    def search(*args, margin, **options):
-        margins.append(margin)
-        return beam_search(*args, margin=margin, **options)
+    def search(decoder, limits, bos, eos, options, *args, **more):
+        margins.append(options.margin)
+        return beam_search(decoder, limits, bos, eos, options, *args, **more)
 
     monkeypatch.setattr("transformer.translator.beam_search", search)
     for options in ({"quick": True}, {"quick": True, "n_best": 2}, {}):

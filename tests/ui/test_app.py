@@ -58,9 +58,9 @@ def test_released_folders_are_named_by_option_or_environment(started, monkeypatc
 
 @pytest.mark.parametrize("device", ["cuda", "mps"])
 def test_a_device_that_is_not_there_is_said_at_once_in_a_sentence(device, monkeypatch, capsys):
-    from vton import pipeline
+    from training import devices
 
-    monkeypatch.setattr(pipeline, "present_devices", lambda: ["cpu"])
+    monkeypatch.setattr(devices, "present_devices", lambda: ["cpu"])
     with pytest.raises(SystemExit):
         app.main(["--device", device])
     assert f"No {device.upper()} device was found; choose the device 'cpu' or 'auto'." in capsys.readouterr().err

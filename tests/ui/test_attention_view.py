@@ -11,9 +11,10 @@ import pytest
 from transformer.insight import interpret
 from transformer.translator import Attention
 from ui import colours, figures
+from ui.kit.tour import card
 from ui.services import Services
 from ui.translate import attention, bertviz, one_head, tour
-from ui.translate import tab as translate
+from ui.translate import work as translate
 from ui.translate.shown import Shown
 from ui.translate.words import query_names
 
@@ -156,7 +157,7 @@ def test_python_and_the_ramp_s_ends_agree():
 
 
 def test_bertviz_gets_the_weights_and_asks_nobody(drawn):
-    for view in bertviz.VIEWS:
+    for view in bertviz.SCRIPTS:
         text = bertviz.document(drawn, "cross", view, 1)
         params = json.loads(re.search(r"const params = (\{.*?\}); //", text).group(1))
         (one,) = params["attention"]
@@ -174,7 +175,7 @@ def test_bertviz_refuses_what_would_freeze_and_shows_one_layer_of_much(drawn, mo
     text = bertviz.document(drawn, "cross", "model", 1)
     assert '"include_layers":[1]' in text
     monkeypatch.setattr(bertviz, "MOST_LINES", 10)
-    with pytest.raises(ValueError, match="60 lines for 5 by 4 tokens"):
+    with pytest.raises(ValueError, match="60 lines for 5 by 4 pieces"):
         bertviz.document(drawn, "cross", "head")
 
 
@@ -183,13 +184,16 @@ def test_bertviz_refuses_what_would_freeze_and_shows_one_layer_of_much(drawn, mo
 
 @pytest.mark.parametrize("kind", interpret.KINDS)
 def test_the_six_steps_on_the_page_are_the_model_s(services, shown, kind):
-    value = one_head.draw_steps(services, shown, kind, 1, 2, 1, True, True)
+    value, product = one_head.draw_steps(services, shown, kind, 1, 2, 1, True, True)
     weights = getattr(shown.attention, kind)[1, 2, 1]
     np.testing.assert_allclose(floats(value["weights"], -1), weights, atol=2e-6)
     columns = interpret.labels(shown.attention, kind)[1]
     assert value["row"] == query_names(shown.attention, kind)[1] and value["columns"] == columns
     assert value["allowed"] == [kind != "decoder" or column <= 1 for column in range(len(columns))]
-    unmasked = one_head.draw_steps(services, shown, kind, 1, 2, 1, False, False)
+    # The neuron view: a row of products sums to its q . k.
+    sums = floats(product["numbers"], product["rows"], product["columns"]).sum(1)
+    np.testing.assert_allclose(sums, floats(value["dots"], -1), atol=1e-3)
+    unmasked, _ = one_head.draw_steps(services, shown, kind, 1, 2, 1, False, False)
     assert unmasked["divisor"] == 1 and np.isfinite(floats(unmasked["scores"], -1)).all()
 
 
@@ -216,13 +220,18 @@ def test_positions_and_swapped_words_on_the_page(services, shown):
 
 def test_the_tour_speaks_of_the_sentence_and_shows_what_it_says(shown):
     found = tour.stops(shown)
-    assert len(found) == 12
-    assert {stop.view for stop in found} == {"attention", "one_head", "what_if", "layers", "learning"}
+    assert len(found) == 13 and found[0].view == "through"
+    assert {stop.view for stop in found} == {"through", "attention", "one_head", "what_if", "layers", "learning"}
     layers, heads = shown.attention.cross.shape[:2]
     for number, stop in enumerate(found):
         interpret.attention_map(shown.attention, stop.kind, stop.layer, stop.head)
-        assert f'data-stop="{number + 1}"' in tour.card(stop, number, 12)
-    step = found[7]
+        assert f'data-stop="{number + 1}"' in card(stop, number, 13) and stop.lead
+        if stop.cell:  # the very cell that the text speaks of
+            seen = attention.draw_map(shown.attention, stop.kind, stop.layer, stop.head)
+            assert f'data-cell="{stop.cell[0]},{stop.cell[1]}"' in card(stop, number, 13)
+            weight = floats(seen["weights"], len(seen["rows"]), len(seen["columns"]))[stop.cell]
+            assert "with" not in stop.text or f"{weight:.2f}" in stop.text or stop.title != "The source looks at itself"
+    step = found[8]
     row = shown.attention.cross[step.layer, step.head, step.query]
     assert f"the weight {row[:-1].max():.2f}" in step.text
     assert shown.attention.target_tokens[step.query].lstrip("▁") in step.text

@@ -10,6 +10,7 @@ import torch
 from transformer.attention import causal_mask, key_mask
 from transformer.insight import interpret, intervene
 from transformer.insight.intervene import Edit, Intervention
+from transformer.options import SearchOptions
 from ui.services import Services
 from ui.translate import compare, decoding, decoding_figures, forcing, what_if
 from ui.translate.shown import Shown
@@ -166,7 +167,7 @@ def test_trace_endpoint_tells_everything(services, translator, monkeypatch):
 def test_markup_becomes_text_in_every_drawing(services, translator):
     shown = show(translator, MARKUP)
     followed = decoding.follow_shown(translator, shown, 2, 0.6)
-    found = intervene.decode_from(translator, followed.decoding.source_ids, beam=2)
+    found = intervene.decode_from(translator, followed.decoding.source_ids, options=SearchOptions(2))
     words = [("-", "<b>"), ("+", "<img src=x onerror=alert(1)>"), (" ", "&")]
     drawings = [
         decoding_figures.difference(words),

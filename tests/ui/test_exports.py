@@ -16,7 +16,7 @@ from ui import theme
 from ui.colours import RAMPS, paint
 from ui.services import Services
 from ui.translate import exports, save
-from ui.translate import tab as translate
+from ui.translate import work as translate
 from ui.translate.shown import Shown
 from ui.translate.words import plain
 
@@ -47,9 +47,9 @@ def one(shown):
 
 def test_png_paints_every_cell_in_the_colour_of_its_weight(one):
     picture = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys"))))
-    cell, _, left, top = exports._sizes(one)
+    cell, _, left, top = (2 * size for size in exports._sizes(one))
     R, C = one.weights.shape
-    rows, columns = (34 + top + np.arange(R) * cell + cell // 2), (left + np.arange(C) * cell + cell // 2)
+    rows, columns = (68 + top + np.arange(R) * cell + cell // 2), (left + np.arange(C) * cell + cell // 2)
     np.testing.assert_array_equal(picture[np.ix_(rows, columns)], paint(one.weights, RAMPS["light"]))
     blank = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys", threshold=1.01))))
     assert (blank[np.ix_(rows, columns)] == RAMPS["light"][0]).all()
@@ -124,7 +124,7 @@ def test_a_long_sentence_saves_its_shown_layer_only(monkeypatch, shown, one):
 
 
 def test_the_page_of_its_own_carries_the_numbers_and_escapes_text(shown):
-    text = save_all(shown, {**SETTINGS, "head": "mean"}, ["html"])["html"].decode()
+    text = save_all(shown, {**SETTINGS, "head": "mean"})["html"].decode()
     assert MARKUP not in text and "&lt;img src=x onerror=alert(1)&gt;" in text
     assert not re.search(r"(src|href)=[\"']?https?:", text) and "default-src 'none'" in text and "@@" not in text
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
@@ -138,24 +138,38 @@ def test_the_page_of_its_own_carries_the_numbers_and_escapes_text(shown):
     rolled = interpret.attention_map(shown.attention, "cross", 1, "rollout").weights
     np.testing.assert_array_equal(sent[1, h + 2], rolled)
     assert cross["rows"] == shown.attention.target_tokens and data["settings"]["head"] == "mean"
+    row, column = cross["marked"][1][0]
+    assert f"{truth[1, 0, row, column]:.2f}" in cross["says"][1][0]
 
 
-def save_all(shown, settings, formats, tmp=None):
+def save_all(shown, settings):
     import tempfile
     from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
-        return {file.suffix[1:]: file.read_bytes() for file in save.save(shown, settings, formats, Path(folder))}
+        return {file.suffix[1:]: file.read_bytes() for file in save.save(shown, settings, Path(folder))}
 
 
-def test_every_chosen_format_is_written_and_nothing_else(shown):
-    files = save_all(shown, {**SETTINGS, "without_ends": True, "head": "max"}, ["csv", "svg"])
-    assert set(files) == {"csv", "svg"} and b"without start and end" in files["svg"]
+def test_every_format_is_written(shown):
+    files = save_all(shown, {**SETTINGS, "without_ends": True, "head": "max"})
+    assert set(files) == {"png", "svg", "csv", "json", "npz", "html"} and b"without start and end" in files["svg"]
     rows = list(csv.reader(io.StringIO(files["csv"].decode())))
     assert len(rows) == len(shown.attention.target_tokens)  # a head line more, and </s> less
-    for shown_now, formats, words in ((Shown(), ["png"], "translate a sentence"), (shown, [], "at least one format")):
-        with pytest.raises(ValueError, match=words):
-            save_all(shown_now, SETTINGS, formats)
+    with pytest.raises(ValueError, match="translate a sentence"):
+        save_all(Shown(), SETTINGS)
+
+
+def test_a_caption_is_whole_and_a_png_is_twice_as_large(one):
+    told = "A very long sentence, " * 12 + "an" + "endless" * 40 + " word and its end."
+    text = exports.svg(one, "Title", "queries", "keys", sentence=told, says="Look here.")
+    root = ElementTree.fromstring(text)
+    lines = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text") if node.get("x") == "10"]
+    assert lines[2] == "Look here." and "".join(lines[3:]).replace(" ", "") == told.replace(" ", "")
+    assert max(exports.font(12).getlength(line) for line in lines[1:]) <= int(root.get("width")) - 20
+    picture = Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys", sentence=told, says="Look here.")))
+    assert picture.size == (2 * int(root.get("width")), 2 * int(root.get("height")))
+    last = np.asarray(picture.convert("L"))[-2 * exports.LINE_HEIGHT - 12 :]
+    assert last.min() < 160  # its last line is drawn
 
 
 def test_a_marker_that_was_typed_stays_text():

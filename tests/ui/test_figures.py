@@ -20,6 +20,54 @@ def test_heat_map_refuses_swapped_labels():
         figures.heat_map(np.zeros((3, 2)), ["a", "b"], ["c", "d", "e"], "", "", "")
 
 
+# -- what to look at ---------------------------------------------------------------------------------------------------
+
+SOURCE, TARGET = ["<2de>", "▁the", "▁cat", ".", "</s>"], ["▁die", "▁Katze", ".", "</s>"]
+
+
+def test_a_map_says_its_largest_weight_between_two_words():
+    weights = np.array(
+        [
+            [0.0, 0.7, 0.2, 0.0, 0.1],
+            [0.1, 0.1, 0.61, 0.19, 0.0],
+            [0.0, 0.0, 0.0, 0.9, 0.1],  # marks of punctuation are no words
+            [0.95, 0.0, 0.0, 0.05, 0.0],  # nor is the end
+        ]
+    )
+    value = figures.heat_map(weights, TARGET, SOURCE, "", "", "")
+    assert value["says"] == "“die” gives 0.70 to “the”, the most between two words here."
+    assert value["marked"] == [0, 1]
+    leaning = figures.heat_map(weights, TARGET, SOURCE, "", "", "", verb="leans on")
+    assert leaning["says"].startswith("“die” leans on “the” with 0.70")
+
+
+def test_a_map_that_rests_on_its_ends_says_so():
+    weights = np.full((4, 5), 0.05)
+    weights[:, 4] = 0.8
+    weights[1, 2] = 0.06
+    value = figures.heat_map(weights, TARGET, SOURCE, "", "", "")
+    assert value["says"].startswith("85% of what words give rests on start and end")
+    assert value["says"].endswith("between words, “Katze” gives 0.06 to “cat” at most.") and value["marked"] == [1, 2]
+
+
+def test_of_a_sentence_at_itself_two_different_words_count():
+    tokens = ["▁bi", "cycle", "▁red", "</s>"]
+    weights = np.eye(4) * 0.6
+    weights[0, 1], weights[2, 0] = 0.4, 0.3  # within one word, and between two
+    assert figures.heat_map(weights, tokens, tokens, "", "", "")["marked"] == [2, 0]
+    alone = figures.heat_map(np.array([[0.9, 0.1], [0.5, 0.5]]), ["▁dog", "</s>"], ["▁dog", "</s>"], "", "", "")
+    assert alone["marked"] == [0, 0]  # one word has no other
+    nothing = figures.heat_map(np.array([[0.2, 0.8]]), ["</s>"], ["<s>", "</s>"], "", "", "")
+    assert nothing["marked"] == [0, 1]
+
+
+def test_lines_say_which_head():
+    weights = np.zeros((2, 4, 5))
+    weights[0, 0, 1], weights[1, 1, 2] = 0.4, 0.8
+    value = figures.lines(weights, TARGET, SOURCE, "", "", "")
+    assert value["says"] == "In head 2, “Katze” gives 0.80 to “cat”, the most between two words in any head."
+
+
 def test_thumbnails_are_within_half_a_byte_and_in_order():
     maps = np.random.default_rng(1).random((2, 3, 4, 5)).astype(np.float32)
     value = figures.thumbnails(maps)

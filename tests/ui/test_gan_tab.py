@@ -19,8 +19,9 @@ from ui.gan import exports, models
 from ui.gan.api import Api
 from ui.gan.digits import DigitsView, parzen_html, sigma_curves
 from ui.gan.frames import encode, floats
-from ui.gan.game import DRAWN, GameView
+from ui.gan.game import DRAWN, LineView, LossView, PlaneView
 from ui.gan.tab import GanTab
+from ui.kit import Views
 from ui.services import Services
 
 LINE = ["line", "non-saturating", 1, 5e-4, 1e-2, "adam", 1]
@@ -31,7 +32,7 @@ RING = ["ring", "non-saturating", 1, 2e-3, 6e-3, "adam", 1]
 def views():
     """A view of each kind, built as the page builds them."""
     with gr.Blocks():
-        yield {kind: GameView(kind) for kind in ("line", "plane", "loss")}
+        yield {kind.name: kind(None, Services()) for kind in (LineView, PlaneView, LossView)}
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_pause_ends_what_is_under_way(views):
     again = view.start(game, *LINE)[view.game]["key"]
     view.frame({"key": again, "speed": 2})
     assert game.iteration == 4
-    view.open(game, *LINE)  # back from another tab: shown as it was left
+    view.show(game, *LINE)  # back from another tab: shown as it was left
     assert view.frame({"key": again, "speed": 2}) == {"over": True}
 
 
@@ -185,9 +186,7 @@ def test_floats_travel_as_float32():
 
 def test_the_endpoints_alone_are_public(tmp_path):
     with gr.Blocks() as page:
-        with gr.Tabs(), gr.Tab("GAN") as own:
-            tab = GanTab(Services(runs=tmp_path))
-        tab.wire(own)
+        Views([GanTab], page, Services(runs=tmp_path), elem_id="pages").wire()
     public = {f.api_name for f in page.fns.values() if f.api_visibility == "public" and f.fn is not None}
     assert public == {"gan_step", "gan_sample"}
 
@@ -198,7 +197,7 @@ def test_the_endpoints_alone_are_public(tmp_path):
 def test_without_weights_the_digits_view_says_so_in_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(models, "shipped", lambda: None)
     with gr.Blocks():
-        view = DigitsView(Services(runs=tmp_path))
+        view = DigitsView(None, Services(runs=tmp_path))
     made = view.open(None)
     assert "python -m gan.train --preset digits" in made[view.note] and made[view.model]["choices"] == []
     assert "No weights" in view.sample(None, 0, 8, None, "")[view.note]
@@ -206,9 +205,21 @@ def test_without_weights_the_digits_view_says_so_in_a_sentence(tmp_path, monkeyp
         Api(view.models).gan_sample(4)
 
 
+def test_the_view_fills_itself_when_it_is_opened(tmp_path, shipped):
+    with gr.Blocks():
+        view = DigitsView(None, Services(runs=tmp_path))
+    seen = []
+    for made in view.show(None, 3, 8, None, "", 1, 2, 0.25):
+        seen += [one for one in made if made[one] not in (None, "")] if view.model in made else list(made)
+        for update in made.values():
+            if isinstance(update, dict):
+                update.clear()  # as Gradio does
+    assert {view.model, view.sheet, view.strip, view.past} <= set(seen)
+
+
 def test_samples_walk_and_opinion(tmp_path, shipped):
     with gr.Blocks():
-        view = DigitsView(Services(runs=tmp_path))
+        view = DigitsView(None, Services(runs=tmp_path))
     assert view.open(None)[view.model]["value"] == "digits"
     first, again = (view.sample("digits", 3, 8, None, "")[view.sheet] for _ in range(2))
     assert first.shape == ((28 + 4) * 3, (8 * 30 + 2) * 3) and (first == again).all()
@@ -233,7 +244,7 @@ def test_a_local_page_compares_with_the_digits_of_its_run(tmp_path, shipped, mon
     monkeypatch.setattr(models, "runs_of_digits", lambda services: {"one": [1]})
     for local, before, folder in ((True, "", str(data)), (True, "/mine", "/mine"), (False, "", "")):
         with gr.Blocks():
-            view = DigitsView(Services(runs=tmp_path / "runs", local=local))
+            view = DigitsView(None, Services(runs=tmp_path / "runs", local=local))
         assert view.open(None, before)[view.folder] == folder
 
 

@@ -48,7 +48,7 @@ def view(services):
 def test_the_lens_table_shows_the_librarys_numbers(services, shown):
     lens = logit_lens(services.translator(), shown.translation)
     drawn = layers.lens_html(lens)
-    assert drawn.count("<tr>") == len(lens.ranks) + 1 and drawn.count("lens-cell") == lens.ranks.size
+    assert drawn.count("<tr>") == len(lens.tokens) + 1 and drawn.count("lens-cell") == lens.ranks.size
     assert f"{float(lens.top_probabilities[1, 2, 0]):.2f} · #{lens.ranks[1, 2]}" in drawn
     lens.top_tokens[0][0][0] = "<img src=x>"
     assert "<img" not in layers.lens_html(lens)
@@ -56,7 +56,7 @@ def test_the_lens_table_shows_the_librarys_numbers(services, shown):
 
 @pytest.mark.parametrize("question", [key for _, key in layers.QUESTIONS])
 def test_every_question_has_an_answer(view, shown, question):
-    answer = view.refresh(shown, question, "cross", 0, 1, 2)
+    answer = view.show(shown, question, "cross", 0, 1)
     assert answer[view.note] == "" and "<table" in answer[view.shown_table]
     assert "<b>bicycle" not in answer[view.shown_table]
 
@@ -71,15 +71,14 @@ def test_every_answer_can_be_saved(view, shown, question, tmp_path, monkeypatch)
         return files
 
     monkeypatch.setattr(layers, "save", keep)
-    (offered,) = view.make_files(shown, question, "cross", 0, 1, 2)
-    assert f"{len(written)} files" in offered[view.note] and len(offered[view.files]["value"]) == len(written)
+    assert len(view.write(tmp_path, shown, question, "cross", 0, 1)) == len(written)
     assert {".csv", ".json", ".html"} <= written.keys()
     assert (".svg" in written) == (".png" in written) == (question == "contributions")
     page = written[".html"].decode()
     assert (
         "@@" not in page
         and "<b>bicycle" not in page
-        and view.refresh(shown, question, "cross", 0, 1, 2)[view.shown_table] in page
+        and view.show(shown, question, "cross", 0, 1)[view.shown_table] in page
     )
     rows = list(csv.DictReader(io.StringIO(written[".csv"].decode())))
     value = json.loads(written[".json"], parse_constant=pytest.fail)
@@ -95,11 +94,6 @@ def test_every_answer_can_be_saved(view, shown, question, tmp_path, monkeypatch)
         shares = [np.float32(row["from the source"]) for row in rows]
         assert shares == contributions(*where).source_share.tolist()  # every digit
         assert ElementTree.fromstring(written[".svg"]) is not None
-    elif question == "neurons":
-        assert sum(float(row["weight"]) for row in rows) == pytest.approx(1, abs=1e-5)
-        assert [float(row["q · k"]) for row in rows] == pytest.approx(
-            [sum(line) for line in value["product"]], abs=1e-3
-        )
     else:
         assert len(rows) == 5 and float(rows[0]["share of its attention"]) >= float(rows[4]["share of its attention"])
 
@@ -114,11 +108,9 @@ def test_a_marker_or_a_formula_in_a_sentence_stays_text(shown, tmp_path):
 
 
 def test_without_a_sentence_and_from_another_language_it_says_so(view, shown):
-    assert "Translate a sentence" in view.refresh(Shown(), "logit", "cross", 0, 0, 0)[view.note]
+    assert "Translate a sentence" in view.show(Shown(), "logit", "cross", 0, 0)[view.note]
     german = Shown(shown.translation, attention=shown.attention, pair="de-en")
-    assert "examples sentences" in view.refresh(german, "find", "cross", 0, 0, 0)[view.note].replace(
-        "example", "examples"
-    )
+    assert "examples sentences" in view.show(german, "find", "cross", 0, 0)[view.note].replace("example", "examples")
 
 
 def test_shares_are_those_of_the_library(services, shown):

@@ -39,7 +39,7 @@ def test_queries_are_named_by_what_they_do():
         ",",
         "(end)",
         "(to German)",
-        "(blank)",
+        "␣",
     ]
 
 

@@ -8,7 +8,7 @@ import torch
 
 from transformer.config import preset
 from transformer.model import Transformer
-from transformer.parsing.linear import linearised, phrases, symbols
+from transformer.parsing.linear import linearise, phrases, symbols
 from transformer.parsing.parser import Parser
 from transformer.parsing.trees import read
 from transformer.tokenizer import Tokenizer
@@ -52,7 +52,7 @@ def test_the_drawing_is_the_tree(parser):
     root = ElementTree.fromstring(parse.tree_svg(sentence, 1))
     groups = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("data-row")]
     texts = ["".join(g.itertext()) for g in groups]
-    found = phrases(linearised(sentence.trees[1]))
+    found = phrases(linearise(sentence.trees[1]))
     assert texts == [one.label for one in found] + sentence.words
     assert "<" in texts and "&" in texts  # as text, which a drawing that parses shows to be escaped
     lines = list(root.iter("{http://www.w3.org/2000/svg}path"))
@@ -63,7 +63,7 @@ def test_rows_carry_their_words_and_what_they_looked_at(parser):
     look = shown(parser)
     made = parse.drawing(look)
     sentence = look.translation.sentences[0]
-    spans = [(one.start, one.end) for one in phrases(linearised(sentence.trees[1]))]
+    spans = [(one.start, one.end) for one in phrases(linearise(sentence.trees[1]))]
     assert [tuple(span) for span in made["spans"]] == spans + [(i, i + 1) for i in range(len(sentence.words))]
     assert len(made["looks"]) == len(made["spans"]) == len(made["labels"])
     assert all(len(row) == len(sentence.words) and 0 < sum(row) <= 1.0001 for row in made["looks"])
@@ -75,13 +75,13 @@ def test_the_view_says_why_it_is_empty(services, parser, monkeypatch):
 
     view = parse.TreeView.__new__(parse.TreeView)
     view.services = services
-    for name in ("note", "results", "tree", "brackets", "files"):
+    for name in ("note", "results", "tree", "brackets"):
         setattr(view, name, Component(name=name))
     monkeypatch.setattr(parse, "shipped_pairs", lambda: {})
-    assert "not installed" in view.refresh(Shown())[view.note]
+    assert "not installed" in view.show(Shown())[view.note]
     monkeypatch.setattr(parse, "shipped_pairs", lambda: {"parse": [("en", "tree")]})
-    assert "choose English" in view.refresh(Shown())[view.note]
-    drawn = view.refresh(shown(parser))
+    assert "choose English" in view.show(Shown())[view.note]
+    drawn = view.show(shown(parser))
     assert "repaired" in drawn[view.note] and read(drawn[view.brackets]).words()[0] == "The"
 
 

@@ -1,15 +1,20 @@
+import dataclasses
 import json
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 
+from lab.tryon.synthetic import draw_pair
 from training import assets, fit
 from training.run import Run
 from transformer.train import TranslationRecipe, TranslationTask
-from ui.services import LRUCache, Progress, Services
+from ui.services import READING_STAGES, LRUCache, Progress, Services, last
+from vton.pipeline import STAGES
 from vton.recipes.matching import MatchingRecipe, MatchingTask
 
 
@@ -206,6 +211,65 @@ def test_closing_the_stream_stops_the_run_before_its_next_stage():
     assert stages.reached == ["first"]
 
 
+def wait_for(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class Halves:
+    """A run of all stages that says when it begins one, and waits for leave before its first late one."""
+
+    def __init__(self):
+        self.begun, self.leave = [], threading.Event()
+
+    def run(self, person, garment, on_stage, **options):
+        for index, name in enumerate(STAGES):
+            on_stage(name, index, len(STAGES))
+            self.begun.append((person, name))
+            if name == "agnostic" and person == "first":
+                assert self.leave.wait(10)
+        return person
+
+
+def test_the_reading_stages_end_with_the_garment():
+    assert STAGES[:READING_STAGES] == ("photo", "pose", "parse", "garment")
+
+
+def test_a_second_run_reads_while_the_first_one_computes_and_computes_after_it():
+    stages = Halves()
+    services = services_with(stages)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(lambda: list(services.stream_tryon("first", None))[-1])
+        wait_for(lambda: ("first", "agnostic") in stages.begun)
+        second = pool.submit(lambda: list(services.stream_tryon("second", None))[-1])
+        wait_for(lambda: ("second", "garment") in stages.begun)
+        time.sleep(0.1)
+        assert ("second", "agnostic") not in stages.begun
+        stages.leave.set()
+        assert (first.result(10), second.result(10)) == ("first", "second")
+    assert stages.begun.index(("first", STAGES[-1])) < stages.begun.index(("second", "agnostic"))
+    assert not services.reading.locked() and not services.computing.locked()
+
+
+def test_two_runs_at_once_give_the_records_of_one_after_the_other():
+    services = Services(device="cpu")
+    pairs = [(draw_pair(n, size=(640, 480)).person, draw_pair(n + 13, size=(640, 480)).cloth) for n in (1, 4)]
+
+    def run(pair):
+        return last(services.stream_tryon(*pair, size=(256, 192)))
+
+    alone = [run(pair) for pair in pairs]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(run, pairs))
+    for expected, found in zip(alone, together):
+        for field in dataclasses.fields(expected):
+            if isinstance(value := getattr(expected, field.name), np.ndarray):
+                np.testing.assert_array_equal(value, getattr(found, field.name), err_msg=field.name)
+        assert expected.notes == found.notes
+
+
 def test_an_error_of_the_run_reaches_the_caller():
     class Broken:
         def run(self, *args, **options):
@@ -216,9 +280,9 @@ def test_an_error_of_the_run_reaches_the_caller():
 
 
 def test_a_try_on_runs_on_the_device_that_was_chosen_among_those_there_are(monkeypatch):
-    from vton import pipeline
+    from training import devices
 
-    monkeypatch.setattr(pipeline, "present_devices", lambda: ["mps", "cpu"])
+    monkeypatch.setattr(devices, "present_devices", lambda: ["mps", "cpu"])
     services = Services()
     assert [name for _, name in services.devices()] == ["mps", "cpu"]
     key = services.placed("tryon-lite", "cpu")

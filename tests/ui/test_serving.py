@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 from fastapi import FastAPI
+from gradio_client import Client
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from training import memory
-from ui import page, serving
+from ui import gradio_private, page, serving
 from ui.services import Services
 from ui.translate.work import translate_text
 
@@ -51,7 +52,7 @@ def test_a_body_of_another_shape_is_refused_without_being_repeated():
         return given
 
     answer = TestClient(app).post("/numbers", content=b"NaN", headers={"content-type": "application/json"})
-    assert answer.status_code == 422 and answer.json() == {"detail": serving.UNFIT}
+    assert answer.status_code == 422 and answer.json() == {"detail": gradio_private.UNFIT}
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def small_page():
 )
 def test_an_endpoint_that_there_is_not_is_one_sentence(small_page, path, body):
     answer = small_page.post(f"/gradio_api/{path}", json=body)
-    assert answer.status_code == 404 and answer.json() == {"detail": serving.UNKNOWN}
+    assert answer.status_code == 404 and answer.json() == {"detail": gradio_private.UNKNOWN}
 
 
 @pytest.mark.parametrize(
@@ -90,14 +91,14 @@ def test_an_endpoint_that_there_is_not_is_one_sentence(small_page, path, body):
 )
 def test_an_address_that_nothing_can_have_is_one_sentence(small_page, path, status):
     answer = small_page.get(path)
-    assert answer.status_code == status and answer.json()["detail"] in (serving.UNKNOWN, serving.UNFIT)
+    assert answer.status_code == status and answer.json()["detail"] in (gradio_private.UNKNOWN, gradio_private.UNFIT)
 
 
 @pytest.mark.parametrize("path", ["call/go/nothing", "call/v2/go/nothing", "queue/data?session_hash=nothing"])
 def test_a_run_that_there_is_not_is_one_event_that_says_so(small_page, path):
     answer = small_page.get(f"/gradio_api/{path}")
     assert answer.status_code == 404 and answer.headers["content-type"].startswith("text/event-stream")
-    assert answer.text.count("data: ") == 1 and serving.UNKNOWN_RUN in answer.text
+    assert answer.text.count("data: ") == 1 and gradio_private.UNKNOWN_RUN in answer.text
 
 
 def test_a_run_that_there_is_is_told():
@@ -109,7 +110,7 @@ def test_a_run_that_there_is_is_told():
     kept = SimpleNamespace(lock=threading.Lock(), session_data={"one": 1, "alone": 2}, time_last_used={"alone": 3})
     app = Starlette(routes=[Route("/{any:path}", lambda request: PlainTextResponse("told"))])
     app.get_blocks = lambda: SimpleNamespace(_queue=waiting, state_holder=kept)
-    app.add_middleware(serving.Gate)
+    app.add_middleware(gradio_private.Gate)
     client = TestClient(app)
     for path in ("call/go/running", "call/go/ended", "call/v2/go/alone", "queue/data?session_hash=two"):
         assert client.get(f"/gradio_api/{path}").text == "told"
@@ -118,13 +119,45 @@ def test_a_run_that_there_is_is_told():
     assert client.get("/gradio_api/call/go/running").status_code == 404
 
 
+def test_two_visitors_run_at_once_and_the_second_run_of_one_sees_what_the_first_has_left():
+    at_work, both = [], threading.Barrier(2)
+    with gradio_private.Page() as blocks:
+        runs, name, told = gr.State(0), gr.Textbox(), gr.Number()
+
+        def run(before, visitor):
+            at_work.append((visitor, before))
+            if before == 0:
+                both.wait(20)  # for the other visitor's run
+            return before + 1, before + 1
+
+        gr.Button("Run").click(run, [runs, name], [runs, told], api_name="run", concurrency_limit=2)
+    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True)
+    try:
+        one, other = (Client(address, verbose=False) for _ in range(2))
+        jobs = [client.submit(who, api_name="/run") for client, who in ((one, "one"), (one, "one"), (other, "other"))]
+        found = [job.result(20) for job in jobs]
+    finally:
+        blocks.close()
+    assert sorted(found[:2]) == [1, 2] and found[2] == 1
+    assert sorted(at_work[:2]) == [("one", 0), ("other", 0)] and at_work[2:] == [("one", 1)]
+
+
+def test_agents_wait_for_a_busy_page(monkeypatch):
+    from gradio import mcp
+
+    monkeypatch.setattr(mcp, "Client", mcp.Client)  # as it was, afterwards
+    gradio_private.make_agents_patient()
+    assert mcp.Client.keywords == {"httpx_kwargs": {"timeout": 120.0}}
+    assert "Client" in mcp.GradioMCPServer._get_or_create_client.__code__.co_names  # which makes it from that name
+
+
 def test_a_stream_whose_run_is_ended_elsewhere_ends_too():
     async def torn(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"told", "more_body": True})
         raise RuntimeError("the answer has begun") from HTTPException(404)
 
-    assert TestClient(serving.Gate(torn)).get("/").text == "told"
+    assert TestClient(gradio_private.Gate(torn)).get("/").text == "told"
 
 
 def test_other_faults_stay_faults():

@@ -262,7 +262,7 @@ def test_a_deleted_run_is_told_of_and_another_one_shown(view, runs):
     assert set(view.controls.plan(values)) == {view.controls.commands}
     watched = {view.run: "first", view.step: 1, view.seen: ("first", 2), view.kind: "cross", view.head: None}
     assert view.scrub(watched) == gr.skip()
-    tick = view.tick(watched | {view.use.step: None, view.controls.from_step: None})
+    tick = view.tick(watched | {view.use.picked: None, view.controls.from_step: None})
     assert tick[view.run]["value"] == "second" and "That run was deleted" in tick[view.controls.note]
     made = view.controls.delete_it(values | {view.run: "second"})
     assert "second was deleted" in made[view.controls.note] and "There is no run in the folder" in made[view.status]
@@ -281,3 +281,30 @@ def test_a_tick_sends_samples_only_once(view, runs):
     assert made[view.step]["value"] == 2 and made[view.text]["value"].startswith("source")
     assert view.tick({**looked, view.step: 0})[view.step]["value"] == 0  # and elsewhere it stays
     assert view.show("first")[view.use.text] == "Ein <Hund>"
+
+
+def test_a_chart_has_at_most_four_lines_and_says_the_rest():
+    points = {name: [(1, 0.0), (2, value)] for name, value in zip("abcdef", (0.1, 5.0, -7.0, 0.2, 3.0, 0.3))}
+    made = watch.chart("Losses", {**points, "none yet": []}, note="Formula")
+    assert [line["name"] for line in made["lines"]] == ["a", "b", "c", "e"]
+    assert made["note"] == "Formula · d 0.2, f 0.3"
+    few = watch.chart("Losses", {name: points[name] for name in "abcd"})
+    assert len(few["lines"]) == 4 and few["note"] == ""
+
+
+def test_the_columns_of_a_picture_of_samples_have_names(runs):
+    run = open_run(runs, "first")
+    Image.fromarray(np.zeros((4, 3, 3), np.uint8)).save(run.samples(40) / "warp.png")
+    named = [name for _, name in watch.read_samples(run, 40)[0]]
+    assert named == ["result, step 40", "warp, step 40; from the left: " + watch.COLUMNS["warp"]]
+
+
+def test_what_was_said_of_a_run_ends_with_it(runs):
+    with gr.Blocks():
+        view = RunView(Services(runs=runs))
+    controls = view.controls
+    told = controls.tell("first goes on.", "first")
+    assert told[controls.told_of] == "first" and "goes on" in told[controls.note]
+    ended = controls.refresh(look(runs, "first"), told)
+    assert ended[controls.note] == "" and ended[controls.told_of] == ""
+    assert controls.note not in controls.refresh(look(runs, "first"), {controls.told_of: "second"})

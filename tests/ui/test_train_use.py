@@ -13,6 +13,8 @@ from transformer import Translator
 from transformer.train import TranslationRecipe, TranslationTask
 from ui.services import Services
 from ui.train import use as train_use
+from ui.train import watch
+from ui.train.networks import NETWORKS
 from ui.train.view import RunView
 
 
@@ -59,7 +61,7 @@ def test_a_card_holds_no_markup_of_others(tmp_path):
 
 def test_both_models_translate_the_same_text(runs):
     services = Services(runs=runs)
-    shipped, own = train_use.compare_translation(services, "run:words@2", "the red tiny hat")
+    shipped, own = NETWORKS["transformer"].compare_texts(services, "run:words@2", "the red tiny hat")
     assert shipped and own != shipped
     assert own == services.translator("run:words@2").translate("the red tiny hat").text
 
@@ -83,7 +85,7 @@ def test_a_network_of_a_run_is_compared_by_the_map_of_its_stage():
             yield "progress"
             yield Result(model)
 
-    pictures = train_use.compare_tryon(Fake(), "run:x@1", "matching", "person", "garment")
+    pictures = NETWORKS["matching"].compare_pictures(Fake(), "run:x@1", "person", "garment")
     assert pictures == [
         ("warped_cloth of None", "warped cloth: default"),
         ("warped_cloth of run:x@1", "warped cloth: this checkpoint"),
@@ -91,7 +93,7 @@ def test_a_network_of_a_run_is_compared_by_the_map_of_its_stage():
         ("result of run:x@1", "result: this checkpoint"),
     ]
     assert [call[2] for call in asked] == [None, "run:x@1"] and asked[0][3] == asked[1][3]
-    train_use.compare_tryon(Fake(), "run:x@1", "flow", "person", "garment")
+    NETWORKS["flow"].compare_pictures(Fake(), "run:x@1", "person", "garment")
     assert [call[3].get("warp") for call in asked[2:]] == [None, "flow"]  # beside the spline of the default set
 
 
@@ -152,3 +154,16 @@ def test_deleting_asks_and_needs_a_run_of_the_folder(runs):
     assert (runs / "words").exists()
     for handler in (controls.ask_first, controls.delete_it):
         assert "no run" in handler(given(controls, "../data"))[controls.note]
+
+
+def test_the_newest_checkpoint_stands_in_the_list_until_another_is_picked(runs):
+    with gr.Blocks():
+        view = RunView(Services(runs=runs))
+    use, seen = view.use, watch.look(Run(runs / "words"))
+    assert use.refresh(seen, {}, fresh=True)[use.step]["value"] == 2
+    # While the run went on, step 1 stood there; nobody had picked it.
+    assert use.refresh(seen, {use.step: 1, use.picked: None}, fresh=False)[use.step]["value"] == 2
+    assert use.refresh(seen, {use.step: 1, use.picked: 1}, fresh=False)[use.step]["value"] == 1
+    # Another run begins anew.
+    again = use.refresh(seen, {use.picked: 1}, fresh=True)
+    assert again[use.step]["value"] == 2 and again[use.picked] is None

@@ -1,15 +1,18 @@
+import json
 from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 
-from transformer.translator import Sampling
+from transformer.options import Sampling
+from ui.page import build
 from ui.services import Services, shipped_pairs
-from ui.translate import decoding, languages
+from ui.translate import decoding, languages, opening, visit
 from ui.translate import work as translate
-from ui.translate.settings import told
+from ui.translate.settings import search_in_words
 from ui.translate.shown import Shown
 from ui.translate.tab import TranslateTab
+from ui.translate.what_if import WhatIfView
 
 
 @pytest.mark.parametrize(
@@ -97,12 +100,13 @@ def test_languages_bring_a_model_that_has_them(monkeypatch):
 def test_languages_set_the_length_penalty_that_suits_them(monkeypatch):
     monkeypatch.setattr("ui.services.read_penalties", lambda header: {"de-en": 1.4} if len(header["pairs"]) > 1 else {})
     with gr.Blocks():
-        tab = TranslateTab(Services())
-    settings, side = tab.settings, tab.compare.inputs["B"]
+        tab = TranslateTab(None, Services())
+    settings, compare = tab.settings, tab.views[WhatIfView].compare
+    side = compare.inputs["B"]
     german = Shown(translation=SimpleNamespace(sentences=[SimpleNamespace(source_text="Ja.")]), pair="de-en", alpha=0.3)
-    assert tab.compare.offer_pairs_b("everyday", german)[side.alpha] == 1.4
-    assert tab.compare.offer_pairs_b("multi30k-en-de", german)[side.alpha] == 0.6
-    assert tab.compare.refresh(german, "", "")[side.alpha] == 0.3  # what is shown was translated with it
+    assert compare.offer_pairs_b("everyday", german)[side.alpha] == 1.4
+    assert compare.offer_pairs_b("multi30k-en-de", german)[side.alpha] == 0.6
+    assert compare.show(german, "", "")[side.alpha] == 0.3  # what is shown was translated with it
     for pair, model, alpha in (("de-en", None, 1.4), ("en-de", None, 0.6), ("en-de", "multi30k-en-de", 0.6)):
         assert settings.take_pair(pair, model)[settings.alpha] == alpha
         assert settings.offer_pairs(model, pair)[settings.alpha] == alpha
@@ -133,25 +137,30 @@ def test_the_words_of_every_sentence_find_their_partners(monkeypatch):
 def test_languages_that_bring_another_model_say_so(monkeypatch):
     """Beside the translation; an example or the same model says nothing of it."""
     with gr.Blocks():
-        tab = TranslateTab(Services())
-    monkeypatch.setattr(tab, "translate", lambda *given: {tab.status: "done", tab.shown: Shown()})
+        tab = TranslateTab(None, Services())
+    monkeypatch.setattr(tab, "translate", lambda *given: iter([{tab.status: "done", tab.shown: Shown()}]))
+
+    def again(*given):
+        (made,) = tab.translate_again(*given)
+        return made
+
     before = Shown(translation=SimpleNamespace(source_text="Hello."), model="everyday", pair="en-de")
     settings = [4, 0.6, 4, "parse", "beam", 1.0, 40, 0, False]
-    said = tab.translate_again(True, before, "Hello.", "en-tree", *settings)[tab.status]
+    said = again(True, before, "Hello.", "en-tree", *settings)[tab.status]
     assert "now parse" in said and said.endswith("done")
-    assert tab.translate_again(False, before, "Hello.", "en-tree", *settings)[tab.status] == "done"
+    assert again(False, before, "Hello.", "en-tree", *settings)[tab.status] == "done"
     settings[3] = "everyday"
-    assert tab.translate_again(True, before, "Hello.", "de-en", *settings)[tab.status] == "done"
-    assert tab.translate_again(True, before, "Hello.", "en-de", *settings) == gr.skip()
+    assert again(True, before, "Hello.", "de-en", *settings)[tab.status] == "done"
+    assert again(True, before, "Hello.", "en-de", *settings) == gr.skip()
 
 
 def test_the_page_says_when_the_products_were_of_8_bits(monkeypatch):
     services = Services(device="cpu")
     beam = ("everyday", "beam", 4, 0.6, 1.0, 0, 0)
     for able in (True, False):
-        monkeypatch.setattr("transformer.translator.Translator.can_hurry", lambda self, able=able: able)
-        assert ("8 bits" in told(services, *beam, True)) == able
-        assert "8 bits" not in told(services, *beam, False)
+        monkeypatch.setattr("transformer.translator.Translator.int8_available", lambda self, able=able: able)
+        assert ("8 bits" in search_in_words(services, *beam, True)) == able
+        assert "8 bits" not in search_in_words(services, *beam, False)
 
 
 @pytest.mark.parametrize("beam, n_best, word", [(10**9, 1, "beam"), (0, 1, "beam"), (4, 10**30, "translations")])
@@ -166,3 +175,79 @@ def test_more_hypotheses_than_fit_into_memory_are_refused_before_anything_is_loa
 def test_what_is_too_much_to_follow_is_refused_before_anything_is_loaded(text, beam, word):
     with pytest.raises(ValueError, match=word):
         decoding.trace_text(Services(translation_model="none"), text, "en-de", beam, 0.6, None, 1)
+
+
+def test_an_opening_page_asks_for_a_translation_only_where_one_is_missing():
+    services = Services()
+    page = build(services)
+    events = {fn.api_name: fn for fn in page.fns.values()}
+    asking = events["arrived"]
+    assert asking.concurrency_limit is None and asking.queue
+    assert events["translate_arrival"].targets == [(asking.outputs[0]._id, "change")]
+    is_untranslated, kept = asking.fn, opening.read(services)
+    assert not is_untranslated(kept, opening.TEXT, "en-de", None) and not is_untranslated(kept, " ", "en-de", None)
+    for wanted in (("A dog.", "en-de", None), (opening.TEXT, "en-fr", None), (opening.TEXT, "en-de", "wide")):
+        assert is_untranslated(kept, *wanted)
+    assert is_untranslated(Shown(), opening.TEXT, "en-de", None)
+
+
+# -- long texts --------------------------------------------------------------------------------------------------------
+
+
+LONG = "\n\n".join(["A dog runs. A cat sleeps. Two men talk."] * 6)
+
+
+def test_a_long_text_comes_part_after_part_and_ends_as_a_whole():
+    services = Services(translation_model="multi30k-en-de", device="cpu")
+    *parts, whole = translate.translate_in_parts(services, LONG, "en-de", 1, 0.6, 1)
+    assert [len(part.sentences) for part in parts] == [4, 16] and len(whole.sentences) == 18
+    assert all(whole.text.startswith(part.text) and not part.source_text for part in parts)
+    at_once = services.translator().translate(LONG, "en", "de", beam=1)
+    assert whole.source_text == LONG and whole.text.count("\n\n") == 5
+    assert (whole.text, whole.notes) == (at_once.text, at_once.notes)
+    (short,) = translate.translate_in_parts(services, "A dog runs. A cat sleeps.", "en-de", 1, 0.6, 1)
+    assert short.source_text
+
+
+def test_the_page_shows_each_part_with_a_way_to_cancel():
+    with gr.Blocks():
+        tab = TranslateTab(None, Services(translation_model="multi30k-en-de", device="cpu"))
+    *parts, last = tab.translate(LONG, "en-de", 1, 0.6, 1, None, "beam", 1.0, 40, 0, False)
+    assert len(parts) == 2
+    for part in parts:
+        assert part[tab.cancel]["visible"] and last[tab.target].startswith(part[tab.target])
+        assert "sentences so far" in part[tab.status] and tab.shown not in part
+    assert last[tab.cancel]["visible"] is False and last[tab.shown].translation.source_text == LONG
+    (refused,) = tab.translate("", "en-de", 1, 0.6, 1, None, "beam", 1.0, 40, 0, False)
+    assert "alert" in refused[tab.status] and refused[tab.cancel]["visible"] is False
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+def told(**fields):
+    return visit.read(json.dumps(fields))
+
+
+def test_an_address_leads_to_a_view_its_step_and_its_part():
+    with gr.Blocks():
+        tab = TranslateTab(None, Services())
+    kept, views = opening.read(tab.services), tab.views
+    led = tab.lead(told(view="one_head", step=4), kept)
+    assert (led[views.open], led[tab.query]) == ("one_head", 3)
+    assert tab.lead(told(view="what_if", part="model"), kept)[views[WhatIfView].part] == "model"
+    assert views[WhatIfView].part not in tab.lead(told(view="what_if", part="<b>"), kept)
+    for fields in ({"view": "<b>"}, {"view": "tree"}):  # the sentence that is shown has no tree
+        assert tab.lead(told(**fields), kept) == {}
+    assert tab.lead(told(view="tree"), None)[views.open] == "tree"
+    assert set(tab.led) >= set(led)
+
+
+def test_addresses_of_earlier_views_lead_to_where_they_are_now():
+    with gr.Blocks():
+        tab = TranslateTab(None, Services())
+    kept, views = opening.read(tab.services), tab.views
+    compare = tab.lead(told(view="compare"), kept)
+    assert (compare[views.open], compare[views[WhatIfView].part]) == ("what_if", "sides")
+    assert tab.lead(told(view="save"), kept)[views.open] == "attention"
+    assert {"compare", "save"}.isdisjoint(views.items) and views.items["tree"].visible is False

@@ -1,6 +1,9 @@
+import base64
 import dataclasses
 import io
 import json
+import shutil
+import subprocess
 import zipfile
 
 import gradio as gr
@@ -8,16 +11,22 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ui import messages, theme
+from ui.kit.handlers import AT_ONCE
+from ui.kit.tour import CLOSED, card
 from ui.services import Services
 from ui.tryon import bar, example, inside, steps, tour, variants, views
 from ui.tryon import figures as tryon_figures
 from ui.tryon import inputs as tryon
 from ui.tryon import settings as form
 from ui.tryon import work as tryon_work
-from ui.tryon.kept import Kept, mark
+from ui.tryon.ahead import Readings
+from ui.tryon.session import Session, mark
+from ui.tryon.tab import TryOnTab
 from vton import insight, labels
 from vton.inputs.photo import Frame
 from vton.maps import MAPS
+from vton.networks.warping import spline_matrix
 from vton.options import ABOUT, PUBLISHED
 from vton.pipeline import STAGES, Options, TryOnResult
 from vton.stages import NO_POINTS
@@ -142,7 +151,7 @@ def test_what_is_shown_belongs_to_its_photographs_and_settings(record):
         inputs = tryon.Inputs(Services())
         inputs.build_person(), inputs.build_garment(), inputs.build_settings()
     made = dataclasses.replace(record, options=Options())
-    kept = Kept(made, photos=(mark("/c/1/p.png"), mark("/c/2/g.png")), key="tryon-lite")
+    kept = Session(made, photos=(mark("/c/1/p.png"), mark("/c/2/g.png")), key="tryon-lite")
     values = {c: form.held(name, getattr(Options(), name)) for name, c in inputs.settings.items()}
     values |= {
         inputs.person: "/c/1/p.png",
@@ -153,10 +162,10 @@ def test_what_is_shown_belongs_to_its_photographs_and_settings(record):
     assert inputs.stale(values, kept) == ""
     assert "other photographs" in inputs.stale({**values, inputs.garment: "/c/3/g.png"}, kept)
     assert "Seed" in inputs.stale({**values, inputs.settings["seed"]: 5}, kept)
-    assert inputs.stale(values, Kept()) == ""
+    assert inputs.stale(values, Session()) == ""
     finished = example.finished()
     shown = {**values, inputs.person: f"/c/9/{finished.person.name}", inputs.garment: f"/c/8/{finished.garment.name}"}
-    assert inputs.stale(shown, Kept(example=True)) == "" and inputs.stale(values, Kept(example=True))
+    assert inputs.stale(shown, Session(example=True)) == "" and inputs.stale(values, Session(example=True))
 
 
 def test_the_stored_example_is_whole_and_every_photograph_has_its_credit():
@@ -187,11 +196,11 @@ def test_the_strip_marks_done_running_and_failed():
 
 
 def test_the_tour_has_ten_stops_in_views_and_maps_that_exist():
-    known = tour.facts(Kept(example=True))
+    known = tour.facts(Session(example=True))
     found = tour.stops(known)
     assert len(found) == 10 and {stop.map for stop in found} <= {"", *MAPS}
     assert f"{100 * known['quality']['misaligned_share']:.1f} %" in found[7].text
-    assert tour.facts(Kept()) is None and 'data-lead="#card-pose"' in tour.card(found[1], 1, 10)
+    assert tour.facts(Session()) is None and 'data-lead="#card-pose"' in card(found[1], 1, 10)
     assert [stop.lead for stop in found if not stop.map] == ["#figure3", "#tryon-views", "#tryon-views"]
 
 
@@ -199,24 +208,24 @@ def test_the_tour_has_ten_stops_in_views_and_maps_that_exist():
     "method, words", [("network", "cut out by the garment reader"), ("worn", "cut out of the"), ("", "cut out. From")]
 )
 def test_the_tour_says_how_the_garment_was_cut_out(method, words):
-    known = {**tour.facts(Kept(example=True)), "cut_out_by": method}
+    known = {**tour.facts(Session(example=True)), "cut_out_by": method}
     assert words in tour.stops(known)[4].text
 
 
 def test_arrow_keys_walk_through_the_tour():
     with gr.Blocks():
-        guide = tour.Tour()
-        guide.tabs = gr.Tabs()
-    kept = Kept(example=True)
+        guide = TryOnTab(None, Services()).tour
+    kept = Session(example=True)
     step = lambda by: gr.EventData(None, {"by": by})  # noqa: E731
-    assert guide.key(kept, 3, step(1))[guide.at] == 4 and guide.key(kept, 3, step(-1))[guide.at] == 2
-    assert guide.key(kept, tour.CLOSED, step(1)) == gr.skip() == guide.key(kept, 3, step(7))
+    assert guide.key(step(1), 3, kept)[guide.at] == 4 and guide.key(step(-1), 3, kept)[guide.at] == 2
+    assert guide.key(step(1), CLOSED, kept) == gr.skip() == guide.key(step(7), 3, kept)
+    assert "press “Try it on” first" in guide.go(None, CLOSED, Session())[guide.card]
 
 
 def test_every_network_of_figure_3_opens_what_is_inside_it():
     assert set(inside.OF_NETWORK) == set(steps.NETWORKS) and set(inside.OF_NETWORK.values()) <= set(inside.SUBJECTS)
     with gr.Blocks():
-        view = inside.Inside(Services(), bar.Bar({}))
+        view = TryOnTab(None, Services()).views[inside.InsideView]
     tabs, subject = view.choose(gr.EventData(None, {"name": "GMM"}))
     assert tabs["selected"] == "inside" and subject == "fit"
 
@@ -230,7 +239,7 @@ def test_figure_3_holds_every_map_and_its_arrows_join_what_is_there(record):
 
 def test_a_warp_is_shown_with_its_own_numbers(record):
     figures = WarpFigures(0.9, 0.975, 0.0025)
-    warped = insight.Warped(record.cloth, record.cloth_mask, figures, 0.5)
+    warped = insight.WarpResult(record.cloth, record.cloth_mask, figures, 0.5)
     shown = variants.panel(tryon_work.Variant("5 × 5", record.cloth, None, "", warped))
     assert shown["rows"] == [
         ["Region covered", "97.5 %"],
@@ -239,19 +248,89 @@ def test_a_warp_is_shown_with_its_own_numbers(record):
         ["Time", "0.50 s"],
     ]
     assert not shown["difference"] and not shown["line"]
-    empty = variants.warp_rows(insight.Warped(record.cloth, record.cloth_mask, WarpFigures(0, 0, float("nan")), 0.5))
+    empty = variants.warp_rows(
+        insight.WarpResult(record.cloth, record.cloth_mask, WarpFigures(0, 0, float("nan")), 0.5)
+    )
     assert empty[2] == ["Folded", "no cloth"]
 
 
 def test_what_has_no_flow_or_no_control_points_says_so(record):
     flowed = dataclasses.replace(record, flow=np.zeros((4, 3, 2), np.float32), control_points=None)
-    assert views.not_yet(Kept(flowed), "warp") == NO_POINTS
-    assert "not been made" in views.not_yet(Kept(record), "warp")
+    assert views.not_yet(Session(flowed), "warp") == NO_POINTS
+    assert "not been made" in views.not_yet(Session(record), "warp")
     assert "by the flow" in tryon_figures.caption(flowed, "warped_cloth")
     assert "flow" not in tryon_figures.caption(record, "warped_cloth")
     all_of_them = [tryon_work.Variant(label, record.cloth, None, "") for label, _ in tryon_work.WARPED]
     assert "no flow warper" not in tryon_work.claim(tryon_work.WARPS, all_of_them)
     assert "no flow warper" in tryon_work.claim(tryon_work.WARPS, all_of_them[:-1])
+
+
+def test_what_bends_the_cloth_in_the_browser_is_the_record_s_and_what_was_tried_comes_alone(record):
+    record = dataclasses.replace(record, frame=Frame(0, 0, 24, 32), options=Options(size=(32, 24)))
+    value = tryon_figures.control_points(record)
+    region = decoded(value["region"])
+    np.testing.assert_array_equal(region > 127, record.segmentation == labels.UPPER)
+    np.testing.assert_array_equal(decoded(value["person"]), record.person)
+    np.testing.assert_array_equal(decoded(value["cloth"]), np.dstack([record.cloth, record.cloth_mask]))
+    np.testing.assert_array_equal(decoded(value["exact"]), tryon_figures.warped_over(record))
+    tried = tryon_figures.moved(record)
+    assert set(tried) == {"fresh", "points", "exact", "note"} and value["fresh"] and not tried["fresh"]
+    np.testing.assert_array_equal(decoded(tryon_figures.beside(record)["url"]), record.result)
+    assert tryon_figures.beside(dataclasses.replace(record, result=None))["url"] == ""
+
+
+def decoded(address):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))))
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js on the PATH")
+@pytest.mark.parametrize("n, columns, rows", [(5, 7, 9), (10, 4, 5)])
+def test_the_browser_s_spline_is_that_of_the_networks(n, columns, rows):
+    script = (theme.STATIC / "tryon" / "spline.js").read_text(encoding="utf-8")
+    asked = f"console.log(JSON.stringify(splineMesh({n}, {columns}, {rows}).map((row) => [...row])))"
+    done = subprocess.run(["node", "-e", script + asked], check=True, capture_output=True, text=True)
+    np.testing.assert_allclose(json.loads(done.stdout), spline_matrix(n, rows, columns).numpy(), atol=1e-5)
+
+
+def test_what_a_view_made_of_another_record_goes_when_it_is_drawn_anew(record):
+    with gr.Blocks():
+        view = TryOnTab(None, Services()).views[inside.InsideView]
+    kept = Session(record)
+    assert view.show(kept, record) == {view.tab.note: ""} == view.show(kept, None)
+    cleared = view.show(Session(dataclasses.replace(record)), record)
+    assert cleared[view.shown]["value"] is None and cleared[view.of] is None
+
+
+def test_a_reload_brings_back_what_was_chosen_and_not_tried_on_yet(record, tmp_path, monkeypatch):
+    monkeypatch.setattr(tryon, "uploads", lambda: tmp_path / "cache")
+    (tmp_path / "cache").mkdir()
+    for place in ("cache/p.png", "secret.png"):
+        (tmp_path / place).write_bytes(b"")
+    with gr.Blocks():
+        runner = TryOnTab(None, Services()).runner
+    inputs = runner.inputs
+    told = {component: component.value for component in inputs.kept}
+    told |= {inputs.person: str(tmp_path / "cache" / "p.png"), inputs.settings["seed"]: 7}
+    told |= {inputs.garment: str(tmp_path / "secret.png"), inputs.settings["size"]: "1x1"}
+
+    def again(stale, session):
+        return runner.chosen_again(json.dumps({"values": list(told.values()), "stale": stale}), session)
+
+    back = again(True, Session(record))
+    assert back[inputs.person].endswith("p.png") and back[inputs.settings["seed"]] == 7
+    assert inputs.garment not in back and inputs.settings["size"] not in back  # none of the page's, none of the list
+    assert again(False, Session(record)) == gr.skip() and again(False, Session()) == back
+    for foreign in ("", "[", "[]", "7", '{"values": 7, "stale": true}', '{"values": ["\\u0000"], "stale": 1}'):
+        assert runner.chosen_again(foreign, Session()) == gr.skip()
+
+
+def test_a_changed_box_takes_an_old_error_back_and_nothing_else():
+    with gr.Blocks():
+        runner = TryOnTab(None, Services()).runner
+    values = dict.fromkeys(runner.inputs.components)
+    values |= {runner.inputs.readings: Readings(), runner.session: Session()}
+    assert runner.changed({**values, runner.bar.status: messages.alert("No person.")})[runner.bar.status] == ""
+    assert runner.bar.status not in runner.changed({**values, runner.bar.status: messages.status("Working on: warp")})
 
 
 def test_the_choice_of_the_warp_follows_the_networks(monkeypatch):
@@ -286,7 +365,7 @@ def test_the_last_update_of_a_run_changes_nothing_so_that_its_repetition_takes_n
 
     ended = []
 
-    @bar.settled
+    @bar.with_quiet_end
     def handler(word):
         try:
             yield {"status": "working"}
@@ -382,7 +461,8 @@ def test_every_event_has_a_name_and_only_clean_ones_are_public():
 def test_a_translation_never_shares_a_queue_with_a_try_on():
     from ui import page
 
-    queues = {fn.api_name: fn.concurrency_id for fn in page.build(Services()).fns.values() if fn.fn is not None}
+    built = page.build(Services())
+    queues = {fn.api_name: fn.concurrency_id for fn in built.fns.values() if fn.fn is not None}
     ours = "try_on try_on_stage try_on_page correct move_warp several publish gan_tryon_judge run_compare_pictures"
     texts = "translate attend ablate lens trace parse translate_page attend_page run_compare"
     wanted = {"try-on": ours, "translate": texts, "gan": "gan_step gan_sample gan_digits_draw"}
@@ -390,6 +470,8 @@ def test_a_translation_never_shares_a_queue_with_a_try_on():
         name: queue for queue, names in wanted.items() for name in names.split()
     }
     assert not set(queues.values()) & {"device"}
+    # The least bound of its events is the queue's: one that names none would let no second try-on in.
+    assert {fn.concurrency_limit for fn in built.fns.values() if fn.concurrency_id == "try-on"} == {AT_ONCE["try-on"]}
 
 
 def test_maps_are_those_of_a_result_in_its_order(record):

@@ -3,6 +3,7 @@ offers the layers that are there, and no special piece is taken for a word."""
 
 import json
 
+import gradio as gr
 import numpy as np
 import pytest
 import torch
@@ -14,10 +15,12 @@ from transformer.tokenizer import Tokenizer
 from transformer.translator import Translator
 from ui import figures, page
 from ui.services import Services
-from ui.translate import attention, one_head, save, tour
+from ui.translate import attention, one_head, tour
 from ui.translate import work as translate
 from ui.translate.compare import Side
 from ui.translate.shown import Shown
+from ui.translate.tab import TranslateTab
+from ui.translate.what_if import Changes
 from ui.translate.words import plain
 
 TEXT, ADDRESS = "ab cad anna@example.com bad", "anna@example.com"
@@ -70,10 +73,10 @@ def test_a_layer_is_chosen_among_those_of_its_kind(shown):
 
 
 def test_the_attention_view_offers_every_layer_of_the_encoder(events, shown):
-    drawn = events["choose_kind"](shown, "encoder", 3, 1, "map", False, False, 0)
+    drawn = events["choose_kind"](shown, "encoder", 3, 1, "map", "head", False, False, 0)
     assert numbers(drawn["layer"]) == [0, 1, 2, 3] and drawn["layer"]["value"] == 3
     assert drawn["heat-map"]["value"]["title"] == "Encoder attention, layer 4, head 2"
-    drawn = events["choose_kind"](shown, "cross", 3, 1, "map", False, False, 0)
+    drawn = events["choose_kind"](shown, "cross", 3, 1, "map", "head", False, False, 0)
     assert numbers(drawn["layer"]) == [0, 1]
     assert drawn["heat-map"]["value"]["title"] == "Cross attention, layer 2, head 2"
 
@@ -88,24 +91,16 @@ def test_one_head_offers_every_layer_of_the_encoder(events, shown):
     assert drawn["head-steps"]["title"].startswith("Decoder attention, layer 2, head 1")
 
 
-def test_what_is_saved_is_what_was_looked_at(events, shown, services, tmp_path):
-    drawn = events["open_save"](shown, "encoder", 3, 1, False, 0, False, "map")
-    assert "Encoder attention, layer 4, head 2" in drawn["save-note"]
-    settings = {
-        "kind": "encoder",
-        "layer": 4,
-        "head": 2,
-        "without_ends": False,
-        "threshold": 0.0,
-        "stretch": False,
-        "look": "map",
-        "model": "small",
-    }
-    files = {file.suffix: file for file in save.save(shown, settings, list(save.FORMATS), tmp_path)}
+def test_what_is_saved_is_what_was_looked_at(shown, services, tmp_path):
+    with gr.Blocks():
+        views = TranslateTab(None, services).views
+    looked_at = (shown, "encoder", 3, 1, False, 0, False, "map")
+    files = {file.suffix: file for file in views[attention.AttentionView].write(tmp_path, *looked_at)}
+    assert "Encoder attention, layer 4, head 2" in files[".svg"].read_text(encoding="utf-8")
     value = json.loads(files[".json"].read_text(encoding="utf-8"))
     assert value["layers"] == {"encoder": [1, 2, 3, 4], "decoder": [1, 2], "cross": [1, 2]}
     np.testing.assert_array_equal(np.array(value["map"]["weights"], np.float32), shown.attention.encoder[3, 1])
-    assert len(files) == len(save.FORMATS)
+    assert len(files) == 6
 
 
 def test_compare_offers_the_layers_of_the_kind_that_is_shown(events, shown):
@@ -121,21 +116,23 @@ def test_compare_offers_the_layers_of_the_kind_that_is_shown(events, shown):
 
 
 def test_compare_begins_with_the_languages_that_are_shown(events, shown):
-    drawn = events["open_compare"](shown, "", "")
+    drawn = events["what_if_part"](shown, Changes(), "sides", "", "")
     assert drawn["compare-pair-a"]["value"] == drawn["compare-pair-b"]["value"] == "de-en"
     assert events["compare_pairs_a"]("another", shown)["compare-pair-a"]["value"] == "de-en"
     assert events["compare_pairs_b"]("another", Shown(pair="fr-en"))["compare-pair-b"]["value"] == "en-de"
 
 
-def test_the_tour_shows_the_layer_that_it_speaks_of(events, shown):
-    sharp = tour.stops(shown)[2]
+def test_the_tour_shows_the_layer_that_it_speaks_of(services, shown):
+    with gr.Blocks():
+        tab = TranslateTab(None, services)
+    sharp = tour.stops(shown)[3]
     assert sharp.kind == "encoder" and "In the encoder 4 layers with 2 heads each" in sharp.text
     for number, stop in enumerate(tour.stops(shown)):
-        drawn = events["tour_next"](shown, number - 1)
+        drawn = {one.elem_id: value for one, value in tab.tour.go(1, number - 1, shown).items()}
         assert drawn["kind"] == stop.kind and drawn["head"] == stop.head
         assert drawn["layer"]["value"] == stop.layer
         assert len(drawn["layer"]["choices"]) == getattr(shown.attention, stop.kind).shape[0]
-        assert "&lt;2" not in stop.text or number == 0  # among the pieces that are read, but in no pair of words
+        assert "&lt;2" not in stop.text or number == 1  # among the pieces that are read, but in no pair of words
 
 
 def test_reasons_stand_beside_the_last_layer_if_the_encoder_s_is_deeper(services, shown):

@@ -81,7 +81,7 @@ def pairs_of(module, monkeypatch, task, batch):
 
 
 def test_the_segmentation_recipe_calls_the_true_segmentation_real(monkeypatch):
-    recipe = segmentation.SegmentationRecipe(**{**segmentation.PRESETS["drawn"], "batch": 1, "precision": "no"})
+    recipe = segmentation.SegmentationRecipe(**{**segmentation.PRESETS["draped"], "batch": 1, "precision": "no"})
     task = segmentation.SegmentationTask(recipe)
     batch = task.batch(1, 0, 0, 1)
     ((real, fake, share),) = pairs_of(segmentation, monkeypatch, task, batch)
@@ -93,7 +93,7 @@ def test_the_segmentation_recipe_calls_the_true_segmentation_real(monkeypatch):
 
 
 def test_the_alias_recipe_calls_the_photograph_real(monkeypatch):
-    recipe = alias.AliasRecipe(**{**alias.PRESETS["drawn"], "batch": 1, "precision": "no", "fine": False})
+    recipe = alias.AliasRecipe(**{**alias.PRESETS["draped"], "batch": 1, "precision": "no", "fine": False})
     task = alias.AliasTask(recipe)
     batch = task.batch(1, 0, 0, 1)
     ((real, fake, share),) = pairs_of(alias, monkeypatch, task, batch)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from vton.data.synthetic import draw_pair
+from lab.tryon.synthetic import draw_pair
 from vton.inputs import agnostic
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vton.attributes import LENGTH, TOLD, group_of, known, told, told_group, vector, with_group
+from vton.attributes import ATTRIBUTES, LENGTH, certain_groups, condition_groups, decode, encode, group_of, with_group
 from vton.inputs.reading import Attribute
 
 
@@ -25,30 +25,35 @@ def test_values_of_the_table_belong_to_groups(name, value, group):
 
 
 def test_the_vector_has_a_one_for_each_known_attribute():
-    assert TOLD == {"sleeves": ("none", "short", "long")}
-    assert vector({}).tolist() == [0] * LENGTH == [0] * 3
-    short = vector({"sleeves": "short"})
-    assert short.tolist() == [0, 1, 0] and told_group(short, "sleeves") == "short"
+    assert ATTRIBUTES == {"sleeves": ("none", "short", "long"), "hem": ("loose", "tucked")}
+    assert encode({}).tolist() == [0] * LENGTH == [0] * 5
+    short = encode({"sleeves": "short", "hem": "tucked"})
+    assert (
+        short.tolist() == [0, 1, 0, 0, 1] and decode(short, "sleeves") == "short" and decode(short, "hem") == "tucked"
+    )
     other = with_group(short, "sleeves", "")
-    assert other.tolist() == [0, 0, 0] and told_group(other, "sleeves") == "" and short[1] == 1
-    assert with_group(short, "sleeves", "long").tolist() == [0, 0, 1]
+    assert other.tolist() == [0, 0, 0, 0, 1] and decode(other, "sleeves") == "" and short[1] == 1
+    assert with_group(short, "sleeves", "long").tolist() == [0, 0, 1, 0, 1]
     with pytest.raises(ValueError, match="none, short, long; not 'puffed'"):
-        vector({"sleeves": "puffed"})
-    with pytest.raises(ValueError, match="what is: sleeves"):
-        told_group(short, "hem")
+        encode({"sleeves": "puffed"})
+    with pytest.raises(ValueError, match="what is: sleeves, hem"):
+        decode(short, "neckline")
 
 
 def test_only_what_was_read_with_certainty_is_known():
     read = {"sleeves": Attribute("short", 0.7, "elbow"), "neckline": Attribute("v", 0.5, "v")}
-    assert known(read) == {"sleeves": "short"}
-    assert known({"sleeves": Attribute("long", 0.9, "three-quarter"), "kind": Attribute("upper", 1.0, "tee")}) == {}
+    assert certain_groups(read) == {"sleeves": "short"}
+    assert (
+        certain_groups({"sleeves": Attribute("long", 0.9, "three-quarter"), "kind": Attribute("upper", 1.0, "tee")})
+        == {}
+    )
 
 
 def test_what_a_person_says_wins_and_the_published_way_is_told_nothing():
     read = {"sleeves": Attribute("short", 0.9, "short"), "neckline": Attribute("v", 0.9, "v")}
-    assert told(read) == {"sleeves": "short"}
-    assert told(read, sleeves="long") == {"sleeves": "long"}
-    assert told(read, sleeves="predicted") == {"sleeves": ""}
-    assert told({}) == {"sleeves": ""}
+    assert condition_groups(read, hem="auto") == {"sleeves": "short", "hem": "loose"}
+    assert condition_groups(read, sleeves="long", hem="tucked") == {"sleeves": "long", "hem": "tucked"}
+    assert condition_groups(read, sleeves="predicted", hem="predicted") == {"sleeves": "", "hem": ""}
+    assert condition_groups({}) == {"sleeves": "", "hem": ""}
     doubtful = {"sleeves": Attribute("short", 0.7, "short")}  # a rule may use it, the network would follow it blindly
-    assert told(doubtful) == {"sleeves": ""} and known(doubtful) == {"sleeves": "short"}
+    assert condition_groups(doubtful)["sleeves"] == "" and certain_groups(doubtful) == {"sleeves": "short"}

@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 import pytest
 
+from lab.tryon.synthetic import draw_pair
 from training.assets import assets_dir
 from vton import InputError, TryOn, labels
-from vton.data.synthetic import draw_pair
 from vton.inputs import photo
 from vton.rules.final_picture import hair_rim
 from vton.stages import WORN

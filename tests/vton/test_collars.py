@@ -9,7 +9,7 @@ import pytest
 
 from vton import labels
 from vton.data.collars import CLOTH, with_collar
-from vton.data.drawn import drawn_person
+from vton.data.draped.people import load_people
 from vton.data.pack import Person
 from vton.joints import LEFT_SHOULDER, RIGHT_SHOULDER
 from vton.recipes.parser import ParserRecipe, ParserTask
@@ -17,13 +17,13 @@ from vton.recipes.parser import ParserRecipe, ParserTask
 
 @pytest.fixture(scope="module")
 def person() -> Person:
-    """A drawn person from the front."""
-    return drawn_person(3)
+    """A draped person from the front."""
+    return load_people((256, 192)).person(3)
 
 
 def collared(person: Person, seed: int) -> Person:
     """The person with the collar of one seed, of his own cloth or a second one's."""
-    return with_collar(person, drawn_person(4), np.random.default_rng(seed))
+    return with_collar(person, load_people((256, 192)).person(4), np.random.default_rng(seed))
 
 
 def test_a_collar_is_cloth_near_the_neck_and_leaves_the_face(person: Person):

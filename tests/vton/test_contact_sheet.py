@@ -69,9 +69,9 @@ def test_pairs_walk_both_lists_or_take_every_one():
     "change, words",
     [
         (["--maps", "soul"], "no map 'soul'"),
-        (["--people", "nowhere"], "no pictures in 'nowhere'"),
-        (["--out", "x.gif"], "PNG or JPEG"),
-        (["--cell", "5"], "from 64"),
+        (["--people", "nowhere"], "nowhere"),
+        (["--out", "x.gif"], "x.gif"),
+        (["--cell", "5"], "--cell"),
         (["--size", "3x4"], "size must be one of"),
         (["--model", "no-such"], "no-such"),
     ],

@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lab.tryon.evaluate import evaluate_networks
+from lab.tryon.segmentation import evaluate_rules, evaluate_segmentation, region_figures
+from lab.tryon.synthetic import draw_pair
 from vton import labels
-from vton.attributes import told_group
-from vton.data.pack import Pack, Product, affine, change_colours, main, move_points, pack, warp_picture
+from vton.attributes import decode
+from vton.data.draped.people import load_people
+from vton.data.pack import Pack, Product, change_colours, main, pack
 from vton.data.samples import Sampler
-from vton.data.synthetic import draw_pair
-from vton.evaluate import evaluate_networks, evaluate_parser
+from vton.evaluate import evaluate_parser
+from vton.geometry import affine, move_points, warp_picture
 from vton.joints import present
 from vton.pipeline import TryOn
 from vton.rules.segmentation import RULES
 from vton.rules.sleeves import KINDS, shown
-from vton.worth import evaluate_rules, evaluate_segmentation, region_figures
 
 
 def palette_png(file, parse):
@@ -154,9 +157,10 @@ def test_each_usable_person_comes_once(packed, monkeypatch):
     pictures = [sample["person"] for sample in sampler.each("product", 9)]
     assert asked == list(range(len(sampler.people))) and len(pictures) == len(asked) - 1 > 0
     assert len({picture.tobytes() for picture in pictures}) == len(pictures)
-    drawn = list(itertools.islice(sampler.each("drawn", 9), 3))
-    again = next(iter(Sampler(None, (256, 192)).each("drawn", 9)))
-    assert len(drawn) == 3 and np.array_equal(again["person"], drawn[0]["person"])
+    draped = Sampler(None, (128, 96), draped=load_people((128, 96)))
+    endless = list(itertools.islice(draped.each("draped", 9), 3))
+    again = next(iter(draped.each("draped", 9)))
+    assert len(endless) == 3 and np.array_equal(again["person"], endless[0]["person"])
 
 
 def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
@@ -174,21 +178,21 @@ def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
     assert bare["long"] < 0.6 * bare["short"]
 
 
-@pytest.mark.parametrize("source", ["product", "drawn"])
+@pytest.mark.parametrize("source", ["product", "draped"])
 def test_samples_with_the_sleeves_asked_for_are_told_and_show_them(packed, source, monkeypatch):
     labelled = ["elbow" if name.startswith("tshirt") else "long-rolled" for name in packed.products]
     monkeypatch.setitem(packed._data, "sleeves", np.array(labelled))
-    sampler = Sampler(packed, (256, 192))
+    sampler = Sampler(packed, (256, 192), draped=load_people((256, 192)))
     for kind in ("short", "long"):
-        sample = sampler.sample(np.random.default_rng(4), source, sleeves=kind)
-        assert told_group(sample["attributes"], "sleeves") == kind
+        sample = sampler.sample(np.random.default_rng(5), source, sleeves=kind)
+        assert decode(sample["attributes"], "sleeves") == kind
         assert shown(sample["segmentation"], sample["keypoints"]) == kind
         assert sample["removed"].any()
 
 
 def test_of_a_worn_garment_the_sleeves_are_those_that_the_parse_shows(packed):
     sample = Sampler(packed, (256, 192)).sample(np.random.default_rng(3), "worn")
-    assert told_group(sample["attributes"], "sleeves") == shown(sample["segmentation"], sample["keypoints"])
+    assert decode(sample["attributes"], "sleeves") == shown(sample["segmentation"], sample["keypoints"])
 
 
 def test_a_vest_bares_the_arms_though_outerwear_has_long_sleeves(packed, monkeypatch):
@@ -297,16 +301,16 @@ def test_figures_of_the_parser_and_the_networks(folders, packed):
     report = evaluate_parser(tryon.parser, folders[0])
     assert report["photographs"] == 2 and report["iou"]["background"] > 0.9
     assert 0 < report["mean_iou"] < 1 and "upper" in report["iou_in_frame"]
-    figures = evaluate_networks(tryon, None, count=2)["drawn"]
+    figures = evaluate_networks(tryon, None, count=2)["draped"]
     assert figures["pairs"] == 2
     assert 0.3 < figures["region_iou"] <= 1 and figures["covered_fitted"] >= figures["covered"]
     assert {"ssim", "ssim_instance", "ssim_pasted", "region_iou_rules"} <= set(figures)
-    alone = evaluate_segmentation(tryon, None, count=1)["drawn"]
+    alone = evaluate_segmentation(tryon, None, count=1)["draped"]
     assert alone["region_iou"] > 0.3 and {f"told_{kind}" for kind in KINDS} <= set(alone)
     rules = evaluate_rules(tryon, None, count=1)
-    assert set(rules) == {f"drawn, {name}" for name in ("all", "none", *(f"without {rule}" for rule in RULES))}
-    assert rules["drawn, all"]["changed"] == rules["drawn, all"]["acted"] == 0
-    assert rules["drawn, none"]["changed"] >= rules["drawn, without throat"]["changed"] >= 0
+    assert set(rules) == {f"draped, {name}" for name in ("all", "none", *(f"without {rule}" for rule in RULES))}
+    assert rules["draped, all"]["changed"] == rules["draped, all"]["acted"] == 0
+    assert rules["draped, none"]["changed"] >= rules["draped, without throat"]["changed"] >= 0
     (folders[0] / "image-parse" / "0004.png").rename(folders[0] / "image-parse" / "moved.png")
     with pytest.raises((ValueError, OSError)):
         evaluate_parser(tryon.parser, folders[0])

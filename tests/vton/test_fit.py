@@ -5,7 +5,7 @@ import torch
 
 from vton.metrics import coverage, mask_iou
 from vton.networks.warping import derivatives, jacobian, sampling_grid, warp
-from vton.rules.fit import Spared, fit_control_points
+from vton.rules.fit import FitExceptions, fit_control_points
 
 SIZE = (256, 192)
 
@@ -52,8 +52,8 @@ def test_where_the_fit_does_not_look_the_masks_may_differ():
     cut = CLOTH.clone()
     cut[..., :100, 80:110] = 0  # a neck opening that the region knows nothing of
     plain, open_, blind = (
-        fit_control_points(torch.zeros(1, 50), mask, CLOTH, spared=where)
-        for mask, where in ((CLOTH, None), (cut, None), (cut, Spared(ignored, 0 * ignored)))
+        fit_control_points(torch.zeros(1, 50), mask, CLOTH, exceptions=where)
+        for mask, where in ((CLOTH, None), (cut, None), (cut, FitExceptions(ignored, 0 * ignored)))
     )
     moved = [float((theta - plain).abs().max()) for theta in (open_, blind)]
     assert moved[1] < 0.5 * moved[0]
@@ -68,7 +68,9 @@ def test_what_the_fit_does_not_look_at_is_stretched_as_its_surroundings():
     ignored = block(slice(70, 130), slice(85, 140))
     widths = {}
     for even in (0.0, 3.0):
-        theta = fit_control_points(torch.zeros(1, 50), CLOTH, slopes, even=even, spared=Spared(ignored, 0 * ignored))
+        theta = fit_control_points(
+            torch.zeros(1, 50), CLOTH, slopes, even=even, exceptions=FitExceptions(ignored, 0 * ignored)
+        )
         across = derivatives(sampling_grid(theta, SIZE))[0, ..., 0, 0]
         widths[even] = float((across[80:120, 85:140].mean() - across[140:200, 85:140].mean()).abs())
     assert widths[3.0] < 0.6 * widths[0.0]
@@ -79,8 +81,11 @@ def test_a_neck_keeps_its_proportions_where_the_chest_is_squeezed():
     wide, narrow = block(slice(90, 220), slice(30, 195)), block(slice(90, 220), slice(67, 158))
     neck = block(slice(85, 130), slice(85, 140))
     apart = {}
-    for name, spared in (("hair", Spared(neck, 0 * neck)), ("neck", Spared(0 * neck, neck, open=True))):
-        theta = fit_control_points(torch.zeros(1, 50), wide, narrow, spared=spared)
+    for name, exceptions in (
+        ("hair", FitExceptions(neck, 0 * neck)),
+        ("neck", FitExceptions(0 * neck, neck, open=True)),
+    ):
+        theta = fit_control_points(torch.zeros(1, 50), wide, narrow, exceptions=exceptions)
         stretch = derivatives(sampling_grid(theta, SIZE))[0, 90:125, 90:135].mean((0, 1))
         apart[name] = float(stretch[0, 0] - stretch[1, 1])
     assert apart["hair"] > 0.2 and apart["neck"] < 0.6 * apart["hair"]
@@ -92,6 +97,8 @@ def test_a_neck_that_is_known_is_looked_at():
     neck = block(slice(70, 120), slice(70, 130))
     found = {}
     for open_ in (True, False):
-        theta = fit_control_points(torch.zeros(1, 50), cut, CLOTH, even=0.0, spared=Spared(0 * neck, neck, open_))
+        theta = fit_control_points(
+            torch.zeros(1, 50), cut, CLOTH, even=0.0, exceptions=FitExceptions(0 * neck, neck, open_)
+        )
         found[open_] = float(theta.abs().max())
     assert found[False] > 1.2 * found[True]

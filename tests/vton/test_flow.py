@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from lab.tryon import evaluate
 from training.assets import examples_dir
-from vton import TryOn, evaluate, insight, record
-from vton.evaluate import evaluate_warps
+from vton import TryOn, insight, record
 from vton.networks.config import LITE, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, identity_grid, match_flow, roughness
 from vton.networks.warping import warp
 from vton.recipes import flow
-from vton.recipes.registry import NETWORKS, RIVALS, network_of_task
+from vton.registry import NETWORKS, RIVALS, network_of_task
 from vton.stages import NO_FLOW, NO_POINTS
 from vton.warps import WARPS, figures_of, grid_of
 
@@ -71,7 +71,7 @@ def test_the_grid_comes_at_the_size_of_the_inputs():
 def test_the_recipe_lays_one_garment_where_it_is_worn(tmp_path):
     torch.manual_seed(0)
     fields = {"steps": 40, "batch": 1, "height": 64, "pictures_wide": 48, "levels": 3, "validation": 2}
-    task = flow.FlowTask(flow.FlowRecipe(**{**flow.PRESETS["drawn"], **fields}))
+    task = flow.FlowTask(flow.FlowRecipe(**{**flow.PRESETS["draped"], **fields}))
     batch, losses = task.batch(1, 0, 0, 1), []
     optimizer = task.optimizers["model"]
     for group in optimizer.param_groups:
@@ -82,11 +82,11 @@ def test_the_recipe_lays_one_garment_where_it_is_worn(tmp_path):
         optimizer.zero_grad()
         sum(task.weights[name] * value for name, value in terms.items()).backward()
         optimizer.step()
-    assert set(terms) == {"l1", "mask", "smooth"} and losses[-1] < 0.7 * losses[0]
+    assert set(terms) == {"l1", "mask", "smooth", "place"} and losses[-1] < 0.7 * losses[0]
     with torch.no_grad():
         figures = task.evaluate()
         task.sample(tmp_path, 1)
-    assert set(figures) == {"warped_iou", "ssim", "l1", "folded"} and 0 <= figures["folded"] <= 1
+    assert set(figures) == {"warped_iou", "ssim", "l1", "folded", "misplaced"} and 0 <= figures["folded"] <= 1
     assert (tmp_path / "warp.png").is_file()
 
 
@@ -94,10 +94,10 @@ def test_the_warps_stand_beside_each_other(monkeypatch):
     monkeypatch.setattr(evaluate, "perceptual_distance", lambda parser: ("distance", lambda a, b: 0.5))
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
     tryon.flow = FlowWarper(LITE.flow).eval()
-    report = evaluate_warps(tryon, None, count=1)
-    assert report["drawn"]["pairs"] == 1 and set(report["drawn"]) == {"pairs", *WARPS, "flow"}
-    assert report["drawn"]["flow"]["folded"] == 0  # an untrained one leaves the cloth as it is
-    assert report["drawn"]["spline 5x5, fitted"]["iou"] > report["drawn"]["flow"]["iou"]
+    report = evaluate.evaluate_warps(tryon, None, count=1)
+    assert report["draped"]["pairs"] == 1 and set(report["draped"]) == {"pairs", *WARPS, "flow"}
+    assert report["draped"]["flow"]["folded"] == 0  # an untrained one leaves the cloth as it is
+    assert report["draped"]["spline 5x5, fitted"]["iou"] > report["draped"]["flow"]["iou"]
 
 
 def test_a_try_on_can_do_without_it():
@@ -185,7 +185,7 @@ def test_networks_without_a_flow_say_so_before_any_stage(result, monkeypatch):
     for call in (
         lambda: tryon.run(folder / "person-1.png", folder / "garment-stripes.png", warp="flow", on_stage=seen.append),
         lambda: tryon.resume(result, "segmentation", on_stage=seen.append),
-        lambda: insight.warped_by(tryon, result, "flow"),
+        lambda: insight.warp_by_name(tryon, result, "flow"),
     ):
         with pytest.raises(ValueError) as error:
             call()
@@ -194,7 +194,7 @@ def test_networks_without_a_flow_say_so_before_any_stage(result, monkeypatch):
 
 
 def test_every_warp_of_figure_13_is_measured(tryon, result):
-    found = {name: insight.warped_by(tryon, result, name) for name in (*WARPS, "flow")}
+    found = {name: insight.warp_by_name(tryon, result, name) for name in (*WARPS, "flow")}
     np.testing.assert_array_equal(found["flow"].mask, result.warped_mask)
     assert found["flow"].figures.covered == pytest.approx(1 - result.misaligned_share, abs=1e-6)
     assert found["spline 10x10"].figures.iou > found["spline 5x5"].figures.iou  # it is fitted to that region
@@ -215,5 +215,5 @@ def test_the_figures_of_a_warp():
 def test_the_shipped_flow_fills_the_region_that_was_predicted(result):
     shipped = TryOn.from_pretrained("tryon-lite", device="cpu")
     assert shipped.flow is not None
-    found, spline = (insight.warped_by(shipped, result, name).figures for name in ("flow", "spline 5x5"))
+    found, spline = (insight.warp_by_name(shipped, result, name).figures for name in ("flow", "spline 5x5"))
     assert found.covered > 0.9 and found.iou > max(0.9, spline.iou) and found.folded < 0.02

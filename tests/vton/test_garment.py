@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from vton.data.synthetic import EXAMPLE_GARMENTS, draw_pair
+from lab.tryon.synthetic import EXAMPLE_GARMENTS, draw_pair
 from vton.inputs import garment
 from vton.inputs.photo import InputError
 from vton.inputs.reading import Reading

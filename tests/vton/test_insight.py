@@ -92,7 +92,7 @@ def test_the_grid_stays_square_without_a_warp(result):
 
 
 def test_the_worn_garment_is_put_on_again_and_compared_with_the_photograph(tryon, result):
-    found = insight.paired(tryon, result)
+    found = insight.compare_paired(tryon, result)
     assert found.garment.shape == (*SIZE, 4) and found.made.shape == found.truth.shape == (*SIZE, 3)
     assert 0.5 < found.ssim < 1 and found.distance > 0
     with pytest.raises(ValueError, match="no upper garment"):

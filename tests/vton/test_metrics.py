@@ -3,15 +3,15 @@ import pytest
 from skimage.color import deltaE_ciede2000
 from skimage.metrics import structural_similarity as of_scikit_image
 
+from lab.tryon.measures import bootstrap, kernel_distance
 from vton.metrics import (
-    bootstrap,
     ciede2000,
     colour_difference,
     confusion,
     coverage,
+    edge_distances,
     grouped_iou,
     iou,
-    kernel_distance,
     mask_iou,
     sharpness,
     structural_similarity,
@@ -111,3 +111,16 @@ def test_kernel_distance_equals_torchmetrics_and_is_unbiased():
     assert 0.5 < errors.mean() / values.std() < 2.5  # and the error is of the spread's size
     with pytest.raises(ValueError, match="three pictures"):
         kernel_distance(x[:2], y)
+
+
+def test_edges_are_measured_in_pixels():
+    keypoints = np.zeros((25, 3))
+    for joint, place in {2: (30, 20), 3: (30, 50), 4: (30, 80), 5: (70, 20), 6: (70, 50), 7: (70, 80)}.items():
+        keypoints[joint] = (*place, 1)
+    truth = np.zeros((100, 100), bool)
+    truth[15:60, 28:73] = True
+    answer = np.zeros_like(truth)
+    answer[20:67, 28:73] = True  # the neck 5 lower, the hem 7, and with it the sleeves
+    assert edge_distances(truth, truth, keypoints) == {"hem": 0, "neckline": 0, "sleeve_ends": 0}
+    assert edge_distances(truth, answer, keypoints) == pytest.approx({"hem": 7, "neckline": 5, "sleeve_ends": 7})
+    assert edge_distances(truth, np.zeros_like(truth), keypoints) == {}

@@ -1,8 +1,10 @@
 """The rule that keeps the throat bare."""
 
+import cv2
 import numpy as np
 import pytest
 
+from vton.joints import LEFT_SHOULDER, RIGHT_SHOULDER
 from vton.rules import neckline
 
 SIZE = (256, 192)
@@ -17,15 +19,20 @@ def joints(angle=0.0):
     return points
 
 
-@pytest.mark.parametrize("angle", [0, 25])
-def test_the_opening_lies_above_the_shoulders_and_turns_with_them(angle):
-    found = neckline.opening(joints(angle), SIZE)
-    y, x = np.nonzero(found)
-    centre = np.array([x.mean(), y.mean()])
-    turn = np.deg2rad(angle)
-    up = np.array([np.sin(turn), -np.cos(turn)])
-    np.testing.assert_allclose(centre, np.array([96, 90]) + neckline.ABOVE * 60 * up, atol=0.6)
-    assert found.sum() == pytest.approx(np.pi * neckline.HALF_WIDTH * neckline.HALF_HEIGHT * 60**2, rel=0.05)
+@pytest.mark.parametrize("angle", [25, 90])
+def test_the_opening_turns_with_the_shoulders(angle):
+    turn = cv2.getRotationMatrix2D((96, 90), -angle, 1)
+    level, turned = (neckline.opening(joints(one), SIZE).astype(np.uint8) for one in (0, angle))
+    expected = cv2.warpAffine(level, turn, SIZE[::-1], flags=cv2.INTER_NEAREST)
+    assert (turned != expected).sum() < 0.06 * level.sum()
+
+
+def test_the_opening_lies_above_the_line_of_the_shoulders_and_grows_with_the_body():
+    y, x = np.nonzero(neckline.opening(joints(), SIZE))
+    assert (y < 90).mean() > 0.9 and abs(x.mean() - 95.5) < 1
+    large = joints()
+    large[[2, 5], 0] += (-30, 30)  # twice as far apart
+    assert neckline.opening(large, SIZE).sum() == pytest.approx(4 * len(y), rel=0.05)
 
 
 def test_a_deeper_opening_has_the_same_upper_end():
@@ -47,7 +54,8 @@ def test_only_cloth_before_the_throat_changes():
     np.testing.assert_array_equal(segmentation, before)
     changed = bare != segmentation
     assert changed.any() and (bare[changed] == 0).all() and not changed[:70].any()
-    assert (changed <= neckline.opening(joints(), SIZE)).all()
+    y, x = np.nonzero(changed)
+    assert y.max() <= 93 and abs(x - 96).max() <= 15  # from the face to the pit of the neck, as wide as a throat
 
 
 def test_the_opening_is_as_wide_as_a_throat_and_ends_in_the_pit_of_the_neck():
@@ -94,9 +102,10 @@ def test_a_neck_opened_wider_than_the_garment_leaves_no_notch_beside_its_necklin
     np.testing.assert_array_equal(made[74:100, 76:116] == neckline.UPPER, warped[74:100, 76:116])
     assert not made[:70].any()
     narrow = warped & (np.arange(SIZE[1]) > 70)  # outside of the neckline's ends nothing is taken away from the slope
-    slope = neckline.opening(joints(), SIZE, neckline.DEEP, neckline.WIDE) & ~neckline.around_neck(joints(), SIZE)
-    kept = slope & (segmentation == neckline.UPPER) & ~neckline.above_neckline(narrow, joints())
-    assert kept.any() and (neckline.as_warped(segmentation, joints(), narrow)[kept] == neckline.UPPER).all()
+    slope = (slice(80, 90), slice(72, 76))  # beside the throat, where network and garment have cloth
+    assert (neckline.as_warped(segmentation, joints(), narrow)[slope] == neckline.UPPER).all()
+    covered = (slice(80, 90), slice(60, 70))  # there the warped garment has none, and the network's stays
+    assert (neckline.as_warped(segmentation, joints(), narrow)[covered] == neckline.UPPER).all()
 
 
 def test_a_wide_neckline_is_open_from_end_to_end():
@@ -119,10 +128,19 @@ def test_a_wide_neckline_is_open_from_end_to_end():
 
 def test_what_counts_as_around_the_neck_is_wide_below_the_shoulders_alone():
     near = neckline.around_neck(joints(), SIZE)
-    throat = neckline.opening(joints(), SIZE, neckline.DEEP)
-    above = np.arange(SIZE[0]) < 89
-    np.testing.assert_array_equal(near[above], throat[above])
-    assert np.ptp(np.nonzero(near[100])[0]) > 1.5 * np.ptp(np.nonzero(throat[100])[0])
+    throat, chest = (np.ptp(np.nonzero(near[row])[0]) / 60 for row in (84, 100))  # in widths between the shoulders
+    assert 0.3 < throat < 0.5 and 0.55 < chest < 0.85
+    assert not near[:50].any() and not near[150:].any()
     points = joints()
     points[2] = 0
     assert not neckline.around_neck(points, SIZE).any()
+
+
+def test_skin_slopes_from_the_neck_to_the_shoulders():
+    keypoints = np.zeros((25, 3), np.float32)
+    keypoints[RIGHT_SHOULDER], keypoints[LEFT_SHOULDER] = (30, 60, 1), (70, 60, 1)
+    found = neckline.on_shoulders(keypoints, (100, 100))
+    assert found[50, 44:57].all() and found[56, 32:69].all() and not found[62:].any()
+    assert not found[:, :30].any() and not found[:, 71:].any() and not found[48, :37].any()  # no wall above a shoulder
+    keypoints[LEFT_SHOULDER] = 0
+    assert not neckline.on_shoulders(keypoints, (100, 100)).any()

@@ -44,7 +44,7 @@ def test_the_command_line_sets_every_option():
         ({"size": (100, 75)}, "size must be one of 256x192, 512x384, 1024x768, but is 100x75."),
         ({"norm": "batch"}, "norm must be one of alias, instance, but is 'batch'."),
         ({"grid": 7}, "grid must be one of 5, 10, but is 7."),
-        ({"hem": "torn"}, "hem must be one of auto, predicted, but is 'torn'."),
+        ({"hem": "torn"}, "hem must be one of auto, predicted, tucked, but is 'torn'."),
         ({"warp": "affine"}, "warp must be one of spline, flow, but is 'affine'."),
     ],
 )

@@ -75,3 +75,17 @@ def test_specks_go_and_a_parse_of_nothing_else_survives():
     only = np.zeros((64, 48), np.uint8)
     only[0, 0] = COAT
     assert not tidy(only, np.zeros((25, 3), np.float32)).any()
+
+
+def test_patches_in_jeans_are_jeans_and_what_is_seen_beside_them_stays():
+    parse, points = person()
+    pants, leg, skirt = (labels.LIP.index(n) for n in ("pants", "left leg", "skirt"))
+    parse[180:250, 70:122] = pants
+    marked = parse.copy()
+    marked[190:200, 76:90], marked[210:222, 100:112], marked[176:186, 92:98] = skirt, leg, leg
+    made = tidy(marked, points)
+    np.testing.assert_array_equal(made[190:250], parse[190:250])
+    assert set(np.unique(made[176:186, 92:98])) <= {COAT, pants, leg}
+    bare = parse.copy()
+    bare[238:250, 70:122] = leg  # below the hem, with the wall and the border beside it
+    np.testing.assert_array_equal(tidy(bare, points), bare)

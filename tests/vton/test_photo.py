@@ -4,14 +4,18 @@ import io
 import re
 import struct
 import zlib
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
+from vton import stages
 from vton.inputs import photo
 from vton.inputs.photo import Frame, InputError
+from vton.options import Options
+from vton.result import TryOnResult
 
 
 def picture(h=96, w=80, seed=0) -> np.ndarray:
@@ -260,3 +264,23 @@ def test_a_wide_blur_on_a_smaller_copy_is_the_wide_blur():
         assert quick.dtype == picture.dtype and quick.shape == picture.shape
         assert 0 < np.abs(quick - exact).max() < 4
         np.testing.assert_array_equal(photo.wide_blur(picture, 5, 8), cv2.GaussianBlur(picture, (0, 0), 5))
+
+
+def test_a_panorama_is_reduced_with_a_note_that_says_so():
+    wide = np.random.default_rng(0).integers(0, 255, (600, 9000, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(wide).save(file, "JPEG", quality=50)
+    for source in (wide, file.getvalue()):
+        made = stages.decode(None, TryOnResult(Options(), (source, wide[:, :600])))
+        assert made["photo"].shape[1] == photo.LONGEST
+        assert made["notes"] == (stages.REDUCED.format(9000, photo.LONGEST),)
+    assert "notes" not in stages.decode(None, TryOnResult(Options(), (wide[:, :4096], wide[:, :600])))
+
+
+@pytest.mark.parametrize("name", ["phone.heic", "turned.heic"])
+def test_heic_is_named_in_the_refusal(name):
+    """Its decoder ended the process on damaged files; a visitor is told what the file is and what to do."""
+    file = Path(__file__).parent / name
+    for source in (file, file.read_bytes()):
+        with pytest.raises(InputError, match="HEIC picture.*JPEG"):
+            photo.load_image(source)

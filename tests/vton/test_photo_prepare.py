@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lab.tryon.synthetic import draw_pair
 from training import assets
 from vton import labels
 from vton.data.pack import Pack
 from vton.data.samples import Sampler
-from vton.data.synthetic import draw_pair
 from vton.prepare import find_set, main, prepare
 
 

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from vton.data.synthetic import EXAMPLE_PEOPLE, draw_pair
+from lab.tryon.synthetic import EXAMPLE_PEOPLE, draw_pair
 from vton.inputs import pose
 from vton.inputs.photo import InputError
 from vton.inputs.pose import Pose
@@ -290,9 +290,9 @@ def test_the_mirror_image_has_left_joints_for_right_ones_and_absent_ones_stay_ab
         (40, 22, 0.8),
         (25, 21, 1),
     )  # right and left shoulder, neck
-    found = pose.mirrored(keypoints, 64)
+    found = pose.mirror_keypoints(keypoints, 64)
     np.testing.assert_allclose(found[5], (53, 20, 0.9))
     np.testing.assert_allclose(found[2], (23, 22, 0.8))
     np.testing.assert_allclose(found[1], (38, 21, 1))
     assert not found[[0, 3, 8, 24]].any()
-    np.testing.assert_array_equal(pose.mirrored(found, 64), keypoints)
+    np.testing.assert_array_equal(pose.mirror_keypoints(found, 64), keypoints)

@@ -1,4 +1,4 @@
-"""The training recipes on drawn people: each network overfits one pair, and a short run is whole and exportable."""
+"""The training recipes on draped people: each network overfits one pair, and a short run is whole and exportable."""
 
 import json
 from dataclasses import asdict, replace
@@ -8,15 +8,17 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from lab.tryon.synthetic import draw_pair
 from training import Run, fit
 from training.weights import save_model
-from vton.attributes import LENGTH
-from vton.data.drawn import drawn_person
-from vton.data.pairs import flat_skeleton, person_skeleton
+from vton.attributes import ATTRIBUTES, LENGTH, encode
+from vton.data.draped.people import load_people
+from vton.data.pairs import WHITE, flat_skeleton, person_skeleton
 from vton.data.samples import Sampler
-from vton.data.synthetic import draw_pair
 from vton.export import export
+from vton.inputs.agnostic import agnostic_image
 from vton.inputs.parsing import joint_maps, to_tensors
+from vton.inputs.pose import draw_pose
 from vton.metrics import mask_iou
 from vton.networks.config import LITE
 from vton.networks.losses import second_order
@@ -26,7 +28,7 @@ from vton.networks.warping import MatchingModule, sampling_grid, warp
 from vton.pipeline import load_network
 from vton.recipes import alias, garment, matching, parser, segmentation
 from vton.recipes.common import collate, rate_factor
-from vton.recipes.registry import NETWORKS
+from vton.registry import NETWORKS
 from vton.rules.sleeves import contradicting
 
 MODULES = {
@@ -42,7 +44,7 @@ def small_recipe(kind, **fields):
     module, _, recipe = MODULES[kind]
     return recipe(
         **{
-            **module.PRESETS["drawn"],
+            **module.PRESETS["draped"],
             "steps": 4,
             "batch": 2,
             "log_every": 2,
@@ -87,7 +89,7 @@ def test_every_loss_term_is_logged_apart():
     assert terms == {
         "parser": {"cross_entropy", "dice"},
         "segmentation": {"cross_entropy", "adversarial"},
-        "matching": {"l1", "second_order", "mask"},
+        "matching": {"l1", "second_order", "mask", "place"},
         "garment": {"mask", "opening", "sleeves", "neckline", "front", "view", "kind"},
     }
 
@@ -104,7 +106,7 @@ def train(network, loss, steps, lr=2e-3):
 
 def test_parser_overfits_one_drawing():
     torch.manual_seed(0)
-    person = drawn_person(3)
+    person = load_people((256, 192)).person(3)
     inputs = to_tensors(person.image[::2, ::2], person.keypoints * (0.5, 0.5, 1), person.person_mask[::2, ::2])
     target = torch.from_numpy(person.parse[::2, ::2].astype(np.int64))[None]
     network = Parser(replace(LITE.parser, widths=(16, 24, 32, 48, 64)))
@@ -118,13 +120,14 @@ def test_parser_overfits_one_drawing():
     assert mask_iou(answer == 5, target[0].numpy() == 5) > 0.95
 
 
-def drawn_batch():
-    return collate([Sampler(None, (256, 192)).sample(np.random.default_rng(5))])
+def one_pair():
+    """A batch of one draped person."""
+    return collate([Sampler(None, (256, 192), draped=load_people((256, 192))).sample(np.random.default_rng(5))])
 
 
 def test_segmentation_generator_overfits_one_drawing():
     torch.manual_seed(0)
-    b = drawn_batch()
+    b = one_pair()
     x = generator_input(b["cloth"], b["cloth_mask"], b["parse_agnostic"], b["pose"], torch.zeros(1, 1, 256, 192))[
         ..., ::4, ::4
     ]
@@ -136,7 +139,7 @@ def test_segmentation_generator_overfits_one_drawing():
 
 
 def told_task(**fields):
-    """A task of the segmentation generator on drawn people, at a quarter of the size."""
+    """A task of the segmentation generator on draped people, at a quarter of the size."""
     recipe = segmentation.SegmentationRecipe(
         width=4, attributes=True, gan=0.0, batch=4, reduce=4, validation=2, flips=1.0, unknown=0.0, **fields
     )
@@ -158,6 +161,22 @@ def test_weights_that_were_told_nothing_begin_to_be_told(tmp_path):
     assert all((linear.weight == b).all() for linear, b in zip(model.told, before))
 
 
+def test_weights_that_were_told_the_sleeves_begin_to_be_told_the_hem(tmp_path):
+    torch.manual_seed(1)
+    config = replace(LITE.segmentation, width=4, attributes=len(ATTRIBUTES["sleeves"]))
+    told = SegmentationGenerator(config).eval()
+    for linear in told.told:
+        torch.nn.init.normal_(linear.weight, std=0.05)
+    save_model(tmp_path / "told", asdict(told.config), told.state_dict(), torch.float32)
+    task = told_task(initial=str(tmp_path / "told"), hem=True)
+    x, code = torch.rand(1, 21, 32, 32), torch.from_numpy(encode({"sleeves": "long", "hem": "tucked"}))[None]
+    model = task.modules["model"].eval()
+    torch.testing.assert_close(model(x, code), told(x, code), atol=2e-4, rtol=0)  # the hem changes nothing yet
+    assert model.told[0].weight.shape[1] == LENGTH
+    with pytest.raises(ValueError, match="set attributes"):
+        segmentation.network_config(replace(task.recipe, attributes=False))
+
+
 def test_samples_in_twos_have_different_sleeves_and_contrary_ones_show_what_is_told():
     batch = told_task().batch(3, 0, 0, 1)
     kinds = segmentation.sleeves(batch)
@@ -169,14 +188,23 @@ def test_samples_in_twos_have_different_sleeves_and_contrary_ones_show_what_is_t
     assert same and (batch["segmentation"] != contrary["segmentation"]).any()
     for truth, keypoints, kind in zip(contrary["segmentation"].numpy(), contrary["keypoints"].numpy(), told):
         assert not contradicting(truth.astype(np.uint8), keypoints, kind)
-    unknown = told_task()
+    unknown = told_task(hem=True)
     unknown.recipe = replace(unknown.recipe, unknown=1.0)
     assert not unknown.batch(3, 0, 0, 1)["attributes"].any()
 
 
 def test_matching_module_overfits_one_drawing():
     torch.manual_seed(0)
-    b = drawn_batch()
+    drawn = draw_pair(int(np.random.default_rng(5).integers(2**31)), size=(256, 192))
+    visible = drawn.parse == 5
+    pair = {
+        "cloth": drawn.cloth,
+        "worn": np.where(visible[..., None], drawn.person, WHITE).astype(np.uint8),
+        "worn_mask": visible[None],
+        "pose": draw_pose(drawn.keypoints, (256, 192)),
+        "agnostic": agnostic_image(drawn.person, drawn.parse, drawn.keypoints, thorough=True),
+    }
+    b = collate([pair])
     network = MatchingModule(replace(LITE.matching, width=8))
     person, twice = (
         torch.cat((b["worn_mask"], b["pose"], b["agnostic"]), 1).repeat(2, 1, 1, 1),
@@ -219,8 +247,8 @@ def test_a_share_of_the_alias_updates_has_twice_as_many_pictures_of_half_the_siz
     assert [tuple(task.batch(small, 0, rank, 2)["person"].shape) for rank in range(2)] == [(2, 3, 64, 48)] * 2
     whole = alias.AliasTask(small_recipe("alias"))
     assert {tuple(whole.batch(step, 0, 0, 1)["person"].shape) for step in range(1, 9)} == {(2, 3, 128, 96)}
-    with pytest.raises(ValueError, match="half is a share"):
-        alias.AliasTask(small_recipe("alias", half=1.5))
+    with pytest.raises(ValueError, match="half must be at most 1"):
+        small_recipe("alias", half=1.5).check()
 
 
 def test_a_batch_is_a_function_of_the_step_and_shared_between_processes():
@@ -274,3 +302,26 @@ def test_exported_folders_hold_a_config_that_a_reader_knows(tmp_path):
     with pytest.raises(ValueError, match="Unknown field 'colour'"):
         load_network("matching", tmp_path / "m")
     assert set(NETWORKS) == set(MODULES)
+
+
+def test_trained_matching_goes_on_where_it_was(tmp_path):
+    fields = {"width": 4, "batch": 1, "validation": 1}
+    fresh = matching.MatchingTask(matching.MatchingRecipe(**fields)).modules["model"]
+    assert not fresh.regression.linear.bias.any() and fresh.regression.linear.weight.abs().max() < 0.02
+    torch.nn.init.normal_(fresh.regression.linear.bias)
+    save_model(tmp_path / "known", asdict(fresh.config), fresh.state_dict(), torch.float32)
+    again = matching.MatchingTask(matching.MatchingRecipe(**fields, initial=str(tmp_path / "known"))).modules["model"]
+    assert all(torch.equal(value, again.state_dict()[name]) for name, value in fresh.state_dict().items())
+
+
+def test_a_region_under_locks_has_gaps_from_its_upper_edge():
+    region = torch.zeros(1, 60, 40)
+    region[:, 20:50, 5:35] = 1
+    for seed in range(20):
+        hidden = matching.under_locks(region, np.random.default_rng(seed))
+        gone = (region - hidden)[0]
+        assert gone.min() >= 0 and 0 < gone.mean() < 0.6 * region.mean()
+        assert (gone[20] >= gone[21:50].amax(0)).all()  # nothing is hidden below what is seen
+    fields = {"width": 4, "batch": 2, "validation": 1}
+    batch = matching.MatchingTask(matching.MatchingRecipe(**fields, locks=1.0)).batch(1, 0, 0, 1)
+    assert (batch["region"] <= batch["worn_mask"]).all() and (batch["region"] < batch["worn_mask"]).any()

@@ -4,12 +4,12 @@ import cv2
 import numpy as np
 import pytest
 
+from lab.tryon.synthetic import draw_pair
 from vton import labels
-from vton.data.synthetic import draw_pair
 from vton.inputs.reading import Attribute
 from vton.labels import lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import RULES, apply_rules, without_islands
+from vton.rules.segmentation import RULES, apply_rules, without_holes, without_islands
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +126,37 @@ def test_trousers_with_cloth_all_around_become_cloth():
     np.testing.assert_array_equal(without_islands(map_.copy()), expected)
     map_[20:25, 30] = arm  # something else is beside it
     np.testing.assert_array_equal(without_islands(map_.copy()), map_)
+
+
+def test_cloth_with_nothing_but_trousers_around_it_becomes_trousers():
+    upper, bottom, arm = (labels.SEGMENTATION.index(name) for name in ("upper", "bottom", "left arm"))
+    map_ = np.zeros((60, 60), np.uint8)
+    map_[10:30, 10:50], map_[30:55, 10:50] = upper, bottom
+    expected = map_.copy()
+    map_[40:44, 15:25], map_[40:44, 35:45] = upper, upper  # the pockets
+    np.testing.assert_array_equal(without_islands(map_), expected)
+    map_[39, 15:25] = arm  # a sleeve may go on behind a hand
+    assert (without_islands(map_)[40:44, 15:25] == upper).all()
+
+
+def test_what_hangs_in_the_air_is_wall_and_two_legs_are_legs():
+    upper, bottom, leg = (labels.SEGMENTATION.index(name) for name in ("upper", "bottom", "right leg"))
+    map_ = np.zeros((60, 60), np.uint8)
+    map_[5:20, 10:50], map_[20:35, 15:45] = upper, bottom
+    map_[40:58, 15:25], map_[40:58, 35:45] = leg, leg  # boots cut off from shorts by what the map calls nothing
+    expected = map_.copy()
+    map_[30:36, 50:56] = bottom  # the tail of a coat that is gone
+    map_[40:46, 2:8] = upper
+    np.testing.assert_array_equal(without_islands(map_), expected)
+
+
+def test_a_hole_through_which_no_wall_was_seen_is_closed():
+    upper, arm = (labels.SEGMENTATION.index(name) for name in ("upper", "left arm"))
+    whole = np.zeros((80, 60), np.uint8)
+    whole[10:60, 10:50], whole[40:60, 40:50] = upper, arm
+    torn, seen = whole.copy(), np.zeros(whole.shape, bool)
+    torn[45:48, 36:40], torn[20:23, 20:23] = 0, 0  # beside the arm, and in the chest
+    np.testing.assert_array_equal(without_holes(torn, ~seen), whole)
+    np.testing.assert_array_equal(without_holes(torn, seen), torn)  # the wall was seen there
+    torn[20:35, 20:35] = 0  # as large as what an arm on the hip encloses
+    assert (without_holes(torn, ~seen)[20:35, 20:35] == 0).all()

@@ -1,8 +1,11 @@
 """People in their frames, and the training samples that are drawn from them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from vton.data.draped.people import load_people
 from vton.data.pairs import WHITE
 from vton.data.scenes import (
     ARMS,
@@ -11,12 +14,12 @@ from vton.data.scenes import (
     Look,
     Scenes,
     below_hem,
-    cropped,
     cut,
     dress,
-    flattened,
-    halved,
-    opened,
+    flatten,
+    halve,
+    open_parts,
+    random_crop,
 )
 
 SIZE = (128, 96)
@@ -24,23 +27,25 @@ SIZE = (128, 96)
 
 @pytest.fixture(scope="module")
 def scene():
-    return Scenes(None, SIZE)[3]
+    """A person as of a photograph, whose true warp nobody knows."""
+    return replace(Scenes(None, SIZE, draped=load_people(SIZE))[3], placed=np.zeros(SIZE, bool))
 
 
 def test_a_scene_is_made_once_and_read_from_the_file(tmp_path, monkeypatch):
-    first = Scenes(None, SIZE, cache=tmp_path)
+    people = load_people(SIZE)
+    first = Scenes(None, SIZE, cache=tmp_path, draped=people)
     made = first[3]
     monkeypatch.setattr(Scenes, "_made", None)  # nobody makes it again
-    read = Scenes(None, SIZE, cache=tmp_path)[3]
+    read = Scenes(None, SIZE, cache=tmp_path, draped=people)[3]
     for name in ("picture", "pose", "classes", "gray", "silhouette"):
         assert np.array_equal(getattr(made, name), getattr(read, name)), name
     with pytest.raises(TypeError):
-        Scenes(None, SIZE, cache=tmp_path)[4]
+        Scenes(None, SIZE, cache=tmp_path, draped=people)[4]
 
 
 def test_windows_and_halves_keep_the_maps_together(scene):
-    window = cropped(scene, np.random.default_rng(0))
-    small = halved(scene)
+    window = random_crop(scene, np.random.default_rng(0))
+    small = halve(scene)
     for part in (window, small):
         assert part.picture.shape == (64, 48, 3) and part.classes.shape == part.gray.shape == (64, 48)
     assert window.gray.any()
@@ -83,7 +88,7 @@ def test_a_flat_garment_has_lost_the_broad_light_and_kept_its_pattern():
     upper = np.zeros((128, 96), bool)
     upper[20:110, 10:86] = True
     seed = next(s for s in range(50) if np.random.default_rng(s).uniform(8, 20) > 8)
-    flat = flattened(picture, upper, np.random.default_rng(seed)).astype(float).mean(2)
+    flat = flatten(picture, upper, np.random.default_rng(seed)).astype(float).mean(2)
 
     def slope(a):
         return abs(a[40:90, 60:80].mean() - a[40:90, 16:36].mean())
@@ -117,7 +122,7 @@ def test_what_a_sample_shows_stays_as_it_was(scene):
         shapes.add(visible.tobytes())
     assert len(shapes) > 6 and visible.any()  # how much is shown is a matter of chance
     assert (hidden["agnostic"] == 128).all(2)[hidden["region"][0]].all()
-    plain = opened(scene, scene.gray, np.random.default_rng(0), plain=True)
+    plain = open_parts(scene, scene.gray, np.random.default_rng(0), plain=True)
     arms = np.isin(scene.classes, ARMS)
     assert plain[arms].any() and not plain[~scene.gray].any() and not plain[scene.classes == UPPER].any()
 

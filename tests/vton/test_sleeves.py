@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vton.data.synthetic import draw_pair
+from lab.tryon.synthetic import draw_pair
 from vton.labels import SEGMENTATION, lip_to_13
 from vton.rules.sleeves import contradicting, covered, set_length, shown
 

@@ -193,3 +193,12 @@ def test_the_network_reads_region_pose_and_agnostic_in_this_order():
     person, seen = taken
     assert person.shape == (1, 7, 256, 192) and seen.shape == (1, 3, 256, 192)
     assert person[0, :, 0, 0].tolist() == [0, 1, 1, 1, 2, 2, 2] and (seen == 3).all()
+
+
+def test_a_training_may_use_the_matrix_that_a_try_on_has_left():
+    spline_matrix.cache_clear()
+    with torch.inference_mode():
+        sampling_grid(torch.zeros(1, 50), (32, 24))
+    theta = torch.zeros(1, 50, requires_grad=True)
+    sampling_grid(theta, (32, 24)).sum().backward()
+    assert theta.grad is not None and theta.grad.abs().sum() > 0

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer.attention import MultiHeadAttention, causal_mask, key_mask
-from transformer.insight.interpret import teacher_forced
-from transformer.model import DecoderLayer, EncoderLayer, Transformer
+from transformer.insight.trace import AttentionTrace, record
 from transformer.translator import Translation, Translator
 
 
@@ -38,19 +36,6 @@ class Contributions:
         return self.source.sum(-1)
 
 
-@dataclass
-class _Seen:
-    """One attention sub-layer at work. Kept by hooks."""
-
-    weights: Tensor  # (h, T, S) after the softmax
-    values_from: Tensor  # (S, d_model), what W_V reads
-    residual: Tensor  # (T, d_model), what the residual connection carries
-    summed: Tensor  # (T, d_model), what enters LayerNorm
-    output: Tensor  # (T, d_model), what leaves it
-    attention: MultiHeadAttention
-    norm: nn.LayerNorm
-
-
 @torch.inference_mode()
 def contributions(
     translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
@@ -65,21 +50,20 @@ def contributions(
 
     Raises `ValueError` if there is no such hypothesis or sentence.
     """
-    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
-    encoder, decoder, cross = _watch(translator.model, src, tgt)
+    trace = record(translator, translation, hypothesis, sentence)
     source, prefix = aggregate(
-        [layer_contributions(one)[0] for one in encoder],
-        [layer_contributions(one)[0] for one in decoder],
-        [layer_contributions(one, own=False) for one in cross],
+        [layer_contributions(layer.attention)[0] for layer in trace.encoder],
+        [layer_contributions(layer.attention)[0] for layer in trace.decoder],
+        [layer_contributions(layer.cross, own=False) for layer in trace.decoder if layer.cross],
     )
-    told = translation.sentences[sentence]
-    chosen = translator.output_labels(labels[0].tolist(), told)
-    read, bos = (translator.labels(ids, told.stand_ins) for ids in (src[0].tolist(), tgt[0, :1].tolist()))
+    found, pair = translation.sentences[sentence], trace.pair
+    chosen = translator.output_labels(pair.labels.tolist(), found)
+    read, bos = (translator.labels(ids, found.stand_ins) for ids in (pair.src[0].tolist(), pair.tgt[0, :1].tolist()))
     given = [*bos, *chosen[:-1]]  # the decoder reads what it has chosen
     return Contributions(source.float().cpu().numpy(), prefix.float().cpu().numpy(), chosen, read, given)
 
 
-def layer_contributions(seen: _Seen, own: bool = True) -> tuple[Tensor, Tensor]:
+def layer_contributions(seen: AttentionTrace, own: bool = True) -> tuple[Tensor, Tensor]:
     """How much of each output of an attention sub-layer comes from each of its inputs (ALTI, equations 4 to 8).
 
     The sub-layer's output is y_i = LN(sum_j T_i(x_j) + r_i) with T_i(x_j) = sum_h A^h_ij W_O^h W_V^h x_j and the
@@ -89,16 +73,16 @@ def layer_contributions(seen: _Seen, own: bool = True) -> tuple[Tensor, Tensor]:
     own: self-attention: the residual belongs to the token at the query's own place, and its share is all zeros.
     Returns the shares of the keys (T, S) and of the residual (T,); together each row sums to 1.
     """
-    attention, heads = seen.attention, seen.attention.heads
+    attention, heads = seen.block, seen.block.heads
     value_weight = attention.qkv.weight[-heads * attention.d_v :]  # biases belong to no token
-    values = (seen.values_from @ value_weight.T).view(-1, heads, attention.d_v)  # (S, h, d_v)
+    values = (seen.memory @ value_weight.T).view(-1, heads, attention.d_v)  # (S, h, d_v)
     out = attention.output.weight.view(-1, heads, attention.d_v)  # (d_model, h, d_v)
     carried = torch.einsum("shv,dhv->hsd", values, out)
     parts = torch.einsum("hts,hsd->tsd", seen.weights, carried)
     if own:
-        parts = parts + torch.diag_embed(seen.residual.T).permute(1, 2, 0)
-    parts = torch.cat((parts, (torch.zeros_like(seen.residual) if own else seen.residual)[:, None]), 1)
-    scale = (seen.summed.var(-1, correction=0) + seen.norm.eps).rsqrt()[:, None, None]
+        parts = parts + torch.diag_embed(seen.x.T).permute(1, 2, 0)
+    parts = torch.cat((parts, (torch.zeros_like(seen.x) if own else seen.x)[:, None]), 1)
+    scale = (seen.total.var(-1, correction=0) + seen.norm.eps).rsqrt()[:, None, None]
     parts = (parts - parts.mean(-1, keepdim=True)) * scale * seen.norm.weight
     whole = seen.output[:, None]
     near = (whole.abs().sum(-1) - (whole - parts).abs().sum(-1)).clamp(min=0)
@@ -132,43 +116,3 @@ def aggregate(
         source = from_source @ through + below @ source
         prefix = below @ prefix
     return source, prefix
-
-
-def _watch(model: Transformer, src: Tensor, tgt: Tensor) -> tuple[list[_Seen], list[_Seen], list[_Seen]]:
-    """Every attention sub-layer of one teacher-forced pass: the encoder's, the decoder's own, the decoder's over the
-    source. src (1, S), tgt (1, T) ids.
-    """
-    norms = [layer.attention_norm for layer in model.encoder] + [
-        norm for layer in model.decoder for norm in (layer.attention_norm, layer.cross_attention_norm)
-    ]
-    through: dict[nn.Module, tuple[Tensor, Tensor]] = {}
-    entered: dict[nn.Module, Tensor] = {}
-    watches = [
-        norm.register_forward_hook(lambda m, args, out: through.update({m: (args[0][0], out[0])})) for norm in norms
-    ]
-    watches += [
-        layer.register_forward_pre_hook(lambda m, args: entered.update({m: args[0][0]}))
-        for layer in (*model.encoder, *model.decoder)
-    ]
-    mask = key_mask(src, model.config.pad)
-    tgt_mask = causal_mask(tgt.shape[1], src.device, model.config.neighbourhood)
-    try:
-        encoded, weights = model.encode(src, mask, need_weights=True)
-        _, own, cross = model.decode(tgt, tgt_mask, model.remember(encoded, mask), need_weights=True)
-    finally:
-        for watch in watches:
-            watch.remove()
-
-    def self_attention(layer: EncoderLayer | DecoderLayer, seen: Tensor) -> _Seen:
-        x, norm = entered[layer], layer.attention_norm
-        return _Seen(seen[0], x, x, *through[norm], layer.attention, norm)
-
-    def over_source(layer: DecoderLayer, seen: Tensor) -> _Seen:
-        norm, below = layer.cross_attention_norm, through[layer.attention_norm][1]
-        return _Seen(seen[0], encoded[0], below, *through[norm], layer.cross_attention, norm)
-
-    return (
-        [self_attention(layer, seen) for layer, seen in zip(model.encoder, weights)],
-        [self_attention(layer, seen) for layer, seen in zip(model.decoder, own)],
-        [over_source(layer, seen) for layer, seen in zip(model.decoder, cross)],
-    )

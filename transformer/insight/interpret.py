@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.attention import causal_mask, key_mask, neighbourhood_mask
-from transformer.cache import KeyValue
-from transformer.model import DecoderLayer, EncoderLayer, Gates, Transformer
-from transformer.search import TransformerDecoder, beam_search
+from transformer.attention import causal_mask, key_mask
+from transformer.insight.trace import record, teacher_forced
+from transformer.model import Gates, Transformer
+from transformer.options import DEFAULTS, SearchOptions
+from transformer.search import TransformerDecoder
 from transformer.text.verbatim import word_numbers
 from transformer.tokenizer import is_language_token
 from transformer.translator import Attention, Translation, Translator
@@ -233,14 +234,6 @@ def alignment(cross: np.ndarray, layer: int | None = None, columns: Sequence[str
     return (words.argmax(1) + first).tolist()
 
 
-def teacher_forced(translator: Translator, translation: Translation, hypothesis: int, sentence: int):
-    """(src, tgt, labels) ids of one teacher-forced pass, each (1, .)."""
-    found, ids = translation.chosen(sentence, hypothesis)
-    config = translator.model.config
-    rows = [found.source_ids], [translator.reads(found.source_ids, ids)], [[*ids, config.eos]]
-    return tuple(torch.tensor(row, device=translator.device) for row in rows)
-
-
 @torch.inference_mode()
 def ablation(
     translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
@@ -252,19 +245,17 @@ def ablation(
     """
     model = translator.model
     config = model.config
-    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
+    pair = teacher_forced(translator, translation, hypothesis, sentence)
     layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
     heads = [(kind, layer, head) for kind in KINDS for layer in range(layers[kind]) for head in range(config.heads)]
     # Row 0 of the batch is untouched; row i has head i - 1 removed.
-    gates = {kind: torch.ones(layers[kind], len(heads) + 1, config.heads, device=src.device) for kind in KINDS}
+    gates = {kind: torch.ones(layers[kind], len(heads) + 1, config.heads, device=translator.device) for kind in KINDS}
     for row, (kind, layer, head) in enumerate(heads, 1):
         gates[kind][layer, row, head] = 0.0
     gate = Gates(**gates)
-    src, tgt, labels = (x.expand(len(heads) + 1, -1) for x in (src, tgt, labels))
-    mask = key_mask(src, config.pad)
-    encoded, _ = model.encode(src, mask, gates=gate)
-    tgt_mask = causal_mask(tgt.shape[1], src.device, config.neighbourhood)
-    hidden, _, _ = model.decode(tgt, tgt_mask, model.remember(encoded, mask), gates=gate)
+    src, tgt, labels = (x.expand(len(heads) + 1, -1) for x in (pair.src, pair.tgt, pair.labels[None]))
+    encoded, _ = model.encode(src, pair.src_mask, gates=gate)
+    hidden, _, _ = model.decode(tgt, pair.tgt_mask, model.remember(encoded, pair.src_mask), gates=gate)
     logprobs = model.project(hidden).float().log_softmax(-1).gather(-1, labels[..., None])[..., 0].sum(1)
     change = (logprobs[1:] - logprobs[0]).cpu().numpy()
     arrays = {kind: np.zeros((layers[kind], config.heads), dtype=np.float32) for kind in KINDS}
@@ -301,50 +292,31 @@ def head_steps(
 
     Raises `ValueError` for a kind, layer or head that the model does not have.
     """
-    model, config = translator.model, translator.model.config
+    config = translator.model.config
     if kind not in KINDS:
         raise ValueError(f"The kinds of attention are {', '.join(KINDS)}; got {kind!r}.")
-    stack: Sequence[EncoderLayer | DecoderLayer] = model.encoder if kind == "encoder" else model.decoder
-    if not (0 <= layer < len(stack) and 0 <= head < config.heads):
-        counts = f"{len(stack)} layers and {config.heads} heads"
+    layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
+    if not (0 <= layer < layers and 0 <= head < config.heads):
+        counts = f"{layers} layers and {config.heads} heads"
         raise ValueError(f"There are {counts}, counted from 0; got layer {layer} and head {head}.")
-    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
-    mask = key_mask(src, config.pad)
-    tgt_mask = causal_mask(tgt.shape[1], src.device, config.neighbourhood)
-    seen: dict[str, Tensor] = {}
-    block = stack[layer]
-    # What goes into self-attention is the layer's input; into attention over the source, what the norm before it gives.
-    watch = (
-        block.attention_norm.register_forward_hook(lambda m, args, out: seen.update(x=out))
-        if kind == "cross"
-        else block.register_forward_pre_hook(lambda m, args: seen.update(x=args[0]))
-    )
-    try:
-        encoded, _ = model.encode(src, mask)
-        memory = model.remember(encoded, mask)
-        model.decode(tgt, tgt_mask, memory)
-    finally:
-        watch.remove()
-    if kind == "cross":
-        query, kept, allowed = model.decoder[layer].cross_attention.project_query(seen["x"]), memory.layers[layer], mask
-    else:
-        query, key, value = block.attention.project(seen["x"])
-        kept, allowed = KeyValue(key, value), tgt_mask if kind == "decoder" else mask
-        if kind == "encoder" and config.neighbourhood:
-            allowed = allowed & neighbourhood_mask(src.shape[1], config.neighbourhood, src.device)
-    query, key, value = query[0, head], kept.key[0, head], kept.value[0, head]
-    scores = (query @ key.T / query.shape[-1] ** 0.5).masked_fill(~allowed[0, 0], -torch.inf)
-    weights = scores.softmax(-1)
+    trace = record(translator, translation, hypothesis, sentence)
+    found, pair = trace.attention(kind, layer), trace.pair
     names = translation.sentences[sentence].stand_ins
-    source, target, decoder = (translator.labels(ids[0].tolist(), names) for ids in (src, labels, tgt))
+    source, target, decoder = (
+        translator.labels(ids.tolist(), names) for ids in (pair.src[0], pair.labels, pair.tgt[0])
+    )
     columns = {"encoder": source, "decoder": decoder, "cross": source}[kind]
+
+    def numbers(tensor: Tensor) -> np.ndarray:
+        return tensor[head].float().cpu().numpy()
+
     return HeadSteps(
-        query=query.float().cpu().numpy(),
-        key=key.float().cpu().numpy(),
-        value=value.float().cpu().numpy(),
-        scores=scores.float().cpu().numpy(),
-        weights=weights.float().cpu().numpy(),
-        output=(weights @ value).float().cpu().numpy(),
+        query=numbers(found.query),
+        key=numbers(found.key),
+        value=numbers(found.value),
+        scores=numbers(found.scores),
+        weights=numbers(found.weights),
+        output=numbers(found.heads),
         rows=source if kind == "encoder" else target,
         columns=columns,
     )
@@ -405,14 +377,9 @@ def _token_logprobs(
     mask (B, 1, 1, S), True = may be looked at; tgt and labels (B, T) ids; at (B,): of this label of each row alone,
     (B,).
     """
-    x = x + model.positions[: x.shape[1]]
-    config, seen = model.config, mask
-    if config.neighbourhood:
-        seen = mask & neighbourhood_mask(x.shape[1], config.neighbourhood, x.device)
-    for layer in model.encoder:
-        x, _ = layer(x, seen)
-    tgt_mask = causal_mask(tgt.shape[1], x.device, config.neighbourhood)
-    hidden, _, _ = model.decode(tgt, tgt_mask, model.remember(x, mask))
+    encoded, _ = model.encode_embedded(x + model.positions[: x.shape[1]], mask)
+    tgt_mask = causal_mask(tgt.shape[1], x.device, model.config.neighbourhood)
+    hidden, _, _ = model.decode(tgt, tgt_mask, model.remember(encoded, mask))
     if at is not None:  # the vocabulary is by far the widest layer, so only what is asked for is projected
         rows = torch.arange(len(at), device=at.device)
         hidden, labels = hidden[rows, at], labels[rows, at]
@@ -435,8 +402,8 @@ def gradient_times_input(
     the target tokens that are done; the time grows with T * (S + T / 2).
     """
     model = translator.model
-    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
-    mask = key_mask(src, model.config.pad)
+    pair = teacher_forced(translator, translation, hypothesis, sentence)
+    src, tgt, labels, mask = pair.src, pair.tgt, pair.labels[None], pair.src_mask
     with torch.no_grad():
         embedded = model.embedding(src) * math.sqrt(model.config.d_model)
     length, found = labels.shape[1], []
@@ -471,9 +438,9 @@ def occlusion(
     are done; the time grows with S * (S + T).
     """
     model = translator.model
-    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
+    pair = teacher_forced(translator, translation, hypothesis, sentence)
+    src, tgt, labels, whole = pair.src, pair.tgt, pair.labels[None], pair.src_mask
     size = src.shape[1]
-    whole = key_mask(src, model.config.pad)
     hidden = whole & ~torch.eye(size, dtype=torch.bool, device=src.device)[:, None, None, :]
     masks = torch.cat((whole, hidden))  # row 0 sees all
     embedded = model.embedding(src) * math.sqrt(model.config.d_model)
@@ -543,24 +510,13 @@ def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-def _both_translated(
-    translator: Translator, reader: Transformer, src: Tensor, beam: int, alpha: float
-) -> list[list[int]]:
-    """The best ids for each row of src (B, S),
-    read by the encoder of `reader` and written by the translator's decoder.
-    """
+def translate_both(translator: Translator, reader: Transformer, src: Tensor, options: SearchOptions) -> list[list[int]]:
+    """The best ids for each row of src (B, S), read by the encoder of `reader`, written by the translator's decoder."""
     config, rows = translator.model.config, src.tolist()
-    decoder = TransformerDecoder(reader, src, key_mask(src, config.pad))
-    decoder.model = translator.model
-    found = beam_search(
-        translator.opened(decoder, rows),
-        [translator.longest(row) for row in rows],
-        config.bos,
-        config.eos,
-        beam,
-        alpha,
-        sorted({config.pad, config.unk, config.bos} - {config.eos}),
-    )
+    mask = key_mask(src, config.pad)
+    read, _ = reader.encode(src, reader.needed_mask(mask))
+    decoder = TransformerDecoder(translator.model, src, mask, read, constraint=translator.constraint(rows))
+    found = translator.search(decoder, [translator.longest(row) for row in rows], options)
     return [result.candidates[0].ids for result in found]
 
 
@@ -571,8 +527,7 @@ def swap_words(
     first: int,
     second: int,
     sentence: int = 0,
-    beam: int = 4,
-    alpha: float = 0.6,
+    options: SearchOptions = DEFAULTS,
 ) -> Swap:
     """Swaps two words of a sentence, counted from 0, and translates both orders, with positions and without.
 
@@ -604,7 +559,7 @@ def swap_words(
         own, moved = encoded[0, len(start) : -1], encoded[1, back]
         change = ((moved - own).norm(dim=-1) / own.norm(dim=-1)).float().cpu().numpy()
         changes[positioned] = np.array([change[span].mean() for span in spans], dtype=np.float32)
-        first_best, second_best = _both_translated(translator, reader, src, beam, alpha)
+        first_best, second_best = translate_both(translator, reader, src, options)
         translations[positioned] = (
             text_of(translator, first_best, chosen.stand_ins),
             text_of(translator, second_best, chosen.stand_ins),

@@ -9,24 +9,25 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.attention import MultiHeadAttention, attention_weights, key_mask, neighbourhood_mask
-from transformer.cache import KeyValue, Living
+from transformer.cache import ActiveHypotheses, KeyValue
 from transformer.insight.interpret import KINDS, text_of
 from transformer.kernels import additive_mask
 from transformer.model import Gates, Transformer
+from transformer.options import DEFAULTS, SearchOptions
 from transformer.search import (
     BeamNode,
     Candidate,
+    Constraint,
     Prefix,
     SearchResult,
     TransformerDecoder,
-    beam_search,
     beam_tree,
     length_penalty,
     rank,
@@ -151,16 +152,18 @@ class OpenDecoder(TransformerDecoder):
         src_mask: Tensor,
         intervention: Intervention | None = None,
         watch: bool = False,
+        constraint: Constraint | None = None,
     ) -> None:
-        """src (B, S) ids, src_mask (B, 1, 1, S), True = may be looked at. watch: keep each step's weights in `seen`.
+        """src (B, S) ids, src_mask (B, 1, 1, S), True = may be looked at. constraint: as in `TransformerDecoder`.
+        watch: keep each step's weights until `take_weights` hands them over.
 
         Raises `ValueError` with one sentence if the intervention names what the model does not have.
         """
         self.intervention, self.watch = intervention or Intervention(), watch
         self.intervention.check(model, src.shape[1])
         self.gates = self.intervention.gates(model)
-        self.seen: dict[str, list[Tensor]] = {}  # the last step's weights by layer, (B, h, K, used) and (B, h, K, S)
-        super().__init__(model, src, src_mask)
+        self._weights: dict[str, list[Tensor]] = {}
+        super().__init__(model, src, src_mask, constraint=constraint)
         if self.intervention.touches("encoder"):
             self.memory = model.remember(self.encode(src, src_mask), self.memory.mask)
 
@@ -182,7 +185,7 @@ class OpenDecoder(TransformerDecoder):
             for edit in self.edits("encoder", index):
                 rows = torch.ones_like(place) if edit.row is None else place == edit.row
                 for_rows = [(rows[:, None] > 0) & (place == column) for column, _ in edit.cells]
-                weights = self.changed(weights, edit, for_rows, mask)
+                weights = self.apply_edit(weights, edit, for_rows, mask)
             x = layer.attention_norm(x + layer.attention.merge(weights @ value, gate))
             x = layer.feed_forward_norm(x + layer.feed_forward(x))
         return x
@@ -192,7 +195,7 @@ class OpenDecoder(TransformerDecoder):
         here = [e for e in self.intervention.edits if e.kind == kind and e.layer == layer]
         return here if row is None else [e for e in here if e.row in (None, row)]
 
-    def changed(self, weights: Tensor, edit: Edit, places: list[Tensor], allowed: Tensor | None) -> Tensor:
+    def apply_edit(self, weights: Tensor, edit: Edit, places: list[Tensor], allowed: Tensor | None) -> Tensor:
         """weights (B, h, T, S) after one edit; places: for each cell, True where it lies, (B, 1, T, S) or less."""
         given, values = torch.zeros_like(weights, dtype=torch.bool), torch.zeros_like(weights)
         heads = slice(None) if edit.head is None else slice(edit.head, edit.head + 1)
@@ -201,10 +204,23 @@ class OpenDecoder(TransformerDecoder):
             values[:, heads] = torch.where(place, weight, values[:, heads])
         return overwrite(weights, given, values, edit.renormalise, allowed)
 
-    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
-        """As `TransformerDecoder.step`, with the intervention's changes; the weights are kept if they are watched."""
+    def take_weights(self) -> dict[str, list[Tensor]]:
+        """The watched weights of the last step, which are then forgotten: by layer (B, h, K, used) of the decoder's own
+        attention ("decoder") and (B, h, K, S) over the source ("cross").
+        """
+        weights, self._weights = self._weights, {}
+        return weights
+
+    def fork(self, positions: int) -> OpenDecoder:
+        """As `TransformerDecoder.fork`; the new decoder is not watched."""
+        twin = super().fork(positions)
+        twin.watch, twin._weights = False, {}
+        return twin
+
+    def logits(self, tokens: Tensor, active: ActiveHypotheses | None = None) -> Tensor:
+        """As `TransformerDecoder.logits`, with the intervention's changes; the weights are kept if they are watched."""
         if not self.watch and not self.intervention.touches("decoder", "cross"):
-            return super().step(tokens, living)
+            return super().logits(tokens, active)
         model, cache = self.model, self.cache
         sentences, beams = tokens.shape
         x = model.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
@@ -213,15 +229,15 @@ class OpenDecoder(TransformerDecoder):
         slots, ancestors = cache.slots, cache.ancestors
         assert slots is not None and ancestors is not None, "`open` has made room"
         place = torch.arange(self.memory.layers[0].key.shape[2] if self.memory.layers else 0, device=tokens.device)
-        self.seen = {"decoder": [], "cross": []}
+        self._weights = {"decoder": [], "cross": []}
         for index, layer in enumerate(model.decoder):
             query, key, value = layer.attention.project(x)
-            kept = cache.write(index, key, value)
+            key_value = cache.write(index, key, value)
             own = [
                 (e, [((slots == c)[:, None] & ancestors)[:, None] for c, _ in e.cells])
                 for e in self.edits("decoder", index, row)
             ]
-            x = layer.attention_norm(x + self.attend("decoder", index, layer.attention, query, kept, mask, own))
+            x = layer.attention_norm(x + self.attend("decoder", index, layer.attention, query, key_value, mask, own))
             query = layer.cross_attention.project_query(x)
             cross = [(e, [place == c for c, _ in e.cells]) for e in self.edits("cross", index, row)]
             out = self.attend(
@@ -229,7 +245,7 @@ class OpenDecoder(TransformerDecoder):
             )
             x = layer.cross_attention_norm(x + out)
             x = layer.feed_forward_norm(x + layer.feed_forward(x))
-        return model.project(x if living is None else living.rows(x)).contiguous()
+        return model.project(x if active is None else active.rows(x)).contiguous()
 
     def attend(
         self,
@@ -237,22 +253,22 @@ class OpenDecoder(TransformerDecoder):
         layer: int,
         block: MultiHeadAttention,
         query: Tensor,
-        kept: KeyValue,
+        key_value: KeyValue,
         mask: Tensor | None,
         edits: list[tuple[Edit, list[Tensor]]],
     ) -> Tensor:
-        """One attention block of a step, with its edits: query (B, h, K, d_k) over what is kept -> (B, K, d_model)."""
+        """One attention block of a step, with its edits: query (B, h, K, d_k) over the cache -> (B, K, d_model)."""
         gate = self.gates.at(kind, layer)
         if self.watch or edits:
-            weights = attention_weights(query, kept.key, mask)
+            weights = attention_weights(query, key_value.key, mask)
             for edit, places in edits:
-                weights = self.changed(weights, edit, places, mask)
+                weights = self.apply_edit(weights, edit, places, mask)
             if self.watch:
-                self.seen[kind].append(weights)
+                self._weights[kind].append(weights)
             if edits:
-                return block.merge(weights @ kept.value, gate)
+                return block.merge(weights @ key_value.value, gate)
         # Without an edit the sum is that of a plain step, so that watching changes no bit of the output.
-        return block.attend_step(query, kept, additive_mask(mask), gate)
+        return block.attend_step(query, key_value, additive_mask(mask), gate)
 
 
 # -- one output, step by step -----------------------------------------------------------------------------------------
@@ -273,6 +289,7 @@ class Decoding:
 
     source_ids: list[int]
     ids: list[int]  # without bos and eos
+    read: list[int]  # T, what the decoder read at each step: bos, then what came before
     finished: bool  # the last step chose eos
     logprobs: np.ndarray  # (T,) of each chosen token, nats
     entropy: np.ndarray  # (T,) of each step's distribution, nats
@@ -297,32 +314,27 @@ class Decoding:
     def cache_size(self, step: int) -> list[CacheSize]:
         """For each layer what the cache holds when step `step` chooses: bos and the tokens before it."""
         cache = self.state.cache
-        return [_size(cache.filled(layer), step + 1) for layer in range(len(cache.kept))]
+        return [_size(cache.key_value(layer), step + 1) for layer in range(len(cache.layers))]
 
     def memory_size(self) -> list[CacheSize]:
         """For each layer the keys and values of the source, made once."""
-        return [_size(kept, kept.key.shape[2]) for kept in self.state.memory.layers]
+        return [_size(key_value, key_value.key.shape[2]) for key_value in self.state.memory.layers]
 
     def cache(self, layer: int, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Keys (h, t, d_k) and values (h, t, d_v) of one layer, t = step + 1; float32."""
-        kept = self.state.cache.filled(layer)
-        key, value = (x[0, :, : step + 1].float().cpu().numpy() for x in (kept.key, kept.value))
+        key_value = self.state.cache.key_value(layer)
+        key, value = (x[0, :, : step + 1].float().cpu().numpy() for x in (key_value.key, key_value.value))
         return key, value
 
 
-def _size(kept: KeyValue, length: int) -> CacheSize:
-    key, value = ((x.shape[1], length, x.shape[3]) for x in (kept.key, kept.value))
-    return CacheSize(key, value, (math.prod(key) + math.prod(value)) * kept.key.element_size())
+def _size(key_value: KeyValue, length: int) -> CacheSize:
+    key, value = ((x.shape[1], length, x.shape[3]) for x in (key_value.key, key_value.value))
+    return CacheSize(key, value, (math.prod(key) + math.prod(value)) * key_value.key.element_size())
 
 
 def limit(translator: Translator, source_ids: Sequence[int]) -> int:
     """The most tokens an output may have."""
     return translator.longest(source_ids)
-
-
-def _forbidden(translator: Translator) -> list[int]:
-    config = translator.model.config
-    return sorted({config.pad, config.unk, config.bos} - {config.eos})
 
 
 def open_decoder(
@@ -331,9 +343,8 @@ def open_decoder(
     """A fresh decoder of one sentence. Raises `ValueError` if the intervention does not fit the model."""
     model = translator.model
     src = torch.tensor([list(source_ids)], device=translator.device)
-    return translator.opened(
-        OpenDecoder(model, src, key_mask(src, model.config.pad), intervention, watch), [source_ids]
-    )
+    only = translator.constraint([source_ids])
+    return OpenDecoder(model, src, key_mask(src, model.config.pad), intervention, watch, only)
 
 
 @torch.inference_mode()
@@ -373,14 +384,15 @@ def follow(
         logprobs.append(float(own[label]))
         entropy.append(float(-(own.exp() * own).nan_to_num(0.0).sum()))
         ranks.append(int((own > own[label]).sum()) + 1)
+        weights = state.take_weights()
         for layer in range(layers):
-            decoder[layer, :, step, : step + 1] = state.seen["decoder"][layer][0, :, 0].float().cpu().numpy()
-            cross[layer, :, step] = state.seen["cross"][layer][0, :, 0].float().cpu().numpy()
+            decoder[layer, :, step, : step + 1] = weights["decoder"][layer][0, :, 0].float().cpu().numpy()
+            cross[layer, :, step] = weights["cross"][layer][0, :, 0].float().cpu().numpy()
         last = label
-    state.seen = {}
     return Decoding(
         list(source_ids),
         list(ids),
+        translator.reads(source_ids, ids)[:length],
         finished,
         np.array(logprobs),
         np.array(entropy),
@@ -410,7 +422,7 @@ class Continuation:
     stand_ins: dict[str, str]
 
 
-def ended(result: SearchResult) -> list[Candidate]:
+def endings(result: SearchResult) -> list[Candidate]:
     """Every hypothesis that ended during a traced search, and those cut by the length limit; best first."""
     found = {tuple(c.ids): c for step in result.trace or [] for c in step.finished}
     found.update({tuple(c.ids): c for c in result.candidates})
@@ -422,27 +434,16 @@ def _search(
     decoder: OpenDecoder,
     prefix: Prefix,
     most: int,
-    beam: int,
-    alpha: float,
+    options: SearchOptions,
     stand_ins: dict[str, str],
     reused: int = 0,
 ) -> Continuation:
     config = translator.model.config
-    with threads_for(translator.model, beam):
-        (result,) = beam_search(
-            decoder,
-            [most],
-            config.bos,
-            config.eos,
-            beam,
-            alpha,
-            _forbidden(translator),
-            trace=True,
-            prefix=prefix,
-        )
+    with threads_for(translator.model, options.beam):
+        (result,) = translator.search(decoder, [most], replace(options, trace=True), prefix=prefix)
     tree = beam_tree(result.trace or [], config.bos, config.eos, prefix)
     hypotheses = [hypothesis(translator, c, stand_ins) for c in result.candidates]
-    return Continuation(hypotheses, result.candidates, prefix, reused, tree, ended(result), stand_ins)
+    return Continuation(hypotheses, result.candidates, prefix, reused, tree, endings(result), stand_ins)
 
 
 def hypothesis(translator: Translator, candidate: Candidate, stand_ins: dict[str, str]) -> Hypothesis:
@@ -461,7 +462,7 @@ def prefix_ids(translator: Translator, text: str, stand_ins: dict[str, str] | No
     for piece, word in (stand_ins or {}).items():
         text = text.replace(word, piece)
     ids = translator.target_ids(text)
-    special = set(_forbidden(translator)) | {translator.model.config.eos}
+    special = set(translator.never()) | {translator.model.config.eos}
     unknown = [piece for i, piece in zip(ids, translator.tokenizer.pieces(ids)) if i in special]
     if unknown:
         raise ValueError("The beginning holds characters that this model's vocabulary lacks; write it without them.")
@@ -473,8 +474,7 @@ def decode_from(
     translator: Translator,
     source_ids: Sequence[int],
     ids: Sequence[int] = (),
-    beam: int = 4,
-    alpha: float = 0.6,
+    options: SearchOptions = DEFAULTS,
     intervention: Intervention | None = None,
     stand_ins: dict[str, str] | None = None,
 ) -> Continuation:
@@ -485,15 +485,15 @@ def decode_from(
     most = limit(translator, source_ids)
     if len(ids) >= most:
         raise ValueError(f"The beginning has {len(ids)} word pieces and this translation may have {most}; shorten it.")
-    with threads_for(translator.model, beam):  # the translation's own, so that the numbers are the same
+    with threads_for(translator.model, options.beam):  # the translation's own, so that the numbers are the same
         decoder = open_decoder(translator, source_ids, intervention)
         prefix = read_prefix(decoder, ids, translator.model.config.bos)
-        return _search(translator, decoder, prefix, most, beam, alpha, stand_ins or {})
+        return _search(translator, decoder, prefix, most, options, stand_ins or {})
 
 
 @torch.inference_mode()
 def continue_from(
-    translator: Translator, decoding: Decoding, step: int, token: int, beam: int = 4, alpha: float = 0.6
+    translator: Translator, decoding: Decoding, step: int, token: int, options: SearchOptions = DEFAULTS
 ) -> Continuation:
     """Takes another token at one step of an output and goes on from the same cache; what came before is not read again.
 
@@ -503,7 +503,7 @@ def continue_from(
     config = translator.model.config
     if not 0 <= step < len(decoding.labels):
         raise ValueError(f"This output has steps 1 to {len(decoding.labels)}; got step {step + 1}.")
-    if not 0 <= token < config.vocab_size or token in _forbidden(translator):
+    if not 0 <= token < config.vocab_size or token in translator.never():
         raise ValueError("No translation can hold this token; choose another one.")
     before = decoding.ids[:step]
     known = dict(decoding.top[step])
@@ -515,7 +515,7 @@ def continue_from(
         logprob = float(logits.log_softmax(-1)[token])
     total = float(decoding.logprobs[:step].sum()) + logprob
     if token == config.eos:
-        done = rank([Candidate(before, total, 0.0, True)], alpha)
+        done = rank([Candidate(before, total, 0.0, True)], options.alpha)
         root = BeamNode(-1, step, before[-1] if before else config.bos, total - logprob, "beam")
         tree = [root, BeamNode(0, step + 1, token, total, "finished")]
         hypotheses = [hypothesis(translator, done[0], decoding.stand_ins)]
@@ -525,8 +525,7 @@ def continue_from(
     if step + 1 >= most:
         raise ValueError(f"This translation may have {most} word pieces at most, so none can follow here.")
     twin = decoding.state.fork(step + 1)
-    twin.watch = False
-    return _search(translator, twin, Prefix([*before, token], total), most, beam, alpha, decoding.stand_ins, step + 1)
+    return _search(translator, twin, Prefix([*before, token], total), most, options, decoding.stand_ins, step + 1)
 
 
 # -- before and after -----------------------------------------------------------------------------------------------
@@ -583,8 +582,7 @@ def operate(
     intervention: Intervention,
     sentence: int = 0,
     hypothesis_number: int = 0,
-    beam: int = 4,
-    alpha: float = 0.6,
+    options: SearchOptions = DEFAULTS,
 ) -> Outcome:
     """Translates a sentence again with a changed model, and rates old and new translation with and without the change.
 
@@ -595,9 +593,9 @@ def operate(
     source_ids = found.source_ids
     finished = len(ids) < limit(translator, source_ids)
     old = logprob(translator, source_ids, ids, finished)
-    stated = Candidate(ids, old, old / length_penalty(len(ids) + finished, alpha), finished)
+    stated = Candidate(ids, old, old / length_penalty(len(ids) + finished, options.alpha), finished)
     before = hypothesis(translator, stated, found.stand_ins)
-    search = decode_from(translator, source_ids, (), beam, alpha, intervention, found.stand_ins)
+    search = decode_from(translator, source_ids, (), options, intervention, found.stand_ins)
     after = search.hypotheses[0]
     best = search.candidates[0]
     return Outcome(

@@ -6,15 +6,16 @@ Axes: L layers, T target tokens, k listed words.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.attention import causal_mask, key_mask
-from transformer.insight.interpret import teacher_forced
+from transformer.attention import key_mask
+from transformer.insight.trace import record
 from transformer.model import Transformer
+from transformer.options import DEFAULTS, SearchOptions
 from transformer.search import TransformerDecoder
 from transformer.threads import threads_for
 from transformer.translator import Hypothesis, Translation, Translator
@@ -24,9 +25,7 @@ LISTED = 5  # words listed for each step and layer
 
 @dataclass
 class LogitLens:
-    """What each decoder layer would have said at every step; row 0 is what the decoder reads,
-    before its first layer.
-    """
+    """What each decoder layer would have said at every step; row 0 is what enters the first layer."""
 
     tokens: list[str]  # T labels: the token that was chosen at each step, the last one </s>
     top_tokens: list[list[list[str]]]  # (L + 1, T, k) labels, the likeliest first
@@ -61,10 +60,9 @@ def logit_lens(
     Raises `ValueError` if there is no such hypothesis or sentence.
     """
     model = translator.model
-    src, tgt, labels = teacher_forced(translator, translation, hypothesis, sentence)
-    states = decoder_states(model, src, tgt)
-    logprobs = [model.project(state)[0].float().log_softmax(-1) for state in states]
-    chosen = labels[0, :, None]
+    trace = record(translator, translation, hypothesis, sentence)
+    logprobs = [model.project(state).float().log_softmax(-1) for state in trace.decoder_states]
+    chosen = trace.pair.labels[:, None]
     found = [one.topk(min(listed, one.shape[-1])) for one in logprobs]
     names = translation.sentences[sentence].stand_ins
     top = [[translator.labels(row, names) for row in best.indices.tolist()] for best in found]
@@ -73,34 +71,13 @@ def logit_lens(
         return torch.stack(parts).cpu().numpy()
 
     return LogitLens(
-        tokens=translator.output_labels(labels[0].tolist(), translation.sentences[sentence]),
+        tokens=translator.output_labels(trace.pair.labels.tolist(), translation.sentences[sentence]),
         top_tokens=top,
         top_probabilities=numbers([best.values.exp() for best in found]),
         probabilities=numbers([one.gather(-1, chosen)[:, 0].exp() for one in logprobs]),
         ranks=numbers([1 + (one > one.gather(-1, chosen)).sum(-1) for one in logprobs]),
         entropies=numbers([-(one.exp() * one).sum(-1) for one in logprobs]),
     )
-
-
-@torch.inference_mode()
-def decoder_states(model: Transformer, src: Tensor, tgt: Tensor) -> list[Tensor]:
-    """What enters the decoder and what each of its layers hands on, L + 1 tensors (1, T, d_model).
-
-    src (1, S) and tgt (1, T) ids, tgt beginning with bos. The last one is what `Transformer.decode` returns.
-    """
-    states: list[Tensor] = []
-    watches = [model.decoder[0].register_forward_pre_hook(lambda module, args: states.append(args[0]))]
-    watches += [layer.register_forward_hook(lambda module, args, out: states.append(out[0])) for layer in model.decoder]
-    mask = key_mask(src, model.config.pad)
-    try:
-        encoded, _ = model.encode(src, mask)
-        model.decode(
-            tgt, causal_mask(tgt.shape[1], src.device, model.config.neighbourhood), model.remember(encoded, mask)
-        )
-    finally:
-        for watch in watches:
-            watch.remove()
-    return states
 
 
 def with_encoder_layers(model: Transformer, count: int) -> Transformer:
@@ -117,23 +94,6 @@ def with_encoder_layers(model: Transformer, count: int) -> Transformer:
 
 
 @torch.inference_mode()
-def encoder_states(model: Transformer, src: Tensor) -> list[Tensor]:
-    """What enters the encoder and what each of its layers hands on, L + 1 tensors (1, S, d_model).
-
-    src (1, S) ids. The last one is what `Transformer.encode` returns.
-    """
-    states: list[Tensor] = []
-    watches = [model.encoder[0].register_forward_pre_hook(lambda module, args: states.append(args[0]))]
-    watches += [layer.register_forward_hook(lambda module, args, out: states.append(out[0])) for layer in model.encoder]
-    try:
-        model.encode(src, None)
-    finally:
-        for watch in watches:
-            watch.remove()
-    return states
-
-
-@torch.inference_mode()
 def decoder_lens(
     translator: Translator,
     translation: Translation,
@@ -141,8 +101,7 @@ def decoder_lens(
     sentence: int = 0,
     source: str | None = None,
     target: str | None = None,
-    beam: int = 4,
-    alpha: float | None = None,
+    options: SearchOptions = DEFAULTS,
 ) -> list[Hypothesis]:
     """DecoderLens (Langedijk et al. 2023, arXiv 2310.03686): the decoder reads each encoder layer instead of the last.
 
@@ -154,7 +113,7 @@ def decoder_lens(
         hypothesis: which translation of the sentence, counted from 0.
         sentence: which sentence of the text, counted from 0.
         source, target: languages of the translation, by default the model's first pair.
-        beam, alpha: of the search, as in `Translator.translate`; those of the translation, to compare like with like.
+        options: of the search; those of the translation, to compare like with like.
 
     Returns L + 1 translations of the sentence: from embeddings and positions alone, then from each layer; the last one
         is the translation itself.
@@ -162,18 +121,20 @@ def decoder_lens(
     """
     chosen, _ = translation.chosen(sentence, hypothesis)
     source, target = translator.check_pair(source, target)
-    alpha = translator.length_penalty(source, target, alpha)
+    options = translator.search_options(source, target, replace(options, n_best=1, quick=False))
     model, config = translator.model, translator.model.config
     src = torch.tensor([chosen.source_ids], device=translator.device)
-    read = torch.cat(encoder_states(model, src)[:-1])
+    read = torch.stack(record(translator, translation, hypothesis, sentence).encoder_states[:-1])
     src = src.expand(len(read), -1)
     rows, most = src.tolist(), translator.longest(chosen.source_ids)
-    with threads_for(model, len(rows) * beam):
-        decoder = translator.opened(TransformerDecoder(model, src, key_mask(src, config.pad), read), rows)
-        results = translator.search(decoder, [most] * len(rows), [0] * len(rows), beam, alpha, 1, False, None)
+    with threads_for(model, len(rows) * options.beam):
+        decoder = TransformerDecoder(
+            model, src, key_mask(src, config.pad), read, constraint=translator.constraint(rows)
+        )
+        results = translator.search(decoder, [most] * len(rows), options)
     found = []
     for count, result in enumerate(results):
         reader = copy.copy(translator)
         reader.model = with_encoder_layers(model, count)  # whose attention says where what was taken out belongs
-        found.append(reader.told(chosen, result, source, target).hypotheses[0])
+        found.append(reader.present(chosen, result, source, target).hypotheses[0])
     return [*found, chosen.hypotheses[hypothesis]]

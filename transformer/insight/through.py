@@ -1,7 +1,7 @@
 """One position on its way through the whole model: every box of Figure 1 with the numbers that enter and leave it.
 
-The arithmetic is written out once more, from the weights alone, so that each intermediate result can be shown; the
-last numbers are the model's own log-probabilities. Axes: h heads, S keys, V vocabulary, d_model, d_ff, d_k, d_v.
+The numbers are those of one recorded pass (`insight.trace`); the last ones are the model's own log-probabilities.
+Axes: h heads, S keys, V vocabulary, d_model, d_ff, d_k, d_v.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer.attention import MultiHeadAttention, causal_mask, neighbourhood_mask
-from transformer.model import FeedForward, Transformer
+from transformer.insight.trace import AttentionTrace, FeedForwardTrace, SubLayer, record
+from transformer.model import Transformer
 from transformer.translator import Translation, Translator
 
 
@@ -93,84 +93,36 @@ def _array(x: Tensor) -> np.ndarray:
     return x.float().cpu().numpy()
 
 
-def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return x @ weight.T if bias is None else x @ weight.T + bias
+def _norm_at(row: int, found: SubLayer) -> Norm:
+    total = found.total[row]
+    deviation = float((total.var(-1, correction=0) + found.norm.eps).sqrt())
+    given, added = _array(found.x[row]), _array(found.added[row])
+    return Norm(given, added, _array(total), float(total.mean()), deviation, _array(found.output[row]))
 
 
-def _add_and_norm(given: Tensor, added: Tensor, norm: nn.LayerNorm) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(sum, mean, deviation, normalised), row by row."""
-    total = given + added
-    mean = total.mean(-1, keepdim=True)
-    deviation = (((total - mean) ** 2).mean(-1, keepdim=True) + norm.eps).sqrt()
-    return total, mean, deviation, (total - mean) / deviation * norm.weight + norm.bias
-
-
-def _norm_at(row: int, given: Tensor, added: Tensor, parts: tuple[Tensor, Tensor, Tensor, Tensor]) -> Norm:
-    total, mean, deviation, result = parts
-    return Norm(
-        _array(given[row]),
-        _array(added[row]),
-        _array(total[row]),
-        float(mean[row]),
-        float(deviation[row]),
-        _array(result[row]),
+def _attention_at(row: int, found: AttentionTrace) -> AttentionPass:
+    return AttentionPass(
+        query=_array(found.query[:, row]),
+        key=_array(found.key),
+        value=_array(found.value),
+        scores=_array(found.scores[:, row]),
+        weights=_array(found.weights[:, row]),
+        heads=_array(found.heads[:, row]),
+        concatenated=_array(found.heads[:, row].flatten()),
+        output=_array(found.added[row]),
+        norm=_norm_at(row, found),
     )
 
 
-def _attention(
-    block: MultiHeadAttention, norm: nn.LayerNorm, x: Tensor, memory: Tensor, allowed: Tensor, row: int | None
-) -> tuple[Tensor, AttentionPass | None]:
-    """x (T, d_model) over memory (S, d_model); allowed (T, S), True = may be looked at. row: whose numbers to keep."""
-    query_weight, key_weight, value_weight = block.qkv.weight.split(block.widths)
-    biases = (None,) * 3 if block.qkv.bias is None else block.qkv.bias.split(block.widths)
-    query = _affine(x, query_weight, biases[0]).unflatten(-1, (block.heads, -1)).transpose(0, 1)
-    key = _affine(memory, key_weight, biases[1]).unflatten(-1, (block.heads, -1)).transpose(0, 1)
-    value = _affine(memory, value_weight, biases[2]).unflatten(-1, (block.heads, -1)).transpose(0, 1)
-    scores = (query @ key.transpose(1, 2) / math.sqrt(block.d_k)).masked_fill(~allowed, -torch.inf)
-    weights = scores.softmax(-1)
-    heads = weights @ value  # (h, T, d_v)
-    concatenated = heads.transpose(0, 1).flatten(1)
-    output = _affine(concatenated, block.output.weight, block.output.bias)
-    parts = _add_and_norm(x, output, norm)
-    if row is None:
-        return parts[-1], None
-    kept = AttentionPass(
-        query=_array(query[:, row]),
-        key=_array(key),
-        value=_array(value),
-        scores=_array(scores[:, row]),
-        weights=_array(weights[:, row]),
-        heads=_array(heads[:, row]),
-        concatenated=_array(concatenated[row]),
-        output=_array(output[row]),
-        norm=_norm_at(row, x, output, parts),
-    )
-    return parts[-1], kept
+def _feed_forward_at(row: int, found: FeedForwardTrace) -> FeedForwardPass:
+    inner, active, output = (_array(one[row]) for one in (found.inner, found.active, found.added))
+    return FeedForwardPass(inner, active, output, _norm_at(row, found))
 
 
-def _feed_forward(
-    block: FeedForward, norm: nn.LayerNorm, x: Tensor, row: int | None
-) -> tuple[Tensor, FeedForwardPass | None]:
-    """x (T, d_model). row: whose numbers to keep."""
-    inner = _affine(x, block.inner.weight, block.inner.bias)
-    active = block.activation(inner)
-    output = _affine(active, block.outer.weight, block.outer.bias)
-    parts = _add_and_norm(x, output, norm)
-    if row is None:
-        return parts[-1], None
-    kept = FeedForwardPass(
-        _array(inner[row]), _array(active[row]), _array(output[row]), _norm_at(row, x, output, parts)
-    )
-    return parts[-1], kept
-
-
-def _embed(model: Transformer, ids: list[int], row: int) -> tuple[Tensor, Embedded]:
-    """Ids (T) -> (T, d_model), and how one of them came about."""
-    device = model.embedding.weight.device
-    embedding = model.embedding.weight[torch.tensor(ids, device=device)] * math.sqrt(model.config.d_model)
-    position = model.positions[: len(ids)]
-    total = embedding + position
-    return total, Embedded(_array(embedding[row]), _array(position[row]), _array(total[row]))
+def _embedded_at(model: Transformer, token: int, place: int, total: Tensor) -> Embedded:
+    """total (T, d_model): what enters the first layer."""
+    embedding = model.embedding.weight[token] * math.sqrt(model.config.d_model)
+    return Embedded(_array(embedding), _array(model.positions[place]), _array(total[place]))
 
 
 def _check_numbers(*given: tuple[int, int, str]) -> None:
@@ -198,46 +150,27 @@ def walk(
 
     Raises `ValueError` if there is no such place, step or layer, or the sentence was copied without the model.
     """
-    model, config = translator.model, translator.model.config
-    found, ids = translation.chosen(sentence, hypothesis)
-    source_ids, read = found.source_ids, [config.bos, *ids]
+    model = translator.model
+    trace = record(translator, translation, hypothesis, sentence)
+    source_ids, read = trace.pair.src[0].tolist(), trace.pair.tgt[0].tolist()
     _check_numbers(
         (place, len(source_ids), "source tokens"),
         (step, len(read), "steps"),
         (encoder_layer, len(model.encoder), "encoder layers"),
         (decoder_layer, len(model.decoder), "decoder layers"),
     )
-    x, source = _embed(model, source_ids, place)
-    allowed = torch.ones(len(source_ids), len(source_ids), dtype=torch.bool, device=x.device)
-    if config.neighbourhood:
-        allowed = neighbourhood_mask(len(source_ids), config.neighbourhood, x.device)[0, 0]
-    for number, layer in enumerate(model.encoder):
-        row = place if number == encoder_layer else None
-        x, attended = _attention(layer.attention, layer.attention_norm, x, x, allowed, row)
-        x, fed = _feed_forward(layer.feed_forward, layer.feed_forward_norm, x, row)
-        if attended and fed:
-            encoder_attention, encoder_feed_forward = attended, fed
-    memory = x
-    x, target = _embed(model, read, step)
-    allowed = causal_mask(len(read), x.device, config.neighbourhood)[0, 0]
-    whole = torch.ones(len(read), len(source_ids), dtype=torch.bool, device=x.device)
-    for number, block in enumerate(model.decoder):
-        row = step if number == decoder_layer else None
-        x, own = _attention(block.attention, block.attention_norm, x, x, allowed, row)
-        x, cross = _attention(block.cross_attention, block.cross_attention_norm, x, memory, whole, row)
-        x, fed = _feed_forward(block.feed_forward, block.feed_forward_norm, x, row)
-        if own and cross and fed:
-            decoder_attention, cross_attention, decoder_feed_forward = own, cross, fed
-    logits = _affine(x[step], model.embedding.weight, model.output_bias)
+    first, second, hidden = trace.encoder[encoder_layer], trace.decoder[decoder_layer], trace.decoder_states[-1][step]
+    assert second.cross is not None, "a decoder's layer has it"
+    logits = model.project(hidden)
     return Walk(
-        source,
-        encoder_attention,
-        encoder_feed_forward,
-        target,
-        decoder_attention,
-        cross_attention,
-        decoder_feed_forward,
-        hidden=_array(x[step]),
+        _embedded_at(model, source_ids[place], place, trace.source),
+        _attention_at(place, first.attention),
+        _feed_forward_at(place, first.feed_forward),
+        _embedded_at(model, read[step], step, trace.target),
+        _attention_at(step, second.attention),
+        _attention_at(step, second.cross),
+        _feed_forward_at(step, second.feed_forward),
+        hidden=_array(hidden),
         logits=_array(logits),
         logprobs=_array(logits.float().log_softmax(-1)),
     )

@@ -10,15 +10,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from transformer.cache import Living
 from transformer.parsing.linear import closing, opening
 from transformer.parsing.trees import TAG
-from transformer.search import TransformerDecoder
 from transformer.tokenizer import Tokenizer
 
 MOST_OPEN = 10  # phrases that may begin one after the other without a word; the treebank has 8 at most
@@ -92,58 +89,44 @@ class Masks:
         return self.kept[moves]
 
 
-class TreeDecoder:
-    """A `NextToken` around another one that leaves only what can become a tree; the forbidden mass goes to `sink`."""
+class TreeConstraint:
+    """Leaves a decoder only what can become a tree; the probability of all that is forbidden goes to `sink`."""
 
-    def __init__(
-        self, inner: TransformerDecoder, masks: Masks, words: Sequence[Sequence[int]], limits: Sequence[int], sink: int
-    ) -> None:
-        """words, limits: of each sentence, what `inner` reads for each of its words in place of the leaf's XX, and the
-        most tokens of its output; sink: an id that is never chosen.
+    def __init__(self, masks: Masks, words: Sequence[Sequence[int]], limits: Sequence[int], sink: int) -> None:
         """
-        self.inner, self.masks, self.sink = inner, masks, sink
+        words: of each sentence, what the network reads for each of its words in place of the leaf's XX.
+        limits: of each sentence, the most tokens of its output.
+        sink: an id that is never chosen.
+        """
+        self.masks, self.sink = masks, sink
         self.words = [list(row) for row in words]
         self.states = [[State(len(row), limit)] for row, limit in zip(self.words, limits)]
         self.first = self.states[0][0]
-        self.started = False
+        self.started = False  # bos has been read
         self.path: list[int] = []  # what a single hypothesis has read, for `fork`
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else the decoder within has, its cache for example."""
-        if name == "inner":  # not made yet
-            raise AttributeError(name)
-        return getattr(self.inner, name)
-
-    def fork(self, positions: int) -> TreeDecoder:
-        """A decoder of its own that has read only the first `positions` tokens of a single hypothesis."""
-        twin = copy.copy(self)
-        twin.inner = self.inner.fork(positions)
-        twin.path, twin.started = self.path[:positions], positions > 0
-        state = self.first
-        for token in twin.path[1:]:
-            state = state.after(token, self.masks.symbols)
-        twin.states = [[state]]
-        return twin
-
-    def step(self, tokens: Tensor, living: Living | None = None) -> Tensor:
-        """As `NextToken.step`; forbidden tokens have -inf, and `sink` the logarithm of all they had together."""
+    def read(self, tokens: Tensor) -> Tensor:
+        """As `Constraint.read`: in place of a leaf the network reads its word."""
         taken, leaf = tokens.tolist(), self.masks.symbols.leaf
         if tokens.numel() == 1:
             self.path = [*self.path, taken[0][0]]
-        if self.started:
-            self.states = [[self.after(state, token) for state, token in zip(*row)] for row in zip(self.states, taken)]
-            read = [
-                [own[state.used - 1] if token == leaf else token for state, token in zip(*row)]
-                for own, *row in zip(self.words, self.states, taken)
-            ]
-            tokens = torch.tensor(read, device=tokens.device)
-        self.started = True
-        logits = self.inner.step(tokens).float()
+        if not self.started:
+            self.started = True
+            return tokens
+        self.states = [[self.after(state, token) for state, token in zip(*row)] for row in zip(self.states, taken)]
+        read = [
+            [own[state.used - 1] if token == leaf else token for state, token in zip(*row)]
+            for own, *row in zip(self.words, self.states, taken)
+        ]
+        return torch.tensor(read, device=tokens.device)
+
+    def restrict(self, logits: Tensor) -> Tensor:
+        """As `Constraint.restrict`; `sink` has the logarithm of all that the forbidden tokens had together."""
         forbidden = torch.stack([torch.stack([self.masks.forbidden(state) for state in row]) for row in self.states])
         lost = logits.masked_fill(~forbidden, -torch.inf).logsumexp(-1)
         logits = logits.masked_fill(forbidden, -torch.inf)
         logits[..., self.sink] = lost
-        return logits if living is None else living.rows(logits)
+        return logits
 
     def after(self, state: State, token: int) -> State:
         """The state with one more token. Raises `ValueError` with one sentence if no tree can go on so."""
@@ -155,13 +138,21 @@ class TreeDecoder:
     def choose(self, parents: Tensor) -> None:
         """As `NextToken.choose`."""
         self.states = [[row[parent] for parent in chosen] for row, chosen in zip(self.states, parents.tolist())]
-        self.inner.choose(parents)
 
     def keep(self, sentences: Tensor) -> None:
         """As `NextToken.keep`."""
         self.states = [self.states[sentence] for sentence in sentences.tolist()]
         self.words = [self.words[sentence] for sentence in sentences.tolist()]
-        self.inner.keep(sentences)
+
+    def fork(self, positions: int) -> TreeConstraint:
+        """As `Constraint.fork`."""
+        twin = copy.copy(self)
+        twin.path, twin.started = self.path[:positions], positions > 0
+        state = self.first
+        for token in twin.path[1:]:
+            state = state.after(token, self.masks.symbols)
+        twin.states = [[state]]
+        return twin
 
 
 def repairs(logits: Tensor, ids: Sequence[int], words: int, limit: int, masks: Masks) -> int:

@@ -66,9 +66,7 @@ def match(gold: Tree, found: Tree) -> Match:
 
 
 def score(pairs: Iterable[tuple[Tree, Tree]]) -> Scores:
-    """Figures of (reference, answer) pairs;
-    brackets are counted over all sentences. Raises `ValueError` for no pair.
-    """
+    """Figures of (reference, answer) pairs, whose brackets are counted together. Raises `ValueError` for no pair."""
     matches = [match(gold, found) for gold, found in pairs]
     if not matches:
         raise ValueError("There is no sentence to score.")

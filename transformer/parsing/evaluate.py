@@ -9,17 +9,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
 from training.command import one_sentence
+from transformer.options import DEFAULTS, SearchOptions
 from transformer.parse import load
 from transformer.parsing import evalb
-from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, QUICK_BEAM, Parser
+from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, Parser
 from transformer.parsing.trees import Tree, read_trees
 
 
-def evaluate(parser: Parser, gold: Sequence[Tree], beam: int = QUICK_BEAM, alpha: float = ALPHA) -> dict:
+def evaluate(parser: Parser, gold: Sequence[Tree], options: SearchOptions = DEFAULTS) -> dict:
     """Parses the words of the reference trees: figures, the baseline's F1, repairs, and seconds a sentence."""
     start = time.perf_counter()
-    found = parser.parse_words([tree.words() for tree in gold], beam, alpha)
+    found = parser.parse_words([tree.words() for tree in gold], options)
     seconds = (time.perf_counter() - start) / len(gold)
     scores = evalb.score(zip(gold, [sentence.trees[0] for sentence in found]))
     return {
@@ -34,7 +36,7 @@ def evaluate(parser: Parser, gold: Sequence[Tree], beam: int = QUICK_BEAM, alpha
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
-    options = argparse.ArgumentParser(
+    options = CommandLine(
         prog="python -m transformer.evaluate --task parse",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a parser on trees in Penn Treebank brackets: labelled precision, "
@@ -42,12 +44,16 @@ def main(argv: list[str] | None = None) -> int:
     )
     options.add_argument("--task", choices=["parse"])
     options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    options.add_argument("--data", required=True, nargs="+", help=".mrg files, gzipped or not")
-    options.add_argument("--longest", type=int, default=40, help="only sentences of at most so many words; 0 = all")
-    options.add_argument("--limit", type=int, default=0, help="only the first so many of them; 0 = all")
-    options.add_argument("--beam", type=int, default=QUICK_BEAM, help=f"1 is greedy search; the paper has {PAPER_BEAM}")
-    options.add_argument("--alpha", type=float, default=ALPHA, help="length penalty")
-    options.add_argument("--device", default="auto")
+    options.add_argument("--data", type=an_existing_file, required=True, nargs="+", help=".mrg files, gzipped or not")
+    options.add_argument(
+        "--longest", type=integer(), default=40, help="only sentences of at most so many words; 0 = all"
+    )
+    options.add_argument("--limit", type=integer(), default=0, help="only the first so many of them; 0 = all")
+    options.add_argument(
+        "--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam, help=f"1 is greedy; the paper has {PAPER_BEAM}"
+    )
+    options.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty")
+    options.add_argument("--device", type=a_device, default="auto")
     given = options.parse_args(argv)
     parser = load(given.model, given.device)
     for path in given.data:
@@ -62,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
             "beam": given.beam,
             "alpha": given.alpha,
         }
-        print(json.dumps({**head, **evaluate(parser, gold, given.beam, given.alpha)}), flush=True)
+        print(json.dumps({**head, **evaluate(parser, gold, SearchOptions(given.beam, given.alpha))}), flush=True)
     return 0
 
 

@@ -24,15 +24,15 @@ def closing(label: str) -> str:
     return f"){label}"
 
 
-def linearised(tree: Tree) -> list[str]:
+def linearise(tree: Tree) -> list[str]:
     """The tokens of a prepared tree; a phrase TOP leaves no token of its own."""
     tokens = []
     for child in tree.children:
-        tokens += linearised(child) if isinstance(child, Tree) else [TAG]
+        tokens += linearise(child) if isinstance(child, Tree) else [TAG]
     return tokens if tree.label == TOP else [opening(tree.label), *tokens, closing(tree.label)]
 
 
-def delinearised(tokens: Sequence[str], words: Sequence[str], tags: Sequence[str] = ()) -> Tree:
+def delinearise(tokens: Sequence[str], words: Sequence[str], tags: Sequence[str] = ()) -> Tree:
     """The inverse: the tree, under TOP, that these tokens write over these words.
 
     tags: one for each word; by default each is XX, since the tokens say nothing of them. Raises `ValueError` with one

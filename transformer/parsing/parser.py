@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
@@ -13,27 +14,29 @@ from typing import TypeVar, cast
 import numpy as np
 import torch
 
-from transformer.attention import causal_mask, key_mask
+from transformer.attention import key_mask
 from transformer.data import pad_rows
-from transformer.kernels import in_bytes
+from transformer.kernels import int8_products
 from transformer.marian import MarianTokenizer
 from transformer.model import Transformer
-from transformer.parsing.decode import Masks, Symbols, TreeDecoder, repairs
-from transformer.parsing.linear import delinearised, linearised, phrases
-from transformer.parsing.trees import TAG, Tree, written
+from transformer.options import DEFAULTS, SearchOptions
+from transformer.parsing.decode import Masks, Symbols, TreeConstraint, repairs
+from transformer.parsing.linear import delinearise, linearise, phrases
+from transformer.parsing.trees import TAG, Tree, to_brackets
 from transformer.parsing.words import check_words, leaf_words, leaves_to_words, sentence, split_words, word_starts
 from transformer.search import SearchResult, TransformerDecoder
+from transformer.text.layout import Segment
 from transformer.text.verbatim import word_numbers
 from transformer.threads import threads_for
 from transformer.tokenizer import SPACE, Tokenizer
-from transformer.translator import Attention, Hypothesis, Sampling, Sentence, Translation, Translator, shortened
+from transformer.translator import Attention, Hypothesis, Sentence, Translation, Translator, shortened
 
 P = TypeVar("P", bound="Parser")
 PAIR = ("en", "tree")
 DEFAULT_MODEL = "parse"
 EXTRA_LENGTH = 300  # a tree may have this many tokens more than the sentence has word pieces (section 6.3)
 ALPHA = 0.3  # length penalty of section 6.3
-PAPER_BEAM, QUICK_BEAM = 21, 4  # of section 6.3, and where somebody waits
+PAPER_BEAM = 21  # of section 6.3; where somebody waits, that of `SearchOptions`
 
 
 @dataclass
@@ -75,78 +78,63 @@ class Parser(Translator):
 
     # -- parsing ---------------------------------------------------------------------------------------------------
 
-    def parse(
-        self, text: str, beam: int = QUICK_BEAM, alpha: float = ALPHA, n_best: int = 1, trace: bool = False
-    ) -> list[ParsedSentence]:
-        """The sentences of an English text with their trees. beam >= n_best >= 1; alpha: length penalty.
+    def parse(self, text: str, options: SearchOptions = DEFAULTS) -> list[ParsedSentence]:
+        """The sentences of an English text with their trees.
 
+        options: of the search; an alpha of None is that of section 6.3.
         Raises `ValueError` with one sentence for a text without words, a sentence of more words than the parser takes,
-            and
-        one in another language.
+        and one in another language.
         """
-        return parsed_sentences(self.translate(text, beam=beam, alpha=alpha, n_best=n_best, trace=trace))
+        return parsed_sentences(self.translate(text, options=options))
 
     def parse_words(
-        self, sentences: Sequence[Sequence[str]], beam: int = QUICK_BEAM, alpha: float = ALPHA
+        self, sentences: Sequence[Sequence[str]], options: SearchOptions = DEFAULTS
     ) -> list[ParsedSentence]:
         """The trees of sentences whose words are known already, whatever these are; arguments as in `parse`."""
-        return self._search([list(words) for words in sentences], beam, alpha, 1, None, False, None)
+        return self._search([list(words) for words in sentences], options)
+
+    def length_penalty(self, source: str, target: str, alpha: float | None = None) -> float:
+        """`alpha` if it is given, else that of section 6.3."""
+        return ALPHA if alpha is None else alpha
+
+    def segments(
+        self, text: str, source: str, target: str, without: AbstractSet[str] = frozenset()
+    ) -> list[list[Segment]]:
+        """The sentences of each line; a tree has no place for what stands around them."""
+        return super().segments(text, source, target, without | {"layout"})
 
     def translate_sentences(
-        self,
-        sentences: list[str],
-        source: str,
-        target: str,
-        beam: int,
-        alpha: float | None,
-        n_best: int,
-        max_length: int | None,
-        trace: bool,
-        sampling: Sampling | None = None,
-        read_back: bool = False,
-        quick: bool = False,
+        self, sentences: list[str], source: str, target: str, options: SearchOptions = DEFAULTS
     ) -> list[Sentence]:
-        """As `Translator.translate_sentences`; each text of a result is its tree in brackets, never read back.
-
-        alpha: length penalty; None = that of section 6.3.
-        """
-        alpha = ALPHA if alpha is None else alpha
+        """As `Translator.translate_sentences`; each text of a result is its tree in brackets, never read back."""
         words = [split_words(sentence) for sentence in sentences]
         for text, own in zip(sentences, words):
             check_words(text, own, lambda word: self.model.config.unk in self.tokenizer.encode(word))
-        with in_bytes() if quick else nullcontext():
-            found = self._search(words, beam, alpha, n_best, max_length, trace, sampling)
-        for one in found if quick and self.can_hurry() else []:
+        with int8_products() if options.quick else nullcontext():
+            found = self._search(words, options)
+        for one in found if options.quick and self.int8_available() else []:
             one.encoding = None  # attention maps are computed with 32 bits
         return [replace(one, source_text=text, read=text) for one, text in zip(found, sentences)]
 
     @torch.inference_mode()
-    def _search(
-        self,
-        sentences: list[list[str]],
-        beam: int,
-        alpha: float,
-        n_best: int,
-        max_length: int | None,
-        trace: bool,
-        sampling: Sampling | None,
-    ) -> list[ParsedSentence]:
+    def _search(self, sentences: list[list[str]], options: SearchOptions) -> list[ParsedSentence]:
         """Sentences of known words, in batches of similar length."""
+        options = replace(options, alpha=self.length_penalty(*PAIR, options.alpha))
         config = self.model.config
         encoded = {number: self.encode(sentence(words), PAIR[1]) for number, words in enumerate(sentences)}
         out: dict[int, ParsedSentence] = {}
         for batch in self.batches(encoded):
             rows = [encoded[i] for i in batch]
             src = pad_rows(rows, config.pad).to(self.device)
-            limits = [self.limit(row, max_length) for row in rows]
+            limits = [self.limit(row, options.max_length) for row in rows]
             steps = [limit + 1 for limit in limits]  # the end is a step, too
-            with threads_for(self.model, len(batch) * (beam if sampling is None else n_best)):
-                inner = TransformerDecoder(self.model, src, key_mask(src, config.pad))
-                decoder = self.guarded(inner, rows, limits)
-                found = self.search(decoder, steps, batch, beam, alpha, n_best, trace, sampling)
+            with threads_for(self.model, len(batch) * options.hypotheses):
+                only = self.trees(rows, limits)
+                decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad), constraint=only)
+                found = self.search(decoder, steps, options, batch)
             for number, row, limit, result in zip(batch, rows, limits, found):
-                made = self.parsed(sentences[number], row, limit, result, n_best)
-                made.encoding = (weakref.ref(self.model), inner.encoding) if inner.encoding else None
+                made = self.parsed(sentences[number], row, limit, result, options.n_best)
+                made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
                 out[number] = made
         return [out[number] for number in range(len(sentences))]
 
@@ -157,29 +145,26 @@ class Parser(Translator):
         best = result.candidates[:n_best]
         trees, hypotheses = [], []
         for candidate in best:
-            tree = delinearised([self.symbols.tokens[i] for i in candidate.ids], words)
+            tree = delinearise([self.symbols.tokens[i] for i in candidate.ids], words)
             pieces = self.with_words(self.labels(candidate.ids, {}), words)
             trees.append(tree)
-            hypotheses.append(Hypothesis(written(tree), pieces, candidate.score, candidate.logprob))
+            hypotheses.append(Hypothesis(to_brackets(tree), pieces, candidate.score, candidate.logprob))
         ids = best[0].ids
-        src = torch.tensor([source_ids], device=self.device)
-        tgt = torch.tensor([self.reads(source_ids, ids)], device=self.device)
-        config = self.model.config
-        mask = causal_mask(tgt.shape[1], self.device, config.neighbourhood)
-        logits = self.model(src, tgt, key_mask(src, config.pad), mask)[0]
+        pair = self.pair(source_ids, ids)
+        logits = self.model(pair.src, pair.tgt, pair.src_mask, pair.tgt_mask)[0]
         return ParsedSentence(
             " ".join(words), source_ids, [candidate.ids for candidate in best], hypotheses, result.trace,
             words=words, trees=trees, repairs=repairs(logits, ids, len(words), limit, self.masks),
         )  # fmt: skip
 
-    def told(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> ParsedSentence:
-        """As `Translator.told`, of a sentence that was parsed."""
+    def present(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> ParsedSentence:
+        """As `Translator.present`, of a sentence that was parsed."""
         assert isinstance(sentence, ParsedSentence)
         return self.parsed(sentence.words, sentence.source_ids, self.limit(sentence.source_ids), result, 1)
 
-    def assemble(self, text: str, lines: list[list[Sentence]], n_best: int, trace: bool) -> Translation:
+    def assemble(self, text: str, lines: list[list[Sentence]], options: SearchOptions) -> Translation:
         """As `Translator.assemble`, with the count of repairs where there were any."""
-        made = super().assemble(text, lines, n_best, trace)
+        made = super().assemble(text, lines, options)
         for one in parsed_sentences(made):
             if one.repairs:
                 times = "once" if one.repairs == 1 else f"{one.repairs} times"
@@ -201,10 +186,10 @@ class Parser(Translator):
         """How many words some source ids are."""
         return int(self.starts[torch.tensor(list(source_ids), device=self.device)].sum())
 
-    def guarded(self, inner: TransformerDecoder, rows: Sequence[Sequence[int]], limits: Sequence[int]) -> TreeDecoder:
-        """A decoder that can only write trees over these sentences, each of source ids; limits: tokens of each tree."""
+    def trees(self, rows: Sequence[Sequence[int]], limits: Sequence[int]) -> TreeConstraint:
+        """Nothing but trees over these sentences, each of source ids; limits: the most tokens of each tree."""
         firsts = [leaf_words(row, self.starts, self.blank) for row in rows]
-        return TreeDecoder(inner, self.masks, firsts, limits, self.model.config.pad)
+        return TreeConstraint(self.masks, firsts, limits, self.model.config.pad)
 
     def reads(self, source_ids: Sequence[int], ids: Sequence[int]) -> list[int]:
         """What the decoder reads to write a tree: bos, then its tokens, with words where the leaves are."""
@@ -223,7 +208,7 @@ class Parser(Translator):
         return [known.get(token, self.symbols.leaf) for token in text.split()]
 
     def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
-        """As `Translator.labels`; the padding, to which `TreeDecoder` gives what is forbidden, says so."""
+        """As `Translator.labels`; the padding, to which `TreeConstraint` gives what is forbidden, says so."""
         return [
             "(no tree)" if i == self.model.config.pad else piece
             for i, piece in zip(ids, super().labels(ids, stand_ins))
@@ -233,9 +218,9 @@ class Parser(Translator):
         """The most tokens of a tree, and the end."""
         return self.limit(source_ids) + 1
 
-    def opened(self, decoder: TransformerDecoder, rows: Sequence[Sequence[int]]) -> TreeDecoder:
-        """A decoder that can only write trees over these sentences."""
-        return self.guarded(decoder, rows, [self.limit(row) for row in rows])
+    def constraint(self, rows: Sequence[Sequence[int]]) -> TreeConstraint:
+        """Nothing but trees over these sentences."""
+        return self.trees(rows, [self.limit(row) for row in rows])
 
     def attend(self, translation: Translation, hypothesis: int = 0, sentence: int = 0) -> Attention:
         """As `Translator.attend`; leaves are labelled by their words."""
@@ -263,7 +248,7 @@ def phrase_weights(attention: Attention, sentence: ParsedSentence, hypothesis: i
     heads of one layer's cross-attention, pieces of a word added up; what went to the end token is left out. attention:
     of this hypothesis.
     """
-    tokens = linearised(sentence.trees[hypothesis])
+    tokens = linearise(sentence.trees[hypothesis])
     numbers = word_numbers(attention.source_tokens[:-1])
     looked = np.zeros((len(tokens), len(sentence.words)), dtype=np.float32)
     weights = attention.cross[layer].mean(0)[: len(tokens), : len(numbers)]

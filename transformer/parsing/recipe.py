@@ -17,18 +17,20 @@ from torch import Tensor
 import training
 from training import Recipe, Task
 from training.optimizers import Muon
+from training.recipe import AT_LEAST_1, SHARE, setting
 from training.weights import fill, load_model, save_config, save_model
 from transformer import config as configs
 from transformer.config import TransformerConfig
 from transformer.data import Batch, ParallelData
 from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
+from transformer.options import SearchOptions
 from transformer.parsing import evalb
 from transformer.parsing.decode import Symbols
-from transformer.parsing.linear import linearised, symbols
+from transformer.parsing.linear import linearise, symbols
 from transformer.parsing.parser import PAIR, Parser
-from transformer.parsing.trees import TAG, TOP, Tree, indented, read_trees
-from transformer.parsing.variety import varied
+from transformer.parsing.trees import TAG, TOP, Tree, indent_tree, read_trees
+from transformer.parsing.variety import vary
 from transformer.parsing.words import leaves_to_words, sentence, word_starts
 from transformer.tokenizer import EOS, PAD, SPACE, Tokenizer
 from transformer.translator import FORMAT
@@ -43,34 +45,37 @@ SUFFIXES = (".mrg", ".mrg.gz")
 class ParseRecipe(Recipe):
     """Section 6.3 for a small treebank and a small machine."""
 
-    size: str = "parse"  # a name of config.PRESETS
-    data: str = ""  # folder with train.mrg(.gz) and, if there is one, dev.mrg(.gz); or one file
-    vocab_size: int = 6000  # joint vocabulary: word pieces and the tokens of trees
-    tokens: int = 3072  # tokens of a micro-batch, each side
-    max_length: int = 320  # longest sentence, and longest linearised tree, that is learned from
-    warmup: int = 150  # updates over which the rate rises
-    rate: float = 2e-3  # its height
-    cooldown: int = 1000  # last updates, over which it falls to 0
-    dropout: float = -1.0  # P_drop; -1 = as the size has it
-    label_smoothing: float = -1.0  # epsilon_ls; -1 = as the size has it
-    scored: int = 100  # validation trees of at most 40 words that every evaluation parses greedily; 0 = none
-    align: float = 1.0  # weight at the first update of guided attention: a head is to look at the next word
-    align_updates: int = 700  # updates over which that weight falls to 0
-    copies: int = 0  # of the training trees and their clauses, with words exchanged; 0 = the trees alone
-    exchange: float = 0.25  # share of the words of open parts of speech that are exchanged in these copies
-    initial: str = ""  # folder of a trained parser to start from, with its vocabulary
+    bounds = {
+        "vocab_size": (1, 10**6),
+        "tokens": AT_LEAST_1,
+        "max_length": (2, 10**5),
+        **dict.fromkeys(("warmup", "cooldown", "align_updates"), AT_LEAST_1),
+        **dict.fromkeys(("dropout", "label_smoothing"), (-1, 1)),
+        "exchange": SHARE,
+    }
+
+    size: str = setting("parse", "a name of config.PRESETS")
+    data: str = setting("", "folder with train.mrg(.gz) and, if there is one, dev.mrg(.gz); or one file")
+    vocab_size: int = setting(6000, "joint vocabulary: word pieces and the tokens of trees")
+    tokens: int = setting(3072, "tokens of a micro-batch, each side")
+    max_length: int = setting(320, "longest sentence, and longest linearised tree, that is learned from")
+    warmup: int = setting(150, "updates over which the rate rises")
+    rate: float = setting(2e-3, "its height")
+    cooldown: int = setting(1000, "last updates, over which it falls to 0")
+    dropout: float = setting(-1.0, "P_drop; -1 = as the size has it")
+    label_smoothing: float = setting(-1.0, "epsilon_ls; -1 = as the size has it")
+    scored: int = setting(100, "validation trees of at most 40 words that every evaluation parses greedily; 0 = none")
+    align: float = setting(1.0, "weight at the first update of guided attention: a head is to look at the next word")
+    align_updates: int = setting(700, "updates over which that weight falls to 0")
+    copies: int = setting(0, "of the training trees and their clauses, with words exchanged; 0 = the trees alone")
+    exchange: float = setting(0.25, "share of the words of open parts of speech that are exchanged in these copies")
+    initial: str = setting("", "folder of a trained parser to start from, with its vocabulary")
 
     def check(self) -> None:
         """Raises `ValueError` with one sentence for fields that contradict each other."""
         super().check()
         if not self.data:
             raise ValueError("say where the trees are: --data FOLDER (with train.mrg or train.mrg.gz) or --data FILE.")
-        if self.warmup < 1 or self.cooldown < 1 or self.align_updates < 1:
-            raise ValueError("warmup, cooldown and align_updates are numbers of updates of 1 or more.")
-        if self.scored < 0:
-            raise ValueError(f"scored is a number of trees and has to be 0 or more, got {self.scored}.")
-        if self.copies < 0 or not 0 <= self.exchange <= 1:
-            raise ValueError("copies is a number of 0 or more, exchange a share from 0 to 1.")
         if self.align < 0 or not 0 < self.rate < math.inf:
             raise ValueError("align is a weight of 0 or more, rate a learning rate above 0.")
         if self.tokens < self.max_length or not 2 <= self.max_length <= MAX_LENGTH:
@@ -159,7 +164,7 @@ class ParseTask(Task):
         self.config = recipe.model_config(len(self.tokenizer))
         self.dev = [tree for tree in dev if all(label in labels for label, _, _ in tree.spans() if label != TOP)]
         if recipe.copies:
-            train = varied(train, recipe.copies, recipe.exchange, recipe.seed)
+            train = vary(train, recipe.copies, recipe.exchange, recipe.seed)
         self.data, self.val = self.encode(train), self.encode(self.dev)
         self.starts = word_starts(self.tokenizer)
         torch.manual_seed(recipe.seed)
@@ -199,7 +204,7 @@ class ParseTask(Task):
         """The ids of these trees' words and of their linearisations; those that are too long are left out."""
         encode = self.tokenizer.encode
         ids = (
-            (encode(sentence(tree.words())), [self.tokenizer.id(token) for token in linearised(tree)]) for tree in trees
+            (encode(sentence(tree.words())), [self.tokenizer.id(token) for token in linearise(tree)]) for tree in trees
         )
         return ParallelData(ids, self.recipe.max_length)
 
@@ -278,14 +283,16 @@ class ParseTask(Task):
         gold = [tree for tree in self.dev if len(tree.leaves()) <= SCORED_LENGTH][: self.recipe.scored]
         if not gold:
             return {}
-        found = self.parser().parse_words([tree.words() for tree in gold], beam=1)
+        found = self.parser().parse_words([tree.words() for tree in gold], SearchOptions(beam=1))
         return {"f1": evalb.score(zip(gold, (sentence.trees[0] for sentence in found))).f1}
 
     def sample(self, folder: Path, step: int) -> None:
         """The first validation trees, and what the network makes of their words."""
         gold = [tree for tree in self.dev if len(tree.leaves()) <= SCORED_LENGTH][:4]
-        found = self.parser().parse_words([tree.words() for tree in gold], beam=1) if gold else []
-        lines = [f"reference\n{indented(tree)}\nfound\n{indented(own.trees[0])}\n" for tree, own in zip(gold, found)]
+        found = self.parser().parse_words([tree.words() for tree in gold], SearchOptions(beam=1)) if gold else []
+        lines = [
+            f"reference\n{indent_tree(tree)}\nfound\n{indent_tree(own.trees[0])}\n" for tree, own in zip(gold, found)
+        ]
         (folder / "trees.txt").write_text("\n".join(lines), encoding="utf-8")
 
     def describe(self, folder: Path) -> None:

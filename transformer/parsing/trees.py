@@ -55,28 +55,28 @@ class Tree:
         return [(self.label, start, position), *inner]
 
     def __str__(self) -> str:
-        return written(self)
+        return to_brackets(self)
 
 
-def written(node: Tree | Leaf) -> str:
+def to_brackets(node: Tree | Leaf) -> str:
     """The tree on one line, as in the files: `(NP (DT the) (NN cell))`; the outermost label TOP is left out."""
     if isinstance(node, Leaf):
         return f"({node.tag} {_escaped(node.word)})"
     label = "" if node.label == TOP else node.label
-    return f"({label} {' '.join(map(written, node.children))})"
+    return f"({label} {' '.join(map(to_brackets, node.children))})"
 
 
-def indented(node: Tree, width: int = 100, depth: int = 0) -> str:
+def indent_tree(node: Tree, width: int = 100, depth: int = 0) -> str:
     """The tree on several lines: a phrase that does not fit into `width` characters has one line for each part."""
-    line = "  " * depth + written(node)
+    line = "  " * depth + to_brackets(node)
     if len(line) <= width or all(isinstance(child, Leaf) for child in node.children):
         return line
     first = node.children[0]
     if node.label == TOP and len(node.children) == 1 and isinstance(first, Tree):
-        return f"( {indented(first, width, depth).lstrip()})"
+        return f"( {indent_tree(first, width, depth).lstrip()})"
     label = "" if node.label == TOP else node.label
     parts = [
-        indented(child, width, depth + 1) if isinstance(child, Tree) else "  " * (depth + 1) + written(child)
+        indent_tree(child, width, depth + 1) if isinstance(child, Tree) else "  " * (depth + 1) + to_brackets(child)
         for child in node.children
     ]
     return "  " * depth + f"({label}\n" + "\n".join(parts) + ")"
@@ -141,7 +141,7 @@ def bare(label: str) -> str:
     return label if label in _WHOLE else re.split("[-=]", label, maxsplit=1)[0] or label
 
 
-def prepared(tree: Tree) -> Tree | None:
+def prepare_tree(tree: Tree) -> Tree | None:
     """The usual preparation: no function tags, no empty elements, no phrase over empty elements alone.
 
     None if no word is left.
@@ -149,14 +149,14 @@ def prepared(tree: Tree) -> Tree | None:
     children: list[Tree | Leaf] = []
     for child in tree.children:
         if isinstance(child, Tree):
-            kept = prepared(child)
+            kept = prepare_tree(child)
             children += [kept] if kept else []
         elif child.tag != "-NONE-":
             children.append(Leaf(bare(child.tag), child.word))
     return Tree(bare(tree.label), tuple(children)) if children else None
 
 
-def topped(tree: Tree) -> Tree:
+def add_top(tree: Tree) -> Tree:
     """The same tree under the label TOP, which the files do not write."""
     return tree if tree.label == TOP else Tree(TOP, (tree,))
 
@@ -182,7 +182,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
                 depth += line.count("(") - line.count(")")
                 if depth > 0:
                     continue
-                tree = prepared(topped(read("".join(lines))))
+                tree = prepare_tree(add_top(read("".join(lines))))
                 lines, depth, found = [], 0, found + 1
                 if tree:
                     yield tree

@@ -29,7 +29,7 @@ def lexicon(trees: Iterable[Tree]) -> Lexicon:
     return {tag: list(words) for tag, words in found.items()}
 
 
-def exchanged(node: Tree, words: Lexicon, share: float, draw: random.Random) -> Tree:
+def exchange_words(node: Tree, words: Lexicon, share: float, draw: random.Random) -> Tree:
     """The tree with that share of its words of open parts of speech exchanged for others of the same tag.
 
     words: what is drawn from; share: from 0 to 1; draw: the source of chance.
@@ -37,7 +37,7 @@ def exchanged(node: Tree, words: Lexicon, share: float, draw: random.Random) -> 
 
     def other(child: Tree | Leaf) -> Tree | Leaf:
         if isinstance(child, Tree):
-            return exchanged(child, words, share, draw)
+            return exchange_words(child, words, share, draw)
         if child.tag not in words or draw.random() >= share:
             return child
         word = draw.choice(words[child.tag])
@@ -68,9 +68,9 @@ def _capital(node: Tree) -> Tree:
     return Tree(node.label, (Leaf(first.tag, first.word[:1].upper() + first.word[1:]), *rest))
 
 
-def varied(trees: list[Tree], copies: int, share: float, seed: int) -> list[Tree]:
+def vary(trees: list[Tree], copies: int, share: float, seed: int) -> list[Tree]:
     """The trees and their clauses, then `copies` of all of them with that share of the words exchanged."""
     words = lexicon(trees)
     whole = [*trees, *(clause for tree in trees for clause in clauses(tree))]
     draw = random.Random(seed)
-    return [*whole, *(exchanged(tree, words, share, draw) for _ in range(copies) for tree in whole)]
+    return [*whole, *(exchange_words(tree, words, share, draw) for _ in range(copies) for tree in whole)]

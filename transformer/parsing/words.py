@@ -28,9 +28,7 @@ _NEGATED = re.compile(r"(?i)\b(\w+?)(n't)\b")
 
 
 def split_words(text: str) -> list[str]:
-    """The words of an English sentence as a treebank has them: punctuation, hyphens,
-    slashes and clitics by themselves.
-    """
+    """The words of an English sentence as a treebank has them: punctuation, hyphens and clitics by themselves."""
     return _WORD.findall(_NEGATED.sub(r"\1 \2", normalise(text)))
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from transformer.text.layout import INLINE
+from transformer.text.quantities import AFTER_CLUE
 from transformer.tokenizer import SPACE, STAND_INS
 
 _WORD = re.compile(r"[^\W_]+(?:[-'.,][^\W_]+)*")
@@ -20,9 +22,21 @@ _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s<>\"]+"  # web addresses
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"  # e-mail
     r"|(?<!\w)[@#]\w+"  # handles and tags
-    r"|<[^<>\s]{1,12}>"  # marks, among them whatever looks like a piece of a vocabulary
+    r"|(?<![\w.@])(?:[\w-]+\.)+(?:com|org|net|edu|gov|io|dev|info|eu|de|fr|ch|at|uk|tv|app|ai)(?![\w.-]*\w)(?:/[^\s<>\"]*)?"
 )
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)+|\d{2,}")
+# What programs read: code, placeholders, names of files and variables.
+_CODE = re.compile(
+    r"`[^`]+`|<code\b[^<>]*>.*?</code>|&[lg]t;"
+    r"|\{\{.*?\}\}|[$#%]?\{[^{}]*\}"
+    r"|%%|%(?:\d+\$|\(\w+\))?[-+0]?\d*(?:\.\d+)?[sdifgxu@](?!\w)"
+    r"|(?<![\w/.])(?:~|\.{1,2})?(?:/[\w.-]*\w){2,}/?|(?<![\w/])(?:~|\.{1,2})/[\w./-]*\w|(?<!\w)[A-Za-z]:\\[^\s,;<>]*[^\s,;<>.!?]"
+    r"|(?<![\w.])[\w-]+\.(?:json|txt|py|js|html?|css|pdf|docx?|xlsx?|csv|xml|ya?ml|png|jpe?g|gif|zip|exe|md|sh|ini|toml)(?!\w)"
+    r"|(?<!\w)\w+_\w+|(?<!\w)[A-Za-z_][\w.]*\(\)|(?<!\S)--[a-z][\w-]*|(?<!\w)v\d+(?:\.\d+)+"
+    r"|(?<![\w-])(?=[A-Z-]*\d)[A-Z\d]+(?:-[A-Z\d]*[A-Z][A-Z\d]*)+(?![\w-])"
+)
+_TAG_NAME = re.compile(r"<(/?)([A-Za-z][\w:-]*)")
+# Not the number of an ordinal or of a decade, whose ending is translated.
+_NUMBER = re.compile(r"(?:\d+(?:[.,:/-]\d+)+|\d{2,})(?!\d|(?:st|nd|rd|th|s|er|ers|ern|e|è?me)\b)")
 _STOPS = ".,;:!?…)]}»”\"'"
 
 
@@ -81,16 +95,26 @@ def _name_spans(text: str, pieces: Callable[[str], int]) -> Iterator[tuple[int, 
 
 
 def find(
-    text: str, unknown: Callable[[str], bool], pieces: Callable[[str], int] | None = None
+    text: str,
+    unknown: Callable[[str], bool],
+    pieces: Callable[[str], int] | None = None,
+    quantities: Iterable[tuple[int, int]] = (),
 ) -> list[tuple[int, int]]:
     """(start, end) of what is to be copied in a normalised sentence, in order, without overlap.
 
-    Addresses, numbers of two digits or more, signs and words that hold a character that the vocabulary lacks
+    Addresses, code and placeholders, tags, emoji, numbers of two digits or more, the `quantities`
+    (`quantities.readings`), signs and words that hold a character that the vocabulary lacks
     (`unknown`), and, where `pieces` counts the pieces of a word, capitalised words inside the sentence that fall into
     three pieces or more: names the model has never met.
     """
     spans = [(m.start(), m.start() + len(m.group().rstrip(_STOPS))) for m in _ADDRESS.finditer(text)]
-    spans += [m.span() for m in _NUMBER.finditer(text)]
+    known = list(quantities)
+    spans += [m.span() for pattern in (_CODE, INLINE) for m in pattern.finditer(text)]
+    # Of "9-18 Uhr" the time is known; a number of which a part is read goes to the model but for that part.
+    spans += [
+        m.span() for m in _NUMBER.finditer(text) if not any(m.start() < end and begin < m.end() for begin, end in known)
+    ]
+    spans += known
     spans += _unknown_spans(text, unknown)
     if pieces is not None:
         spans += _name_spans(text, pieces)
@@ -109,6 +133,8 @@ class Removed:
     word: int  # words of the remaining sentence before it
     glued: bool  # it followed them without a blank
     stop: str  # the punctuation that followed it at once
+    opens: bool = False  # a tag that clings to the word behind it
+    around: tuple[int, int] | None = None  # a tag of a pair: the words (first, end) between both
 
 
 @dataclass
@@ -118,24 +144,48 @@ class Masked:
     text: str
     stand_ins: dict[str, str] = field(default_factory=dict)  # piece -> what it stands for
     removed: list[Removed] = field(default_factory=list)
+    clues: set[str] = field(default_factory=set)  # pieces behind which the text says what they are
+    rewritten: list[tuple[str, str]] = field(default_factory=list)  # what the translation says otherwise, and how
 
 
-def mask(text: str, spans: Sequence[tuple[int, int]], stand_ins: Sequence[str]) -> Masked:
-    """The first spans give way to `stand_ins`, as many as there are; the others are taken out."""
+def mask(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    stand_ins: Sequence[str],
+    readings: Mapping[tuple[int, int], str] | None = None,
+    clue: Callable[[str], str] = lambda said: "",
+) -> Masked:
+    """The first spans give way to `stand_ins`, as many as there are; tags, emoji and the others are taken out.
+
+    readings: what a span says in the translation, where that is not the same.
+    clue: what the sentence says behind the stand-in of a reading, so that the model knows what it is.
+    """
     out, position, result = "", 0, Masked("")
     free = list(stand_ins)
     for begin, end in spans:
         out += text[position:begin]
         original, position = text[begin:end], end
-        if free:
+        said = (readings or {}).get((begin, end), original)
+        result.rewritten += [(original, said)] if said != original else []
+        inline = INLINE.fullmatch(original)
+        if free and not inline:
             stand_in = free.pop(0)
-            result.stand_ins[stand_in] = original
-            out += stand_in
+            result.stand_ins[stand_in] = said
+            hint = clue(said) if said != original else ""
+            result.clues |= {stand_in} if hint else set()
+            out += stand_in + hint
             continue
         stop = stops(text[end:])
         glued = bool(out) and not out.endswith(" ")
-        result.removed.append(Removed(original, len(out.split()), glued, stop))
-        if out.endswith(" ") and (end == len(text) or text[end] == " " or stop):
+        tag = _TAG_NAME.match(original) if inline else None
+        if tag and tag[1] and out[-1:] not in _STOPS:
+            stop = stop or "."  # wherever the words before it come to stand
+        opens = tag is not None and not tag[1] and not original.endswith("/>") and text[end : end + 1] not in ("", " ")
+        word = len(out.split()) - (opens and glued)
+        result.removed.append(Removed(said, word, glued, stop, opens))
+        if tag and tag[1]:
+            _pair(result.removed, tag[2])
+        if out.endswith(" ") and (end == len(text) or text[end] == " " or stop) and not opens:
             out = out[:-1]
         elif not out and text[end : end + 1] == " ":
             position += 1
@@ -143,49 +193,93 @@ def mask(text: str, spans: Sequence[tuple[int, int]], stand_ins: Sequence[str]) 
     return result
 
 
+def _pair(removed: Sequence[Removed], name: str) -> None:
+    """Notes for the closing tag at the end, and the tag that it closes, which words stand between them."""
+    for one in reversed(removed[:-1]):
+        tag = _TAG_NAME.match(one.text)
+        if one.opens and one.around is None and tag and tag[2] == name:
+            one.around = removed[-1].around = (one.word, removed[-1].word)
+            return
+
+
 def stops(text: str) -> str:
     """The punctuation that `text` begins with."""
     return text[: len(text) - len(text.lstrip(_STOPS))]
 
 
-def restore(text: str, masked: Masked, words_before: Callable[[int], int]) -> str:
+def restore(
+    text: str,
+    masked: Masked,
+    words_before: Callable[[int], int],
+    partners: Callable[[int, int], tuple[int, int]] | None = None,
+) -> str:
     """The translation of `masked.text` with the originals in their places.
 
     words_before(w): how many words of the translation come before what stood behind w > 0 words of the source. A
     stand-in that the model lost is put there, too; one that it wrote twice comes once.
+    partners(first, end): where the words of the translation begin and end that say what words first to end - 1 of the
+    source say; tags go around them. By default the words from the first one's place to the last one's.
     """
+    partners = partners or (lambda first, end: (words_before(first + 1) - 1, words_before(end)))
     missing = list(masked.removed)
-    for stand_in, original in masked.stand_ins.items():
+    for stand_in in masked.stand_ins:
         before, found, after = text.partition(stand_in)
         if found:
-            text = before + "\0" + after.replace(" " + stand_in, "").replace(stand_in, "")
-            text = text.replace("\0", original)
+            text = before + found + after.replace(" " + stand_in, "").replace(stand_in, "")
         else:
             at = masked.text.index(stand_in)
             before, after = masked.text[:at], masked.text[at + len(stand_in) :]
-            missing.append(Removed(original, len(before.split()), False, stops(after)))
+            missing.append(Removed(stand_in, len(before.split()), False, stops(after)))
     words = text.split(" ") if text else []
     places: dict[int, list[Removed]] = {}
     for removed in missing:
-        place = min(words_before(removed.word), len(words)) if removed.word else 0
-        places.setdefault(place, []).append(removed)
-    out = []
+        place = _place(removed, words_before, partners)
+        places.setdefault(min(place, len(words)), []).append(removed)
+    out: list[str] = []
     for number in range(len(words) + 1):
         if number:
             out.append(words[number - 1])
-        for removed in places.get(number, []):
-            stop = ""
-            if out and removed.stop and number:  # it comes before the punctuation
-                bare = out[-1].removesuffix(removed.stop)
-                bare = out[-1].rstrip(_STOPS) if bare == out[-1] else bare
-                stop, out[-1] = out[-1][len(bare) :], bare
-            if out and not out[-1]:
-                out.pop()
-            if removed.glued and out:
-                out[-1] += removed.text + stop
-            else:
-                out.append(removed.text + stop)
-    return " ".join(out)
+        here = places.get(number, [])
+        for removed in here:
+            if not removed.opens:
+                _append(out, removed, number)
+        tags = "".join(removed.text for removed in here if removed.opens)
+        if number < len(words):
+            bare = words[number].lstrip("([\"'«„“")
+            words[number] = words[number][: len(words[number]) - len(bare)] + tags + bare
+        elif tags:
+            out.append(tags)
+    restored = " ".join(out)
+    for stand_in, original in masked.stand_ins.items():
+        after = AFTER_CLUE if stand_in in masked.clues else r"\.?" if original.endswith(".") else ""
+        restored = re.sub(re.escape(stand_in) + after, original.replace("\\", r"\\"), restored)
+    return restored
+
+
+def _place(
+    removed: Removed, words_before: Callable[[int], int], partners: Callable[[int, int], tuple[int, int]]
+) -> int:
+    """How many words of the translation come before what was removed; the arguments of `restore`."""
+    if removed.around:
+        return partners(*removed.around)[0 if removed.opens else 1]
+    if removed.opens:
+        return partners(removed.word, removed.word + 1)[0]
+    return words_before(removed.word) if removed.word else 0
+
+
+def _append(out: list[str], removed: Removed, number: int) -> None:
+    """Puts what was removed behind the words in `out`, `number` of the translation's, before their punctuation."""
+    stop = ""
+    if out and removed.stop and number:
+        bare = out[-1].removesuffix(removed.stop)
+        bare = out[-1].rstrip(_STOPS) if bare == out[-1] else bare
+        stop, out[-1] = out[-1][len(bare) :], bare
+    if out and not out[-1]:
+        out.pop()
+    if removed.glued and out:
+        out[-1] += removed.text + stop
+    else:
+        out.append(removed.text + stop)
 
 
 def word_numbers(pieces: Sequence[str]) -> list[int]:

@@ -11,7 +11,7 @@ import gradio as gr
 
 from gan import laboratory, pictures, sampling
 from gan.laboratory import Settings
-from ui import asked
+from ui import endpoints
 from ui.gan import models
 from ui.gan.models import DigitModels
 
@@ -29,7 +29,7 @@ class Api:
         gr.api(self.gan_step, api_name="gan_step", concurrency_id="gan")
         gr.api(self.gan_sample, api_name="gan_sample", concurrency_id="gan")
 
-    @asked.endpoint
+    @endpoints.endpoint
     def gan_step(
         self,
         data: str = "line",
@@ -69,7 +69,7 @@ class Api:
         clean = [{name: None if math.isnan(value) else value for name, value in row.items()} for row in rows]
         return {"table": clean, "samples": named.tolist(), "note": picture["note"]}
 
-    @asked.endpoint
+    @endpoints.endpoint
     def gan_sample(self, count: int = 16, seed: int = 0, model: str = models.SHIPPED) -> dict[str, Any]:
         """Draw handwritten digits from a trained generator.
 

@@ -15,17 +15,18 @@ import pandas as pd
 from PIL import Image
 
 from gan import evaluate, pictures, sampling
-from gan.digits import centred
+from gan.digits import centre
 from ui import messages, theme
 from ui.gan import models
-from ui.gan.game import QUICKLY, whole
+from ui.gan.game import whole
 from ui.gan.models import DigitModels
-from ui.services import Services
+from ui.kit import View, alerts
 
 WALK = 11  # digits of the strip
 COLUMNS, COUNTS = 8, (8, 16, 32, 64)
 SLOW: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_id": "gan"}
 MOST_DRAWN = 8000  # letters of base64
+ABOUT = "The paper’s experiment with the networks of the authors’ code: 100 numbers become a digit of 28 × 28."
 ZOOM = 3  # pixels of the page for one of a digit, so that the browser need not smooth them
 
 
@@ -50,16 +51,14 @@ def parzen_html(found: dict[str, Any]) -> str:
     data = found["scores"].get("training data")
     above = [name for name, s in scores if data and s["mean"] > data["mean"] and name != "training data"]
     refuted = (
-        f"<b>{escape(above[0])}</b> score above the training data themselves, which no "
-        f"honest measure of likeness would "
-        "allow: Theis, van den Oord and Bethge (2016) showed it, and it is so here."
+        f"<b>{escape(above[0])}</b> score above the training data themselves, which no honest measure of likeness "
+        "would allow: Theis, van den Oord and Bethge (2016) showed this, and it holds here."
         if above
         else f"First in this table: {escape(first)}."
     )
     return (
-        '<div class="parzen-scroll"><table class="parzen-table"><tr><th>centres of the '
-        "window</th><th>log-likelihood of "
-        f'a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{refuted} '
+        '<div class="parzen-scroll"><table class="parzen-table"><tr><th>centres of the window</th><th>log-likelihood '
+        f'of a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{refuted} '
         f"{escape(evaluate.APART)}</p>"
     )
 
@@ -70,11 +69,16 @@ def sigma_curves(found: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["sigma", "log-likelihood", "name"])
 
 
-class DigitsView:
-    """The view's components as attributes; built inside the current gr.Tab."""
+class DigitsView(View):
+    """The authors' experiment with handwritten digits."""
 
-    def __init__(self, services: Services) -> None:
-        self.services, self.models = services, DigitModels(services)
+    name = "digits"
+    title = "Digits"
+
+    def build(self) -> None:
+        """Makes the components."""
+        self.models = DigitModels(self.services)
+        gr.Markdown(ABOUT, elem_classes="section")
         self.note = gr.HTML(elem_id="gan-digits-note")
         self._samples()
         self._walk()
@@ -96,10 +100,9 @@ class DigitsView:
         self.sheet = self.picture("Samples, fair draws", "gan-digits-sheet")
         with gr.Accordion("The nearest training digit beside each (Figure 2)", open=False):
             gr.Markdown(
-                "Give the digits that the networks learnt from, as MNIST's file of pictures; "
-                "each sample’s nearest one by "
-                "Euclidean distance is then shown to its right. A weak test: a copy moved by a "
-                "pixel is far away in it.",
+                "Upload the digits that the networks learned from, as MNIST's file of pictures; the one nearest to "
+                "each sample by Euclidean distance is then shown to its right. A weak test: a copy shifted by one "
+                "pixel counts as far away.",
                 elem_classes="hint",
             )
             with gr.Row():
@@ -139,9 +142,8 @@ class DigitsView:
 
     def _parzen(self) -> None:
         gr.Markdown(
-            "### Parzen’s window, and why not to trust it\nTable 1 measures samples by the "
-            "log-likelihood of test digits "
-            "under Gaussians around them, σ chosen on a validation set.",
+            "### Parzen’s window, and why not to trust it\nTable 1 measures samples by the log-likelihood of test "
+            "digits under Gaussians around them, with σ chosen on a validation set.",
             elem_classes="section",
         )
         self.table = gr.HTML(elem_id="gan-digits-parzen")
@@ -159,24 +161,16 @@ class DigitsView:
             buttons=["download", "fullscreen"], min_width=120, **more,
         )  # fmt: skip
 
-    def wire(self, opened: gr.Tab) -> None:
-        """Connect the events; the view fills itself when it is opened."""
+    def wire(self) -> None:
+        """Connects the events; the view fills itself when it is opened."""
         sheet = [self.model, self.seed, self.count, self.upload, self.folder]
         walk = [self.model, self.start, self.end, self.part]
         drawn, walked = [self.sheet, self.caption, self.note], [self.strip, self.here, self.note]
         past = [self.moment, self.past]
-        opened.select(
-            self.open,
-            [self.model, self.folder],
-            [self.model, self.table, self.curve, self.note, self.folder],
-            api_name="gan_open_digits",
-            **QUICKLY,
-        ).then(self.sample, sheet, drawn, **SLOW).then(self.walk, walk, walked, **SLOW).then(
-            self.first, self.model, past, **SLOW
-        )
-        self.model.input(self.sample, sheet, drawn, api_name="gan_digits_model", **SLOW).then(
-            self.walk, walk, walked, **SLOW
-        ).then(self.first, self.model, past, **SLOW)
+        everything = list(dict.fromkeys([*sheet, *walk]))
+        results = list(dict.fromkeys([*drawn, *walked, *past]))
+        self.draw_with(everything, [self.model, self.table, self.curve, self.folder, *results], **SLOW)
+        self.model.input(self.choose, everything, results, api_name="gan_digits_model", **SLOW)
         gr.on(
             [self.draw.click, self.count.input, self.seed.submit, self.upload.change, self.folder.submit],
             self.sample, sheet, drawn, api_name="gan_digits_draw", **SLOW,
@@ -205,6 +199,19 @@ class DigitsView:
 
     # -- handlers ----------------------------------------------------------------------------------------------------
 
+    def show(self, model, seed, count, upload, folder, *walk):
+        """The networks that there are, then samples, walk and checkpoints of the chosen ones as they are made."""
+        made = self.open(model, folder)
+        model, folder = made[self.model]["value"], made[self.folder]  # Gradio takes updates apart as it sends them
+        yield made
+        yield from self.choose(model, seed, count, upload, folder, *walk)
+
+    def choose(self, model, seed, count, upload, folder, *walk):
+        """Samples, walk and checkpoints of other networks, one after the other."""
+        yield self.sample(model, seed, count, upload, folder)
+        yield self.walk(model, *walk)
+        yield self.first(model)
+
     def open(self, model, folder=""):
         """The list of networks, and Parzen's table; on a local page also the digits of a run, to compare with."""
         found = models.choices(self.services)
@@ -219,62 +226,54 @@ class DigitsView:
             self.folder: place,
         }
 
+    @alerts("note")
     def sample(self, model, seed, count, upload, folder):
         """A sheet of fair draws, with neighbours where there are digits to look among."""
         if not models.choices(self.services):
             return {self.note: messages.status(models.ABSENT)}
-        try:
-            rows = sampling.sample(
-                self.models.pair(model).generator, whole(count, "The number of samples"), whole(seed, "The seed")
+        rows = sampling.sample(
+            self.models.pair(model).generator, whole(count, "The number of samples"), whole(seed, "The seed")
+        )
+        local = (folder or "").strip() if self.services.local else ""
+        place = upload or (str(Path(local).expanduser()) if local else "")
+        if not place:
+            sheet, said = pictures.sheet(rows, 2 * COLUMNS), "Fair draws, none left out."
+        else:
+            training = self.models.compared(place)
+            found, distance = sampling.nearest(rows, training)
+            sheet = pictures.sheet(rows, COLUMNS, training[found])
+            said = (
+                f"Each sample and, framed, the nearest of {len(training):,} digits, {distance.min():.1f} to "
+                f"{distance.max():.1f} away; a copy would be at 0."
             )
-            local = (folder or "").strip() if self.services.local else ""
-            place = upload or (str(Path(local).expanduser()) if local else "")
-            if not place:
-                sheet, said = pictures.sheet(rows, 2 * COLUMNS), "Fair draws, none left out."
-            else:
-                training = self.models.compared(place)
-                found, distance = sampling.nearest(rows, training)
-                sheet = pictures.sheet(rows, COLUMNS, training[found])
-                said = (
-                    f"Each sample and, framed, the nearest of {len(training):,} digits, {distance.min():.1f} to "
-                    f"{distance.max():.1f} away; a copy would be at 0."
-                )
-            return {self.sheet: enlarged(sheet), self.caption: messages.status(said), self.note: ""}
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        return {self.sheet: enlarged(sheet), self.caption: messages.status(said), self.note: ""}
 
+    @alerts("note")
     def walk(self, model, start, end, part):
         """The strip from one z to the other, and the digit at the slider."""
         if not models.choices(self.services):
             return gr.skip()
-        try:
-            generator = self.models.pair(model).generator
-            first, last = (sampling.noise(generator, 1, whole(seed, "The seed"))[0] for seed in (start, end))
-            steps = sampling.walk(first, last, WALK)
-            strip = pictures.sheet(sampling.decode(generator, steps), WALK)
-            here = sampling.decode(generator, first[None].lerp(last[None], float(part)))
-            return {
-                self.strip: enlarged(strip),
-                self.here: gr.update(
-                    value=enlarged(pictures.to_pictures(here)[0], 5), label=f"G(z) at {float(part):.2f}"
-                ),
-                self.note: "",
-            }
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        generator = self.models.pair(model).generator
+        first, last = (sampling.noise(generator, 1, whole(seed, "The seed"))[0] for seed in (start, end))
+        steps = sampling.walk(first, last, WALK)
+        strip = pictures.sheet(sampling.decode(generator, steps), WALK)
+        here = sampling.decode(generator, first[None].lerp(last[None], float(part)))
+        return {
+            self.strip: enlarged(strip),
+            self.here: gr.update(value=enlarged(pictures.to_pictures(here)[0], 5), label=f"G(z) at {float(part):.2f}"),
+            self.note: "",
+        }
 
+    @alerts("opinion")
     def ask(self, model, event: gr.EventData):
         """D(x) of the drawn digit."""
-        try:
-            side, raw = whole(event.side, "The drawing's side"), base64.b64decode(str(event.pixels)[:MOST_DRAWN])
-            if not 1 <= side <= 64 or len(raw) != side * side:
-                raise ValueError("The drawing did not arrive whole; draw again.")
-            x = centred(np.frombuffer(raw, np.uint8).reshape(side, side))
-            found = float(sampling.opinion(self.models.pair(model).discriminator, x[None])[0])
-            said = f"D(x) = {found:.3f}: D takes it for {'a digit of the data' if found > 0.5 else 'a sample of G'}."
-            return {self.opinion: messages.status(said), self.seen: enlarged(pictures.to_pictures(x[None])[0], 5)}
-        except Exception as error:
-            return {self.opinion: messages.alert(messages.sentence(error))}
+        side, raw = whole(event.side, "The drawing's side"), base64.b64decode(str(event.pixels)[:MOST_DRAWN])
+        if not 1 <= side <= 64 or len(raw) != side * side:
+            raise ValueError("The drawing did not arrive whole; draw again.")
+        x = centre(np.frombuffer(raw, np.uint8).reshape(side, side))
+        found = float(sampling.opinion(self.models.pair(model).discriminator, x[None])[0])
+        said = f"D(x) = {found:.3f}: D takes it for {'a digit of the data' if found > 0.5 else 'a sample of G'}."
+        return {self.opinion: messages.status(said), self.seen: enlarged(pictures.to_pictures(x[None])[0], 5)}
 
     def moments(self, model: str | None) -> list[int]:
         """Updates that can be looked at, oldest first."""

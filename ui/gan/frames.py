@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from typing import Any
 
-import numpy as np
 from torch import Tensor
+
+from ui import figures
 
 
 def floats(values: Any) -> str:
-    """Numbers as base64 of float32, as `floats` of drawing.js reads them."""
-    array = values.detach().numpy() if isinstance(values, Tensor) else np.asarray(values)
-    return base64.b64encode(np.ascontiguousarray(array, dtype=np.float32).tobytes()).decode()
+    """A tensor's or other numbers as `figures.floats` packs them."""
+    return figures.floats(values.detach().numpy() if isinstance(values, Tensor) else values)
 
 
 def known(value: Any) -> Any:

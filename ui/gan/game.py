@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import gradio as gr
@@ -16,11 +17,11 @@ from gan.laboratory import NAMES, OBJECTIVE_NAMES, Laboratory, Settings
 from ui import messages, theme
 from ui.gan import exports
 from ui.gan.frames import encode
+from ui.kit import QUICKLY, View, alerts
 
 STATE_SECONDS = 3600
 MOST_SPEED = 50
 DRAWN = "drawn"
-QUICKLY: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
 LABELS = {
     "line": "One bump", "two bumps": "Two bumps", "three bumps": "Three bumps", "ring": "Ring of eight",
     "grid": "Grid of 25", "spiral": "Spiral", DRAWN: "Points that I draw",
@@ -46,16 +47,21 @@ def read_settings(dimensions: int, objective: str, k: Any, lr: Any, lr_d: Any, o
     return made
 
 
-class GameView:
-    """One game: kind is "line", "plane" or "loss", the last one a game on the line beside the two losses.
+class GameView(View):
+    """One game: on the line, in the plane, or on the line beside the two losses (name "loss").
 
-    Its components are attributes. While a game runs, its script (`static/gan/play.js`) asks `frame` for one picture
+    While a game runs, its script (`static/gan/play.js`) asks `frame` for one picture
     after the other, beside the page's events: an event would take the browser twenty times as long as drawing the
     picture does.
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind, self.dimensions = kind, 2 if kind == "plane" else 1
+    about: ClassVar[str]  # Markdown above it
+    dimensions = 1
+
+    def build(self) -> None:
+        """Makes the components."""
+        kind = self.name
+        gr.Markdown(self.about, elem_classes="section")
         usual = laboratory.ON_LINE if self.dimensions == 1 else laboratory.IN_PLANE
         if kind == "loss":
             usual = Settings(**{**vars(usual), "objective": "minimax", "lr_d": 2e-2})
@@ -91,14 +97,14 @@ class GameView:
             self.step_d = gr.Button("One step of D", size="sm", min_width=110, elem_id=f"{name}-d")
             self.step_g = gr.Button("One step of G", size="sm", min_width=110, elem_id=f"{name}-g")
             self.restart = gr.Button("Start again", size="sm", min_width=100, elem_id=f"{name}-restart")
-            if self.kind == "plane":
+            if self.name == "plane":
                 self.collapse = gr.Button("Lose the modes", size="sm", min_width=120, elem_id=f"{name}-collapse")
 
     def _settings(self, name: str, usual: Settings) -> None:
         with gr.Row(elem_classes="game-settings"):
-            choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([DRAWN] if self.kind == "plane" else [])]
+            choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([DRAWN] if self.name == "plane" else [])]
             self.data = gr.Dropdown(
-                choices, value=FIRST[self.kind], label="Data", min_width=150, elem_id=f"{name}-data"
+                choices, value=FIRST[self.name], label="Data", min_width=150, elem_id=f"{name}-data"
             )
             self.objective = gr.Dropdown(
                 OBJECTIVE_NAMES, value=usual.objective, label="Objective", min_width=150, elem_id=f"{name}-objective"
@@ -144,27 +150,27 @@ class GameView:
         return [self.objective, self.k, self.lr, self.lr_d, self.optimizer, self.seed]
 
     @property
-    def shown(self) -> list:
+    def outputs(self) -> list:
         """The components that a picture fills."""
         return [
             self.lab,
             self.game,
             self.formula,
             self.note,
-            *([self.losses] if self.kind == "loss" else []),
+            *([self.losses] if self.name == "loss" else []),
         ]
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         inputs = [self.lab, self.data, *self.fields]
-        name = f"gan_{self.kind}"
-        self.play.click(self.start, inputs, self.shown, api_name=f"{name}_play", **QUICKLY)
+        name = f"gan_{self.name}"
+        self.play.click(self.start, inputs, self.outputs, api_name=f"{name}_play", **QUICKLY)
         self.pause.click(self.stop, self.lab, None, api_name=f"{name}_pause", **QUICKLY)
+        self.draw_with(inputs, self.outputs, **QUICKLY)
         for button, act in ((self.one, "advance"), (self.step_d, "step_d"), (self.step_g, "step_g")):
-            handler = self.stepper(act)
-            button.click(handler, inputs, self.shown, api_name=f"{name}_{act}", **QUICKLY)
-        self.restart.click(self.begin, inputs, self.shown, api_name=f"{name}_restart", **QUICKLY)
-        self.data.input(self.begin, inputs, self.shown, api_name=f"{name}_data", **QUICKLY)
+            button.click(partial(self.step, act), inputs, self.outputs, api_name=f"{name}_{act}", **QUICKLY)
+        self.restart.click(self.begin, inputs, self.outputs, api_name=f"{name}_restart", **QUICKLY)
+        self.data.input(self.begin, inputs, self.outputs, api_name=f"{name}_data", **QUICKLY)
         live: list[gr.Dropdown | gr.Slider | gr.Number | gr.Radio] = [
             self.objective,
             self.k,
@@ -172,17 +178,21 @@ class GameView:
             self.lr_d,
             self.optimizer,
         ]
-        gr.on([one.input for one in live], self.change, inputs, self.shown, trigger_mode="always_last",
+        gr.on([one.input for one in live], self.change, inputs, self.outputs, trigger_mode="always_last",
               api_name=f"{name}_change", **QUICKLY)  # fmt: skip
-        self.game.back(self.back, self.lab, self.shown, trigger_mode="always_last", api_name=f"{name}_back", **QUICKLY)
-        self.game.drawn(self.draw, inputs, self.shown, trigger_mode="always_last", api_name=f"{name}_drawn", **QUICKLY)
+        self.game.back(
+            self.back, self.lab, self.outputs, trigger_mode="always_last", api_name=f"{name}_back", **QUICKLY
+        )
+        self.game.drawn(
+            self.draw, inputs, self.outputs, trigger_mode="always_last", api_name=f"{name}_drawn", **QUICKLY
+        )
         self.save.click(
             self.write, self.lab, [self.files, self.note], api_name=f"{name}_save", api_visibility="private"
         )
-        if self.kind == "plane":
+        if self.name == "plane":
             chosen = [self.objective, self.k, self.lr, self.lr_d, self.optimizer]
             self.collapse.click(
-                self.lose_modes, inputs, [*self.shown, self.data, *chosen], api_name=f"{name}_collapse", **QUICKLY
+                self.lose_modes, inputs, [*self.outputs, self.data, *chosen], api_name=f"{name}_collapse", **QUICKLY
             )
 
     # -- handlers ----------------------------------------------------------------------------------------------------
@@ -190,12 +200,12 @@ class GameView:
     def picture(self, lab: Laboratory) -> dict[str, Any]:
         """The present moment of a game, as its script draws it."""
         shown = {**encode(lab.picture()), "drawing": lab.name == DRAWN}
-        return {**shown, "losses": encode({**lab.losses(), "rows": []})} if self.kind == "loss" else shown
+        return {**shown, "losses": encode({**lab.losses(), "rows": []})} if self.name == "loss" else shown
 
     def draw_picture(self, lab: Laboratory, playing: bool | None = False) -> dict:
         """The present moment of a game on all components. playing: whether it runs from now on; None: as before."""
         picture = self.picture(lab)
-        losses = {self.losses: picture.pop("losses")} if self.kind == "loss" else {}
+        losses = {self.losses: picture.pop("losses")} if self.name == "loss" else {}
         if playing:
             lab.paused.clear()
             picture["key"] = secrets.token_urlsafe(16)
@@ -205,10 +215,6 @@ class GameView:
         formula = f'<p class="hint">D minimises {picture["formulas"][0]}<br>G minimises {picture["formulas"][1]}</p>'
         game = {**picture, "playing": playing}
         return {self.lab: lab, self.game: game, self.formula: formula, self.note: "", **losses}
-
-    def alert(self, error: Exception) -> dict:
-        """A sentence; what is drawn stays."""
-        return {self.note: messages.alert(messages.sentence(error))}
 
     def ready(self, lab: Laboratory | None, data: str, *fields: Any) -> Laboratory:
         """The visitor's game with the present settings; a new one where there is none yet."""
@@ -222,29 +228,23 @@ class GameView:
         """The plane before the first point is drawn: one point in its middle."""
         return Laboratory(DRAWN, settings, [(0.0, 0.0)])
 
-    def open(self, lab, data, *fields):
+    @alerts("note")
+    def show(self, lab, data, *fields):
         """The view comes into sight: the game as it was left, or a new one."""
-        try:
-            return self.draw_picture(self.ready(lab, data, *fields))
-        except Exception as error:
-            return self.alert(error)
+        return self.draw_picture(self.ready(lab, data, *fields))
 
+    @alerts("note")
     def begin(self, lab, data, *fields):
         """A new game; it runs if the one before did."""
-        try:
-            running = lab is not None and not lab.paused.is_set()
-            if running:
-                lab.paused.set()
-            return self.draw_picture(self.ready(None, data, *fields), playing=running)
-        except Exception as error:
-            return self.alert(error)
+        running = lab is not None and not lab.paused.is_set()
+        if running:
+            lab.paused.set()
+        return self.draw_picture(self.ready(None, data, *fields), playing=running)
 
+    @alerts("note")
     def start(self, lab, data, *fields):
         """Play."""
-        try:
-            return self.draw_picture(self.ready(lab, data, *fields), playing=True)
-        except Exception as error:
-            return self.alert(error)
+        return self.draw_picture(self.ready(lab, data, *fields), playing=True)
 
     def stop(self, lab):
         """Pause: a picture that is being made ends at its next iteration, and none follows."""
@@ -270,62 +270,81 @@ class GameView:
         except Exception as error:
             return {"sentence": messages.sentence(error)}
 
-    def stepper(self, act: str):
-        """A handler for one step of that name; the game pauses."""
+    @alerts("note")
+    def step(self, act, lab, data, *fields):
+        """One step of that name; the game pauses."""
+        lab = self.ready(lab, data, *fields)
+        lab.paused.set()
+        getattr(lab, act)()
+        return self.draw_picture(lab)
 
-        def step(lab, data, *fields):
-            try:
-                lab = self.ready(lab, data, *fields)
-                lab.paused.set()
-                getattr(lab, act)()
-                return self.draw_picture(lab)
-            except Exception as error:
-                return self.alert(error)
-
-        return step
-
+    @alerts("note")
     def change(self, lab, data, *fields):
         """A setting was changed; a running game goes on with it."""
-        try:
-            return self.draw_picture(self.ready(lab, data, *fields), playing=None)
-        except Exception as error:
-            return self.alert(error)
+        return self.draw_picture(self.ready(lab, data, *fields), playing=None)
 
+    @alerts("note")
     def back(self, lab, event: gr.EventData):
         """An earlier moment, from the slider; the game pauses."""
         if lab is None:
             return gr.skip()
-        try:
-            lab.paused.set()
-            lab.back(whole(event.moment, "The moment"))
-            return self.draw_picture(lab)
-        except Exception as error:
-            return self.alert(error)
+        lab.paused.set()
+        lab.back(whole(event.moment, "The moment"))
+        return self.draw_picture(lab)
 
+    @alerts("note")
     def draw(self, _lab, _data, objective, k, lr, lr_d, optimizer, seed, event: gr.EventData):
         """Points were drawn: a new game on them."""
-        try:
-            settings = read_settings(self.dimensions, objective, k, lr, lr_d, optimizer, seed)
-            return self.draw_picture(Laboratory(DRAWN, settings, list(event.points)))
-        except Exception as error:
-            return self.alert(error)
+        settings = read_settings(self.dimensions, objective, k, lr, lr_d, optimizer, seed)
+        return self.draw_picture(Laboratory(DRAWN, settings, list(event.points)))
 
+    @alerts("note")
     def lose_modes(self, lab, data, objective, k, lr, lr_d, optimizer, seed):
         """The Helvetica scenario: a strong discriminator against the saturating loss, on the ring."""
-        try:
-            settings = replace(read_settings(self.dimensions, **HELVETICA, seed=seed), width=NARROW)
-            made = self.draw_picture(Laboratory("ring", settings), playing=True)
-        except Exception as error:
-            return self.alert(error)
+        settings = replace(read_settings(self.dimensions, **HELVETICA, seed=seed), width=NARROW)
+        made = self.draw_picture(Laboratory("ring", settings), playing=True)
         chosen = {getattr(self, name): value for name, value in HELVETICA.items()}
         return {**made, **chosen, self.data: "ring"}
 
+    @alerts("note")
     def write(self, lab):
         """Files to take home."""
         if lab is None:
-            return {self.note: messages.alert("There is no game to save yet; press Play first.")}
-        try:
-            files = exports.write(lab, Path(tempfile.mkdtemp(prefix="atelier-gan-")))
-            return {self.files: gr.update(value=[str(file) for file in files], visible=True), self.note: ""}
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+            raise ValueError("There is no game to save yet; press Play first.")
+        files = exports.write(lab, Path(tempfile.mkdtemp(prefix="atelier-gan-")))
+        return {self.files: gr.update(value=[str(file) for file in files], visible=True), self.note: ""}
+
+
+class LineView(GameView):
+    """Figure 1 of the paper while it is learned."""
+
+    name = "line"
+    title = "Figure 1 in motion"
+    about = (
+        "A generator turns evenly spread z into x, a discriminator tells its samples from the data: **Figure 1** of "
+        "the paper, measured at every step. D(x) is what the network says, D*(x) the best answer there is "
+        "(Proposition 1)."
+    )
+
+
+class PlaneView(GameView):
+    """The game in two dimensions."""
+
+    name = "plane"
+    title = "In two dimensions"
+    dimensions = 2
+    about = (
+        "The same game in two dimensions. On the left what D thinks of every place, the samples, and where D pushes "
+        "them; on the right how G bends the grid of z, and which modes it has found."
+    )
+
+
+class LossView(GameView):
+    """Both losses of the generator beside a game on the line."""
+
+    name = "loss"
+    title = "Why the other loss"
+    about = (
+        "Section 3: log(1 − D(G(z))) flattens just where the generator is poor and needs to learn; −log D(G(z)) does "
+        "not. Play, let D win, and switch the objective while it runs."
+    )

@@ -5,27 +5,28 @@ from __future__ import annotations
 import gradio as gr
 
 from ui import messages
-from ui.gan.game import QUICKLY
-from ui.services import Services
+from ui.kit import QUICKLY, View, alerts, on_queue
+from ui.services import last
 from vton import patches, record
 
 SIZE = (256, 192)
 NONE = (
-    "No run on this machine has a discriminator: the shipped weights are generators alone. "
-    "Train an ALIAS generator in the "
-    "Train tab, and its checkpoints bring one."
+    "No run on this machine has a discriminator: only generators are shipped. Train an ALIAS generator in the Train "
+    "tab; its checkpoints contain one."
 )
 
 
-class TryOnView:
-    """The view's components as attributes; built inside the current gr.Tab."""
+class TryOnView(View):
+    """A discriminator's patches on a result of the try-on."""
 
-    def __init__(self, services: Services) -> None:
-        self.services = services
+    name = "tryon"
+    title = "From here to try-on"
+
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
-            "VITON-HD’s generators are trained by the same game. Its discriminator does not "
-            "judge the whole picture but "
-            "overlapping patches, at two sizes (PatchGAN): here is what it says of each.",
+            "VITON-HD’s generators are trained by the same game. Its discriminator does not judge the whole picture "
+            "but overlapping patches, at two sizes (PatchGAN): here is what it says about each.",
             elem_classes="section",
         )
         with gr.Row(elem_classes="game-settings"):
@@ -43,42 +44,39 @@ class TryOnView:
             interactive=False, elem_id="gan-tryon-pictures", buttons=["download", "fullscreen"],
         )  # fmt: skip
 
-    def wire(self, opened: gr.Tab) -> None:
-        """Connect the events."""
-        opened.select(self.open, self.run, [self.run, self.note], api_name="gan_open_tryon", **QUICKLY)
+    def wire(self) -> None:
+        """Connects the events."""
+        self.draw_with([self.run], [self.run, self.note], **QUICKLY)
         self.judge.click(
             self.ask, [self.run, self.saved], [self.pictures, self.note], api_name="gan_tryon_judge",
-            api_visibility="private", concurrency_id="try-on",
+            **on_queue("try-on"),
         )  # fmt: skip
 
-    def open(self, run):
+    def show(self, run):
         """The runs that have a discriminator."""
         names = patches.runs_with_critics(self.services.runs)
         chosen = run if run in names else next(iter(names), None)
         return {self.run: gr.update(choices=names, value=chosen), self.note: "" if names else messages.status(NONE)}
 
+    @alerts("note")
     def ask(self, run, saved):
         """The result and its patches, fine and coarse."""
-        try:
-            if run not in patches.runs_with_critics(self.services.runs):
-                raise ValueError(NONE if not run else "This run is not there any more; choose one of the list.")
-            critic = patches.critic_of(self.services.runs / run)
-            result = record.load(saved) if saved else self.example()
-            shown = [(result.synthesis, "the result")]
-            for name, scores in zip(("fine", "coarse"), patches.patches(critic, result)):
-                text = (
-                    f"{name}: {scores.shape[0]} x {scores.shape[1]} patches, {scores.min():.2f} to "
-                    f"{scores.max():.2f}; red: doubted"
-                )
-                shown.append((patches.overlay(result, scores), text))
-            return {self.pictures: gr.update(value=shown), self.note: ""}
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        if run not in patches.runs_with_critics(self.services.runs):
+            raise ValueError(NONE if not run else "This run is not there any more; choose one of the list.")
+        critic = patches.critic_of(self.services.runs / run)
+        result = record.load(saved) if saved else self.example()
+        shown = [(result.synthesis, "the result")]
+        for name, scores in zip(("fine", "coarse"), patches.patches(critic, result)):
+            text = (
+                f"{name}: {scores.shape[0]} x {scores.shape[1]} patches, {scores.min():.2f} to "
+                f"{scores.max():.2f}; red: doubted"
+            )
+            shown.append((patches.overlay(result, scores), text))
+        return {self.pictures: gr.update(value=shown), self.note: ""}
 
     def example(self):
         """A small try-on of the bundled pair."""
         from ui.tryon.work import example_pairs
 
         person, garment = example_pairs()[0]
-        *_, result = self.services.stream_tryon(person, garment, size=SIZE)
-        return result
+        return last(self.services.stream_tryon(person, garment, size=SIZE))

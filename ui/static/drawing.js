@@ -18,7 +18,7 @@ const plain = (token) => {
   const language = /^<2(\w+)>$/.exec(token);
   if (language) return `(to ${new Intl.DisplayNames(['en'], { type: 'language' }).of(language[1])})`;
   if (MARKS[token]) return MARKS[token];
-  if (token.startsWith('▁')) return token.slice(1) || '(blank)';
+  if (token.startsWith('▁')) return token.slice(1) || '␣';
   return /^[\p{L}\p{N}]/u.test(token) ? `‑${token}` : token;
 };
 const clip = (token, most) => (token.length > most ? `${token.slice(0, most - 1)}…` : token);
@@ -46,4 +46,27 @@ const scaleBar = (paint, stops) => {
   const bar = make('span', 'heat-bar');
   bar.style.background = `linear-gradient(to right, ${stops.map((value) => `rgb(${paint(value)})`).join(', ')})`;
   return bar;
+};
+// Numbers as a picture, one pixel a cell: tint(i) is the colour of cell i, row by row, or null for an empty one.
+const cellPicture = (rows, columns, tint, className) => {
+  const canvas = make('canvas', className);
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext('2d'),
+    image = context.createImageData(columns, rows);
+  for (let i = 0; i < rows * columns; i += 1) {
+    const tone = tint(i);
+    if (tone) image.data.set([...tone, 255], 4 * i);
+  }
+  context.putImageData(image, 0, 0);
+  return canvas;
+};
+// Row and column of the cell below the pointer.
+const cellBelow = (event, canvas) => {
+  const box = canvas.getBoundingClientRect();
+  const place = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+  return [
+    place((event.clientY - box.top) / box.height, canvas.height),
+    place((event.clientX - box.left) / box.width, canvas.width),
+  ];
 };

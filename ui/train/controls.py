@@ -11,11 +11,10 @@ from training import start
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.run import Run, list_runs, open_run
 from ui import messages
+from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.train import recipes, watch
 from ui.train.networks import network_of_task
-
-QUICKLY: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
 
 
 def checkpoint_choices(run: Run) -> list[tuple[str, int]]:
@@ -42,6 +41,7 @@ class RunControls:
             self.stop = gr.Button("Stop and save", size="sm", elem_id="run-stop", min_width=110, visible=False)
             self.again = gr.Button("Resume or fork …", size="sm", elem_id="run-again", min_width=130, visible=False)
             self.delete = gr.Button("Delete …", size="sm", elem_id="run-delete", min_width=90, visible=False)
+        self.told_of = gr.State("")  # the run at work that the note is about, "" for none
 
     def unfolded(self) -> None:
         """Builds what the buttons unfold, and the note that says what they did."""
@@ -95,6 +95,7 @@ class RunControls:
             self.fork,
             self.from_step,
             self.note,
+            self.told_of,
         ]
 
     # -- updates ---------------------------------------------------------------------------------------------------
@@ -107,7 +108,7 @@ class RunControls:
         chosen = values.get(self.from_step)
         said = {"finished": "Go on or fork …"}.get(seen.state, "Fork …" if busy else "Resume or fork …")
         stopping = seen.state == "stopping"
-        made = {
+        made: dict[Any, Any] = {
             self.stop: gr.update(
                 visible=busy, interactive=not stopping, value="Stopping …" if stopping else "Stop and save"
             ),
@@ -119,7 +120,13 @@ class RunControls:
         }
         if busy:
             made[self.ask] = gr.update(visible=False)
+        elif values.get(self.told_of) == seen.run.folder.name:  # what was said of it ends with it
+            made |= {self.note: "", self.told_of: ""}
         return made
+
+    def tell(self, text: str, run: str | None) -> dict:
+        """Updates that say what was done with a run; the line goes once the run has ended."""
+        return {self.note: messages.status(text), self.told_of: run or ""}
 
     def hidden(self) -> dict:
         """Updates that hide the buttons while there is no run."""
@@ -157,15 +164,13 @@ class RunControls:
         except Exception as error:
             return {self.commands: f"# {messages.sentence(error)}"}
 
+    @alerts("note")
     def _said(self, work: Callable[[], tuple[str, str | None]]) -> dict:
         """Runs `work`, which returns a sentence and the run to show; errors become a note, and what is open stays."""
-        try:
-            self._allowed()
-            text, name = work()
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        self._allowed()
+        text, name = work()
         folded = {self.form: gr.update(visible=False), self.ask: gr.update(visible=False)}
-        return {**self.view.show(name), **folded, self.note: messages.status(text)}
+        return {**self.view.show(name), **folded, **self.tell(text, name)}
 
     def stop_it(self, values: dict) -> dict:
         """Ask the process of the run to end."""
@@ -205,18 +210,17 @@ class RunControls:
 
         return self._said(work)
 
+    @alerts("note", hide="ask")
     def ask_first(self, values: dict) -> dict:
         """Ask before the run is deleted."""
-        try:
-            self._allowed()
-            name = values[self.view.run]
-            run = open_run(self.runs, name)
-            if start.is_busy(run):
-                raise ValueError(f"{name!r} is running; stop it first.")
-            count = len(list_checkpoints(run.checkpoints))
-            text = f"Delete the run {name} for good, with {count} checkpoints and {run.megabytes():.0f} MB?"
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error)), self.ask: gr.update(visible=False)}
+        self._allowed()
+        name = values[self.view.run]
+        run = open_run(self.runs, name)
+        if start.is_busy(run):
+            raise ValueError(f"{name!r} is running; stop it first.")
+        count = len(list_checkpoints(run.checkpoints))
+        whose = "" if self.services.local else " It is gone for everybody who opens this page."
+        text = f"Delete the run {name} for good, with {count} checkpoints and {run.megabytes():.0f} MB?{whose}"
         return {self.note: "", self.question: messages.status(text), self.ask: gr.update(visible=True)}
 
     def delete_it(self, values: dict) -> dict:

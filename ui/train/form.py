@@ -17,18 +17,18 @@ from training import start
 from training.run import Run, list_runs
 from transformer.survey import Survey, columns, guess_columns
 from ui import messages
-from ui.dropdowns import hold
+from ui.gradio_private import hold
+from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Services
-from ui.train import data as brought
 from ui.train import recipes
-from ui.train.data import BUNDLED, LOCAL, UPLOAD
+from ui.train.data import BUNDLED, FILE_TYPES, LOCAL, UPLOAD, Data
 from ui.train.networks import COMMON, GENTLE, NETWORKS, POOL, RATES, settings_of
 from ui.train.view import RunView
 
 MEASURED_STEPS, MEASURE_SECONDS = 3, 180
 FITTED = ("vocab_size", "max_length", "tokens")  # settings that follow a table
 SHOWN_LETTERS = 160  # of a pair in the preview
-QUICKLY: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+MEMORISED = 500  # pairs; of fewer a network learns the pairs themselves, and no language
 COSTLY = ("size", "batch", "tokens", "height", "width", "pictures_wide", "reduce", "precision", "accumulate", "gan")
 
 
@@ -91,14 +91,21 @@ def survey_html(found: Survey, fields: dict[str, Any]) -> str:
     if out:
         exactly = "" if len(found.pairs) <= 2000 else "up to "
         said += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"
+    few = (
+        f"{len(found.pairs):,} pairs can only be memorised: it will know these texts by heart and translate no others. "
+        "For a language take some thousand pairs, or begin with shipped weights (under “Everything else”)."
+        if found.whole and len(found.pairs) < MEMORISED
+        else ""
+    )
     sides = [escape(text if len(text) <= SHOWN_LETTERS else text[:SHOWN_LETTERS] + " …") for text in found.pairs[0]]
     pair = f'<span dir="auto">{sides[0]}</span><span>→</span><span dir="auto">{sides[1]}</span>'
-    return messages.status(f"{said}. The first one:") + f'<div class="train-pair">{pair}</div>'
+    shown = messages.status(f"{said}. The first one:") + f'<div class="train-pair">{pair}</div>'
+    return shown + (messages.notes([few]) if few else "")
 
 
 def beginning_choices(network: str, preset: str) -> list[tuple[str, str]]:
     """(label, name) of what a training may begin with."""
-    shipped = [(f"{name} (shipped weights)", name) for name in recipes.beginnings(network, preset)]
+    shipped = [(f"{name} (shipped weights)", name) for name in NETWORKS[network].beginnings(preset)]
     return [("Random weights", ""), *shipped]
 
 
@@ -153,12 +160,12 @@ class TrainForm:
             self.network = gr.Dropdown(
                 [(f"{NETWORKS[key].title}: {NETWORKS[key].does}", key) for key in self.offered],
                 value=network,
-                label="1. What shall learn?",
+                label="1. What should learn?",
                 scale=4,
                 elem_id="train-network",
             )
             self.data = gr.Dropdown(
-                brought.data_choices(network, self.services.local),
+                NETWORKS[network].data_choices(self.services.local),
                 value=BUNDLED,
                 label="2. From what?",
                 allow_custom_value=True,
@@ -177,9 +184,9 @@ class TrainForm:
     def _build_data(self) -> None:
         with gr.Row(visible=False) as self.data_row:
             self.upload = gr.File(
-                label=brought.upload_label(self.offered[0]),
-                file_types=brought.FILE_TYPES,
-                height=120,
+                label=NETWORKS[self.offered[0]].upload,
+                file_types=FILE_TYPES,
+                height=150,
                 elem_id="train-upload",
                 min_width=240,
             )
@@ -231,22 +238,20 @@ class TrainForm:
         known = recipes.preset_names(network, self.services.training)
         return network, values[self.preset] if values[self.preset] in known else known[0]
 
-    def _places(self, values: dict) -> tuple[str, str | None, str, str, str]:
-        """What `ui.train.data` asks for: data, upload, folder, source, target."""
-        return values[self.data], values[self.upload], values[self.folder], values[self.source], values[self.target]
+    def _data(self, values: dict) -> Data:
+        return Data(*(values[one] for one in (self.data, self.upload, self.folder, self.source, self.target)))
 
     def survey(self, values: dict) -> Survey | None:
         """What the chosen table holds, None where none is chosen. Raises ValueError or FileNotFoundError."""
-        if values[self.network] != "transformer" or values[self.data] == BUNDLED:
-            return None
-        return brought.survey(*self._places(values))
+        return NETWORKS[self._chosen(values)[0]].survey(self._data(values))
 
     def fitted(self, values: dict) -> dict[str, Any]:
         """All fields of the chosen preset, those of `FITTED` as the chosen table needs them."""
-        base = recipes.values(*self._chosen(values))
+        network, preset = self._chosen(values)
+        base = NETWORKS[network].values(preset)
         try:
             found = None if values[self.initial] else self.survey(values)
-        except Exception:  # the preview says what is wrong with the table
+        except (ValueError, OSError):  # the preview says what is wrong with the table
             found = None
         return {**base, **(found.fit(base) if found else {})}
 
@@ -269,16 +274,15 @@ class TrainForm:
             raise ValueError(
                 f"On this page there is no preset {str(preset)[:40]!r} of this network; choose one of the list."
             )
-        if values[self.data] not in (key for _, key in brought.data_choices(network, self.services.local)):
+        if values[self.data] not in (key for _, key in NETWORKS[network].data_choices(self.services.local)):
             raise ValueError("On this page such data cannot be used; choose one of the list.")
         run = self.runs / (values[self.name] or "").strip()
-        base = recipes.values(network, preset)
+        base = NETWORKS[network].values(preset)
         fields = recipes.changes(network, base, self.typed(values))
-        before, where = brought.data_commands(network, *self._places(values), run)
+        before, where = NETWORKS[network].data_commands(self._data(values), run)
         languages = (where.get("source", ""), where.get("target", ""))
-        where |= recipes.beginning_fields(network, preset, initial, languages)
-        if network == "gan" and not where.get("data", base["data"]):
-            raise ValueError("This preset learns from digits: upload a file of them, or name a folder.")
+        where |= NETWORKS[network].beginning_fields(preset, initial, languages)
+        NETWORKS[network].check_data({**base, **where})
         recipes.check_public(network, self.fitted(values), fields, limits)
         where = {key: value for key, value in where.items() if value != base[key]}
         fields = {**fields, **where, **limits.fields()}
@@ -290,7 +294,7 @@ class TrainForm:
         found = self.survey(values)
         if found and not values[self.initial]:
             found.check(fields)
-        needed = start.room_for(recipes.parameters(network, fields), NETWORKS[network].recipe(**fields))
+        needed = start.room_for(NETWORKS[network].parameters(fields), NETWORKS[network].recipe(**fields))
         most = self.services.limits().megabytes
         if most:  # it stops there
             needed = min(needed, most)
@@ -298,7 +302,7 @@ class TrainForm:
 
     # -- updates ---------------------------------------------------------------------------------------------------
 
-    def told(self, values: dict) -> dict:
+    def derive(self, values: dict) -> dict:
         """Updates of what follows from the form: command, size and time, and what the table holds."""
         network, preset = self._chosen(values)
         fields = self.fitted(values)
@@ -307,7 +311,7 @@ class TrainForm:
             command = start.shell_text(commands)
         except Exception as error:  # not yet complete: as a comment, in the command's place
             command = f"# {messages.sentence(error)}"
-        known = values[self.initial] if values[self.initial] in recipes.beginnings(network, preset) else ""
+        known = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
         lower = f"Learning rates are {GENTLE:g} of the preset's: these weights are trained already."
         return {
             self.command: command,
@@ -315,22 +319,20 @@ class TrainForm:
             self.preview: self._preview(values, fields),
         }
 
+    @alerts()
     def _about(self, network: str, preset: str, fields: dict[str, Any]) -> str:
-        try:
-            return messages.status(recipes.size_and_time(network, preset, fields, measured(self.runs, network, fields)))
-        except Exception as error:
-            return messages.alert(messages.sentence(error))
+        return messages.status(recipes.size_and_time(network, preset, fields, measured(self.runs, network, fields)))
 
+    @alerts()
     def _preview(self, values: dict, fields: dict[str, Any]) -> str:
-        if values[self.network] != "transformer" or values[self.data] == BUNDLED:
-            return ""
-        try:
-            if values[self.data] == UPLOAD and values[self.upload]:
-                columns(values[self.upload])
-            found = self.survey(values)
-            return survey_html(found, fields) if found else ""
-        except Exception as error:
-            return messages.alert(messages.sentence(error))
+        columns_of = NETWORKS[self._chosen(values)[0]].has_columns and values[self.data] == UPLOAD
+        if columns_of and values[self.upload]:
+            columns(values[self.upload])
+        found = self.survey(values)
+        if found:
+            return survey_html(found, fields)
+        network = NETWORKS[self._chosen(values)[0]]
+        return messages.status(network.found_at) if network.found_at and values[self.data] != BUNDLED else ""
 
     def fill(self, network: str, preset: str, fields: dict[str, Any]) -> dict:
         """All that follows a network and a preset."""
@@ -345,10 +347,10 @@ class TrainForm:
 
     def place(self, network: str, data: str) -> dict:
         """Shows the ways to bring data that fit the choice."""
-        words = network == "transformer"
+        words = NETWORKS[network].has_columns
         return {
             self.data_row: gr.update(visible=data != BUNDLED),
-            self.upload: gr.update(visible=data == UPLOAD, label=brought.upload_label(network)),
+            self.upload: gr.update(visible=data == UPLOAD, label=NETWORKS[network].upload),
             self.folder: gr.update(visible=data == LOCAL),
             self.source: gr.update(visible=words),
             self.target: gr.update(visible=words),
@@ -358,26 +360,29 @@ class TrainForm:
         """The boxes of `FITTED` as the chosen table needs them; what was typed into the others stays."""
         network = self._chosen(values)[0]
         fields = self.fitted(values)
-        if network != "transformer":
+        if not NETWORKS[network].has_columns:
             return {}
         return {self.boxes_of(network)[name]: recipes.text(fields[name]) for name in FITTED}
 
     # -- handlers --------------------------------------------------------------------------------------------------
 
     def choose_network(self, values: dict) -> dict:
-        """Its presets and data, and all that follows from them."""
+        """Its presets and data, and all that follows from them. What was chosen for another network goes with it."""
         network = self._chosen(values)[0]
-        choices = brought.data_choices(network, self.services.local)
-        keys = [key for _, key in choices]
-        data = values[self.data] if values[self.data] in keys else keys[0]
+        choices = NETWORKS[network].data_choices(self.services.local)
+        data = choices[0][1]
         preset = NETWORKS[network].first
         made = {
             self.preset: gr.update(choices=self._presets(network), value=preset, interactive=True),
             self.data: gr.update(choices=choices, value=data, interactive=True),
             **self.place(network, data),
-            **self.fill(network, preset, recipes.values(network, preset)),
+            **self.fill(network, preset, NETWORKS[network].values(preset)),
         }
-        made[self.upload]["value"] = None  # another network reads other files
+        empty: dict[str, Any] = {"choices": [], "value": None}
+        for place, values_of in ((self.upload, {"value": None}), (self.folder, {"value": ""})):
+            made[place] |= values_of
+        for column in (self.source, self.target):
+            made[column] |= empty
         return made
 
     def choose_preset(self, values: dict) -> dict:
@@ -389,7 +394,7 @@ class TrainForm:
     def choose_initial(self, values: dict) -> dict:
         """Sets the learning rates; what was typed into the other boxes stays."""
         network, preset = self._chosen(values)
-        known = values[self.initial] if values[self.initial] in recipes.beginnings(network, preset) else ""
+        known = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
         shown = boxes(network, self.fitted(values), known)
         rates = {box: shown[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
         return rates
@@ -405,7 +410,7 @@ class TrainForm:
         """The columns of a table that was just uploaded, two of them chosen, and the settings that follow them."""
         empty = gr.update(choices=[], value=None)
         made = {self.source: empty, self.target: empty}
-        if values[self.network] == "transformer" and values[self.data] == UPLOAD and values[self.upload]:
+        if NETWORKS[self._chosen(values)[0]].has_columns and values[self.data] == UPLOAD and values[self.upload]:
             try:
                 names = columns(values[self.upload])
                 source, target = guess_columns(values[self.upload], names)
@@ -429,9 +434,10 @@ class TrainForm:
     def open(self, values: dict) -> dict:
         """At the first opening the boxes are filled; later nothing typed is lost."""
         network, preset = self._chosen(values)
-        made = {} if values[self.filled] else self.fill(network, preset, recipes.values(network, preset))
+        made = {} if values[self.filled] else self.fill(network, preset, NETWORKS[network].values(preset))
         return {**made, self.filled: True}
 
+    @alerts("note")
     def begin(self, values: dict) -> dict:
         """Starts a process, and shows its run."""
         made = None
@@ -441,34 +447,32 @@ class TrainForm:
             self.check(values, fields)
             made = start.check_name(self.runs, values[self.name])
             made.mkdir(parents=True)
-            brought.bring_data(values[self.network], *self._places(values), made)
+            NETWORKS[values[self.network]].bring(self._data(values), made)
             start.start(made, commands)
-        except Exception as error:
+        except Exception:
             if made is not None:
                 shutil.rmtree(made, ignore_errors=True)
-            return {self.note: messages.alert(messages.sentence(error))}
+            raise
         return {
             self.note: "",
             self.name: free_name(self.runs, values[self.network], values[self.preset]),
             self.fold: gr.update(open=False),
             **self.view.show(made.name),
-            self.view.controls.note: messages.status(f"The run {made.name} was started."),
+            **self.view.controls.tell(f"The run {made.name} was started.", made.name),
         }
 
+    @alerts("note")
     def time_it(self, values: dict) -> dict:
         """Times a few steps with the settings of the form."""
-        try:
-            fields = self.planned(values)[1]
-            network, preset = values[self.network], values[self.preset]
-            if values[self.data] != BUNDLED:
-                raise ValueError("Steps are timed with the data that come with the page; choose them to measure.")
-            at_once = self.services.limits().at_once
-            if at_once and any(start.is_busy(Run(self.runs / n)) for n in list_runs(self.runs)):
-                raise ValueError("A training is running; measure when it has ended.")
-            changed = recipes.changes(network, recipes.values(network, preset), self.typed(values))
-            found = measure(network, preset, {k: v for k, v in changed.items() if k != "steps"})
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        fields = self.planned(values)[1]
+        network, preset = values[self.network], values[self.preset]
+        if values[self.data] != BUNDLED:
+            raise ValueError("Steps are timed with the data that come with the page; choose them to measure.")
+        at_once = self.services.limits().at_once
+        if at_once and any(start.is_busy(Run(self.runs / n)) for n in list_runs(self.runs)):
+            raise ValueError("A training is running; measure when it has ended.")
+        changed = recipes.changes(network, NETWORKS[network].values(preset), self.typed(values))
+        found = measure(network, preset, {k: v for k, v in changed.items() if k != "steps"})
         seconds, steps = found["seconds_per_step"], fields["steps"]
         said = (
             f"{found['parameters']:,} weights, {steps:,} steps, about {recipes.duration(seconds * steps)} (measured "
@@ -496,19 +500,24 @@ class TrainForm:
             ([self.folder.change], self.choose_folder, self.fields, "train_folder"),
         ):
             filled_in = gr.on(triggers, handler, self.inputs, outputs, api_name=name, **QUICKLY)
-            filled_in.then(self.told, self.inputs, self.derived, **QUICKLY)
+            filled_in.then(self.derive, self.inputs, self.derived, **QUICKLY)
         # One event for all boxes: answers to two of them could overtake each other. Pasted text is a change, not an
         # input; the columns change when an uploaded table is read, after which this has the last word.
         boxes: list[gr.Textbox | gr.Dropdown] = [self.name, *chosen, *self.fields]
         typed = [box.change for box in boxes]
         gr.on(
-            typed, self.told, self.inputs, self.derived, trigger_mode="always_last", api_name="train_command", **QUICKLY
+            typed,
+            self.derive,
+            self.inputs,
+            self.derived,
+            trigger_mode="always_last",
+            api_name="train_command",
+            **QUICKLY,
         )
         # An error goes when something else is chosen or typed, at once in the browser.
         choice = [self.network, self.preset, self.initial, self.data, self.source, self.target]
         touched: list[gr.Textbox | gr.Dropdown] = [*choice, self.name, self.folder, *self.fields]
-        quietly: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        gr.on([one.input for one in touched], None, None, self.note, js="() => ''", **quietly)
+        gr.on([one.input for one in touched], None, None, self.note, js="() => ''", **QUIETLY)
         slowly: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": 1, "api_visibility": "private"}
         self.start.click(
             self.begin,
@@ -521,7 +530,7 @@ class TrainForm:
         # At each opening: names that are free and times that were measured change.
         known: set[Block] = {*self.inputs, self.filled}
         fill = opened.select(self.open, known, [self.filled, *filled], api_name="open_form", **QUICKLY)
-        fill.then(self.told, self.inputs, self.derived, **QUICKLY)
+        fill.then(self.derive, self.inputs, self.derived, **QUICKLY)
 
 
 TO_THE_RUN = """() => {

@@ -1,75 +1,26 @@
-"""What can be trained: the networks, their presets and their settings, each in words beside its name in the program."""
+"""What can be trained: the registry of networks, and their presets and settings in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
-
-from vton.recipes.registry import NETWORKS as tryon_networks
-from vton.recipes.registry import RIVALS
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A recipe's field in words.
-
-    Attributes:
-        field: its name in the program.
-        label: what a visitor reads.
-        paper: its value in the paper, "" where the paper has no such thing.
-        about: further remarks.
-        unset: the number by which the program means "as the size has it"; the box is empty then.
-    """
-
-    field: str
-    label: str
-    paper: str = ""
-    about: str = ""
-    unset: float | None = None
+from ui.train.kinds import (
+    AdversarialNetwork,
+    FlowNetwork,
+    GarmentNetwork,
+    TranslatorNetwork,
+    TreeNetwork,
+    TryOnNetwork,
+)
+from ui.train.network import Network, Setting
+from vton.registry import ALL_NETWORKS
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network that can be trained.
-
-    Attributes:
-        title: its name; does: what it learns, in a few words.
-        words: of its command line.
-        module, recipe_class, task: where its recipe is.
-        first: the preset for a first try.
-        counts: what a speed is counted in.
-        resumed_by: words that the command needs to find the recipe of a run that goes on.
-        settings: the ones that matter.
-    """
-
-    title: str
-    does: str
-    words: tuple[str, ...]
-    module: str
-    recipe_class: str
-    first: str
-    task: str
-    settings: tuple[Setting, ...]
-    counts: str = "pictures"
-    resumed_by: tuple[str, ...] = ()
-
-    @property
-    def recipe(self) -> type:
-        """The recipe's dataclass."""
-        return getattr(import_module(self.module), self.recipe_class)
-
-    @property
-    def presets(self) -> dict[str, dict[str, Any]]:
-        """Preset -> the fields in which it differs from the dataclass."""
-        return import_module(self.module).PRESETS
-
-
-def _tryon(key: str, title: str, does: str, settings: tuple[Setting, ...]) -> Network:
-    """A network of `vton.recipes.registry`."""
-    known = (tryon_networks | RIVALS)[key]
+def _tryon(
+    key: str, title: str, does: str, settings: tuple[Setting, ...], kind: type[TryOnNetwork] = TryOnNetwork
+) -> Network:
+    """A network of `vton.registry`."""
+    known = ALL_NETWORKS[key]
     words = ("python", "-m", "vton.train", key)
-    return Network(title, does, words, known.module, known.recipe_name, "drawn", known.task_name, settings)
+    return kind(key, title, does, words, known.module, known.recipe_name, "draped", known.task_name, settings)
 
 
 def _steps(paper: str = "") -> Setting:
@@ -89,8 +40,9 @@ _AVERAGED = Setting("ema", "Decay of the averaged weights", "", "0: no average i
 _WARMUP = Setting("warmup", "Steps of warm-up", "", "the learning rate rises over them")
 _WIDTH = Setting("width", "Channels of the first layer", "64")
 
-NETWORKS = {
-    "transformer": Network(
+_ALL: tuple[Network, ...] = (
+    TranslatorNetwork(
+        "transformer",
         "Translator (Transformer)",
         "one text into another",
         ("python", "-m", "transformer.train"),
@@ -109,9 +61,8 @@ NETWORKS = {
             Setting("dropout", "Dropout", "0.1", "empty: as the size has it", -1),
             Setting("label_smoothing", "Label smoothing", "0.1", "empty: as the size has it", -1),
         ),
-        "word pieces",
     ),
-    "parser": _tryon(
+    _tryon(
         "parser",
         "Human parser",
         "labels a photograph",
@@ -126,7 +77,7 @@ NETWORKS = {
             _AVERAGED,
         ),
     ),
-    "segmentation": _tryon(
+    _tryon(
         "segmentation",
         "Segmentation generator",
         "where the garment will be",
@@ -141,7 +92,7 @@ NETWORKS = {
             _AVERAGED,
         ),
     ),
-    "matching": _tryon(
+    _tryon(
         "matching",
         "Matching module",
         "bends the garment",
@@ -156,7 +107,7 @@ NETWORKS = {
             _AVERAGED,
         ),
     ),
-    "alias": _tryon(
+    _tryon(
         "alias",
         "ALIAS generator",
         "paints the person in it",
@@ -171,7 +122,7 @@ NETWORKS = {
             Setting("height", "Height of the pictures", "1,024", "pixels"),
         ),
     ),
-    "garment": _tryon(
+    _tryon(
         "garment",
         "Garment reader",
         "reads a product picture",
@@ -180,13 +131,13 @@ NETWORKS = {
             _pictures(),
             _rate(),
             _WARMUP,
-            Setting("drawn", "Drawn garments", "", "among the pictures"),
             Setting("smoothing", "Label smoothing"),
             Setting("height", "Height of the pictures", "", "pixels"),
             _AVERAGED,
         ),
+        GarmentNetwork,
     ),
-    "flow": _tryon(
+    _tryon(
         "flow",
         "Flow warper",
         "the matching module’s rival",
@@ -200,8 +151,10 @@ NETWORKS = {
             Setting("width", "Channels of the first layer"),
             _AVERAGED,
         ),
+        FlowNetwork,
     ),
-    "gan": Network(
+    AdversarialNetwork(
+        "gan",
         "Adversarial nets",
         "one draws, one judges",
         ("python", "-m", "gan.train"),
@@ -219,9 +172,9 @@ NETWORKS = {
             Setting("optimizer", "Learning rule", "sgd", "adam, or sgd with momentum"),
             Setting("momentum", "Momentum", "0.5", "of sgd, at the start"),
         ),
-        "examples",
     ),
-    "parse": Network(
+    TreeNetwork(
+        "parse",
         "Sentence parser (Transformer)",
         "trees of sentences",
         ("python", "-m", "transformer.train"),
@@ -239,10 +192,9 @@ NETWORKS = {
             Setting("rate", "Learning rate", "", "at its height"),
             Setting("dropout", "Dropout", "", "empty: as the size has it", -1),
         ),
-        "word pieces",
-        ("--preset", "parse"),
     ),
-}
+)
+NETWORKS = {network.key: network for network in _ALL}
 COMMON = (
     Setting("seed", "Random seed", "", "of weights, order and dropout"),
     Setting("save_every", "Steps between two checkpoints"),
@@ -264,7 +216,7 @@ PRESETS = {
     "small": "A graphics card",
     "base": "The paper’s base model",
     "big": "The paper’s big model",
-    "drawn": "A first look, on drawn pictures",
+    "draped": "A first look, on draped people",
     "lite-cpu": "Photographs, on a processor",
     "lite-gpu": "Photographs, on a graphics card",
     "paper": "As published",
@@ -283,20 +235,20 @@ COSTS: dict[tuple[str, str], tuple[float, float]] = {
     ("transformer", "quick"): (0.18, 0.087),
     ("transformer", "multi30k"): (2.34, 0.49),
     ("transformer", "everyday"): (19.93, 1.85),
-    ("parser", "drawn"): (7.55, 0.46),
+    ("parser", "draped"): (7.55, 0.82),
     ("parser", "lite-cpu"): (7.55, 2.0),
-    ("segmentation", "drawn"): (1.22, 0.64),
+    ("segmentation", "draped"): (1.22, 0.98),
     ("segmentation", "lite-cpu"): (3.38, 4.5),
-    ("matching", "drawn"): (0.92, 0.27),
+    ("matching", "draped"): (0.92, 0.63),
     ("matching", "lite-cpu"): (3.06, 0.63),
-    ("alias", "drawn"): (0.69, 0.31),
+    ("alias", "draped"): (0.69, 0.5),
     ("gan", "line"): (0.0007, 0.005),
     ("gan", "ring"): (0.0045, 0.007),
     ("gan", "grid"): (0.0045, 0.007),
     ("gan", "spiral"): (0.0045, 0.007),
     ("gan", "digits"): (2.5, 0.04),
 }
-SMALL = ("tiny", "drawn", "quick", "line", "ring", "grid", "spiral")  # presets that a public page may offer
+SMALL = ("tiny", "draped", "quick", "line", "ring", "grid", "spiral")  # presets that a public page may offer
 GENTLE = 0.3  # weights that are trained already bear this share of a preset's learning rate
 RATES = ("rate_scale", "lr", "lr_d")
 

@@ -2,100 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import json
-import os
 import re
 import shlex
 import typing
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from training import assets
 from training.start import Limits
-from training.weights import from_json
 from ui.train.networks import COSTS, NETWORKS, PRESETS, SMALL, Setting, settings_of
-from vton.recipes.registry import NETWORKS as TRYON_NETWORKS
-from vton.recipes.registry import RIVALS
-
-TRYON = TRYON_NETWORKS | RIVALS
-
-
-@functools.cache
-def beginnings(network: str, preset: str) -> dict[str, Path]:
-    """Shipped weights of the very shape that a preset trains: name -> their folder."""
-    chosen = NETWORKS[network]
-    if network in ("gan", "parse"):  # two networks that learn together, and one with a vocabulary of its own trees
-        return {}
-    recipe = chosen.recipe(**{**values(network, preset), **({"data": "-"} if network == "transformer" else {})})
-    try:
-        folders = {name: assets.model_dir(name) for name in assets.list_models()}
-    except FileNotFoundError:
-        return {}
-    if network != "transformer":
-        folders = {name: folder / network for name, folder in folders.items()}
-    found = {}
-    for name, folder in folders.items():
-        if not (folder / "model.safetensors").is_file():
-            continue
-        shipped = json.loads((folder / "config.json").read_text())
-        if network == "transformer" and "transformer" not in shipped:  # of another kind altogether
-            continue
-        if network == "transformer":
-            shipped = shipped["transformer"]
-            own = recipe.model_config(shipped["vocab_size"]).to_dict()
-            of_no_shape = ("dropout", "label_smoothing", "max_length", "neighbourhood")
-            shipped |= {field: own[field] for field in of_no_shape}
-        else:
-            config = import_module(chosen.module).network_config(recipe)
-            own, shipped = dataclasses.asdict(config), dataclasses.asdict(from_json(type(config), shipped))
-            # Weights without these shares may begin those with them, and weights told nothing those that are.
-            shipped |= {
-                field: own[field] for field in ("composition", "keeps", "attributes") if not shipped.get(field, True)
-            }
-            shipped |= {field: own[field] for field in ("neck",) if field in shipped}  # where it looks, not its shape
-        if json.loads(json.dumps(own)) == json.loads(json.dumps(shipped)):
-            found[name] = folder
-    return found
-
-
-def beginning_fields(network: str, preset: str, name: str, columns: tuple[str, str]) -> dict[str, Any]:
-    """The recipe's fields that begin with the shipped weights `name`; none for "", which are random weights.
-
-    columns: source and target of the text. A model that was told its target language by a token goes on learning both
-        ways.
-    Raises ValueError for weights that do not fit, or that do not know these languages.
-    """
-    if not name:
-        return {}
-    known = beginnings(network, preset)
-    if name not in known:
-        raise ValueError(f"The weights {str(name)[:40]!r} do not fit this preset; choose others of the list.")
-    inside = known[name].is_relative_to(Path.cwd())
-    fields: dict[str, Any] = {"initial": os.path.relpath(known[name]) if inside else str(known[name])}
-    if network == "transformer":
-        fields["align"] = 0.0  # its attention is aligned already
-        config = json.loads((known[name] / "config.json").read_text())
-        if config["language_tokens"]:
-            languages = sorted({language for pair in config["pairs"] for language in pair})
-            if not set(columns) <= set(languages):
-                raise ValueError(
-                    f"{name} knows {', '.join(languages)}: name the columns of the table by their "
-                    f"languages, not {', '.join(columns)}."
-                )
-            fields["directions"] = f"{columns[0]}-{columns[1]} {columns[1]}-{columns[0]}"
-    return fields
-
-
-def values(network: str, preset: str) -> dict[str, Any]:
-    """Every field of a preset with its value."""
-    chosen = NETWORKS[network]
-    made = {f.name: f.default for f in dataclasses.fields(chosen.recipe)}
-    return {**made, **chosen.presets[preset]}
 
 
 def text(value: Any) -> str:
@@ -133,7 +47,7 @@ def parse(network: str, given: dict[str, str]) -> dict[str, Any]:
 
 
 def changes(network: str, base: dict[str, Any], given: dict[str, str]) -> dict[str, Any]:
-    """The parsed settings that differ from `base`, as `values` gives it. Raises ValueError for contradictions too."""
+    """The parsed settings that differ from `base`, all fields. Raises ValueError for contradictions too."""
     parsed = parse(network, given)
     found = {name: value for name, value in parsed.items() if value != base[name]}
     check = {**base, **found}
@@ -213,43 +127,11 @@ def check_public(network: str, base: dict[str, Any], fields: dict[str, Any], lim
             raise ValueError(f"On this page {called} cannot be changed from {text(before)} to {text(value)}.")
 
 
-def weights(network: str, fields: dict[str, Any]) -> int:
-    """The size of the networks that a run with these fields trains.
-
-    They are built without memory for their weights. Raises ValueError for sizes that make no network.
-    """
-    recipe = NETWORKS[network].recipe(**fields)
-    with torch.device("meta"):
-        if network in ("transformer", "parse"):
-            from transformer.model import Transformer
-
-            return _count(Transformer(recipe.model_config(fields["vocab_size"])))
-        config = import_module(NETWORKS[network].module).network_config(recipe)
-        if network == "gan":
-            from gan.networks import Discriminator, Generator
-
-            return _count(Generator(config)) + _count(Discriminator(config))
-        return _count(TRYON[network].network(config))
-
-
-def parameters(network: str, fields: dict[str, Any]) -> int:
-    """Numbers in a checkpoint of such a run, the discriminator and the average of the weights included.
-
-    A discriminator of the try-on networks has about the size of its generator; an average is a second copy.
-    """
-    copies = 1 + bool(fields.get("ema")) + bool(fields.get("gan")) if network in TRYON else 1
-    return copies * weights(network, fields)
-
-
-def _count(module: torch.nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())
-
-
 def preset_label(network: str, preset: str) -> str:
     """What a preset is for, and how long it takes, for the list of presets."""
     words = f"{PRESETS[preset]} ({preset})" if preset in PRESETS else preset
     _, seconds = COSTS.get((network, preset), (0.0, 0.0))
-    return f"{words}: about {duration(seconds * values(network, preset)['steps'])}" if seconds else words
+    return f"{words}: about {duration(seconds * NETWORKS[network].values(preset)['steps'])}" if seconds else words
 
 
 def preset_names(network: str, limits: Limits | None) -> list[str]:
@@ -284,7 +166,7 @@ def size_and_time(network: str, preset: str, fields: dict[str, Any], measured: t
 
 def size_text(network: str, fields: dict[str, Any]) -> str:
     """The size of a network for a reader."""
-    count = weights(network, fields)
+    count = NETWORKS[network].weights(fields)
     return f"{count / 1e6:.1f} million weights" if count >= 1e5 else f"{count / 1000:.0f} thousand weights"
 
 

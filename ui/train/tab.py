@@ -4,31 +4,38 @@ shown is read from its folder, so it is the same after a reload and for runs tha
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import gradio as gr
 
-from ui.services import Services
+from ui.gradio_private import cache_of
+from ui.kit import View
 from ui.train.form import TrainForm
 from ui.train.view import RunView
 
+SHARED = (
+    "**Runs are shared.** Everybody who opens this page sees every run, and can stop, use, copy and delete it. Bring "
+    "no data that others must not see."
+)
 ABOUT = (
     "A training is a process of its own: this page may be closed meanwhile. In a shell, Ctrl-C or an empty file `STOP` "
     "in the run's folder finishes the step, saves and ends; the same command with `--resume` goes on."
 )
 
 
-class TrainTab:
-    """The form, and the run that is looked at; built inside the current gr.Tab."""
+class TrainTab(View):
+    """The form, and the run that is looked at."""
 
-    def __init__(self, services: Services) -> None:
-        self.form = TrainForm(services)
-        self.view = RunView(services)
+    name = "train"
+    title = "Train"
+
+    def build(self) -> None:
+        """Makes the components."""
+        self.form = TrainForm(self.services)
+        gr.Markdown(SHARED, elem_classes="hint", elem_id="train-shared")
+        self.view = RunView(self.services)
         gr.Markdown(ABOUT, elem_classes="hint")
 
-    def wire(self, opened: gr.Tab, others: list[gr.Tab], folder: Path) -> None:
-        """Connect the events. opened: the tab itself; others: the tabs that put it out of sight; folder: where zips for
-        visitors are made.
-        """
-        self.view.wire(opened, others, folder)
-        self.form.wire(self.view, opened)
+    def wire(self) -> None:
+        """Connects the events. While another tab of the page is open, the run is not read."""
+        others = [item for item in self.group.items.values() if item is not self.item]
+        self.view.wire(self.item, others, cache_of(self.tab))
+        self.form.wire(self.view, self.item)

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +15,22 @@ import gradio as gr
 from training import card
 from training.checkpoint import find_checkpoint, step_of
 from training.run import Run, open_run
-from transformer.parsing.trees import indented
 from ui import messages
+from ui.kit import alerts, on_queue
 from ui.services import Services
 from ui.train import watch
 from ui.train.controls import checkpoint_choices, network_of
+from ui.train.kinds import COMPARED_SIZE
+from ui.train.network import Network
 from ui.train.networks import NETWORKS
-from ui.translate.languages import model_for
-from ui.translate.parse import parser_key
-from vton.recipes.registry import NETWORKS as TRYON
-from vton.recipes.registry import RIVALS
 
 SILENT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
-COMPARED_SIZE = (256, 192)
 KEPT_SECONDS = 3600  # of a zip that was made for a visitor
 MOST_LETTERS = 300
-ELSEWHERE = {
-    "gan": "Open the GAN tab: under Digits, every checkpoint of a run on digits stands in the list.",
-}
 
 
 # -- without Gradio -------------------------------------------------------------------------------------------------
-
-
-def exporter(network: str | None) -> Callable[[Path, Path, int | None], int]:
-    """What writes the model folder of a checkpoint: of a run's folder, into a folder, at a step."""
-    if network in ("transformer", "parse"):
-        from transformer.export import export as export_text
-
-        return export_text
-    if network == "gan":
-        from gan.export import export as export_gan
-
-        return export_gan
-    from vton.export import export as export_tryon
-
-    return export_tryon
 
 
 def export_zip(runs: Path, name: str, step: int | None, out: Path) -> Path:
@@ -64,7 +43,7 @@ def export_zip(runs: Path, name: str, step: int | None, out: Path) -> Path:
     network = network_of(run)
     with tempfile.TemporaryDirectory(prefix="atelier-") as temporary:
         folder = Path(temporary) / f"{name}-step-{step}"
-        exporter(network)(run.folder, folder, step)
+        NETWORKS[network].export(run.folder, folder, step)
         (folder / "CARD.md").write_text(card.text(run, step, NETWORKS[network].title), encoding="utf-8")
         return Path(shutil.make_archive(str(out / folder.name), "zip", temporary, folder.name))
 
@@ -77,38 +56,6 @@ def sentence_of(run: Run) -> str:
         if found:
             return found[1][:MOST_LETTERS]
     return SENTENCE
-
-
-def compare_translation(services: Services, key: str, text: str) -> tuple[str, str]:
-    """A shipped model's and the checkpoint's translation of a text, each by beam search in its first fitting pair."""
-    own = services.translator(key)
-    source, target = own.pairs[0]
-    try:
-        shipped = services.translator(model_for(services, f"{source}-{target}", None))
-        first = shipped.translate(text, source, target).text
-    except ValueError as error:  # no shipped model may know the run's languages
-        first = str(error)
-    return first, own.translate(text, source, target).text
-
-
-def compare_trees(services: Services, key: str, text: str) -> tuple[str, str]:
-    """The shipped parser's and the checkpoint's tree of the first sentence of a text."""
-    trees = [services.translator(one).parse(text)[0].trees[0] for one in (parser_key(services, ""), key)]
-    return indented(trees[0]), indented(trees[1])
-
-
-def compare_tryon(services: Services, key: str, network: str, person: Any, garment: Any) -> list[tuple[Any, str]]:
-    """The map that shows the network's work, and the result, by the default set and with the checkpoint in it; a flow
-    warper is seen beside the spline of the default set.
-    """
-    pictures = []
-    for label, model in (("default", None), ("this checkpoint", key)):
-        changed = {"warp": "flow"} if network == "flow" and model else {}
-        *_, result = services.stream_tryon(person, garment, model=model, size=COMPARED_SIZE, **changed)
-        maps = result.pictures()
-        name = (TRYON | RIVALS)[network].map
-        pictures += [(maps[name], f"{name.replace('_', ' ')}: {label}"), (maps["result"], f"result: {label}")]
-    return [pictures[i] for i in (0, 2, 1, 3)]
 
 
 # -- the section ------------------------------------------------------------------------------------------------------
@@ -129,6 +76,7 @@ class CheckpointUse:
                 self.step = gr.Dropdown(
                     [], label="Checkpoint", allow_custom_value=True, elem_id="use-step", min_width=160
                 )
+                self.picked = gr.State(None)  # the step that a visitor chose; until then the newest one stands there
                 self.export = gr.Button("Make a zip to download", elem_id="use-export", min_width=160)
                 self.file = gr.DownloadButton("Download", visible=False, elem_id="use-file", min_width=160)
             with gr.Row(visible=False) as self.words:
@@ -162,6 +110,7 @@ class CheckpointUse:
             self.view,
             self.words,
             self.step,
+            self.picked,
             self.text,
             self.own,
             self.shipped,
@@ -171,81 +120,75 @@ class CheckpointUse:
         ]
 
     def refresh(self, seen: watch.Seen, values: dict, fresh: bool) -> dict:
-        """The checkpoints of the run that is shown; `fresh`: another one, and what was made of the last one goes."""
+        """The checkpoints of the run that is shown, the newest one chosen unless a visitor has picked another; `fresh`:
+        another run, and what was made of the last one goes.
+        """
         choices = checkpoint_choices(seen.run)
         steps = [step for _, step in choices]
-        chosen = values.get(self.step)
+        picked = None if fresh else values.get(self.picked)
+        tries_text = seen.network is not None and NETWORKS[seen.network].tries_text
         made: dict[Any, Any] = {
             self.view: gr.update(visible=bool(steps)),
-            self.words: gr.update(visible=bool(steps) and seen.network in ("transformer", "parse")),
-            self.step: gr.update(choices=choices, value=chosen if chosen in steps else next(iter(steps), None)),
+            self.words: gr.update(visible=bool(steps) and tries_text),
+            self.step: gr.update(choices=choices, value=picked if picked in steps else next(iter(steps), None)),
         }
         if fresh:
             hidden = gr.update(visible=False)
-            made |= {self.text: sentence_of(seen.run), self.own: "", self.shipped: "", self.about: "",
-                     self.pictures: hidden, self.file: hidden}  # fmt: skip
+            made |= {
+                self.picked: None,
+                self.text: sentence_of(seen.run),
+                **dict.fromkeys((self.own, self.shipped, self.about), ""),
+                **dict.fromkeys((self.pictures, self.file), hidden),
+            }
         return made
 
     # -- handlers --------------------------------------------------------------------------------------------------
 
+    @alerts("about", hide="file")
     def make_zip(self, values: dict) -> dict:
         """A zip of the checkpoint; older ones of other visitors are swept away."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for old in self.folder.glob("export-*"):
-                if time.time() - old.stat().st_mtime > KEPT_SECONDS:
-                    shutil.rmtree(old, ignore_errors=True)
-            place = Path(tempfile.mkdtemp(prefix="export-", dir=self.folder))
-            made = export_zip(self.runs, values[self.view_of.run], values[self.step], place)
-        except Exception as error:
-            return {self.file: gr.update(visible=False), self.about: messages.alert(messages.sentence(error))}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for old in self.folder.glob("export-*"):
+            if time.time() - old.stat().st_mtime > KEPT_SECONDS:
+                shutil.rmtree(old, ignore_errors=True)
+        place = Path(tempfile.mkdtemp(prefix="export-", dir=self.folder))
+        made = export_zip(self.runs, values[self.view_of.run], values[self.step], place)
         return {self.file: gr.update(value=str(made), visible=True, label=f"Download {made.name}"), self.about: ""}
 
-    def _chosen(self, values: dict) -> tuple[str, str]:
+    def _chosen(self, values: dict) -> tuple[Network, str]:
         """Network and key of the checkpoint. Raises ValueError for one that is not there."""
         name = values[self.view_of.run]
         run = open_run(self.runs, name)
-        return network_of(run), f"run:{name}@{step_of(find_checkpoint(run.checkpoints, values[self.step]))}"
+        return NETWORKS[network_of(run)], f"run:{name}@{step_of(find_checkpoint(run.checkpoints, values[self.step]))}"
 
+    @alerts("about")
     def try_words(self, values: dict) -> Iterator[dict]:
         """The default model and the checkpoint on the same text, where it trains a Transformer."""
-        try:
-            network, key = self._chosen(values)
-            if network in ELSEWHERE:
-                yield {self.about: messages.status(ELSEWHERE[network])}
-            elif network in ("transformer", "parse"):
-                yield {self.about: messages.status("Both models read it …")}
-                yield self._words(network, key, values[self.text])
-            else:
-                yield {self.pictures: gr.update(visible=False)}
-        except Exception as error:
-            yield {self.about: messages.alert(messages.sentence(error))}
+        network, key = self._chosen(values)
+        if network.elsewhere:
+            yield {self.about: messages.status(network.elsewhere)}
+        elif network.tries_text:
+            yield {self.about: messages.status("Both models read it …")}
+            shipped, own = network.compare_texts(self.services, key, values[self.text])
+            silent = "" if own.strip() or not values[self.text].strip() else messages.status(SILENT)
+            hidden = gr.update(visible=False)
+            yield {self.shipped: shipped, self.own: own, self.pictures: hidden, self.about: silent}
+        else:
+            yield {self.pictures: gr.update(visible=False)}
 
+    @alerts("about")
     def try_pictures(self, values: dict) -> Iterator[dict]:
         """The default set and the checkpoint in it on the same photographs, where it trains a network of a try-on."""
-        try:
-            network, key = self._chosen(values)
-            if network in (*ELSEWHERE, "transformer", "parse"):
-                yield {self.pictures: gr.skip()}
-                return
-            size = f"{COMPARED_SIZE[0]} x {COMPARED_SIZE[1]}"
-            yield {self.about: messages.status(f"Both dress the same person at {size} …")}
-            yield self._pictures(network, key)
-        except Exception as error:
-            yield {self.about: messages.alert(messages.sentence(error))}
-
-    def _words(self, network: str, key: str, text: str) -> dict:
-        compare = compare_trees if network == "parse" else compare_translation
-        shipped, own = compare(self.services, key, text)
-        silent = "" if own.strip() or not text.strip() else messages.status(SILENT)
-        return {self.shipped: shipped, self.own: own, self.pictures: gr.update(visible=False), self.about: silent}
-
-    def _pictures(self, network: str, key: str) -> dict:
+        network, key = self._chosen(values)
+        if not network.tries_pictures:
+            yield {self.pictures: gr.skip()}
+            return
+        size = f"{COMPARED_SIZE[0]} x {COMPARED_SIZE[1]}"
+        yield {self.about: messages.status(f"Both dress the same person at {size} …")}
         from ui.tryon.work import example_pairs
 
-        person, garment = example_pairs()[0]
-        pictures = compare_tryon(self.services, key, network, person, garment)
-        return {self.pictures: gr.update(value=pictures, visible=True), self.about: ""}
+        pictures = network.compare_pictures(self.services, key, *example_pairs()[0])
+        yield {self.pictures: gr.update(value=pictures, visible=True), self.about: ""}
 
     # -- wiring ----------------------------------------------------------------------------------------------------
 
@@ -256,8 +199,8 @@ class CheckpointUse:
         self.export.click(
             self.make_zip, given, [self.file, self.about], api_name="run_export", api_visibility="private"
         )
-        self.step.input(lambda: gr.update(visible=False), None, self.file, show_progress="hidden", queue=False,
-                        api_visibility="private")  # fmt: skip
+        self.step.input(lambda step: (gr.update(visible=False), step), self.step, [self.file, self.picked],
+                        show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
         self.compare.click(
             self.try_words,
             {*given, self.text},
@@ -269,7 +212,6 @@ class CheckpointUse:
             self.try_pictures,
             given,
             [self.pictures, self.about],
-            concurrency_id="try-on",
             api_name="run_compare_pictures",
-            api_visibility="private",
+            **on_queue("try-on"),
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 from gradio.blocks import Block
 
 from training.run import Run, list_runs, open_run
 from ui import messages, theme
+from ui.kit import QUICKLY
 from ui.services import Services
 from ui.train import watch
 from ui.train.controls import RunControls
@@ -18,7 +18,6 @@ from ui.translate.attention import KIND_LABELS, heat
 
 EVERY_SECONDS = 2
 NOTHING_SEEN = ("", 0)
-QUICKLY: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
 
 
 class RunView:
@@ -241,8 +240,9 @@ class RunView:
             self.seen,
             self.kind,
             self.head,
-            self.use.step,
+            self.use.picked,
             self.controls.from_step,
+            self.controls.told_of,
         }
         self.timer.tick(self.tick, looked_at, self.components, api_name="tick", **as_sent)
         self.run.input(self.newest, chosen, self.components, api_name="choose_run", **QUICKLY)

@@ -17,8 +17,19 @@ from ui.train.networks import NETWORKS, network_of_task
 from ui.train.recipes import duration
 
 MOST_POINTS = 300  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
+MOST_LINES = 4  # of a chart; an eye tells no more apart
 MOST_TEXT = 20_000
 TAIL = 15  # lines of the output shown when something failed
+# What the columns of a picture of samples are, from the left, by the name of its file.
+COLUMNS = {
+    "parse": "photograph, labels of the data, labels of the network",
+    "segmentation": "person, garment, the parse it is given, the true parse, its prediction",
+    "warp": "person, garment, the garment as it is worn, the garment as the network bends it",
+    "synthesis": "person, what it is shown, the bent garment, what it paints; then, where it has them, the garment as "
+    "it paints it itself, how much of the bent garment it takes, how much of the photograph it keeps",
+    "garments": "garments with what it reads of them",
+    "inputs": "examples of what it learns from",
+}
 AXES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "what was read")}
 MEANING = {
     "new": "has not begun",
@@ -207,8 +218,18 @@ def thinned(points: list[tuple[int, float]], most: int = MOST_POINTS) -> list[tu
 def chart(title: str, lines: dict[str, list[tuple[int, float]]], dashed: tuple[str, ...] = (), note: str = "") -> dict:
     """Curves over steps for `static/train/chart.js`, which draws nothing where there are no lines.
 
+    Of more than `MOST_LINES` the first and those with the largest newest values are drawn; the others' values stand
+    below.
+
     dashed: names of lines that are plans or bounds; note: a line of text below.
     """
+    lines = {name: points for name, points in lines.items() if points}
+    if len(lines) > MOST_LINES:
+        first, *others = lines
+        drawn = {first, *sorted(others, key=lambda name: -abs(lines[name][-1][1]))[: MOST_LINES - 1]}
+        left = ", ".join(f"{name} {lines[name][-1][1]:.3g}" for name in lines if name not in drawn)
+        lines = {name: points for name, points in lines.items() if name in drawn}
+        note = f"{note} · {left}".removeprefix(" · ")
     made = [
         {
             "name": name,
@@ -217,7 +238,6 @@ def chart(title: str, lines: dict[str, list[tuple[int, float]]], dashed: tuple[s
             "dashed": name in dashed,
         }
         for name, points in lines.items()
-        if points
     ]
     return {"title": title, "lines": made, "note": note}
 
@@ -276,7 +296,8 @@ def read_samples(run: Run, step: int) -> tuple[list[tuple[np.ndarray, str]], str
     pictures, texts = [], []
     for file in sorted(run.samples(step).iterdir()):
         if file.suffix == ".png":
-            pictures.append((np.asarray(Image.open(file).convert("RGB")), f"{file.stem}, step {step:,}"))
+            columns = f"; from the left: {COLUMNS[file.stem]}" if file.stem in COLUMNS else ""
+            pictures.append((np.asarray(Image.open(file).convert("RGB")), f"{file.stem}, step {step:,}{columns}"))
         elif file.suffix == ".txt":
             texts.append(file.read_text(encoding="utf-8", errors="replace")[:MOST_TEXT])
     return pictures, "\n".join(texts)

@@ -21,7 +21,7 @@ from transformer.insight.interpret import AttentionMap, HeadSteps
 from transformer.insight.lenses import LogitLens
 from transformer.series import Moment
 from transformer.translator import Hypothesis
-from ui import theme
+from ui import figures, theme
 from ui.translate import exports
 
 
@@ -72,7 +72,7 @@ def contributions_answer(found: Contributions) -> Answer:
     shown = AttentionMap(both, found.tokens, columns, list(range(len(both))), list(range(len(columns))))
     value = {**asdict(found), "source_share": found.source_share}
     head = ["chosen", "from the source", "from the prefix", *columns]
-    axes = ("chosen token", "source, then prefix")
+    axes = ("chosen piece", "source, then prefix")
     return Answer("contributions", "Source against prefix (ALTI+)", head, rows, value, shown, axes)
 
 
@@ -138,6 +138,13 @@ def csv_text(answer: Answer) -> str:
     return file.getvalue()
 
 
+def table(answer: Answer) -> str:
+    """The table as HTML, every cell escaped."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in answer.head)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell(value))}</td>' for value in row)}</tr>" for row in answer.rows)
+    return f'<table class="swap-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
 def html(answer: Answer, sentence: str, shown: str, picture: str) -> str:
     """One page with the table as the view shows it, and the map; it opens without a connection.
 
@@ -161,7 +168,9 @@ def save(answer: Answer, sentence: str, shown: str, folder: Path) -> list[Path]:
     contents["json"] = json.dumps(told, ensure_ascii=False, allow_nan=False)
     picture = ""
     if answer.map is not None:
-        drawn = (answer.map, answer.title, *answer.axes, 0.0, False, sentence)
+        one = answer.map
+        says = figures.reading_in_words(figures.reading(one.weights, one.rows, one.columns), one.rows, one.columns)
+        drawn = (one, answer.title, *answer.axes, 0.0, False, sentence, says)
         picture = exports.svg(*drawn)
         contents |= {"svg": picture, "png": exports.png(*drawn)}
     contents["html"] = html(answer, sentence, shown, picture)

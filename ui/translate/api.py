@@ -9,7 +9,8 @@ import gradio as gr
 from transformer.insight import interpret
 from transformer.insight.contributions import contributions
 from transformer.insight.lenses import decoder_lens, logit_lens
-from ui import asked
+from transformer.options import DEFAULTS, SearchOptions
+from ui import endpoints
 from ui.services import Services
 from ui.translate.languages import model_for
 from ui.translate.work import drawn, translate_text
@@ -28,12 +29,12 @@ class Api:
         gr.api(self.attend, api_name="attend", concurrency_id="translate")
         gr.api(self.lens, api_name="lens", concurrency_id="translate")
 
-    @asked.endpoint
+    @endpoints.endpoint
     def translate(
         self,
         text: str,
         pair: str = "en-de",
-        beam: int = 4,
+        beam: int = DEFAULTS.beam,
         alpha: float = -1.0,
         n_best: int = 1,
         model: str = "",
@@ -86,7 +87,7 @@ class Api:
             ],
         }
 
-    @asked.endpoint
+    @endpoints.endpoint
     def attend(
         self,
         text: str,
@@ -94,7 +95,7 @@ class Api:
         kind: str = "cross",
         layer: int = 1,
         head: int = 0,
-        beam: int = 4,
+        beam: int = DEFAULTS.beam,
         without_ends: bool = False,
         model: str = "",
     ) -> dict[str, Any]:
@@ -127,8 +128,8 @@ class Api:
             "weights": found.weights.tolist(),
         }
 
-    @asked.endpoint
-    def ablate(self, text: str, pair: str = "en-de", beam: int = 4, model: str = "") -> dict[str, Any]:
+    @endpoints.endpoint
+    def ablate(self, text: str, pair: str = "en-de", beam: int = DEFAULTS.beam, model: str = "") -> dict[str, Any]:
         """Translate one sentence and tell what switching off each single head changes.
 
         Args:
@@ -147,9 +148,9 @@ class Api:
         best = translation.sentences[0].hypotheses[0].text
         return {"translation": best, "logprob": logprob, **{kind: changes[kind].tolist() for kind in interpret.KINDS}}
 
-    @asked.endpoint
+    @endpoints.endpoint
     def lens(
-        self, text: str, pair: str = "en-de", kind: str = "logit", beam: int = 4, model: str = ""
+        self, text: str, pair: str = "en-de", kind: str = "logit", beam: int = DEFAULTS.beam, model: str = ""
     ) -> dict[str, Any]:
         """Translate one sentence and tell what the layers of the model know of it.
 
@@ -183,7 +184,7 @@ def lens_answer(translator: Any, translation: Any, pair: str, kind: str, beam: i
         return {**answer, "tokens": lens.tokens, "words": words, "probabilities": shares, "ranks": lens.ranks.tolist()}
     if kind == "encoder":
         source, _, target = pair.partition("-")
-        read = decoder_lens(translator, translation, 0, 0, source, target, beam)
+        read = decoder_lens(translator, translation, 0, 0, source, target, SearchOptions(beam))
         return {**answer, "encoder": [one.text for one in read]}
     if kind == "contributions":
         found = contributions(translator, translation)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from transformer.insight import interpret
 from ui import figures, messages, theme
+from ui.kit import QUICKLY, alerts
 from ui.services import Services
-from ui.translate import bertviz
-from ui.translate.shown import ON_DEVICE, QUICKLY, Shown, Tab, View
-from ui.translate.words import plain, query_names
+from ui.translate import bertviz, save
+from ui.translate.shown import ON_DEVICE, Shown, View
+from ui.translate.words import KEYS, QUERIES, head_title, plain, query_names
 
 KINDS = ("cross", "encoder", "decoder")
 KIND_LABELS = [
@@ -23,9 +25,8 @@ KIND_LABELS = [
     ("Translation at itself (decoder)", "decoder"),
 ]
 COMBINED = [("Mean over heads", "mean"), ("Largest over heads", "max"), ("Rollout over layers", "rollout")]
-LOOKS = [("Map", "map"), ("Lines", "lines"), ("bertviz: heads", "head"), ("bertviz: model", "model")]
-QUERIES = {"cross": "the word being chosen", "encoder": "the text", "decoder": "the word being chosen"}
-KEYS = {"cross": "the text", "encoder": "the text", "decoder": "the translation so far"}
+LOOKS = [("Map", "map"), ("Lines", "lines"), ("bertviz", "bertviz")]
+BERTVIZ = [("Heads", "head"), ("Model", "model")]
 ROLE = "what it does"  # the one column of words
 STATISTICS = ["layer", "head", ROLE, "largest", "entropy", "distance", "start/end"]
 STEADY = {  # the last three columns: where a head looks that always looks at the same place
@@ -36,17 +37,6 @@ STEADY = {  # the last three columns: where a head looks that always looks at th
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
-
-
-def head_title(kind: str, layer: int, head: int | str) -> str:
-    """What a map is called, for example "Cross attention, layer 4, mean over heads"."""
-    combined = {
-        "mean": "mean over heads",
-        "max": "largest over heads",
-        "rollout": "through the rollout of the encoder" if kind == "cross" else "rollout of the layers up to it",
-    }
-    name = f"head {head + 1}" if isinstance(head, int) else combined.get(head, "")
-    return f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
 
 
 def layer_choices(kind: str, layer: int | None, *attentions: Any) -> tuple[list[tuple[str, int]], int]:
@@ -73,8 +63,8 @@ def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_end
     return {**value, "rowNames": [names[place] for place in found.row_places]}
 
 
-def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False) -> dict:
-    """The lines of all heads of a layer, ready for the page."""
+def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False, alone: int = -1) -> dict:
+    """The lines of all heads of a layer, ready for the page. alone: the head that is looked at, -1 for all."""
     rows, columns = interpret.labels(attention, kind)
     names, weights = query_names(attention, kind), getattr(attention, kind)[layer]
     if without_ends:
@@ -82,7 +72,10 @@ def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False
         rows, columns = [rows[i] for i in row_places], [columns[i] for i in column_places]
         names = [names[i] for i in row_places]
     title = f"{kind.capitalize()} attention, layer {layer + 1}" + (", without start and end" if without_ends else "")
-    value = figures.lines(weights, rows, columns, title, f"queries: {QUERIES[kind]}", f"keys: {KEYS[kind]}")
+    axes = f"queries: {QUERIES[kind]}", f"keys: {KEYS[kind]}"
+    value = figures.lines(weights, rows, columns, title, *axes)
+    if alone >= 0:
+        value["says"] = figures.heat_map(weights[alone], rows, columns, title, *axes)["says"]
     return {**value, "rowNames": names}
 
 
@@ -134,12 +127,12 @@ def draw_reasons(
     translator, attention = services.translator(shown.model), shown.attention
     where = (translator, shown.translation, shown.hypothesis, shown.sentence)
     gradient = interpret.gradient_times_input(
-        *where, report=lambda done, total: report(done / total / 2, f"Gradients: {done} of {total} target tokens")
+        *where, report=lambda done, total: report(done / total / 2, f"Gradients: {done} of {total} pieces")
     )
     occluded = interpret.occlusion(
-        *where, report=lambda done, total: report(0.5 + done / total / 2, f"Occlusion: {done} of {total} source tokens")
+        *where, report=lambda done, total: report(0.5 + done / total / 2, f"Occlusion: {done} of {total} pieces")
     )
-    axes = ("queries: target", "keys: source", "leans on")
+    axes = ("queries: translation", "keys: text", "leans on")
     rows, columns = interpret.labels(attention, "cross")
     first, second = (
         figures.heat_map(interpret.shares(scores), rows, columns, title, *axes, raw=scores, unit="nats")
@@ -153,11 +146,9 @@ def draw_reasons(
     by_gradient, by_occlusion = (interpret.agreement(mean, interpret.shares(x)) for x in (gradient, occluded))
     between = interpret.agreement(interpret.shares(gradient), interpret.shares(occluded))
     line = (
-        f"The most important source token is the same for attention (layer {layer + 1}, mean over heads) and the "
-        "gradient "
-        f"in {by_gradient:.0%} of the target tokens, for attention and occlusion in {by_occlusion:.0%}, for gradient "
-        "and "
-        f"occlusion in {between:.0%}."
+        f"The most important piece of the text is the same for attention (layer {layer + 1}, mean over heads) and the "
+        f"gradient in {by_gradient:.0%} of the translation’s, for attention and occlusion in {by_occlusion:.0%}, for "
+        f"gradient and occlusion in {between:.0%}."
     )
     return first, second, line
 
@@ -184,6 +175,7 @@ class Look:
     layer: int
     head: int | str  # a number or one of `COMBINED`
     look: str
+    bertviz: str  # which of its views
     without_ends: bool
     stretch: bool
     threshold: float
@@ -198,9 +190,10 @@ class AttentionView(View):
     """All maps of a sentence: one large, all of them small, and what each head does."""
 
     name = "attention"
+    title = "Who looks at whom"
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
             "Each row (a *query*) shares out a weight of 1 among the columns (the *keys*): whom it looks at, and how "
             "much. A piece that goes on with a word begins with a hyphen.",
@@ -216,7 +209,11 @@ class AttentionView(View):
                     self.lines = theme.drawn(
                         "translate/lines.js", "lines", "lines", "card heat-card", threshold=0, alone=-1, visible=False
                     )
-                    self.bertviz = gr.HTML(visible=False, elem_id="bertviz", elem_classes="card")
+                    with gr.Column(visible=False, elem_id="bertviz-card") as self.bertviz_card:
+                        self.bertviz_view = gr.Radio(
+                            BERTVIZ, value="head", label="bertviz", container=False, elem_id="bertviz-view"
+                        )
+                        self.bertviz = gr.HTML(elem_id="bertviz", elem_classes="card")
                 with gr.Column(scale=2, min_width=300):
                     self._side()
             self._statistics()
@@ -264,7 +261,7 @@ class AttentionView(View):
         with gr.Accordion("What each head does", open=False, elem_id="head-statistics"):
             gr.Markdown(
                 "Means over the rows of each map, sharpest heads first; click a column's name to sort by it, and a "
-                "row to see its map. *Entropy* in nats, *distance* in tokens, the others are shares of the attention.",
+                "row to see its map. *Entropy* in nats, *distance* in pieces, the others are shares of the attention.",
                 elem_classes="hint",
             )
             self.statistics = gr.Dataframe(
@@ -280,8 +277,8 @@ class AttentionView(View):
         with gr.Accordion("Is attention an explanation?", open=False, elem_id="reasons"):
             gr.Markdown(
                 "Not by itself: a head may look at a word and make nothing of it. Two other questions to the same "
-                "translation: how fast does each target token's log-probability change with a source token's "
-                "embedding (gradient × input), and how much is lost when nobody may look at that source token "
+                "translation: how fast does the log-probability of each piece of it change with the embedding of a "
+                "piece of the text (gradient × input), and how much is lost when nobody may look at that piece "
                 "(occlusion)?",
                 elem_classes="hint",
             )
@@ -295,20 +292,19 @@ class AttentionView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        choice = [self.tab.shown, self.kind, self.layer, self.head, self.look, self.ends, self.stretch, self.threshold]
-        drawn = [self.map, self.cell, self.lines, self.bertviz, self.thumbs]
+        choice = [self.tab.shown, self.kind, self.layer, self.head, self.look, self.bertviz_view]
+        choice += [self.ends, self.stretch, self.threshold]
+        drawn = [self.map, self.cell, self.lines, self.bertviz_card, self.bertviz, self.thumbs]
         outputs = [self.body, self.layer, self.head, self.ends, *drawn, self.ablate_note, self.statistics]
         outputs += [self.reason_note, self.reason_maps]
-        self.on_open(self.refresh, choice, outputs)
+        self.draw_with(choice, outputs)
         for name in ("kind", "ends"):
-            getattr(self, name).input(self.refresh, choice, outputs, api_name=f"choose_{name}", **QUICKLY)
-        for name in ("layer", "head", "look"):
+            getattr(self, name).input(self.show, choice, outputs, api_name=f"choose_{name}", **QUICKLY)
+        for name in ("layer", "head", "look", "bertviz_view"):
             getattr(self, name).input(self.choose, choice, drawn, api_name=f"choose_{name}", **QUICKLY)
-        here = [self.layer, self.head]
-        picked = self.thumbs.pick(self.pick, None, here, api_name="pick", **QUICKLY)
-        picked.then(self.choose, choice, drawn, api_name="pick_map", **QUICKLY)
-        picked = self.statistics.select(self.pick_row, None, here, api_name="pick_row", **QUICKLY)
-        picked.then(self.choose, choice, drawn, api_name="row_map", **QUICKLY)
+        here = [self.layer, self.head, *drawn]
+        self.thumbs.pick(self.pick, choice, here, api_name="pick", **QUICKLY)
+        self.statistics.select(self.pick_row, choice, here, api_name="pick_row", **QUICKLY)
         for name in ("stretch", "threshold"):
             getattr(self, name).input(
                 self.colour,
@@ -320,6 +316,8 @@ class AttentionView(View):
             )
         cell = [self.tab.shown, self.kind, self.layer, self.head, self.ends]
         self.map.cell(self.pick_cell, cell, [self.cell, self.tab.query], api_name="pick_cell", **QUICKLY)
+        saved = [self.kind, self.layer, self.head, self.ends, self.threshold, self.stretch, self.look]
+        self.save_with([self.tab.shown, *saved], self.write)
         self.ablate.click(
             self.ablate_heads,
             [self.tab.shown, self.kind, self.layer, self.head, self.stretch],
@@ -339,26 +337,44 @@ class AttentionView(View):
             **ON_DEVICE,
         )
 
+    def write(self, folder: Path, shown: Shown, kind, layer, head, ends, threshold, stretch, look) -> list[Path]:
+        """The map that is looked at, as files."""
+        if shown.attention is None:
+            raise ValueError("There is no attention to save yet; translate a sentence first.")
+        layer, heads = layer_choices(kind, layer, shown.attention)[1], shown.attention.cross.shape[1]
+        settings = {  # as the files tell it: layers and heads from 1
+            "kind": kind,
+            "layer": layer + 1,
+            "head": min(head, heads - 1) + 1 if isinstance(head, int) else head,
+            "without_ends": bool(ends),
+            "threshold": float(threshold),
+            "stretch": bool(stretch),
+            "look": look,
+            "model": shown.model or self.services.translation_model,
+        }
+        return save.save(shown, settings, folder)
+
     # An update of an HTML component replaces all of its own properties, so each update names them all.
 
     def _drawing(self, shown: Shown, look: Look) -> dict:
         """Map, cell note, lines and bertviz; those that are not looked at are put away."""
-        found: dict[Any, Any] = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz)}
+        found: dict[Any, Any] = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz_card)}
         found[self.cell] = ""
         if look.look == "map":
             value = draw_map(shown.attention, look.kind, look.layer, look.head, look.without_ends)
             value["hint"] = "Point at a cell to read its weight; click it for every head."
             found[self.map] = gr.update(value=value, stretch=look.stretch, threshold=look.threshold, visible=True)
         elif look.look == "lines":
-            value = draw_lines(shown.attention, look.kind, look.layer, look.without_ends)
+            value = draw_lines(shown.attention, look.kind, look.layer, look.without_ends, look.alone)
             found[self.lines] = gr.update(value=value, alone=look.alone, threshold=look.threshold, visible=True)
         else:
             try:
                 head = look.alone if look.alone >= 0 else None
-                frame = bertviz.frame(shown.attention, look.kind, look.look, look.layer, head)
+                frame = bertviz.frame(shown.attention, look.kind, look.bertviz, look.layer, head)
             except (ValueError, FileNotFoundError) as error:
                 frame = messages.alert(messages.sentence(error))
-            found[self.bertviz] = gr.update(value=frame, visible=True)
+            found[self.bertviz_card] = gr.update(visible=True)
+            found[self.bertviz] = frame
         return found
 
     def _small(self, shown: Shown, kind: str, layer: int, head: int | str, stretch: bool, **value: Any) -> dict:
@@ -368,7 +384,7 @@ class AttentionView(View):
         change = head_changes(shown, kind) or []
         return {self.thumbs: gr.update(selected=one, stretch=stretch, change=change, **value)}
 
-    def refresh(self, shown, kind, layer, head, look, ends, stretch, threshold):
+    def show(self, shown, kind, layer, head, look, view, ends, stretch, threshold):
         """Draw all of the view for the sentence that is shown."""
         if shown.attention is None:  # the note already says why
             return {self.body: gr.update(visible=False)}
@@ -376,7 +392,7 @@ class AttentionView(View):
         layers, layer = layer_choices(kind, layer, shown.attention)
         heads = shown.attention.cross.shape[1]
         head = head if isinstance(head, str) or head < heads else "mean"
-        chosen = Look(kind, layer, head, look, ends, stretch, threshold)
+        chosen = Look(kind, layer, head, look, view, ends, stretch, threshold)
         try:
             drawn = self._drawing(shown, chosen)
             thumbs = draw_thumbnails(shown.attention, kind, ends)
@@ -400,14 +416,14 @@ class AttentionView(View):
             self.reason_maps: gr.update(visible=False),
         }
 
-    def choose(self, shown, kind, layer, head, look, ends, stretch, threshold):
+    def choose(self, shown, kind, layer, head, look, view, ends, stretch, threshold):
         """Another layer, head or way to draw."""
         if shown.attention is None:
             return gr.skip()
-        chosen = Look(kind, layer, head, look, ends, stretch, threshold)
+        chosen = Look(kind, layer, head, look, view, ends, stretch, threshold)
         return {**self._drawing(shown, chosen), **self._small(shown, kind, layer, head, stretch)}
 
-    def colour(self, shown, kind, layer, head, look, ends, stretch, threshold):
+    def colour(self, shown, kind, layer, head, look, view, ends, stretch, threshold):
         """The same numbers in other colours, or fewer of them."""
         if shown.attention is None:
             return gr.skip()
@@ -418,14 +434,19 @@ class AttentionView(View):
             **self._small(shown, kind, layer, head, stretch),
         }
 
-    def pick(self, event: gr.EventData):
+    def pick(self, event: gr.EventData, *choice):
         """A small map was clicked."""
-        return {self.layer: int(event.layer), self.head: int(event.head)}
+        return self._picked(choice, int(event.layer), int(event.head))
 
-    def pick_row(self, event: gr.SelectData):
+    def pick_row(self, event: gr.SelectData, *choice):
         """A row of the table of heads was clicked."""
         layer, head = (int(value) for value in event.row_value[:2])
-        return {self.layer: layer - 1, self.head: head - 1}
+        return self._picked(choice, layer - 1, head - 1)
+
+    def _picked(self, choice: tuple, layer: int, head: int) -> dict:
+        shown, kind, _, _, *look = choice
+        made = self.choose(shown, kind, layer, head, *look)
+        return made if made == gr.skip() else {**made, self.layer: layer, self.head: head}
 
     def pick_cell(self, shown, kind, layer, head, ends, event: gr.EventData):
         """A cell of the large map was clicked: its weight in every head, and its row is the query from now on."""
@@ -438,16 +459,14 @@ class AttentionView(View):
             return {self.cell: ""}
         return {self.cell: note, self.tab.query: row}
 
+    @alerts("ablate_note")
     def ablate_heads(self, shown, kind, layer, head, stretch):
         """Switch off every head in turn and write what that costs on its thumbnail."""
         if shown.attention is None:
             return gr.skip()
-        try:
-            logprob, changes = interpret.ablation(
-                self.services.translator(shown.model), shown.translation, shown.hypothesis, shown.sentence
-            )
-        except Exception as error:
-            return {self.ablate_note: messages.alert(messages.sentence(error))}
+        logprob, changes = interpret.ablation(
+            self.services.translator(shown.model), shown.translation, shown.hypothesis, shown.sentence
+        )
         shown = replace(shown, changes=changes)
         note = (
             f"This translation has log-probability {logprob:.3f}. Each number is the change when that one head is "
@@ -462,17 +481,14 @@ class AttentionView(View):
         if shown.attention is None:
             return gr.skip()
         rows, columns = shown.attention.cross.shape[-2:]
-        return messages.status(f"Working out {rows} target tokens by {columns} source tokens …")
+        return messages.status(f"Working out {rows} pieces of the translation by {columns} pieces of the text …")
 
+    @alerts("reason_note", hide="reason_maps")
     def reasons(self, shown, layer, progress=gr.Progress()):
         """Gradients and occlusion beside attention."""
         if shown.attention is None:
             return {self.reason_note: "", self.reason_maps: gr.update(visible=False)}
-        try:
-            gradient, occluded, line = draw_reasons(self.services, shown, layer, progress)
-        except Exception as error:
-            alert = messages.alert(messages.sentence(error))
-            return {self.reason_note: alert, self.reason_maps: gr.update(visible=False)}
+        gradient, occluded, line = draw_reasons(self.services, shown, layer, progress)
         return {
             self.gradient: gradient,
             self.occlusion: occluded,

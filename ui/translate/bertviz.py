@@ -19,7 +19,7 @@ from transformer.translator import Attention
 from ui import figures
 from ui.translate.words import plain
 
-VIEWS = {"head": "head_view.js", "model": "model_view.js"}
+SCRIPTS = {"head": "head_view.js", "model": "model_view.js"}
 MOST_LINES = 60_000  # bertviz makes an element of every weight that it shows; more would freeze the browser
 SHIM = """window.require = {config() {}};
 window.requirejs = (names, start) => start(window.jQuery, window.d3);
@@ -49,15 +49,14 @@ def _scripts(view: str) -> tuple[str, str]:
     """(libraries, bertviz's script with its marker PYTHON_PARAMS) of one view."""
     d3 = _package_file("mpld3", "js", "d3.v5.min.js")
     libraries = d3, _package_file("xstatic.pkg.jquery", "data", "jquery.min.js")
-    return "\n".join(f"<script>{text}</script>" for text in libraries), _package_file("bertviz", VIEWS[view])
+    return "\n".join(f"<script>{text}</script>" for text in libraries), _package_file("bertviz", SCRIPTS[view])
 
 
 def document(attention: Attention, kind: str, view: str, layer: int = 0, head: int | None = None) -> str:
     """A whole HTML document with bertviz's view of one kind of attention; it asks no other address for anything.
 
     view: "head" (all layers in a list, this one shown first) or "model" (all layers and heads at once); layer from 0;
-        head: the one
-    that the head view shows at first, None for all.
+    head: the one that the head view shows at first, None for all.
     Weights are written with four digits. A long sentence gets this one layer in the model view; where even one layer is
     too much for bertviz, this raises ValueError.
     """
@@ -67,9 +66,8 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0, head: i
     one_layer = heads * len(rows) * len(columns)
     if one_layer > MOST_LINES:
         raise ValueError(
-            f"bertviz would draw {one_layer:,} lines for {len(rows)} by {len(columns)} tokens, which freezes a "
-            "browser; "
-            "look at the map or the lines instead, or at a shorter sentence."
+            f"bertviz would draw {one_layer:,} lines for {len(rows)} by {len(columns)} pieces, which freezes a "
+            "browser; look at the map or the lines instead, or at a shorter sentence."
         )
     shown = [layer] if view == "model" and one_layer * layers > MOST_LINES else list(range(layers))
     libraries, script = _scripts(view)

@@ -1,9 +1,10 @@
-"""The Compare view of the Translate tab: two inputs, two models or two settings side by side."""
+"""A part of What if: two texts, two models or two settings side by side."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -11,12 +12,14 @@ import gradio as gr
 from transformer.insight import interpret
 from transformer.insight.intervene import word_difference
 from ui import messages
-from ui.dropdowns import hold
+from ui.gradio_private import hold
+from ui.kit import QUICKLY, alerts
 from ui.services import Services
-from ui.translate import decoding_figures
+from ui.translate import answers, decoding_figures
+from ui.translate.answers import Answer
 from ui.translate.attention import KIND_LABELS, draw_map, heat, layer_choices
 from ui.translate.languages import model_for, pair_choices
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab
 
 MEAN = -1  # the choice "mean over heads"
 SIDES = ("A", "B")
@@ -134,23 +137,19 @@ class SideInputs:
         return [getattr(self, name) for name in SETTINGS]
 
 
-class CompareView(View):
+class Compare:
     """Two translations side by side, and their maps."""
 
-    name = "compare"
-
     def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+        """Makes the components."""
+        self.tab, self.services = tab, services
         self.sides = gr.State(None, time_to_live=STATE_SECONDS)
-        gr.Markdown(
-            "## Side by side\nTwo sentences, two models or two settings: change what you like in A or in B.",
-            elem_classes="section",
-        )
+        gr.Markdown("Two texts, two models or two settings: change what you like in A or in B.", elem_classes="section")
         self.inputs, self.maps = {}, {}
         with gr.Row():
             for side in SIDES:
                 with gr.Column(min_width=300, elem_classes="card"):
-                    self.inputs[side] = SideInputs(side, services)
+                    self.inputs[side] = SideInputs(side, self.services)
         with gr.Row():
             self.run = gr.Button("Compare", variant="primary", elem_id="compare-button")
             self.it = gr.Button("What does “it” mean? Two sentences to try", size="sm", elem_id="compare-it")
@@ -173,12 +172,6 @@ class CompareView(View):
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         a, b = (self.inputs[side] for side in SIDES)
-        self.on_open(
-            self.refresh,
-            [self.tab.shown, a.text, b.text],
-            [a.text, b.text, a.model, b.model, a.pair, b.pair, a.alpha, b.alpha],
-            concurrency_id="translate",
-        )
         for side, offer in zip(SIDES, (self.offer_pairs_a, self.offer_pairs_b)):
             own = self.inputs[side]
             hold(own.model.input, own.pair, name=f"hold_pairs_{side.lower()}")
@@ -216,7 +209,18 @@ class CompareView(View):
         self.kind.input(self.choose_kind, sides, [self.layer, *maps], api_name="compare_kind", **QUICKLY)
         gr.on([self.layer.input, self.head.input], self.choose, sides, maps, api_name="compare_map", **QUICKLY)
 
-    def refresh(self, shown: Shown, *texts):
+    @property
+    def given(self) -> list:
+        """What `show` reads besides the translation."""
+        return [self.inputs[side].text for side in SIDES]
+
+    @property
+    def places(self) -> list:
+        """What `show` may update."""
+        sides = [self.inputs[side] for side in SIDES]
+        return [getattr(one, name) for one in sides for name in ("text", "model", "pair", "alpha")]
+
+    def show(self, shown: Shown, *texts):
         """An empty side starts with what is shown; what the visitor entered stays."""
         a, b = (self.inputs[side] for side in SIDES)
         choices = self.services.translators()
@@ -237,13 +241,11 @@ class CompareView(View):
             found[side.alpha] = shown.alpha
         return found
 
+    @alerts("result")
     def take_it(self):
         """Two sentences in which one word decides what "it" stands for, into French, which has to say so."""
-        try:
-            model = model_for(self.services, "en-fr", None) or self.services.translation_model
-            pairs = pair_choices(self.services, model)
-        except Exception as error:
-            return {self.result: messages.alert(messages.sentence(error))}
+        model = model_for(self.services, "en-fr", None) or self.services.translation_model
+        pairs = pair_choices(self.services, model)
         found: dict = {self.result: messages.status(IT_NOTE)}
         for side, text in zip(SIDES, IT_TEXTS):
             found[self.inputs[side].text] = text
@@ -278,13 +280,11 @@ class CompareView(View):
             self.result: "",
         }
 
+    @alerts("result")
     def compare(self, kind, layer, head, *values):
         """Translate both sides and draw their maps."""
         given = [dict(zip(SETTINGS, values[: len(SETTINGS)])), dict(zip(SETTINGS, values[len(SETTINGS) :]))]
-        try:
-            left, right = (translate_side(self.services, side, **one) for side, one in zip(SIDES, given))
-        except Exception as error:
-            return {self.result: messages.alert(messages.sentence(error))}
+        left, right = (translate_side(self.services, side, **one) for side, one in zip(SIDES, given))
         found = {self.sides: (left, right), self.result: describe(left, right)}
         shown = [one.attention for one in (left, right) if one.attention is not None]
         if not shown:
@@ -314,3 +314,25 @@ class CompareView(View):
             return gr.skip()
         layers, layer = layer_choices(kind, layer, *shown)
         return {self.layer: gr.update(choices=layers, value=layer), **self.choose(sides, kind, layer, head)}
+
+    def write(self, folder: Path, sides, kind, layer, head) -> list[Path]:
+        """Both translations and their maps, as files."""
+        if sides is None:
+            raise ValueError("Press Compare first; both translations and their maps are saved then.")
+        files = []
+        for side, one in zip(SIDES, sides):
+            head_line = ["translation", "log p", "score", "tokens"]
+            best = one.translation.hypotheses[0]
+            rows: list[list[Any]] = [
+                [one.translation.text, best.logprob, one.translation.score, len(one.translation.tokens)]
+            ]
+            found = None
+            if one.attention is not None:
+                layers, heads = getattr(one.attention, kind).shape[:2]
+                chosen = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
+                found = interpret.attention_map(one.attention, kind, min(int(layer), layers - 1), chosen)
+            value = dict(zip(head_line, rows[0]))
+            answer = Answer(f"compare-{side.lower()}", f"Side {side}, {kind} attention", head_line, rows, value, found)
+            told = f"{one.translation.source_text} → {one.translation.text}"
+            files += answers.save(answer, told, answers.table(answer), folder)
+        return files

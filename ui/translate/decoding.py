@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from transformer.insight import intervene
+from transformer.options import SearchOptions
 from transformer.translator import Hypothesis, Translator
-from ui import asked, messages, theme
+from ui import endpoints, messages, theme
+from ui.kit import QUICKLY, alerts
 from ui.services import Services
-from ui.translate import decoding_figures
+from ui.translate import answers, decoding_figures
 from ui.translate.forcing import Forcing
 from ui.translate.languages import model_for
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
 from ui.translate.words import plain
 from ui.translate.work import check_size
 
@@ -59,7 +62,9 @@ def follow_shown(translator: Translator, shown: Shown, beam: int, alpha: float) 
     finished = len(ids) < intervene.limit(translator, sentence.source_ids)
     names = sentence.stand_ins
     decoding = intervene.follow(translator, sentence.source_ids, ids, finished, stand_ins=names)
-    search = intervene.decode_from(translator, sentence.source_ids, (), int(beam), float(alpha), stand_ins=names)
+    search = intervene.decode_from(
+        translator, sentence.source_ids, (), SearchOptions(int(beam), float(alpha)), stand_ins=names
+    )
     return Followed((identity(shown), beam, alpha), shown.model, int(beam), float(alpha), decoding, search)
 
 
@@ -147,12 +152,13 @@ class DecodingView(View):
     """One output token by token with its cache, and the search that found it."""
 
     name = "decoding"
+    title = "Word by word"
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+    def build(self) -> None:
+        """Makes the components."""
         self.followed = gr.State(None, time_to_live=STATE_SECONDS)
         gr.Markdown(
-            "## One token at a time\nThe decoder reads what it has written so far and rates every token that could "
+            "## One piece at a time\nThe decoder reads what it has written so far and rates every piece that could "
             "come next. Move the slider, or use the arrow keys, to see what it sees at each step.",
             elem_classes="section",
         )
@@ -170,7 +176,7 @@ class DecodingView(View):
                 )
             self.steps = theme.drawn("translate/decoding.js", "decode-view", "decoding-steps", attention=None)
             self.cache = theme.drawn("translate/cache_values.js", "cache-values", "cache-values")
-            self.forcing = Forcing(tab, services)
+            self.forcing = Forcing(self.tab, self.services)
             gr.Markdown(
                 "## The search\nBeam search keeps the best few beginnings at every step. Alive branches lead to the "
                 "beginnings kept at the current step.",
@@ -190,8 +196,7 @@ class DecodingView(View):
         drawn = [self.followed, self.note, self.body, *look, self.steps, self.cache, self.branch_card, self.tree]
         drawn.append(self.forcing.result)
         self.forcing.wire()
-        self.on_open(
-            self.refresh,
+        self.draw_with(
             [*settings, self.followed],
             drawn,
             concurrency_id="translate",
@@ -221,10 +226,11 @@ class DecodingView(View):
             # A long sentence takes a while.
             seen = {**ON_DEVICE, "show_progress": "minimal", "show_progress_on": place}
             event(act, self.followed, branched, api_name=f"decoding_{name}", **seen).then(js=INTO_VIEW)
+        self.save_with([self.tab.shown, self.followed], self.write)
         self.adopt.click(
             self.adopt_branch, [self.followed, *look], drawn, api_name="decoding_adopt", **QUIETLY_ON_DEVICE
         )
-        self.back.click(self.refresh, settings, drawn, api_name="decoding_back", **QUIETLY_ON_DEVICE)
+        self.back.click(self.show, settings, drawn, api_name="decoding_back", **QUIETLY_ON_DEVICE)
         gr.api(self.trace, api_name="trace", concurrency_id="translate")
 
     def draw(self, followed: Followed, note: str, layer, cache_layer, cache_head) -> dict:
@@ -252,22 +258,19 @@ class DecodingView(View):
             self.branch_card: gr.update(visible=False),
         }
 
-    def refresh(self, shown: Shown, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
+    @alerts("note", hide="body branch_card", followed=None)
+    def show(self, shown: Shown, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
         """Follow the output that is shown."""
         if shown.translation is None:
             return {self.followed: None, self.note: "", self.body: gr.update(visible=False)}
         beam = search_beam(search, beam)
         if followed is not None and followed.of == (identity(shown), beam, alpha):
             return gr.skip()  # the visitor comes back: everything is as it was left
-        try:
-            translator = self.services.translator(shown.model)
-            found = follow_shown(translator, shown, beam, alpha)
-            tree = decoding_figures.tree(translator, found.search, found.beam, found.alpha)
-            drawn = self.draw(found, "", layer, cache_layer, cache_head)
-            return {**drawn, self.tree: json.dumps(tree), self.forcing.result: ""}
-        except Exception as error:
-            hidden, alert = gr.update(visible=False), messages.alert(messages.sentence(error))
-            return {self.followed: None, self.note: alert, self.body: hidden, self.branch_card: hidden}
+        translator = self.services.translator(shown.model)
+        found = follow_shown(translator, shown, beam, alpha)
+        tree = decoding_figures.tree(translator, found.search, found.beam, found.alpha)
+        drawn = self.draw(found, "", layer, cache_layer, cache_head)
+        return {**drawn, self.tree: json.dumps(tree), self.forcing.result: ""}
 
     def choose_layer(self, followed, layer):
         """Another layer's attention."""
@@ -281,39 +284,34 @@ class DecodingView(View):
         """Another head's cached numbers."""
         return gr.skip() if followed is None else cache_of(followed, int(layer), int(head))
 
+    @alerts("branch", show="branch_card")
     def branch_off(self, followed, event: gr.EventData):
         """Another token at one step, on the cache of the tokens before it."""
         if followed is None:
             return gr.skip()
-        try:
-            translator = self.services.translator(followed.model)
-            step, token = int(event.step), int(event.token)
-            decoding = followed.decoding
-            found = intervene.continue_from(translator, decoding, step, token, followed.beam, followed.alpha)
-            chosen, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
-            how = (
-                f"“{plain(instead)}” instead of “{plain(chosen)}” at step {step + 1}; "
-                f"{found.reused} cached tokens were used again, the rest was searched anew."
-            )
-            return self._branched(followed, found, how)
-        except Exception as error:
-            return self._refused(error)
+        translator = self.services.translator(followed.model)
+        step, token = int(event.step), int(event.token)
+        decoding = followed.decoding
+        found = intervene.continue_from(translator, decoding, step, token, SearchOptions(followed.beam, followed.alpha))
+        chosen, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
+        how = (
+            f"“{plain(instead)}” instead of “{plain(chosen)}” at step {step + 1}; "
+            f"{found.reused} cached pieces were used again, the rest was searched anew."
+        )
+        return self._branched(followed, found, how)
 
+    @alerts("branch", show="branch_card")
     def force(self, followed, event: gr.EventData):
         """A branch of the tree, alive or pruned, as the beginning."""
         if followed is None:
             return gr.skip()
-        try:
-            translator = self.services.translator(followed.model)
-            ids = path_to(followed, int(event.node))
-            decoding = followed.decoding
-            found = intervene.decode_from(
-                translator, decoding.source_ids, ids, followed.beam, followed.alpha, stand_ins=decoding.stand_ins
-            )
-            begun = intervene.text_of(translator, ids, decoding.stand_ins)
-            return self._branched(followed, found, f"Begun with “{begun}”, as that branch of the search does.")
-        except Exception as error:
-            return self._refused(error)
+        translator = self.services.translator(followed.model)
+        ids = path_to(followed, int(event.node))
+        decoding = followed.decoding
+        options = SearchOptions(followed.beam, followed.alpha)
+        found = intervene.decode_from(translator, decoding.source_ids, ids, options, stand_ins=decoding.stand_ins)
+        begun = intervene.text_of(translator, ids, decoding.stand_ins)
+        return self._branched(followed, found, f"Begun with “{begun}”, as that branch of the search does.")
 
     def _branched(self, followed: Followed, found: intervene.Continuation, how: str) -> dict:
         drawing = draw_branch(self.services.translator(followed.model), followed, found, how)
@@ -326,23 +324,37 @@ class DecodingView(View):
     def _refused(self, error: Exception) -> dict:
         return {self.branch: messages.alert(messages.sentence(error)), self.branch_card: gr.update(visible=True)}
 
+    @alerts("note")
     def adopt_branch(self, followed, layer, cache_layer, cache_head):
         """Follow what the branch led to."""
         if followed is None or followed.branch is None:
             return gr.skip()
-        try:
-            best, before = followed.branch.candidates[0], followed.decoding
-            translator = self.services.translator(followed.model)
-            decoding = intervene.follow(
-                translator, before.source_ids, best.ids, best.finished, stand_ins=before.stand_ins
-            )
-            note = f"These are the steps of “{followed.branch.hypotheses[0].text}”."
-            followed = replace(followed, decoding=decoding, branch=None)
-            return self.draw(followed, note, layer, cache_layer, cache_head)
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        best, before = followed.branch.candidates[0], followed.decoding
+        translator = self.services.translator(followed.model)
+        decoding = intervene.follow(translator, before.source_ids, best.ids, best.finished, stand_ins=before.stand_ins)
+        note = f"These are the steps of “{followed.branch.hypotheses[0].text}”."
+        followed = replace(followed, decoding=decoding, branch=None)
+        return self.draw(followed, note, layer, cache_layer, cache_head)
 
-    @asked.endpoint
+    def write(self, folder: Path, shown: Shown, followed: Followed | None) -> list[Path]:
+        """Every step of the output that is followed, and the search, as files."""
+        if followed is None:
+            raise ValueError("There are no steps to save; translate a sentence with words.")
+        translator = self.services.translator(followed.model)
+        told = decoding_figures.steps(translator, followed.decoding)
+        found = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha)
+        listed = min(len(row) for row in told["top"])
+        head = ["step", "chosen", "log p", "rank", "entropy"]
+        head += [f"{name} {place + 1}" for place in range(listed) for name in ("token", "probability")]
+        figures = zip(told["chosen"], told["logprobs"], told["ranks"], told["entropy"])
+        rows = [
+            [step + 1, *numbers, *(part for option in told["top"][step][:listed] for part in option[:2])]
+            for step, numbers in enumerate(figures)
+        ]
+        answer = answers.Answer("word-by-word", "Every step of the decoding", head, rows, {**told, "search": found})
+        return answers.save(answer, shown.told, answers.table(answer), folder)
+
+    @endpoints.endpoint
     def trace(
         self, text: str, pair: str = "en-de", beam: int = 4, alpha: float = -1.0, model: str = "", layer: int = 0
     ) -> dict[str, Any]:

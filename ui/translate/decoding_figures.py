@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -12,12 +11,9 @@ import numpy as np
 from transformer.insight import intervene
 from transformer.insight.intervene import Continuation, Decoding, Outcome
 from transformer.translator import Hypothesis, Translator
+from ui import figures
 
 MAX_RANKED = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
-
-
-def _floats(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode("ascii")
 
 
 def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
@@ -33,7 +29,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
     size, memory = decoding.cache_size(0)[0], decoding.memory_size()[0]
     return {
         "source": pieces(decoding.source_ids),
-        "read": pieces([config.bos, *labels[:-1]]),
+        "read": pieces(decoding.read),
         "chosen": pieces(labels),
         "logprobs": decoding.logprobs.tolist(),
         "entropy": decoding.entropy.tolist(),
@@ -64,8 +60,8 @@ def layer_weights(decoding: Decoding, layer: int) -> dict[str, Any]:
     return {
         "layer": layer,
         "heads": weights.shape[0],
-        "decoder": _floats(weights[:, rows, columns]),
-        "cross": _floats(decoding.cross[layer]),
+        "decoder": figures.floats(weights[:, rows, columns]),
+        "cross": figures.floats(decoding.cross[layer]),
     }
 
 
@@ -75,8 +71,8 @@ def cache_strip(decoding: Decoding, layer: int, head: int) -> dict[str, Any]:
     return {
         "layer": layer,
         "head": head,
-        "key": _floats(key),
-        "value": _floats(value),
+        "key": figures.floats(key),
+        "value": figures.floats(value),
         "d_k": key.shape[1],
         "d_v": value.shape[1],
         "most": float(max(np.abs(key).max(), np.abs(value).max())),
@@ -173,5 +169,5 @@ def side_by_side(
     return (
         f'<div class="outcome"><p><b>{heading}</b></p>{changed}'
         '<div class="rank-scroll"><table class="outcome-table"><thead><tr><td></td><th>translation</th><th>log p</th>'
-        f"<th>score</th><th>tokens</th><th>time</th></tr></thead><tbody>{rows}</tbody></table></div></div>"
+        f"<th>score</th><th>pieces</th><th>time</th></tr></thead><tbody>{rows}</tbody></table></div></div>"
     )

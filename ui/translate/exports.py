@@ -9,7 +9,7 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -83,20 +83,48 @@ class _Frame:
     top: int
     width: int
     height: int
+    caption: list[str]  # lines below the scale
 
 
+TWICE = 2  # pixels of a PNG for one of the frame's, so that it is sharp on a wall
 HEAD = 34  # pixels above the column labels, for the title
-FOOT = 52  # pixels below the cells, for the scale and the sentence
+FOOT = 30  # pixels below the cells, for the scale
+LINE_HEIGHT = 18  # of the caption
 BAR = 110  # width of the scale
 NUMBERED = 22  # pixels of a cell that has room for its number
 
 
-def _frame(shown: AttentionMap, title: str) -> _Frame:
-    """Room for the title and for the labels on both sides."""
+def _frame(shown: AttentionMap, title: str, *sentences: str) -> _Frame:
+    """Room for the title, for the labels on both sides, and for the caption, all of it."""
     cell, size, left, top = _sizes(shown)
     rows, columns = shown.weights.shape
     width = max(left + columns * cell + 20, int(font(16).getlength(title)) + 24)
-    return _Frame(cell, size, left, HEAD + top, width, HEAD + top + rows * cell + FOOT)
+    caption = [line for sentence in sentences for line in _lines(sentence, width - 20)]
+    height = HEAD + top + rows * cell + FOOT + LINE_HEIGHT * len(caption) + 6
+    return _Frame(cell, size, left, HEAD + top, width, height, caption)
+
+
+def _lines(sentence: str, width: int) -> list[str]:
+    """A sentence in lines of at most so many pixels."""
+    lines = [""]
+    for word in "".join(c if c.isprintable() else " " for c in sentence).split():
+        for piece in _pieces(word, width):
+            together = f"{lines[-1]} {piece}".strip()
+            if font(12).getlength(together) <= width:
+                lines[-1] = together
+            else:
+                lines.append(piece)
+    return [line for line in lines if line]
+
+
+def _pieces(word: str, width: int) -> Iterator[str]:
+    """A word cut where it is longer than so many pixels."""
+    start = 0
+    for end in range(1, len(word) + 1):
+        if end - start > 1 and font(12).getlength(word[start:end]) > width:
+            yield word[start : end - 1]
+            start = end - 1
+    yield word[start:]
 
 
 def _most(shown: AttentionMap, stretch: bool) -> float:
@@ -128,21 +156,23 @@ def png(
     threshold: float = 0.0,
     stretch: bool = False,
     sentence: str = "",
+    says: str = "",
 ) -> bytes:
-    """A PNG of one map with its labels, scale and sentence;
-    every cell is filled with the exact colour of its weight.
+    """A PNG of one map with its labels, scale and caption, at twice the size of the SVG unless it is huge.
+
+    Every cell is filled with the exact colour of its weight. says: what to look at, which stands above the sentence.
     """
-    frame = _frame(shown, title)
-    cell, size, left, top = frame.cell, frame.size, frame.left, frame.top
+    frame = _frame(shown, title, says, sentence)
+    scale = TWICE if TWICE * max(frame.width, frame.height) <= LARGEST else 1
+    cell, left, top, size = (scale * one for one in (frame.cell, frame.left, frame.top, frame.size))
     rows, columns = shown.weights.shape
-    picture = Image.new("RGB", (frame.width, frame.height), "white")
+    picture = Image.new("RGB", (scale * frame.width, scale * frame.height), "white")
     draw = ImageDraw.Draw(picture)
-    draw.text((10, 8), title, INK, font(16))
-    draw.text((left, HEAD + 2), f"{column_axis} →", GREY, font(12))
-    tag = Image.new("L", (int(font(12).getlength(f"← {row_axis}")) + 4, 18))
-    ImageDraw.Draw(tag).text((0, 0), f"← {row_axis}", 255, font(12))
-    turned = tag.rotate(90, expand=True)
-    picture.paste(GREY, (6, top), turned)
+    large, small, labels = font(scale * 16), font(scale * 12), font(size)
+    draw.text((scale * 10, scale * 8), title, INK, large)
+    draw.text((left, scale * (HEAD + 2)), f"{column_axis} →", GREY, small)
+    turned = _upright(f"← {row_axis}", small, scale * 18)
+    picture.paste(GREY, (scale * 6, top), turned)
     cells = Image.fromarray(_colours(shown, threshold, stretch)).resize(
         (columns * cell, rows * cell), Image.Resampling.NEAREST
     )
@@ -150,35 +180,33 @@ def png(
     draw.rectangle((left - 1, top - 1, left + columns * cell, top + rows * cell), outline=LINE)
     for row, token in enumerate(shown.rows):
         text = label(token)
-        place = left - 8 - font(size).getlength(text), top + row * cell + (cell - size) / 2 - 2
-        draw.text(place, text, INK, font(size))
+        place = left - scale * 8 - labels.getlength(text), top + row * cell + (cell - size) / 2 - scale * 2
+        draw.text(place, text, INK, labels)
     for column, token in enumerate(shown.columns):
-        text = label(token)
-        upright = Image.new("L", (int(font(size).getlength(text)) + 4, size + 6))
-        ImageDraw.Draw(upright).text((0, 0), text, 255, font(size))
-        turned = upright.rotate(90, expand=True)
-        picture.paste(INK, (left + column * cell + (cell - turned.width) // 2, top - 6 - turned.height), turned)
-    ramp = paint(np.linspace(0, 1, BAR)[None], RAMPS["light"])
-    foot = top + rows * cell + 12
-    picture.paste(Image.fromarray(ramp).resize((BAR, 10)), (24, foot))
-    draw.text((10, foot - 3), "0", GREY, font(12))
-    draw.text((24 + BAR + 6, foot - 3), f"{_most(shown, stretch):.3g}", GREY, font(12))
-    draw.text((10, foot + 16), _fitting(sentence, frame.width - 20), GREY, font(12))
+        turned = _upright(label(token), labels, size + scale * 6)
+        place = left + column * cell + (cell - turned.width) // 2, top - scale * 6 - turned.height
+        picture.paste(INK, place, turned)
+    ramp = Image.fromarray(paint(np.linspace(0, 1, BAR)[None], RAMPS["light"])).resize((scale * BAR, scale * 10))
+    foot = top + rows * cell + scale * 12
+    picture.paste(ramp, (scale * 24, foot))
+    draw.text((scale * 10, foot - scale * 3), "0", GREY, small)
+    draw.text((scale * (24 + BAR + 6), foot - scale * 3), f"{_most(shown, stretch):.3g}", GREY, small)
+    for number, line in enumerate(frame.caption):
+        draw.text((scale * 10, foot + scale * (16 + number * LINE_HEIGHT)), line, GREY, small)
     file = io.BytesIO()
     picture.save(file, "PNG")
     return file.getvalue()
 
 
-def _fitting(sentence: str, width: int) -> str:
-    """As much of a sentence as fits into a line of so many pixels."""
-    text = "".join(c for c in sentence if c.isprintable())
-    while text and font(12).getlength(text) > width:
-        text = text[: -max(1, len(text) // 20) - 1].rstrip() + "…"
-    return text
+def _upright(text: str, letters: Any, height: int) -> Image.Image:
+    """A mask of a text that runs upwards."""
+    drawn = Image.new("L", (int(letters.getlength(text)) + 4, height))
+    ImageDraw.Draw(drawn).text((0, 0), text, 255, letters)
+    return drawn.rotate(90, expand=True)
 
 
-def _svg_foot(frame: _Frame, most: float, sentence: str, foot: int) -> list[str]:
-    """The scale, and the sentence that the map belongs to."""
+def _svg_foot(frame: _Frame, most: float, foot: int) -> list[str]:
+    """The scale and the caption."""
     stops = "".join(
         f'<stop offset="{n / 4}" stop-color="rgb({red}, {green}, {blue})"/>'
         for n, (red, green, blue) in enumerate(paint(np.linspace(0, 1, 5), RAMPS["light"]).tolist())
@@ -188,8 +216,10 @@ def _svg_foot(frame: _Frame, most: float, sentence: str, foot: int) -> list[str]
         f'<rect x="24" y="{foot}" width="{BAR}" height="10" fill="url(#scale)"/>',
         f'<text x="10" y="{foot + 9}" font-size="12" fill="#5d5449">0</text>',
         f'<text x="{24 + BAR + 6}" y="{foot + 9}" font-size="12" fill="#5d5449">{most:.3g}</text>',
-        f'<text x="10" y="{foot + 29}" font-size="12" '
-        f'fill="#5d5449">{_xml(_fitting(sentence, frame.width - 20))}</text>',
+        *(
+            f'<text x="10" y="{foot + 29 + LINE_HEIGHT * number}" font-size="12" fill="#5d5449">{_xml(line)}</text>'
+            for number, line in enumerate(frame.caption)
+        ),
     ]
 
 
@@ -257,12 +287,13 @@ def svg(
     threshold: float = 0.0,
     stretch: bool = False,
     sentence: str = "",
+    says: str = "",
     queries: Sequence[str] = (),
 ) -> str:
-    """An SVG of one map with its scale and sentence; each cell shows its weight in two digits where there is room, and
+    """An SVG of one map with its scale and caption; each cell shows its weight in two digits where there is room, and
     tells all of them on hover. queries: what each row does, for the hover; its token without them. Tokens are escaped.
     """
-    frame = _frame(shown, title)
+    frame = _frame(shown, title, says, sentence)
     cell, left, top = frame.cell, frame.left, frame.top
     rows, columns = shown.weights.shape
     colours = _colours(shown, threshold, stretch)
@@ -282,7 +313,7 @@ def svg(
     else:
         out.append(_svg_picture(frame, colours))
     out += _svg_labels(shown, frame)
-    out += _svg_foot(frame, _most(shown, stretch), sentence, top + rows * cell + 12)
+    out += _svg_foot(frame, _most(shown, stretch), top + rows * cell + 12)
     return "\n".join(out) + "\n</svg>\n"
 
 
@@ -388,6 +419,7 @@ def html(
             for one in layers
             for choices in [[*range(heads), interpret.MEAN, interpret.MAX, interpret.ROLLOUT]]
         ]
+        found = [[figures.reading(one.weights, one.rows, one.columns) for one in row] for row in maps]
         stacked = np.stack([[one.weights for one in row] for row in maps]).astype("<f4")
         data["kinds"][name] = {
             "weights": base64.b64encode(stacked.tobytes()).decode("ascii"),
@@ -396,6 +428,10 @@ def html(
             "rows": maps[0][0].rows,
             "rowNames": named_queries(attention, name, maps[0][0]),
             "columns": maps[0][0].columns,
+            "says": [
+                [figures.reading_in_words(one, maps[0][0].rows, maps[0][0].columns) for one in row] for row in found
+            ],
+            "marked": [[[one.row, one.column] for one in row] for row in found],
             "axes": axes[name],
         }
     static = theme.STATIC

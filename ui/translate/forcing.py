@@ -9,8 +9,9 @@ import numpy as np
 
 from transformer.insight import intervene
 from transformer.insight.intervene import Decoding
+from transformer.options import SearchOptions
 from transformer.translator import Translator
-from ui import messages
+from ui.kit import alerts
 from ui.services import Services
 from ui.translate.shown import ON_DEVICE, Shown, Tab
 from ui.translate.words import plain
@@ -40,7 +41,9 @@ def forced(translator: Translator, shown: Shown, text: str) -> tuple[Decoding, D
                 f"That is {len(ids)} word pieces, and this model writes fewer than {most} here; shorten it."
             )
     given = intervene.follow(translator, sentence.source_ids, ids, stand_ins=names)
-    greedy = intervene.decode_from(translator, sentence.source_ids, (), 1, 0.0, stand_ins=names).candidates[0]
+    greedy = intervene.decode_from(
+        translator, sentence.source_ids, (), SearchOptions(1, 0.0), stand_ins=names
+    ).candidates[0]
     free = intervene.follow(translator, sentence.source_ids, greedy.ids, greedy.finished, stand_ins=names)
     return given, free
 
@@ -64,7 +67,7 @@ def table(translator: Translator, given: Decoding, free: Decoding) -> str:
     return (
         f'<div class="outcome"><p>{_told("Teacher forcing", given)} {_told("Free generation", free)}</p>'
         '<div class="rank-scroll"><table class="outcome-table forcing"><thead><tr><th>#</th><th>your token</th>'
-        "<th>loss</th><th>it would have chosen</th><th>its own token</th><th>loss</th></tr></thead>"
+        "<th>loss</th><th>it would have chosen</th><th>its own piece</th><th>loss</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div></div>"
     )
 
@@ -80,7 +83,7 @@ def _loss(decoding: Decoding, step: int, most: float) -> str:
 
 def _told(what: str, decoding: Decoding) -> str:
     mean = -float(decoding.logprobs.mean())
-    return f"<b>{what}</b>: {mean:.3f} nats a token, perplexity {np.exp(mean):.2f}."
+    return f"<b>{what}</b>: {mean:.3f} nats a piece, perplexity {np.exp(mean):.2f}."
 
 
 class Forcing:
@@ -88,7 +91,7 @@ class Forcing:
 
     def __init__(self, tab: Tab, services: Services) -> None:
         self.tab, self.services = tab, services
-        with gr.Accordion("A translation of yours: teacher forcing and loss per token", open=False, elem_id="forcing"):
+        with gr.Accordion("A translation of yours: teacher forcing and loss per piece", open=False, elem_id="forcing"):
             gr.Markdown(ABOUT, elem_classes="hint")
             with gr.Row(elem_classes="actions"):
                 self.text = gr.Textbox(
@@ -113,12 +116,10 @@ class Forcing:
             **ON_DEVICE,
         )
 
+    @alerts()
     def run(self, shown: Shown, text: str) -> str:
         """Both as HTML, or one sentence that says why not."""
-        try:
-            if shown.translation is None:
-                raise ValueError("Translate a sentence first.")
-            translator = self.services.translator(shown.model)
-            return table(translator, *forced(translator, shown, text or ""))
-        except Exception as error:
-            return messages.alert(messages.sentence(error))
+        if shown.translation is None:
+            raise ValueError("Translate a sentence first.")
+        translator = self.services.translator(shown.model)
+        return table(translator, *forced(translator, shown, text or ""))

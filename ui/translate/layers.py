@@ -1,6 +1,4 @@
-"""The view "What layers know": logit lens, encoder lens, source against prefix, the numbers behind a score, find a
-head.
-"""
+"""The view "What layers know": logit lens, encoder lens, source against prefix, find a head."""
 
 from __future__ import annotations
 
@@ -12,49 +10,40 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from transformer.insight import interpret
 from transformer.insight.contributions import Contributions, contributions
-from transformer.insight.heads import TRAITS, most_itself, neurons
+from transformer.insight.heads import TRAITS, most_itself
 from transformer.insight.lenses import LogitLens, decoder_lens, logit_lens
+from transformer.options import SearchOptions
 from transformer.translator import Hypothesis
-from ui import figures, messages, theme
-from ui.services import Services
+from ui import figures, messages
 from ui.translate import answers
 from ui.translate.answers import Answer, save
-from ui.translate.attention import KIND_LABELS, head_title, heat, layer_choices
-from ui.translate.one_head import tokens_of
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, Tab, View, files_below, offer
-from ui.translate.words import plain
+from ui.translate.attention import KIND_LABELS, heat, layer_choices
+from ui.translate.opening import EXAMPLES
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, View
+from ui.translate.words import head_title, plain
 
 QUESTIONS = [
     ("When does the answer form?", "logit"),
     ("What has the encoder understood?", "encoder"),
     ("From the source or from the prefix?", "contributions"),
-    ("Which numbers make a score?", "neurons"),
-    ("Where is a head itself?", "find"),
+    ("Where is a head most typical?", "find"),
 ]
 ABOUT = {
-    "logit": "**Logit lens**: what each decoder layer would have said at every step, through the "
-    "model’s own output matrix. "
-    "This Transformer ends every layer with a LayerNorm (post-norm), so each layer’s output "
-    "has the scale that the output "
-    "matrix expects; the lower rows were still never trained to be read that way. The last "
-    "row is the model’s own answer.",
-    "encoder": "**DecoderLens** (Langedijk et al. 2023): the decoder reads the output of each "
-    "encoder layer instead of the "
-    "last one, and translates as always. The last line is the translation itself.",
-    "contributions": "**ALTI+** (Ferrando et al. 2022): how much of every output token comes from "
-    "the source and how much "
-    "from what was already written. Attention weights say where a head looks; this also counts "
-    "how long the vectors are, the "
-    "residual connections and LayerNorm. Feed-forward layers keep tokens apart and do not count.",
-    "neurons": "**Neurons**: query and key of one head, multiplied number by number. A row sums to q · "
-    "k; divided by √d<sub>k</sub> "
-    "it is the score, and the softmax makes it a weight.",
-    "find": "**Find a head**: what this head mostly does in the example sentences, and the "
-    "five in which it does so most.",
+    "logit": "**Logit lens**: what each decoder layer would predict at every step, read through the model’s own output "
+    "matrix. This Transformer ends every layer with a LayerNorm (post-norm), so each layer’s output has the scale that "
+    "the output matrix expects; still, the lower layers were never trained to be read this way. The last column is "
+    "the model’s own answer.",
+    "encoder": "**DecoderLens** (Langedijk et al. 2023): the decoder reads the output of each encoder layer in turn "
+    "and translates as usual. The last line is the translation itself.",
+    "contributions": "**ALTI+** (Ferrando et al. 2022): how much of every output piece comes from the source and how "
+    "much from the words already written. Attention weights say where a head looks; this also takes the length of the "
+    "vectors, the residual connections and LayerNorm into account. Feed-forward layers do not mix pieces and do not "
+    "count.",
+    "find": "**Find a head**: what this head mostly does in the example sentences, and the five in which it does so "
+    "most clearly.",
 }
-WIDEST = 40  # steps of a lens's table at most
+WIDEST = 100  # steps of a lens's table at most
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -76,22 +65,23 @@ def table(head: Sequence[str], rows: Sequence[str], label: str) -> str:
 
 
 def lens_html(lens: LogitLens) -> str:
-    """The logit lens: one column a step, one row a layer, the first row what the decoder reads."""
-    steps = range(min(WIDEST, len(lens.tokens)))
-    rows = []
-    for layer in range(len(lens.ranks)):
-        cells = [_lens_cell(lens, layer, step) for step in steps]
-        name = "embedding" if layer == 0 else f"layer {layer}"
-        rows.append(f'<th scope="row">{name}</th>{"".join(cells)}')
-    head = ["", *(f"{step + 1} · {word(lens.tokens[step])}" for step in steps)]
+    """The logit lens: one row a step, one column a layer, so that it fits any width; the first column is what the
+    decoder reads.
+    """
+    layers = range(len(lens.ranks))
+    rows = [
+        f'<th scope="row">{step + 1} · {word(lens.tokens[step])}</th>'
+        + "".join(_lens_cell(lens, layer, step) for layer in layers)
+        for step in range(min(WIDEST, len(lens.tokens)))
+    ]
+    head = ["chosen", *("embedding" if layer == 0 else f"layer {layer}" for layer in layers)]
     more = len(lens.tokens) - WIDEST
     note = f'<p class="hint">The first {WIDEST} of {len(lens.tokens)} steps are shown.</p>' if more > 0 else ""
     settled = [int(first) for first in lens.settled if first < len(lens.ranks)]
-    mean = f" The answer stands from layer {np.mean(settled):.1f} on, in the mean over the steps." if settled else ""
+    mean = f" On average, the answer is settled from layer {np.mean(settled):.1f} on." if settled else ""
     return table(head, rows, "Logit lens by layer and step") + (
-        f'<p class="hint">Each cell: the likeliest word of that layer, its probability, and '
-        f"the rank of the word that was "
-        f"chosen in the end; bold where they are the same.{mean}</p>{note}"
+        f'<p class="hint">Each cell: the likeliest word of that layer, its probability, and the rank of the word that '
+        f"was finally chosen; bold where the two agree.{mean}</p>{note}"
     )
 
 
@@ -125,46 +115,39 @@ def shares_html(found: Contributions) -> str:
         share = float(share)
         bar = f'<span class="share-bar" style="--share:{share:.4f}" role="img" aria-label="{share:.0%} source"></span>'
         rows.append(f'<th scope="row">{word(token)}</th><td>{bar}</td><td>{share:.1%}</td><td>{1 - share:.1%}</td>')
-    return table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by token")
+    return table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
 
 
 def contributions_map(found: Contributions) -> dict:
     """The token-to-token map: source tokens first, then the prefix; rows sum to 1."""
-    columns = [*found.source_tokens, *(f"{token} (written)" for token in found.prefix_tokens)]
+    columns = [*found.source_tokens, *(f"▁{plain(token)} (written)" for token in found.prefix_tokens)]
     both = np.concatenate((found.source, found.prefix), 1)
-    return figures.heat_map(both, found.tokens, columns, "Contributions (ALTI+)", "chosen token", "source, then prefix")
-
-
-def found_html(texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str) -> str:
-    """The sentences on which a head is most itself."""
-    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{share:.1%}</td>' for number, share in found]
-    return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + table(
-        ["sentence", "share of its attention"], rows, "Sentences on which this head is most itself"
+    return figures.heat_map(
+        both, found.tokens, columns, "Contributions (ALTI+)", "chosen", "text, then what is written", "draws on"
     )
 
 
-def scores_html(steps: interpret.HeadSteps, row: int) -> str:
-    """q · k, score and weight of every key for one query."""
-    one = neurons(steps, row)
-    rows = []
-    for key, dot, score, weight in zip(steps.columns, one.dots, one.scores, one.weights):
-        shown = f"{score:.3f}" if np.isfinite(score) else "masked"
-        rows.append(f'<th scope="row">{word(key)}</th><td>{dot:.3f}</td><td>{shown}</td><td>{weight:.4f}</td>')
-    return table(["key", "q · k", "score", "weight"], rows, "Scores of one query")
+def found_html(texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str) -> str:
+    """The sentences in which a head is most typical."""
+    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{share:.1%}</td>' for number, share in found]
+    return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + table(
+        ["sentence", "share of its attention"], rows, "Sentences in which this head is most typical"
+    )
 
 
 # -- the view ---------------------------------------------------------------------------------------------------------
 
 
 class LayersView(View):
-    """What the layers know, in five questions."""
+    """What the layers know, in four questions."""
 
     name = "layers"
 
-    def __init__(self, tab: Tab, services: Services, examples: Sequence[str] = ()) -> None:
-        """examples: sentences in which a head is looked for; those of the page, in English."""
-        super().__init__(tab, services)
-        self.examples = list(examples)
+    title = "Layers"
+    examples: Sequence[str] = EXAMPLES  # English sentences in which a head is looked for
+
+    def build(self) -> None:
+        """Makes the components."""
         self.question = gr.Radio(QUESTIONS, value="logit", label="Question", elem_id="layers-question")
         self.about = gr.Markdown(ABOUT["logit"], elem_classes="section", elem_id="layers-about")
         self.note = gr.HTML(elem_id="layers-note")
@@ -172,61 +155,52 @@ class LayersView(View):
             self.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300)
             self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="layers-layer")
             self.head = gr.Dropdown([], label="Head", min_width=90, elem_id="layers-head")
-            self.query = gr.Dropdown([], label="Word that asks (query)", min_width=170, elem_id="layers-query")
         self.shown_table = gr.HTML(elem_id="lens-table")
         with gr.Column(visible=False) as self.map_card:
             self.map = heat("lens-map")
-        with gr.Column(visible=False) as self.product_card:
-            self.product = theme.drawn("translate/matrix.js", "matrix", "lens-product", "card heat-card")
-        self.make, self.files = files_below("layers", "Make files: CSV, JSON, HTML, and the map as SVG and PNG")
+
+    @property
+    def address(self) -> dict:
+        """The question."""
+        return {"part": self.question}
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        chosen = [self.tab.shown, self.question, self.kind, self.layer, self.head, self.query]
-        outputs = [self.about, self.note, self.controls, self.kind, self.layer, self.head, self.query]
-        outputs += [self.shown_table, self.map_card, self.map, self.product_card, self.product, self.files]
-        self.on_open(self.refresh, chosen, outputs, concurrency_id="translate")
-        self.question.input(self.refresh, chosen, outputs, api_name="layers_question", **ON_DEVICE)
-        for name in ("kind", "layer", "head", "query"):
+        chosen = [self.tab.shown, self.question, self.kind, self.layer, self.head]
+        outputs = [self.about, self.note, self.controls, self.kind, self.layer, self.head]
+        outputs += [self.shown_table, self.map_card, self.map]
+        self.draw_with(chosen, outputs, concurrency_id="translate")
+        self.question.input(self.show, chosen, outputs, api_name="layers_question", **ON_DEVICE)
+        for name in ("kind", "layer", "head"):
             event = getattr(self, name).input
-            event(self.refresh, chosen, outputs, api_name=f"layers_{name}", **QUIETLY_ON_DEVICE)
-        self.make.click(self.make_files, chosen, [self.files, self.note], api_name="save_layers", **ON_DEVICE)
+            event(self.show, chosen, outputs, api_name=f"layers_{name}", **QUIETLY_ON_DEVICE)
+        self.save_with(chosen, self.write)
 
-    def refresh(self, shown, question, kind, layer, head, row):
+    def show(self, shown, question, kind, layer, head):
         """The answer to the chosen question for the sentence that is shown."""
         empty = {
             self.about: ABOUT[question],
             self.note: "",
-            self.controls: gr.update(visible=question in ("neurons", "find")),
+            self.controls: gr.update(visible=question == "find"),
             self.shown_table: "",
             self.map_card: gr.update(visible=False),
-            self.product_card: gr.update(visible=False),
-            self.files: gr.update(visible=False),
         }
         if shown.attention is None:
             return {**empty, self.note: messages.alert("Translate a sentence with words first.")}
         try:
-            made, _, drawn = self._answer(shown, question, kind, layer, head, row)
+            made, _, drawn = self._answer(shown, question, kind, layer, head)
             return {**empty, **made, self.shown_table: drawn}
         except Exception as error:
             return {**empty, self.note: messages.alert(messages.sentence(error))}
 
-    def make_files(self, shown, question, kind, layer, head, row):
+    def write(self, folder: Path, shown: Shown, question, kind, layer, head) -> list[Path]:
         """The answer that is shown, as files."""
+        if shown.attention is None:
+            raise ValueError("Translate a sentence with words first.")
+        _, answer, drawn = self._answer(shown, question, kind, layer, head)
+        return save(answer, shown.told, drawn, folder)
 
-        def write(folder: Path) -> list[Path]:
-            if shown.attention is None:
-                raise ValueError("Translate a sentence with words first.")
-            chosen = shown.translation.sentences[shown.sentence]
-            sentence = f"{chosen.source_text} → {chosen.hypotheses[shown.hypothesis].text}"
-            _, answer, drawn = self._answer(shown, question, kind, layer, head, row)
-            return save(answer, sentence, drawn, folder)
-
-        yield from offer(self.files, self.note, write)
-
-    def _answer(
-        self, shown: Shown, question: str, kind: str, layer: Any, head: Any, row: Any
-    ) -> tuple[dict, Answer, str]:
+    def _answer(self, shown: Shown, question: str, kind: str, layer: Any, head: Any) -> tuple[dict, Answer, str]:
         """What a question changes on the page besides its table, the answer as it is saved, and the table's HTML."""
         translator = self.services.translator(shown.model)
         where = (translator, shown.translation, shown.hypothesis, shown.sentence)
@@ -235,7 +209,7 @@ class LayersView(View):
             return {}, answers.lens_answer(lens), lens_html(lens)
         if question == "encoder":
             source, _, target = str(shown.pair or "").partition("-")
-            read = decoder_lens(*where, source or None, target or None, shown.beam, shown.alpha)
+            read = decoder_lens(*where, source or None, target or None, SearchOptions(shown.beam, shown.alpha))
             return {}, answers.encoder_answer(read), encoder_html(read)
         if question == "contributions":
             found = contributions(*where)
@@ -248,34 +222,16 @@ class LayersView(View):
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
         }
-        ask = self._find if question == "find" else self._neurons
-        made, answer, drawn = ask(where, shown, kind, layer, head, row)
-        return {**choices, **made}, answer, drawn
+        answer, drawn = self._find(where, shown, kind, layer, head)
+        return choices, answer, drawn
 
-    def _neurons(
-        self, where: tuple, shown: Shown, kind: str, layer: int, head: int, row: Any
-    ) -> tuple[dict, Answer, str]:
-        translator, translation, hypothesis, sentence = where
-        queries = tokens_of(shown.attention, kind)
-        row = row if isinstance(row, int) and row < len(queries) else 0
-        steps = interpret.head_steps(translator, translation, kind, layer, head, hypothesis, sentence)
-        title = f"{head_title(kind, layer, head)}: query {steps.rows[row]} times key, number by number"
-        made = {
-            self.query: gr.update(choices=queries, value=row, visible=True),
-            self.product_card: gr.update(visible=True),
-            self.product: figures.matrix(neurons(steps, row).product, title, "key", "number"),
-        }
-        return made, answers.neurons_answer(steps, row, title), scores_html(steps, row)
-
-    def _find(
-        self, where: tuple, shown: Shown, kind: str, layer: int, head: int, _row: Any
-    ) -> tuple[dict, Answer, str]:
+    def _find(self, where: tuple, shown: Shown, kind: str, layer: int, head: int) -> tuple[Answer, str]:
         source, _, target = str(shown.pair or "").partition("-")
         if source != "en" or not self.examples:
             raise ValueError("The example sentences are English; translate from English to look for a head in them.")
         translator = where[0]
-        translations = translator.translate(self.examples, source, target)
+        translations = translator.translate(list(self.examples), source, target)
         attentions = [translator.attend(one) for one in translations]
         trait, found = most_itself(attentions, kind, layer, head)
         told = (self.examples, trait, found, head_title(kind, layer, head))
-        return {self.query: gr.update(visible=False)}, answers.found_answer(*told), found_html(*told)
+        return answers.found_answer(*told), found_html(*told)

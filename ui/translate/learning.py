@@ -14,12 +14,11 @@ import gradio as gr
 from training.run import Run, list_runs, open_run
 from transformer import series as recorded
 from transformer.series import Moment, Series
-from ui import messages
-from ui.services import Services
+from ui.kit import QUICKLY, alerts
 from ui.translate.answers import learning_answer, save
 from ui.translate.attention import draw_map, heat
 from ui.translate.layers import table
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY, STATE_SECONDS, Tab, View, files_below, offer
+from ui.translate.shown import ON_DEVICE, STATE_SECONDS, View
 
 SHIPPED = "shipped"
 SENTENCE = "A young girl is eating a red apple."
@@ -52,7 +51,7 @@ def moments(runs: Path, key: str, text: str) -> list[Moment]:
     """
     text = (text or "").strip()
     if not text:
-        raise ValueError("Enter a sentence that the models of the training shall read.")
+        raise ValueError("Enter a sentence for the models to read.")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"Enter a sentence of at most {MOST_CHARACTERS} characters.")
     if key == SHIPPED:
@@ -98,18 +97,18 @@ class LearningView(View):
     """Attention appears while a small model learns."""
 
     name = "learning"
+    title = "Learning"
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
-            "The same sentence, read by one model after so many updates of its training. Move "
-            "the slider and see when the "
+            "The same sentence, read by one model at several moments of its training. Move the slider and see when the "
             "words find their partners. The entropy of a row falls as a head makes up its mind.",
             elem_classes="section",
         )
         self.found = gr.State([], time_to_live=STATE_SECONDS)
         with gr.Row():
-            offered = choices(services.runs)
+            offered = choices(self.services.runs)
             first = offered[0][1] if offered else None
             self.series = gr.Dropdown(offered, value=first, label="Training", min_width=180, elem_id="learning-series")
             self.text = gr.Textbox(SENTENCE, label="Sentence", scale=3, min_width=260, elem_id="learning-text")
@@ -122,12 +121,10 @@ class LearningView(View):
                 self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="learning-head")
             self.map = heat("learning-map")
             self.table = gr.HTML(elem_id="learning-table")
-            self.make, self.files = files_below("learning", "Make files: CSV, JSON, HTML, and the map as SVG and PNG")
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         outputs = [self.found, self.note, self.results, self.place, self.layer, self.head, self.map, self.table]
-        outputs += [self.files]
         gr.on(
             [self.read.click, self.text.submit],
             self.read_series,
@@ -148,24 +145,21 @@ class LearningView(View):
                 preprocess=False,  # a value and a new range may cross on their way, which Gradio calls an error
                 **QUICKLY,
             )
-        self.make.click(self.make_files, looked_at, [self.files, self.note], api_name="save_learning", **QUIETLY)
+        self.save_with(looked_at, self.write)
 
     def offer(self):
         """The trainings that are there now."""
         return gr.update(choices=choices(self.services.runs))
 
+    @alerts("note")
     def read_series(self, key, text):
         """The sentence at every moment of the chosen training."""
-        try:
-            found = moments(self.services.runs, key, text)
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        found = moments(self.services.runs, key, text)
         return {
             self.found: found,
             self.note: "",
             self.results: gr.update(visible=True),
             **self._controls(found),
-            self.files: gr.update(visible=False),
         }
 
     def _controls(self, found: list[Moment]) -> dict:
@@ -188,14 +182,10 @@ class LearningView(View):
         drawn: dict[Any, Any] = {self.map: map_at(found, place - 1, int(layer), int(head))}
         return {**drawn, self.table: moments_html(found, int(layer), int(head))}
 
-    def make_files(self, found, place, layer, head):
+    def write(self, folder: Path, found, place, layer, head) -> list[Path]:
         """What is shown, as files."""
-
-        def write(folder: Path) -> list[Path]:
-            if not found:
-                raise ValueError("Read a sentence first.")
-            answer = learning_answer(found, min(max(1, int(place)), len(found)) - 1, int(layer), int(head))
-            sentence = found[0].translation.sentences[0].source_text
-            return save(answer, sentence, moments_html(found, int(layer), int(head)), folder)
-
-        yield from offer(self.files, self.note, write)
+        if not found:
+            raise ValueError("Read a sentence first.")
+        answer = learning_answer(found, min(max(1, int(place)), len(found)) - 1, int(layer), int(head))
+        sentence = found[0].translation.sentences[0].source_text
+        return save(answer, sentence, moments_html(found, int(layer), int(head)), folder)

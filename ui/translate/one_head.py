@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 
 from transformer.insight import interpret
+from transformer.insight.heads import neurons
 from transformer.insight.intervene import word_difference
-from ui import figures, messages, theme
+from transformer.options import SearchOptions
+from ui import figures, theme
+from ui.kit import alerts
 from ui.services import Services
-from ui.translate import decoding_figures
-from ui.translate.attention import KIND_LABELS, head_title, layer_choices
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, Tab, View
-from ui.translate.words import query_names
+from ui.translate import answers, decoding_figures
+from ui.translate.attention import KIND_LABELS, layer_choices
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, View
+from ui.translate.words import head_title, plain, query_names
 
 WORDS = {
     True: "with positions",
@@ -32,15 +37,32 @@ def tokens_of(attention: Any, kind: str) -> list[tuple[str, int]]:
 
 def draw_steps(
     services: Services, shown: Shown, kind: str, layer: int, head: int, row: int, scale: bool, mask: bool
-) -> dict:
-    """The six steps of one query, ready for the page."""
-    steps = interpret.head_steps(
-        services.translator(shown.model), shown.translation, kind, layer, head, shown.hypothesis, shown.sentence
-    )
+) -> tuple[dict, dict]:
+    """The six steps of one query, and its products with every key, ready for the page."""
+    steps = read_head(services, shown, kind, layer, head)
     one = interpret.query_steps(steps, row, scale, mask)
+    title = query_title(shown, kind, layer, head, row)
     name = query_names(shown.attention, kind)[row]
-    title = f"{head_title(kind, layer, head)}, query {row + 1}: {name}"
-    return figures.head_steps(one, name, steps.columns, title)
+    return figures.head_steps(one, name, steps.columns, title), draw_product(steps, row, title)
+
+
+def read_head(services: Services, shown: Shown, kind: str, layer: int, head: int) -> interpret.HeadSteps:
+    """Queries, keys and values of one head for the sentence that is shown."""
+    translator = services.translator(shown.model)
+    return interpret.head_steps(translator, shown.translation, kind, layer, head, shown.hypothesis, shown.sentence)
+
+
+def query_title(shown: Shown, kind: str, layer: int, head: int, row: int) -> str:
+    """What is worked out: "Cross attention, layer 2, head 2, query 4: after Tier, choosing überquerte"."""
+    return f"{head_title(kind, layer, head)}, query {row + 1}: {query_names(shown.attention, kind)[row]}"
+
+
+def draw_product(steps: interpret.HeadSteps, row: int, title: str) -> dict:
+    """The query times every key, number by number, ready for the page: a row sums to q · k."""
+    product = neurons(steps, row).product
+    key, number = np.unravel_index(int(np.abs(product).argmax()), product.shape)
+    says = f"Number {number + 1} of “{plain(steps.columns[key])}” counts most: {product[key, number]:+.2f} of q · k."
+    return figures.matrix(product, f"{title}, times every key, number by number", "key", "number", says=says)
 
 
 def draw_positions(services: Services, shown: Shown) -> dict:
@@ -86,9 +108,10 @@ class OneHeadView(View):
     """One query of one head in six steps, and what the positions do."""
 
     name = "one_head"
+    title = "One head"
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
             "One word asks, and this is how it gets its answer: its **query** is multiplied with every **key**; the "
             "products are divided by √d<sub>k</sub> and become weights by the softmax; the **values**, each times its "
@@ -98,7 +121,19 @@ class OneHeadView(View):
         self.note = gr.HTML(elem_id="one-head-note")
         self._controls()
         self.steps = theme.drawn("translate/one_head.js", "steps", "head-steps", "card heat-card")
+        with gr.Accordion("Which numbers make a score?", open=False, elem_id="neurons"):
+            gr.Markdown(
+                "Query and key multiplied number by number, as in bertviz’s neuron view. A row sums to q · k; divided "
+                "by √d<sub>k</sub> this is the score, which the softmax turns into a weight.",
+                elem_classes="hint",
+            )
+            self.product = theme.drawn("translate/matrix.js", "matrix", "product", "card heat-card")
         self._order()
+
+    @property
+    def address(self) -> dict:
+        """The query."""
+        return {"step": self.query}
 
     def _controls(self) -> None:
         with gr.Row(elem_classes="attention-controls"):
@@ -134,18 +169,20 @@ class OneHeadView(View):
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         tab, switches = self.tab, [self.scale, self.mask]
-        outputs = [self.kind, self.layer, self.head, self.query, self.steps, self.note, self.positions]
+        drawn = [self.steps, self.product, self.note]
+        outputs = [self.kind, self.layer, self.head, self.query, *drawn, self.positions]
         outputs += [self.first, self.second, self.swapped]
         looked_at = [tab.shown, tab.attention.kind, tab.attention.layer, tab.attention.head, tab.query, *switches]
-        self.on_open(self.refresh, looked_at, outputs, concurrency_id="translate")
+        self.draw_with(looked_at, outputs, concurrency_id="translate")
         own = [tab.shown, self.kind, self.layer, self.head, self.query, *switches]
-        chosen = [self.layer, self.query, self.steps, self.note]
+        self.save_with(own[:-2], self.write)
+        chosen = [self.layer, self.query, *drawn]
         self.kind.input(self.choose_kind, own, chosen, api_name="one_kind", **QUIETLY_ON_DEVICE)
         for name in ("layer", "head", "query", "scale", "mask"):
             getattr(self, name).input(
                 self.draw,
                 own,
-                [self.steps, self.note],
+                drawn,
                 api_name=f"one_{name}",
                 trigger_mode="always_last",
                 **QUIETLY_ON_DEVICE,
@@ -158,29 +195,27 @@ class OneHeadView(View):
             **ON_DEVICE,
         )
 
+    @alerts("note")
     def draw(self, shown, kind, layer, head, row, scale, mask):
         """The six steps of what is chosen."""
         if shown.attention is None:
             return gr.skip()
-        try:
-            drawn = draw_steps(self.services, shown, kind, layer, head, row, scale, mask)
-            return {self.steps: drawn, self.note: ""}
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+        steps, product = draw_steps(self.services, shown, kind, layer, head, row, scale, mask)
+        return {self.steps: steps, self.product: product, self.note: ""}
 
-    def refresh(self, shown, kind, layer, head, row, scale, mask):
+    def write(self, folder: Path, shown: Shown, kind, layer, head, row) -> list[Path]:
+        """The query that is worked out, as files."""
+        if shown.attention is None:
+            raise ValueError("No attention was paid to this sentence; translate one with words.")
+        steps = read_head(self.services, shown, kind, layer, head)
+        answer = answers.neurons_answer(steps, row, query_title(shown, kind, layer, head, row))
+        return answers.save(answer, shown.told, answers.table(answer), folder)
+
+    @alerts("note", steps=None, product=None, swapped="")
+    def show(self, shown, kind, layer, head, row, scale, mask):
         """The head and the query that are looked at in the Attention view, worked out."""
         if shown.attention is None:
-            return self._nothing("No attention was paid to this sentence; translate one with words.")
-        try:
-            return self._everything(shown, kind, layer, head, row, scale, mask)
-        except Exception as error:
-            return self._nothing(messages.sentence(error))
-
-    def _nothing(self, sentence: str) -> dict:
-        return {self.steps: None, self.note: messages.alert(sentence), self.swapped: ""}
-
-    def _everything(self, shown, kind, layer, head, row, scale, mask) -> dict:
+            raise ValueError("No attention was paid to this sentence; translate one with words.")
         layers, layer = layer_choices(kind, layer, shown.attention)
         heads = shown.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
@@ -216,15 +251,12 @@ class OneHeadView(View):
             **self.draw(shown, kind, layer, head, row, scale, mask),
         }
 
+    @alerts()
     def swap_words(self, shown, first, second):
         """Two words of the sentence change places."""
         if shown.attention is None:
             return ""
-        try:
-            translator = self.services.translator(shown.model)
-            found = interpret.swap_words(
-                translator, shown.translation, int(first), int(second), shown.sentence, shown.beam, shown.alpha
-            )
-        except Exception as error:
-            return messages.alert(messages.sentence(error))
+        translator = self.services.translator(shown.model)
+        options = SearchOptions(shown.beam, shown.alpha)
+        found = interpret.swap_words(translator, shown.translation, int(first), int(second), shown.sentence, options)
         return swap_html(found)

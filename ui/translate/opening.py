@@ -23,8 +23,15 @@ from ui.translate.work import translate_text
 
 TEXT = "The animal didn't cross the street because it was too tired."
 PAIR = "en-de"
+EXAMPLES = (
+    TEXT,
+    "I am a student.",
+    "Can you help me?",
+    "Two young girls are playing soccer in the park.",
+    "A woman in a red dress is reading a book on a bench.",
+)
 FILE = theme.STATIC / "translate" / "opening.json"
-LEFT_OUT = ("trace", "encoding")  # of a Sentence: what only the run that made it needs
+LEFT_OUT = ("trace", "encoding", "segment")  # of a Sentence: what only the run that made it needs
 
 
 def record(services: Services) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from typing import Any
 
 import gradio as gr
 
-from transformer.parsing.linear import Phrase, linearised, phrases
-from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, QUICK_BEAM, ParsedSentence, phrase_weights
-from transformer.parsing.trees import indented
-from ui import asked, messages, theme
+from transformer.options import DEFAULTS, SearchOptions
+from transformer.parsing.linear import Phrase, linearise, phrases
+from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, ParsedSentence, phrase_weights
+from transformer.parsing.trees import indent_tree
+from ui import endpoints, messages, theme
 from ui.services import Services, shipped_pairs
 from ui.translate.exports import font
-from ui.translate.shown import Shown, Tab, View, files_below, offer
+from ui.translate.shown import Shown, View
 
 MISSING = (
     "The parser is not on this page: its weights, assets/models/parse, are not installed; train them with "
@@ -68,7 +69,7 @@ def tree_svg(sentence: ParsedSentence, hypothesis: int = 0) -> str:
     Phrases are groups with data-row, their place in `phrases`, and words groups with the rows that follow; every text
     is escaped.
     """
-    words, found = sentence.words, phrases(linearised(sentence.trees[hypothesis]))
+    words, found = sentence.words, phrases(linearise(sentence.trees[hypothesis]))
     columns = _columns(words, found)
     bottom = EDGE + SIZE + LEVEL * (1 + max(phrase.depth for phrase in found))
     width, height = columns[-1][1] + EDGE, bottom + EDGE
@@ -124,7 +125,7 @@ def drawing(shown: Shown) -> dict:
     sentence = parsed(shown)
     if sentence is None:
         raise ValueError("There is no tree to draw yet; parse a sentence first.")
-    found = phrases(linearised(sentence.trees[shown.hypothesis]))
+    found = phrases(linearise(sentence.trees[shown.hypothesis]))
     spans = [[phrase.start, phrase.end] for phrase in found]
     spans += [[word, word + 1] for word in range(len(sentence.words))]
     looks = [] if shown.attention is None else phrase_weights(shown.attention, sentence, shown.hypothesis).tolist()
@@ -161,22 +162,20 @@ def parse_text(services: Services, text: str, beam: int, alpha: float, model: st
         )
     if not 1 <= int(beam) <= PAPER_BEAM:
         raise ValueError(f"The beam has to be from 1 to {PAPER_BEAM}, the paper's; got {beam}.")
-    parser = services.translator(parser_key(services, model))
-    if not hasattr(parser, "parse"):
-        raise ValueError(f"{parser.name} translates and writes no trees; choose a parser.")
+    parser = services.parser(parser_key(services, model))
     return [
         {
             "words": sentence.words,
             "tree": str(sentence.trees[0]),
             "phrases": [
                 {"label": one.label, "start": one.start, "end": one.end, "depth": one.depth}
-                for one in phrases(linearised(sentence.trees[0]))
+                for one in phrases(linearise(sentence.trees[0]))
             ],
             "logprob": float(sentence.hypotheses[0].logprob),
             "score": float(sentence.hypotheses[0].score),
             "repairs": sentence.repairs,
         }
-        for sentence in parser.parse(text, beam=int(beam), alpha=float(alpha))
+        for sentence in parser.parse(text, SearchOptions(int(beam), float(alpha)))
     ]
 
 
@@ -187,15 +186,16 @@ class TreeView(View):
     """The tree of the sentence that is shown."""
 
     name = "tree"
+    title = "Tree"
+    in_sight = False  # until a parser has written something
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
-            "Section 6.3 of the paper: the same network writes a sentence's **constituents** "
-            "as brackets, `(S (NP XX XX "
-            ")NP …`, one token after the other. Point at a phrase or a word: its words light "
-            "up, and the darker a word's "
-            "ground, the more the steps that wrote it looked there (cross-attention, last layer, all heads).",
+            "Section 6.3 of the paper: the same network writes a sentence's **constituents** as brackets, "
+            "`(S (NP XX XX )NP …`, one piece after the other. Point at a phrase or a word: its words light up, and the "
+            "darker the background of a word, the more the steps that wrote it looked there (cross-attention, last "
+            "layer, all heads).",
             elem_classes="section",
         )
         self.note = gr.HTML(elem_id="tree-note")
@@ -204,17 +204,14 @@ class TreeView(View):
             self.brackets = gr.Textbox(
                 label="In brackets", lines=4, max_lines=20, interactive=False, buttons=["copy"], elem_id="tree-brackets"
             )
-            self.make, self.files = files_below("tree", "Make files: SVG and brackets")
 
     def wire(self) -> None:
         """Connect the components with the handlers below, and publish `/parse`."""
-        self.on_open(self.refresh, [self.tab.shown], [self.note, self.results, self.tree, self.brackets, self.files])
-        self.make.click(
-            self.make_files, self.tab.shown, [self.files, self.note], api_name="save_tree", api_visibility="private"
-        )
+        self.draw_with([self.tab.shown], [self.note, self.results, self.tree, self.brackets])
+        self.save_with([self.tab.shown], lambda folder, shown: save(shown, folder))
         gr.api(self.parse, api_name="parse", concurrency_id="translate")
 
-    def refresh(self, shown):
+    def show(self, shown):
         """Draw the tree, or say why there is none."""
         sentence = parsed(shown)
         if sentence is None:
@@ -224,16 +221,11 @@ class TreeView(View):
             self.note: messages.status(summary(sentence)),
             self.results: gr.update(visible=True),
             self.tree: drawing(shown),
-            self.brackets: indented(sentence.trees[shown.hypothesis], 80),
-            self.files: gr.update(visible=False),
+            self.brackets: indent_tree(sentence.trees[shown.hypothesis], 80),
         }
 
-    def make_files(self, shown):
-        """Write the drawing and the brackets, and offer them."""
-        yield from offer(self.files, self.note, lambda folder: save(shown, folder))
-
-    @asked.endpoint
-    def parse(self, text: str, beam: int = QUICK_BEAM, alpha: float = ALPHA, model: str = "") -> dict[str, Any]:
+    @endpoints.endpoint
+    def parse(self, text: str, beam: int = DEFAULTS.beam, alpha: float = ALPHA, model: str = "") -> dict[str, Any]:
         """Parse English sentences into constituency trees.
 
         Args:

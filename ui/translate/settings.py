@@ -6,9 +6,9 @@ from typing import Any
 
 import gradio as gr
 
+from ui.kit import QUICKLY
 from ui.services import Services
 from ui.translate.languages import model_for, pair_choices
-from ui.translate.shown import QUICKLY
 from ui.translate.work import READ_BACK, SEARCHES
 
 LIKELIEST = 40  # pieces that sampling draws among at first; among all 8,000 it soon draws nonsense
@@ -78,10 +78,9 @@ class Settings:
         self.quick = gr.Checkbox(
             False,
             label="Quick",
-            info="Multiplies in 8 bits, where the processor is made for it, and looks for words of the target language "
-            "alone: 1.3 to 2 times as quick, and more with one translation to show, where it gives up what falls far "
-            "behind. A third to a half of the long sentences take other words, as good on average. Maps are computed "
-            "with 32 bits all the same.",
+            info="Uses 8-bit arithmetic where the processor supports it, and only the words of the target language: "
+            "1.3 to 2 times as fast, and faster still if one translation is shown. A third to a half of long sentences "
+            "come out in other words, on average as good. Maps always use 32 bits.",
             elem_id="quick",
         )
 
@@ -152,7 +151,7 @@ class Settings:
         return chosen if other == (model or None) else {**chosen, self.model: other}
 
 
-def told(services: Services, model: str | None, search: str, *numbers: Any) -> str:
+def search_in_words(services: Services, model: str | None, search: str, *numbers: Any) -> str:
     """Which model and which search ran, in words. numbers: beam, alpha, temperature, top_k, seed and quick."""
     beam, alpha, temperature, top_k, seed, quick = numbers
     wide = f"beam search, {int(beam)} wide, length penalty {float(alpha):g}"
@@ -166,5 +165,5 @@ def told(services: Services, model: str | None, search: str, *numbers: Any) -> s
     }[search]
     name = model or services.translation_model
     labels = {key: label for label, key in services.translators()}
-    bits = " · in 8 bits" if quick and services.translator(model or None).can_hurry() else ""
+    bits = " · in 8 bits" if quick and services.translator(model or None).int8_available() else ""
     return f"{labels.get(name, name)} · {how}{bits}"

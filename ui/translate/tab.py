@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from html import escape
-from typing import Any, TypeVar
+from typing import Any
 
 import gradio as gr
 
 from transformer.insight import intervene
+from transformer.options import SearchOptions
+from transformer.parsing.parser import DEFAULT_MODEL as DEFAULT_PARSER
+from transformer.parsing.parser import PAIR as PARSED
 from transformer.text.languages import language_name
-from ui import messages, theme
-from ui.services import Services
+from ui import kit, messages, theme
+from ui.kit import QUICKLY, QUIETLY, Views, alerts
+from ui.services import shipped_pairs
 from ui.translate import opening, visit, words
 from ui.translate.api import Api
 from ui.translate.attention import COMBINED, AttentionView
-from ui.translate.compare import CompareView
 from ui.translate.decoding import DecodingView, search_beam
 from ui.translate.languages import better_pair, pair_label
 from ui.translate.layers import LayersView
 from ui.translate.learning import LearningView
+from ui.translate.limits import Limits
 from ui.translate.one_head import OneHeadView
-from ui.translate.parse import TreeView
-from ui.translate.save import SaveView
-from ui.translate.settings import Settings, told
-from ui.translate.shown import ON_DEVICE, QUICKLY, QUIETLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Refresh, Shown, View
+from ui.translate.parse import TreeView, parsed
+from ui.translate.save import SaveButton
+from ui.translate.settings import Settings, search_in_words
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
 from ui.translate.through import ThroughView
-from ui.translate.tour import Tour
+from ui.translate.tour import TranslateTour
 from ui.translate.what_if import WhatIfView
 from ui.translate.work import (
     MAX_CHARACTERS,
@@ -36,34 +41,41 @@ from ui.translate.work import (
     first_pieces,
     hypothesis_rows,
     linked_words,
-    translate_text,
+    translate_in_parts,
     whole_text,
     with_continuation,
 )
 
-AnyView = TypeVar("AnyView", bound=View)
-
-EXAMPLES = [
-    opening.TEXT,
-    "I am a student.",
-    "Can you help me?",
-    "Two young girls are playing soccer in the park.",
-    "A woman in a red dress is reading a book on a bench.",
-]
+WORDS = '<p class="hint">Point at a word for its partner; click it for another one.</p>'
 EXAMPLE_NOTE = "An example, kept with its maps: write a sentence of your own, or choose another one."
 
 
-class TranslateTab:
-    """The two boxes, the settings and the views below them; built inside the current Blocks, wired by `wire`."""
+VIEWS: tuple[type[View], ...] = (
+    AttentionView,
+    ThroughView,
+    OneHeadView,
+    DecodingView,
+    LayersView,
+    WhatIfView,
+    LearningView,
+    TreeView,
+)
 
-    def __init__(self, services: Services) -> None:
-        self.services = services
+
+class TranslateTab(kit.View):
+    """The two boxes, the settings and the views below them."""
+
+    name = "translate"
+    title = "Translate"
+
+    def build(self) -> None:
+        """Makes the components, and the views below a translation."""
+        services = self.services
         self.shown = gr.State(Shown(), time_to_live=STATE_SECONDS)
-        self.view = gr.State("attention")  # name of the open view
-        self.refreshers: dict[str, tuple] = {}  # of `View.on_open`
         self.query = gr.State(0)  # row of the query that was picked last
         self.better = gr.State("")  # the pair that the text seems to want
         self.visit = visit.carrier()
+        self.untranslated = gr.State(False)  # whether the page has opened with a text that waits for its translation
         self.settings = Settings(services)
         with gr.Row(elem_classes="actions"):
             self._actions()
@@ -78,6 +90,7 @@ class TranslateTab:
     def _actions(self) -> None:
         self.settings.languages()
         self.run = gr.Button("Translate", variant="primary", scale=0, min_width=150, elem_id="translate-button")
+        self.cancel = gr.Button("Cancel", scale=0, min_width=90, visible=False, elem_id="translate-cancel")
         self.turn = gr.Button("", size="sm", scale=0, min_width=120, visible=False, elem_id="better-pair")
         self.status = gr.HTML(elem_id="translate-status", scale=4, min_width=200)
         self.link = gr.Button("Copy link", size="sm", scale=0, min_width=90, elem_id="copy-link")
@@ -104,17 +117,21 @@ class TranslateTab:
             self.target = gr.Textbox(
                 label="Translation", lines=2, max_lines=12, interactive=False, buttons=["copy"], elem_id="target-text"
             )
+            gr.HTML(WORDS, elem_id="words-hint")
 
     def _folds(self) -> None:
         """Everything that folds away once there is a translation."""
         with gr.Accordion("Examples", open=False, elem_id="examples-fold") as self.examples_fold:
             source = gr.Textbox(visible=False)
             self.examples = gr.Dataset(
-                components=[source], samples=[[one] for one in EXAMPLES], type="index", elem_id="translate-examples"
+                components=[source],
+                samples=[[one] for one in opening.EXAMPLES],
+                type="index",
+                elem_id="translate-examples",
             )
         with gr.Accordion("Other translations it found", open=False, elem_id="hypotheses-fold") as self.hypotheses_fold:
             self.table = gr.Dataframe(
-                headers=["#", "translation", "score", "log p", "tokens", "way back"],
+                headers=["#", "translation", "score", "log p", "pieces", "way back"],
                 datatype=["number", "str", "number", "number", "number", "number"],
                 label="Select one to see it above and how it came about.",
                 interactive=False,
@@ -124,6 +141,7 @@ class TranslateTab:
             )
         with gr.Accordion("Model and search", open=False, elem_id="search-settings"):
             self.settings.model_and_search()
+        self.limits = Limits(self.services)
 
     def _results(self) -> None:
         with gr.Row(elem_id="now-row"):
@@ -131,60 +149,57 @@ class TranslateTab:
             self.sentence = gr.Dropdown(
                 [("1", 0)], value=0, label="Sentence", visible=False, container=False, scale=2, elem_id="sentence"
             )
-            self.tour = Tour(self, self.services)
-        self.tour.place_card()
-        self.views: dict[str, gr.Tab] = {}
-        with gr.Tabs(elem_id="views") as self.tabs:
-            self.attention = self._view("Who looks at whom", AttentionView)
-            self.through = self._view("Through the model", ThroughView)
-            self.one_head = self._view("One head", OneHeadView)
-            self.decoding = self._view("Word by word", DecodingView)
-            self.layers = self._view("Layers", LayersView, examples=EXAMPLES)
-            self.what_if = self._view("What if", WhatIfView)
-            self.compare = self._view("Compare", CompareView)
-            self.learning = self._view("Learning", LearningView)
-            self.tree = self._view("Tree", TreeView)
-            self.save = self._view("Save", SaveView)
+            self.save = SaveButton()
+            self.save.build_button()
+            self.tour = TranslateTour(self)
+            self.tour.build_start()
+        self.save.build_files()
+        self.tour.build_card()
+        self.views = Views(VIEWS, self, self.services, "views")
 
-    def _view(self, label: str, make: type[AnyView], **options: Any) -> AnyView:
-        with gr.Tab(label, id=make.name, elem_id=f"view-{make.name}") as self.views[make.name]:
-            return make(self, self.services, **options)
+    @property
+    def attention(self) -> AttentionView:
+        """The view whose controls say which map is looked at, everywhere below the translation."""
+        return self.views[AttentionView]
 
-    # -- wiring
-    # ---------------------------------------------------------------------------------------------------------
+    # -- wiring ----------------------------------------------------------------------------------------------------
 
-    def wire(self, page: gr.Blocks) -> None:
-        """Connect the components with the handlers below, and publish `/translate`, `/attend` and `/ablate`."""
-        views = [self.attention, self.through, self.one_head, self.decoding, self.layers, self.what_if]
-        for view in (*views, self.compare, self.learning, self.tree, self.save, self.tour):
-            view.wire()
+    def wire(self) -> None:
+        """Connects the components with the handlers below, and publishes `/translate`, `/attend` and `/ablate`."""
+        self.views.draw_always("tour", self.tour.show, [self.tour.at, self.shown], [self.tour.card])
+        self.views.put_away = [self.save.files, self.save.status]
+        self.views.wire()
+        self.save.wire(self.views)
+        self.tour.wire(draws=True)
         self.settings.wire()
-        self.refresh = Refresh(self, always=("tour",), known=(self.shown, self.query))
-        attended = [self.shown, self.attention.note, self.words, self.now, self.query]
-        self.attended = [*attended, *(one for one in self.refresh.outputs if one not in attended)]
-        self._wire_arrival(page)
+        self.limits.wire(self.settings.model, self.settings.pair)
+        attended = [self.shown, self.attention.note, self.words, self.now, self.views[TreeView].item]
+        attended += [self.views.tabs, self.views.open]
+        self.attended = list(dict.fromkeys([*attended, *self.views.outputs]))
+        self.translations: list = []  # the events that translate, which "Cancel" ends
+        self._wire_arrival()
         self._wire_translation()
         self._wire_choices()
-        for name, item in self.views.items():
-            item.select(lambda name=name: name, None, self.view, api_name=f"view_{name}", **QUICKLY)
-        self.tour.draw_with(self.refresh)
-        draw = self.refresh
-        self.through.opened.then(draw, draw.inputs, draw.outputs, api_name="through_draw", **QUIETLY_ON_DEVICE)
         visit.keep(self)
         Api(self.services).publish()
 
-    def _wire_arrival(self, page: gr.Blocks) -> None:
+    def _wire_arrival(self) -> None:
+        page: gr.Blocks = self.tab
         chosen, seen = self.settings, self.attention
-        places = [self.source, self.target, self.status, self.results, self.table, self.tabs, self.view]
+        places = [self.source, self.target, self.status, self.results, self.table, self.views.tabs]
         places += [chosen.pair, chosen.model, chosen.alpha, seen.kind, seen.layer, seen.head, *self.attended]
-        places = list(dict.fromkeys(places))
-        inputs = [self.visit, *self.refresh.inputs]
+        places = list(dict.fromkeys([*places, *self.led]))
+        inputs = [self.visit, *self.views.inputs]
         arrived = page.load(self.arrive, inputs, places, js=visit.RECALL, api_name="arrive", **QUICKLY)
-        # The opening is there without a model; what a link or a visit before brought is translated anew.
-        self._then_translate(arrived, "arrival")
-        page.load(
-            self.warm, None, None, api_name="models", **QUICKLY
-        )  # no place in the queue for every visitor who comes
+        # The opening is there without a model; what a link or a visit before brought is translated anew, and only that
+        # waits in the queue. The browser hears that a State has changed from events on a queue alone: this one has no
+        # bound.
+        asked = [self.shown, self.source, chosen.pair, chosen.model]
+        arrived.success(
+            self.is_untranslated, asked, self.untranslated, api_name="arrived", concurrency_limit=None, **QUIETLY
+        )
+        self._then_translate(self.untranslated.change, "arrival", self.translate_arrival)
+        page.load(self.warm, None, None, api_name="models", **QUICKLY)  # nobody who comes waits in the queue
 
     def _wire_translation(self) -> None:
         translated = gr.on(
@@ -196,6 +211,7 @@ class TranslateTab:
             show_progress_on=self.target,
             **ON_DEVICE,
         )
+        self.translations.append(translated)
         self._then_attend(translated, "page")
         chosen, pair = self.settings, [self.settings.pair, self.settings.model]
         for event, act, inputs, outputs, name in (
@@ -208,13 +224,24 @@ class TranslateTab:
             # Nobody's translation waits for a download.
             quietly = QUIETLY if event is chosen.model.input else QUIETLY_ON_DEVICE
             taken = event(act, inputs, outputs, api_name=name, **quietly)
-            self._then_translate(taken, name, languages=event not in (self.examples.click, chosen.model.input))
+            languages = event not in (self.examples.click, chosen.model.input)
+            self._then_translate(taken.success, name, partial(self.translate_again, languages))
+        self.cancel.click(
+            self.cancel_translation,
+            None,
+            [self.cancel, self.status],
+            cancels=self.translations,
+            api_name="cancel_translation",
+            **QUICKLY,
+        )
+        forget = "said => said.includes('role=\"alert\"') ? '' : said"  # what was wrong with a text before
+        self.source.input(None, self.status, self.status, js=forget, api_name="forget_error", **QUICKLY)
 
     @property
     def _translated(self) -> list:
         """Outputs of `translate`."""
         shown = [self.target, self.status, self.shown, self.results, self.table, self.sentence, self.turn, self.better]
-        return [*shown, self.examples_fold, self.hypotheses_fold]
+        return [*shown, self.examples_fold, self.hypotheses_fold, self.cancel, self.query]
 
     @property
     def _turned(self) -> list:
@@ -240,25 +267,28 @@ class TranslateTab:
         )
         self._then_attend(taken, "alternative")
 
-    def _then_translate(self, event: Any, name: str, languages: bool = False) -> None:
-        """Translate what the event has put into the boxes, if there is anything. languages: see `translate_again`."""
+    def _then_translate(self, listen: Callable, name: str, act: Callable) -> None:
+        """Translate what an event has put into the boxes, if there is anything.
+
+        listen: method of the event or of a component that takes a handler; act: the handler.
+        """
         inputs = [self.shown, self.source, *self.settings.values]
-        translated = event.success(
-            partial(self.translate_again, languages),
+        translated = listen(
+            act,
             inputs,
             self._translated,
             api_name=f"translate_{name}",
             show_progress_on=self.target,
             **ON_DEVICE,
         )
+        self.translations.append(translated)
         self._then_attend(translated, f"after_{name}")
 
     def _then_attend(self, event: Any, name: str) -> None:
-        inputs = [self.shown, *self.refresh.inputs]
+        inputs = [self.shown, *self.views.inputs]
         event.success(self.attend, inputs, self.attended, api_name=f"attend_{name}", **QUIETLY_ON_DEVICE)
 
-    # -- arriving
-    # -------------------------------------------------------------------------------------------------------
+    # -- arriving --------------------------------------------------------------------------------------------------
 
     def warm(self) -> None:
         """Get the default model ready. Where that fails, the first translation says why."""
@@ -270,6 +300,8 @@ class TranslateTab:
     def arrive(self, carried, *values):
         """What a link or this visitor's last visit asks for; otherwise the sentence that the page opens with."""
         wanted = visit.read(carried)
+        if wanted.view == TreeView.name and not wanted.pair and DEFAULT_PARSER in shipped_pairs():
+            wanted = replace(wanted, pair="-".join(PARSED), model=DEFAULT_PARSER)
         found: dict[Any, Any] = {self.settings.model: gr.update(choices=self.services.translators())}
         try:
             found.update(self.settings.offer_pairs(wanted.model, wanted.pair))
@@ -281,8 +313,7 @@ class TranslateTab:
         if wanted.text:  # otherwise the opening's text is there already, or what was typed over it meanwhile
             found[self.source] = wanted.text
         shown = opening.read(self.services) if opening.is_meant(wanted) else None
-        if wanted.view in self.views:
-            found.update({self.tabs: gr.update(selected=wanted.view), self.view: wanted.view})
+        found.update(self.lead(wanted, shown))
         found[seen.kind] = wanted.kind
         # Choices are known to the server only once they were offered; the drawing offers all of them.
         if wanted.layer is not None:
@@ -293,7 +324,8 @@ class TranslateTab:
         else:
             found[seen.head] = wanted.head
         if shown is not None:
-            known = {seen.kind: wanted.kind, seen.head: wanted.head, seen.layer: wanted.layer}
+            known: dict[Any, Any] = {seen.kind: wanted.kind, seen.head: wanted.head, seen.layer: wanted.layer}
+            known |= {self.views.open: found.get(self.views.open, self.views[AttentionView].name)}
             found.update(self._drawn(shown, values, known))
             found[self.target] = shown.translation.text
             found[self.status] = messages.status(EXAMPLE_NOTE)
@@ -301,31 +333,60 @@ class TranslateTab:
             found[self.table] = hypothesis_rows(shown.translation.sentences[0])
         return found
 
-    # -- translating
-    # ----------------------------------------------------------------------------------------------------
+    @property
+    def looks(self) -> list[View]:
+        """The views."""
+        return [view for view in self.views if isinstance(view, View)]
 
+    @property
+    def led(self) -> list:
+        """What `lead` may update."""
+        parts = [view.address["part"] for view in self.looks if "part" in view.address]
+        return [self.views.tabs, self.views.open, self.query, *parts]
+
+    def lead(self, wanted: visit.Visit, shown: Shown | None) -> dict:
+        """Updates that open the view that an address names, at its step and part.
+
+        shown: the translation, None where it is still to come. A tree opens where there is one, or will be.
+        """
+        view = next((one for one in self.looks if one.name == wanted.view), None)
+        if view is None or (isinstance(view, TreeView) and shown is not None and parsed(shown) is None):
+            return {}
+        found: dict[Any, Any] = {self.views.tabs: gr.update(selected=view.name), self.views.open: view.name}
+        found[self.query] = wanted.step
+        part = view.address.get("part")
+        if isinstance(part, gr.Radio) and wanted.part in [key for _, key in part.choices]:
+            found[part] = wanted.part
+        return found
+
+    # -- translating -----------------------------------------------------------------------------------------------
+
+    @alerts("status", hide="cancel")
     def translate(self, text, pair, *settings):
-        """Translate what stands in the box."""
+        """Translate what stands in the box; of a long text part after part is shown."""
         beam, alpha, n_best, model, search, *draws, quick = settings
-        try:
-            model = self.settings.take_pair(pair, model).get(self.settings.model, model or None)
-            start = time.perf_counter()
-            how = beam, alpha, n_best, model, search, drawn(*draws), quick
-            translation = translate_text(self.services, text, pair, *how)
-            seconds = time.perf_counter() - start
-        except Exception as error:  # every error becomes a sentence; what was there stays, and is marked by the page
-            return {self.status: messages.alert(messages.sentence(error))}
+        model = self.settings.take_pair(pair, model).get(self.settings.model, model or None)
+        start = time.perf_counter()
+        how = beam, alpha, n_best, model, search, drawn(*draws), quick
+        for translation in translate_in_parts(self.services, text, pair, *how):
+            if not translation.source_text:
+                note = messages.status(f"{len(translation.sentences)} sentences so far …")
+                yield {self.target: translation.text, self.status: note, self.cancel: gr.update(visible=True)}
+        seconds = time.perf_counter() - start
         tokens = len(translation.tokens)
-        note = f"{told(self.services, model, search, beam, alpha, *draws, quick)} · {tokens} token{'s' * (tokens != 1)}"
-        note += f" in {seconds:.2f} s ({tokens / max(seconds, 1e-9):.0f} tokens/s)"
+        search_words = search_in_words(self.services, model, search, beam, alpha, *draws, quick)
+        note = f"{search_words} · {tokens} piece{'s' * (tokens != 1)}"
+        note += f" in {seconds:.2f} s ({tokens / max(seconds, 1e-9):.0f} pieces/s)"
         better = better_pair(self.services, text, pair, model)
         if better:
             note = f"This reads like {language_name(better.partition('-')[0])}. {note}"
         sentences = translation.sentences
         choices = [(f"{number + 1}: {sentence.source_text[:80]}", number) for number, sentence in enumerate(sentences)]
-        return {
+        yield {
             self.target: translation.text,
             self.status: messages.status(note) + messages.notes(translation.notes),
+            self.cancel: gr.update(visible=False),
+            self.query: 0,
             self.shown: Shown(
                 translation, model=model, pair=pair, beam=1 if search == "greedy" else int(beam), alpha=float(alpha)
             ),
@@ -340,30 +401,48 @@ class TranslateTab:
             ),
         }
 
+    def is_untranslated(self, shown, text, pair, model):
+        """Whether there is a text whose translation into these languages by this model is not what is shown."""
+        if not text or not text.strip():
+            return False
+        kept = shown.translation is not None and shown.translation.source_text == text and shown.pair == pair
+        default = self.services.translation_model
+        return not kept or (shown.model or default) != (model or default)
+
     def translate_again(self, languages, shown, text, pair, *settings):
         """As `translate`, but nothing happens without a text, or where its translation is there already.
 
         languages: the visitor has chosen languages; that these have brought another model is said.
         """
-        if not text or not text.strip():
-            return gr.skip()
-        kept = shown.translation is not None and shown.translation.source_text == text and shown.pair == pair
+        if not self.is_untranslated(shown, text, pair, settings[3]):
+            yield gr.skip()
+            return
         default = self.services.translation_model
         before, now = shown.model or default, settings[3] or default
-        if kept and before == now:
-            return gr.skip()
-        found = self.translate(text, pair, *settings)
-        if languages and shown.translation is not None and before != now and self.shown in found:
-            label = pair_label(*str(pair).split("-", 1))
-            found[self.status] = messages.status(f"{label} is another model’s: now {now}.") + found[self.status]
-        return found
+        for found in self.translate(text, pair, *settings):
+            if languages and shown.translation is not None and before != now and self.shown in found:
+                label = pair_label(*str(pair).split("-", 1))
+                found[self.status] = messages.status(f"{label} is another model’s: now {now}.") + found[self.status]
+            yield found
+
+    def translate_arrival(self, *given):
+        """As `translate_again`, for the text that a link or a visit before has brought, and its step stays."""
+        for found in self.translate_again(False, *given):
+            yield found if found == gr.skip() else {one: made for one, made in found.items() if one is not self.query}
+
+    def cancel_translation(self):
+        """What is translated by now stays."""
+        return {self.cancel: gr.update(visible=False), self.status: messages.status("Cancelled; what is done stands.")}
 
     def _drawn(self, shown: Shown, values: Any, known: dict | None = None) -> dict:
         """The boxes' words and the open view for a sentence whose attention is known."""
         note, links, drawn = "", [], {}
+        known, tree = {**(known or {}), self.shown: shown}, parsed(shown) is not None
+        view = known.get(self.views.open, values[0])
+        known[self.views.open] = AttentionView.name if view == TreeView.name and not tree else view
         try:
             links = linked_words(self.services, shown)
-            drawn = self.refresh.draw(values, known={**(known or {}), self.shown: shown, self.query: 0})
+            drawn = self.views.draw(values, known=known)
         except Exception as error:
             note = messages.alert(messages.sentence(error))
         sentence = shown.translation.sentences[shown.sentence]
@@ -375,7 +454,9 @@ class TranslateTab:
             self.words: gr.update(value={**value, "sentences": links}, choices=None),
             self.now: f'<div class="now"><span dir="auto">{escape(sentence.source_text)}</span> → '
             f'<span dir="auto">{escape(text)}</span></div>',
-            self.query: 0,
+            self.views[TreeView].item: gr.update(visible=tree),
+            **({self.views.tabs: gr.update(selected=known[self.views.open])} if view == TreeView.name else {}),
+            self.views.open: known[self.views.open],
             **drawn,
         }
 
@@ -393,12 +474,11 @@ class TranslateTab:
         drawn = self._drawn(replace(shown, attention=found, changes=None), values)
         return {**drawn, self.attention.note: note or drawn[self.attention.note]}
 
-    # -- choosing
-    # -------------------------------------------------------------------------------------------------------
+    # -- choosing --------------------------------------------------------------------------------------------------
 
     def take_example(self, number):
         """An example goes into the box."""
-        return EXAMPLES[int(number)]
+        return opening.EXAMPLES[int(number)]
 
     def choose_hypothesis(self, shown, event: gr.SelectData):
         """Another translation of the sentence: it stands in the box, and its attention below."""
@@ -430,24 +510,21 @@ class TranslateTab:
             return gr.update(choices={"word": word, "error": messages.sentence(error), "options": []})
         return gr.update(choices={"word": word, "sentence": shown.sentence, "step": step, "options": found})
 
+    @alerts("status")
     def take_alternative(self, shown, search, beam, alpha, event: gr.EventData):
         """Another word at its place, and the model goes on from there."""
         if shown.attention is None:
             return gr.skip()
-        try:
-            translator, step = self.services.translator(shown.model), int(event.step)
-            sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
-            begin = [*ids[:step], int(event.token)]
-            found = intervene.decode_from(
-                translator,
-                sentence.source_ids,
-                begin,
-                search_beam(search, beam),
-                float(alpha),
-                stand_ins=sentence.stand_ins,
-            )
-        except Exception as error:
-            return {self.status: messages.alert(messages.sentence(error))}
+        translator, step = self.services.translator(shown.model), int(event.step)
+        sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+        begin = [*ids[:step], int(event.token)]
+        found = intervene.decode_from(
+            translator,
+            sentence.source_ids,
+            begin,
+            SearchOptions(search_beam(search, beam), float(alpha)),
+            stand_ins=sentence.stand_ins,
+        )
         shown = replace(with_continuation(shown, found), attention=None)
         rows = hypothesis_rows(shown.translation.sentences[shown.sentence])
         note = messages.status("Your word, and what the model makes of it; all translations stand below.")
@@ -476,27 +553,21 @@ class TranslateTab:
         except Exception as error:
             yield {self.status: messages.alert(messages.sentence(error))}
 
+    @alerts("status")
     def choose_pair(self, pair, model):
         """Languages that the chosen model does not have bring the model that has them."""
-        try:
-            taken = self.settings.take_pair(pair, model)
-        except Exception as error:
-            return {self.status: messages.alert(messages.sentence(error))}
+        taken = self.settings.take_pair(pair, model)
         return {self.status: "", **{one: value for one, value in taken.items() if one is not self.settings.pair}}
 
+    @alerts("status")
     def swap(self, pair, model, source, target):
         """The other direction; what was translated becomes the text."""
         source_language, _, target_language = pair.partition("-")
-        try:
-            taken = self.settings.take_pair(f"{target_language}-{source_language}", model)
-        except Exception as error:
-            return {self.status: messages.alert(messages.sentence(error))}
+        taken = self.settings.take_pair(f"{target_language}-{source_language}", model)
         return {**taken, self.source: target or source, self.target: "", self.status: ""}
 
+    @alerts("status")
     def take_better(self, pair, model):
         """The languages that the text seems to be in."""
-        try:
-            taken = self.settings.take_pair(pair, model)
-        except Exception as error:
-            return {self.status: messages.alert(messages.sentence(error))}
+        taken = self.settings.take_pair(pair, model)
         return {**taken, self.turn: gr.update(visible=False), self.status: ""}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -12,10 +13,11 @@ import numpy as np
 from transformer.insight import through
 from transformer.insight.through import AttentionPass, Embedded, FeedForwardPass, Norm, Walk
 from transformer.translator import Translator
-from ui import messages, theme
-from ui.services import Services
+from ui import figures, messages, theme
+from ui.kit import QUICKLY, alerts
+from ui.translate import answers
 from ui.translate.attention import layer_choices
-from ui.translate.shown import QUICKLY, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab, View
+from ui.translate.shown import QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
 from ui.translate.words import plain, query_names
 
 SHOWN_TOKENS = 12
@@ -35,7 +37,7 @@ def strip(
         "name": name,
         "symbol": symbol,
         "note": note,
-        "numbers": base64.b64encode(np.ascontiguousarray(numbers).tobytes()).decode("ascii"),
+        "numbers": figures.floats(numbers),
         "count": numbers.shape[1],
         "rows": list(rows or [""] * numbers.shape[0]),
         "mark": mark,
@@ -215,9 +217,10 @@ class ThroughView(View):
     """Figure 1 as a picture to click, and beside it the numbers of the box that was clicked."""
 
     name = "through"
+    title = "Through the model"
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+    def build(self) -> None:
+        """Makes the components."""
         self.logits = gr.State(None, time_to_live=STATE_SECONDS)  # (model, logits, chosen token) of the step
         gr.Markdown(
             "One piece of your sentence on its way through the whole model. **Click a box** of Figure 1 to see the "
@@ -234,13 +237,18 @@ class ThroughView(View):
                 self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="through-head")
             self.figure = theme.drawn("translate/through.js", "through", "through", "card", bars=None)
 
+    @property
+    def address(self) -> dict:
+        """The step of the translation."""
+        return {"step": self.step}
+
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         tab, seen = self.tab, self.tab.attention
         chosen = [self.place, self.step, self.encoder_layer, self.decoder_layer, self.head]
         outputs = [self.logits, self.note, self.body, *chosen, self.figure]
         looked_at = [tab.shown, seen.kind, seen.layer, seen.head, tab.query]
-        self.on_open(self.refresh, looked_at, outputs, concurrency_id="translate")
+        self.draw_with(looked_at, outputs, concurrency_id="translate")
         gr.on(
             [one.input for one in chosen],
             self.choose,
@@ -253,17 +261,19 @@ class ThroughView(View):
         self.figure.draw(
             self.draw_next, self.logits, self.figure, api_name="through_next", trigger_mode="always_last", **QUICKLY
         )
+        self.save_with([self.tab.shown, *chosen], self.write)
         # The picture is linked to the views that show more of a box.
-        opened = self.figure.open(
+        places = [self.group.tabs, self.group.open, seen.kind, seen.layer, seen.head, tab.query]
+        self.group.redraw_on(
+            self.figure.open,
             self.open_view,
             [tab.shown, *chosen],
-            [tab.tabs, tab.view, seen.kind, seen.layer, seen.head, tab.query],
+            places,
             api_name="through_open",
-            **QUICKLY,
+            **QUIETLY_ON_DEVICE,
         )
-        self.opened = opened
 
-    def refresh(self, shown: Shown, kind, layer, head, query):
+    def show(self, shown: Shown, kind, layer, head, query):
         """The sentence that is shown, from its first piece to its first word; the head that is looked at elsewhere."""
         if shown.attention is None:
             note = "" if shown.translation is None else messages.alert("This sentence was copied, not translated.")
@@ -289,47 +299,69 @@ class ThroughView(View):
             **self.choose(shown, place, step, encoder[1], decoder[1], head),
         }
 
+    @alerts("note")
     def choose(self, shown, place, step, encoder_layer, decoder_layer, head):
         """Another piece, step, layer or head."""
         if shown.attention is None:
             return gr.skip()
-        try:
-            translator = self.services.translator(shown.model)
-            walk = through.walk(
-                translator,
-                shown.translation,
-                int(place),
-                int(step),
-                int(encoder_layer),
-                int(decoder_layer),
-                shown.hypothesis,
-                shown.sentence,
-            )
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
-        attention, config = shown.attention, translator.model.config
-        ids = [*shown.translation.chosen(shown.sentence, shown.hypothesis)[1], config.eos]
-        tokens = {
-            "source": [plain(token) for token in attention.source_tokens],
-            "read": [plain(token) for token in attention.decoder_tokens],
-            "place": int(place),
-            "step": int(step),
-            "asks_source": query_names(attention, "encoder")[int(place)],
-            "asks_target": query_names(attention, "cross")[int(step)],
-        }
-        value = {
-            "parts": parts(walk, int(head), tokens, config.activation),
-            "tokens": tokens,
-            "layers": [config.encoder_layers, config.decoder_layers],
-            "at": [int(encoder_layer) + 1, int(decoder_layer) + 1],
-        }
-        bars_now = next_bars(translator, walk.logits, ids[int(step)])
+        value, walk = self._read(shown, place, step, encoder_layer, decoder_layer, head)
+        translator = self.services.translator(shown.model)
+        ids = [*shown.translation.chosen(shown.sentence, shown.hypothesis)[1], translator.model.config.eos]
         return {
             self.logits: (shown.model, walk.logits, ids[int(step)]),
             self.note: "",
             # As text: the browser's side of Gradio watches and copies every list of a value.
-            self.figure: gr.update(value=json.dumps(value), bars=bars_now),
+            self.figure: gr.update(value=json.dumps(value), bars=next_bars(translator, walk.logits, ids[int(step)])),
         }
+
+    def _read(self, shown: Shown, *chosen: Any) -> tuple[dict, Walk]:
+        """All boxes with their numbers, as the page draws them. chosen: place, step, both layers, head."""
+        place, step, encoder_layer, decoder_layer, head = map(int, chosen)
+        translator = self.services.translator(shown.model)
+        where = (place, step, encoder_layer, decoder_layer, shown.hypothesis, shown.sentence)
+        walk = through.walk(translator, shown.translation, *where)
+        attention, config = shown.attention, translator.model.config
+        tokens = {
+            "source": [plain(token) for token in attention.source_tokens],
+            "read": [plain(token) for token in attention.decoder_tokens],
+            "place": place,
+            "step": step,
+            "asks_source": query_names(attention, "encoder")[place],
+            "asks_target": query_names(attention, "cross")[step],
+        }
+        value = {
+            "parts": parts(walk, head, tokens, config.activation),
+            "tokens": tokens,
+            "layers": [config.encoder_layers, config.decoder_layers],
+            "at": [encoder_layer + 1, decoder_layer + 1],
+        }
+        return value, walk
+
+    def write(self, folder: Path, shown: Shown, *chosen: Any) -> list[Path]:
+        """Every number of every box, as files."""
+        if shown.attention is None:
+            raise ValueError("No attention was paid to this sentence; translate one with words.")
+        value = self._read(shown, *chosen)[0]
+        rows: list[list[Any]] = []
+        for box in value["parts"].values():
+            for vector in box["rows"]:
+                numbers = np.frombuffer(base64.b64decode(vector["numbers"]), "<f4").reshape(-1, vector["count"])
+                rows += [
+                    [box["title"], vector["name"], vector["symbol"], label, *line]
+                    for label, line in zip(vector["rows"], numbers)
+                ]
+        asks = value["tokens"]["asks_target"]
+        answer = answers.Answer(
+            "through-the-model",
+            f"Figure 1 with the numbers of one step: {asks}",
+            ["box", "vector", "symbol", "row", "numbers"],
+            rows,
+            {
+                "tokens": value["tokens"],
+                "vectors": [dict(zip(("box", "vector", "symbol", "row"), row)) | {"numbers": row[4:]} for row in rows],
+            },
+        )
+        return answers.save(answer, shown.told, answers.table(answer), folder)
 
     def draw_next(self, held, event: gr.EventData):
         """The next token under another temperature or top-k."""
@@ -339,12 +371,12 @@ class ThroughView(View):
         temperature, top_k = min(max(float(event.temperature), 0.1), 3.0), min(max(int(event.top_k), 0), len(logits))
         return gr.update(bars=next_bars(self.services.translator(model), logits, chosen, temperature, top_k))
 
-    def open_view(self, shown, place, step, encoder_layer, decoder_layer, head, event: gr.EventData):
+    def open_view(self, event: gr.EventData, shown, place, step, encoder_layer, decoder_layer, head):
         """The view that shows more of a box, at the same layer, head and query."""
-        if shown.attention is None or str(event.view) not in self.tab.views:
+        if shown.attention is None or str(event.view) not in self.group.items:
             return gr.skip()
         seen, kind, view = self.tab.attention, str(event.kind), str(event.view)
-        found: dict[Any, Any] = {self.tab.tabs: gr.update(selected=view), self.tab.view: view}
+        found: dict[Any, Any] = {self.group.tabs: gr.update(selected=view), self.group.open: view}
         if kind in ("encoder", "decoder", "cross"):
             layer = int(encoder_layer) if kind == "encoder" else int(decoder_layer)
             choices, layer = layer_choices(kind, layer, shown.attention)

@@ -1,4 +1,4 @@
-"""A guided tour of the Translate tab in twelve short stops, each about the sentence that is shown."""
+"""A guided tour of the Translate tab in thirteen short stops, each about the sentence that is shown."""
 
 from __future__ import annotations
 
@@ -11,24 +11,21 @@ import gradio as gr
 import numpy as np
 
 from transformer.insight import interpret
-from ui import messages, theme
-from ui.services import Services
+from ui import figures, kit
+from ui.kit import Tour
 from ui.translate.attention import layer_choices
-from ui.translate.shown import QUIETLY, QUIETLY_ON_DEVICE, Refresh, Shown, Tab, View
+from ui.translate.shown import QUIETLY_ON_DEVICE, Shown
 from ui.translate.words import plain, query_names
-
-CLOSED = -1
 
 
 @dataclass(frozen=True)
-class Stop:
-    """One stop: what it says (text is HTML, tokens escaped) and what the page shows there.
+class Stop(kit.Stop):
+    """One stop, and which map the page shows there.
 
-    In `STOPS` the text has gaps for the facts of `_facts`, and place is a key of `_places`; `stops` fills both in.
+    In `STOPS` texts and `lead` have gaps for the facts of `_facts`, place is a key of `_places`, and points is the name
+    of a fact, the cell that is marked; `stops` fills them in.
     """
 
-    title: str
-    text: str
     view: str = "attention"
     kind: str = "cross"
     place: str = "first"
@@ -36,20 +33,35 @@ class Stop:
     layer: int = 0
     head: int | str = "mean"
     query: int = 0
+    points: str = ""
 
 
+MAP = "#heat-map"
 STOPS = (
+    Stop(
+        "A sentence on its way",
+        "This is Figure 1 of the paper. {source_count} pieces of your text enter at the lower left and pass {layers} "
+        "encoder layers; the decoder, on the right, has {decoder_layers} and writes {steps} pieces, one at a time. "
+        "Each box opens the numbers that enter and leave it.",
+        view="through",
+        lead=".through-figure",
+        run='.through-box[data-part="source"]',
+        place="last",
+    ),
     Stop(
         "Words become pieces",
         "The model reads {source_count} pieces: {pieces}. A piece that goes on with a word begins with a hyphen here; "
-        "rare words fall into several pieces. Pointing at a word in the boxes above lights up its partners.",
+        "rare words fall into several pieces. Here they stand above the map; what is written stands beside it.",
         place="last",
+        lead=MAP,
     ),
     Stop(
         "The source looks at itself",
         "In the encoder every word gathers what it needs from the others. In the first layer the query {query} attends "
         "to {key} with {weight:.2f}, the strongest tie between two different words.",
         kind="encoder",
+        lead=MAP,
+        points="tie",
     ),
     Stop(
         "Heads divide the work",
@@ -57,18 +69,22 @@ STOPS = (
         "one here is head {sharp[1]} of layer {sharp[0]}: it {role}. The table “What each head does” lists all.",
         kind="encoder",
         place="sharp",
+        lead='.thumb[data-layer="{sharp_thumb[0]}"][data-head="{sharp_thumb[1]}"]',
     ),
     Stop(
         "The target looks at the source",
         "Each row is a word being written, each column a word being read. In the last layer the query {target} looks "
         "at {source} with {aligned:.2f}: this is how words find their partners, and what lights up in the boxes above.",
         place="last",
+        lead=MAP,
+        points="pair",
     ),
     Stop(
         "Layers differ",
         "How widely a row spreads is its entropy: 0 nats is a single word, {spread:.2f} all alike. Here it is "
         "{first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the last; the small maps show it "
         "from top to bottom.",
+        lead="#thumbnails",
     ),
     Stop(
         "Lines, a colour for each head",
@@ -76,6 +92,7 @@ STOPS = (
         "and a number above to switch a head off.",
         place="last",
         look="lines",
+        lead="#lines",
     ),
     Stop(
         "No looking ahead",
@@ -83,6 +100,8 @@ STOPS = (
         "−∞ before the softmax. The first row can look at the start sign <code>{start}</code> only.",
         kind="decoder",
         place="last",
+        lead=MAP,
+        points="first_cell",
     ),
     Stop(
         "One head, step by step",
@@ -91,6 +110,7 @@ STOPS = (
         "softmax saturate.",
         view="one_head",
         place="one",
+        lead='#head-steps tr[data-key="{answered_key}"]',
     ),
     Stop(
         "Heads that rest",
@@ -98,50 +118,61 @@ STOPS = (
         "sentence, {rests:.0%}: places to look at when there is nothing to say. “Hide start and end” leaves them out "
         "and normalises the rows again.",
         place="resting",
+        lead=MAP,
+        points="rest_cell",
     ),
     Stop(
         "Does the model need it?",
-        "The translation was written in {steps} steps, with a probability of {probability:.0%} per token on average. "
+        "The translation was written in {steps} steps, with a probability of {probability:.0%} per piece on average. "
         "A dark cell is not yet a reason: in this view heads can be switched off, beginnings forced and weights "
-        "overwritten, and the model translates again.",
+        "overwritten, and the model translates again. Each number is what the log-probability loses without that head.",
         view="what_if",
         place="last",
+        lead="#head-switches",
+        run="#matter-button",
     ),
     Stop(
         "When does the answer form?",
-        "Below each of the {steps} words that were chosen stands what every decoder layer would have said (logit "
+        "Beside each of the {steps} pieces that were chosen stands what every decoder layer would have said (logit "
         "lens); the last row ends in {last_word}. The other questions ask what the encoder has understood by each "
         "layer, and how much of a word comes from the source.",
         view="layers",
         place="last",
+        lead="#lens-table table",
     ),
     Stop(
         "Attention is learnt",
-        "Nothing of this was built in. Read a sentence with a small model as it was at several moments of its "
-        "training, and move the slider: grey becomes a diagonal, the entropy falls, and the words come.",
+        "Nothing of this was built in. Here a small model reads a sentence as it was at several moments of its "
+        "training; move the slider: grey becomes a diagonal, the entropy falls, and the words come.",
         view="learning",
         place="last",
+        lead="#learning-map",
+        run="#learning-read",
     ),
 )
+
+
+OPENED = {"what_if": "model", "layers": "logit"}  # the part of a view that its stop speaks of
 
 
 def _word(token: str) -> str:
     return f"<b>{escape(plain(token))}</b>"
 
 
-def _strongest(
-    attention: Any, kind: str, layer: int, head: int | str, apart: bool = False
-) -> tuple[str, str, float, int]:
-    """(query, key, weight, row) of the strongest pair of words in a map, start and end left out."""
-    try:
-        found = interpret.attention_map(attention, kind, layer, head, without_ends=True)
-        whole = interpret.attention_map(attention, kind, layer, head)
-    except ValueError:  # nothing but start and end
-        found = whole = interpret.attention_map(attention, kind, layer, head)
-    row, column = interpret.strongest(found, apart)
-    place = found.row_places[row], found.column_places[column]
-    asks = f"<b>{escape(query_names(attention, kind)[place[0]])}</b>"
-    return asks, _word(found.columns[column]), float(whole.weights[place]), place[0]
+def _strongest(attention: Any, kind: str, layer: int, head: int | str) -> tuple[str, str, float, tuple[int, int]]:
+    """(query, key, weight, cell) of the strongest pair of words in a map, as the map itself says it."""
+    shown = interpret.attention_map(attention, kind, layer, head)
+    found = figures.reading(shown.weights, shown.rows, shown.columns)
+    asks = f"<b>{escape(query_names(attention, kind)[found.row])}</b>"
+    return asks, _word(shown.columns[found.column]), found.weight, (found.row, found.column)
+
+
+def _resting(attention: Any, layer: int, head: int) -> tuple[int, int]:
+    """The cell of a cross-attention where a head rests most: the largest weight on start or end."""
+    weights = attention.cross[layer, head]
+    ends = np.array([interpret.is_end(token) for token in attention.source_tokens])
+    row, column = np.unravel_index(int(np.where(ends, weights, -1.0).argmax()), weights.shape)
+    return int(row), int(column)
 
 
 def _best(figure: np.ndarray) -> tuple[int, int]:
@@ -169,14 +200,15 @@ def _facts(
     layers, heads = encoder.entropy.shape
     steps = len(attention.target_tokens)
     role = interpret.roles(encoder, "encoder")[places["sharp"]] or "spreads its attention in a pattern of its own"
-    query, key, weight, _ = _strongest(attention, "encoder", 0, "mean", apart=True)
-    target, source, aligned, _ = _strongest(attention, "cross", *places["last"])
-    asked, answered, share, row = _strongest(attention, "cross", *places["one"])
+    query, key, weight, tie = _strongest(attention, "encoder", 0, "mean")
+    target, source, aligned, pair = _strongest(attention, "cross", *places["last"])
+    asked, answered, share, one_cell = _strongest(attention, "cross", *places["one"])
     return {
         "pieces": " ".join(f"<code>{escape(plain(token))}</code>" for token in attention.source_tokens[:24]),
         "source_count": len(attention.source_tokens),
         "layers": layers,
         "heads": heads,
+        "decoder_layers": len(cross.entropy),
         "role": escape(role),
         "query": query,
         "key": key,
@@ -187,7 +219,13 @@ def _facts(
         "asked": asked,
         "answered": answered,
         "share": share,
-        "row": row,
+        "row": one_cell[0],
+        "answered_key": one_cell[1],
+        "tie": tie,
+        "pair": pair,
+        "first_cell": (0, 0),
+        "rest_cell": _resting(attention, *places["resting"]),
+        "sharp_thumb": places["sharp"],
         "rests": float(cross.ends[places["resting"]]),
         "first_entropy": float(cross.entropy[0].mean()),
         "last_entropy": float(cross.entropy[-1].mean()),
@@ -201,7 +239,7 @@ def _facts(
 
 
 def stops(shown: Shown) -> list[Stop]:
-    """The twelve stops for the sentence that is shown. Raises ValueError if no attention was paid to it."""
+    """All stops for the sentence that is shown. Raises ValueError if no attention was paid to it."""
     attention = shown.attention
     if attention is None:
         raise ValueError("Translate a sentence with words first; the tour is about your own sentence.")
@@ -213,111 +251,52 @@ def stops(shown: Shown) -> list[Stop]:
     for stop in STOPS:
         layer, head = places[stop.place]
         query = facts["row"] if stop.view == "one_head" else 0
-        found.append(replace(stop, text=stop.text.format_map(facts), layer=layer, head=head, query=query))
+        found.append(
+            replace(
+                stop,
+                text=stop.text.format_map(facts),
+                lead=stop.lead.format_map(facts),
+                cell=facts[stop.points] if stop.points else None,
+                layer=layer,
+                head=head,
+                query=query,
+            )
+        )
     return found
 
 
-def card(stop: Stop, number: int, total: int) -> str:
-    """HTML of one stop."""
-    return (
-        f'<div class="tour-card" role="region" aria-label="Tour" data-stop="{number + 1}">'
-        f'<div class="tour-title"><span class="tour-number">{number + 1} / {total}</span> {escape(stop.title)}</div>'
-        f"<p>{stop.text}</p></div>"
-    )
+class TranslateTour(Tour):
+    """The tour's button in the line above the views, and its card below that line."""
 
+    invitation = f"Take the tour: {len(STOPS)} stops"
+    options = QUIETLY_ON_DEVICE
 
-class Tour(View):
-    """The tour's line above the views: its button, and the card of the stop that is shown."""
+    @property
+    def inputs(self) -> list:
+        """The sentence that the tour speaks of."""
+        return [self.tab.shown]
 
-    name = "tour"
+    @property
+    def places(self) -> list:
+        """The controls of the map that a stop speaks of."""
+        seen = self.tab.attention
+        parts = [view.address["part"] for view in self.tab.looks if "part" in view.address]
+        return [seen.kind, seen.layer, seen.head, seen.look, seen.ends, self.tab.query, *parts]
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
-        self.at = gr.State(CLOSED)
-        self.start = gr.Button("Take the tour: twelve stops", size="sm", scale=0, min_width=190, elem_id="tour-start")
+    def stops(self, shown: Shown) -> list[Stop]:
+        """All stops."""
+        return stops(shown)
 
-    def place_card(self) -> None:
-        """The card, in a place of its own."""
-        with gr.Column(visible=False, elem_id="tour", elem_classes="card") as self.body:
-            script = theme.script("translate/tour.js")
-            self.card = gr.HTML("", html_template="${value}", js_on_load=script, elem_id="tour-card")
-            with gr.Row(elem_classes="tour-buttons"):
-                self.back = gr.Button("← Back", size="sm", min_width=90, elem_id="tour-back")
-                self.next = gr.Button("Next →", size="sm", min_width=90, variant="primary", elem_id="tour-next")
-                self.end = gr.Button("End the tour", size="sm", min_width=90, elem_id="tour-end")
-
-    def wire(self) -> None:
-        """Connect the components with the handlers below."""
-        tab, seen = self.tab, self.tab.attention
-        outputs = [self.at, self.body, self.start, self.card, tab.tabs, tab.view]
-        outputs += [seen.kind, seen.layer, seen.head, seen.look, seen.ends, tab.query, self.back, self.next]
-        inputs = [tab.shown, self.at]
-        self.steps = [
-            self.start.click(self.begin, tab.shown, outputs, api_name="tour_start", **QUIETLY),
-            self.next.click(self.forward, inputs, outputs, api_name="tour_next", **QUIETLY),
-            self.back.click(self.backward, inputs, outputs, api_name="tour_back", **QUIETLY),
-            self.card.step(self.key, inputs, outputs, api_name="tour_key", **QUIETLY),
-        ]
-        for leave, name in ((self.end.click, "end"), (self.card.leave, "leave")):
-            leave(self.leave, None, [self.at, self.body, self.start], api_name=f"tour_{name}", **QUIETLY)
-        tab.refreshers[self.name] = self.refresh, inputs, [self.card]
-
-    def draw_with(self, draw: Refresh) -> None:
-        """After every step, draw the view that the stop has opened."""
-        for number, taken in enumerate(self.steps):
-            api_name = f"tour_draw_{number}"
-            taken.then(draw, draw.inputs, draw.outputs, api_name=api_name, **QUIETLY_ON_DEVICE)
-
-    def go(self, shown: Shown, at: int) -> dict:
-        """Show one stop: its text, and the view and the map that it speaks of."""
-        try:
-            found = stops(shown)
-        except ValueError as error:
-            return {**self.leave(), self.card: messages.alert(messages.sentence(error))}
-        at = min(max(at, 0), len(found) - 1)
-        stop, seen = found[at], self.tab.attention
+    def arrive(self, stop: Stop, shown: Shown) -> dict:
+        """Shows the map that a stop speaks of."""
+        seen = self.tab.attention
         layers, layer = layer_choices(stop.kind, stop.layer, shown.attention)
         return {
-            self.at: at,
-            self.body: gr.update(visible=True),
-            self.start: gr.update(visible=False),
-            self.card: card(stop, at, len(found)),
-            self.tab.tabs: gr.update(selected=stop.view),
-            self.tab.view: stop.view,
             seen.kind: stop.kind,
             seen.layer: gr.update(choices=layers, value=layer),
             seen.head: stop.head,
             seen.look: stop.look,
             seen.ends: False,
             self.tab.query: stop.query,
-            self.back: gr.update(interactive=at > 0),
-            self.next: gr.update(interactive=at < len(found) - 1),
+            **{view.address["part"]: OPENED[view.name] for view in self.tab.looks if view.name == stop.view in OPENED},
         }
-
-    def begin(self, shown):
-        """The first stop."""
-        return self.go(shown, 0)
-
-    def forward(self, shown, at):
-        """The next stop."""
-        return self.go(shown, at + 1)
-
-    def backward(self, shown, at):
-        """The stop before."""
-        return self.go(shown, at - 1)
-
-    def key(self, shown, at, event: gr.EventData):
-        """An arrow key: one stop on or back."""
-        by = int(event.by)
-        return gr.skip() if at == CLOSED or by not in (-1, 1) else self.go(shown, at + by)
-
-    def leave(self):
-        """The tour ends."""
-        return {self.at: CLOSED, self.body: gr.update(visible=False), self.start: gr.update(visible=True)}
-
-    def refresh(self, shown, at):
-        """Another sentence while the tour is on: the same stop, in its words."""
-        if at == CLOSED or shown.attention is None:
-            return gr.skip()
-        found = stops(shown)
-        return {self.card: card(found[at], at, len(found))}

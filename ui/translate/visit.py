@@ -13,14 +13,14 @@ import gradio as gr
 
 from transformer.insight.interpret import KINDS
 from ui import theme
-from ui.translate.shown import QUICKLY
+from ui.kit import QUICKLY
 from ui.translate.work import MAX_CHARACTERS
 
 COMBINED = ("mean", "max", "rollout")
+MOVED = {"compare": ("what_if", "sides"), "save": ("attention", "")}  # views of earlier pages -> where they are now
 _SCRIPT = (theme.STATIC / "translate" / "visit.js").read_text(encoding="utf-8")
 RECALL = f"(carried, ...others) => {{ {_SCRIPT}\nreturn [recallVisit(), ...others]; }}"
-KEEP = f"(...values) => {{ {_SCRIPT}\nkeepVisit(values); }}"
-KEEP_TAB = f"() => {{ {_SCRIPT}\nkeepTab(); }}"
+KEEP = "(...values) => { " + _SCRIPT.replace("%", "%%") + "\nkeepVisit(values, %s); }"  # with the views' own fields
 COPY = f"() => {{ {_SCRIPT}\ncopyLink(); }}"
 
 
@@ -35,6 +35,8 @@ class Visit:
     kind: str = "cross"
     layer: int | None = None  # from 0
     head: int | str = "mean"  # from 0, or one of COMBINED
+    step: int = 0  # row of the query that is looked at, from 0
+    part: str = ""  # of a view that has several
 
 
 def carrier() -> gr.Textbox:
@@ -57,17 +59,20 @@ def read(carried: Any) -> Visit:
 
     def number(name: str) -> int | None:
         value = str(told.get(name, ""))
-        return int(value) - 1 if value.isdigit() and 1 <= int(value) <= 100 else None
+        return int(value) - 1 if value.isdigit() and 1 <= int(value) <= 2000 else None
 
     kind, head, place = told.get("kind"), told.get("head"), number("head")
+    view, part = MOVED.get(word("view", 20) or "", (word("view", 20), word("part", 20) or ""))
     return Visit(
         word("text", MAX_CHARACTERS) or "",
         word("pair", 20),
         word("model", 200),
-        word("view", 20),
+        view,
         kind if kind in KINDS else "cross",
         number("layer"),
         str(head) if head in COMBINED else "mean" if place is None else place,
+        number("step") or 0,
+        part,
     )
 
 
@@ -75,12 +80,10 @@ def keep(tab: Any) -> None:
     """Let the browser keep what is looked at in a `TranslateTab`, whenever that changes."""
     seen, chosen = tab.attention, tab.settings
     looked_at = [tab.source, chosen.pair, chosen.model, seen.kind, seen.layer, seen.head]
+    own = [(view.name, field, place) for view in tab.looks for field, place in view.address.items()]
     changed = [tab.source.input, tab.words.change, seen.kind.change, seen.layer.change, seen.head.change]
-    changed += [view.select for view in tab.views.values()]
-    gr.on(changed, None, looked_at, None, js=KEEP, api_name="keep_visit", **QUICKLY)
+    changed += [place.change for _, _, place in own] + [item.select for item in tab.views.items.values()]
+    script = KEEP % json.dumps([[view, field] for view, field, _ in own])
+    inputs = [*looked_at, *(place for _, _, place in own)]
+    gr.on(changed, None, inputs, None, js=script, api_name="keep_visit", **QUICKLY)
     tab.link.click(None, None, None, js=COPY, api_name="copy_link", **QUICKLY)
-
-
-def keep_tab(tabs: list[gr.Tab]) -> None:
-    """Let the browser keep which of the page's tabs is open."""
-    gr.on([tab.select for tab in tabs], None, None, None, js=KEEP_TAB, api_name="keep_tab", **QUICKLY)

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from transformer.insight import interpret, intervene
 from transformer.insight.intervene import Edit, Intervention
+from transformer.options import SearchOptions
 from transformer.translator import Translator
 from ui import messages, theme
+from ui.kit import QUICKLY, alerts
 from ui.services import Services
-from ui.translate import decoding_figures
+from ui.translate import answers, decoding_figures
 from ui.translate.attention import KIND_LABELS, draw_map, heat
+from ui.translate.compare import Compare
 from ui.translate.decoding import identity, search_beam
-from ui.translate.shown import ON_DEVICE, QUICKLY, STATE_SECONDS, Shown, Tab, View
+from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
 from ui.translate.words import plain, query_names
 
 ALL = -1  # the choice "all heads" or "all rows"
 MAX_CELLS = 50
+PARTS = [
+    ("it began differently", "begin"),
+    ("heads or weights were others", "model"),
+    ("text, model or search were others", "sides"),
+]
 OTHERS = [("share what is left", True), ("stay as they are", False)]
 
 
@@ -121,7 +130,9 @@ def force_text(services: Services, shown: Shown, text: str, beam: int, alpha: fl
     sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
     names = sentence.stand_ins
     begin = intervene.prefix_ids(translator, text or "", names)
-    found = intervene.decode_from(translator, sentence.source_ids, begin, beam, float(alpha), stand_ins=names)
+    found = intervene.decode_from(
+        translator, sentence.source_ids, begin, SearchOptions(beam, float(alpha)), stand_ins=names
+    )
     before = sentence.hypotheses[shown.hypothesis]
     words = intervene.word_difference(intervene.text_of(translator, ids, names), found.hypotheses[0].text)
     read = " ".join(translator.labels(begin, names)) or "nothing, so the search is free"
@@ -139,8 +150,7 @@ def run_intervention(services: Services, shown: Shown, intervention: Interventio
         intervention,
         shown.sentence,
         shown.hypothesis,
-        beam,
-        float(alpha),
+        SearchOptions(beam, float(alpha)),
     )
     lines = intervention_lines(shown.attention, intervention)
     what = "; ".join(lines[:6]) + (f"; and {len(lines) - 6} more" if len(lines) > 6 else "") + "."
@@ -151,35 +161,46 @@ def run_intervention(services: Services, shown: Shown, intervention: Interventio
 
 
 class WhatIfView(View):
-    """A beginning of the visitor's, heads switched off, weights set by hand."""
+    """A beginning of the visitor's; heads switched off, weights set by hand; two translations side by side."""
 
     name = "what_if"
+    title = "What if"
 
-    def __init__(self, tab: Tab, services: Services) -> None:
-        super().__init__(tab, services)
+    def build(self) -> None:
+        """Makes the components."""
         self.changes = gr.State(Changes(), time_to_live=STATE_SECONDS)
+        self.part = gr.Radio(PARTS, value="begin", label="What would become of the translation if", elem_id="what-if")
         self.note = gr.HTML(elem_id="what-if-note")
-        with gr.Column(visible=False) as self.body:
+        self.columns = {}
+        with gr.Column(visible=False) as self.columns["begin"]:
             self._beginning()
+        with gr.Column(visible=False) as self.columns["model"]:
             gr.Markdown(
-                "## Operate on the model\nSwitch heads off, or set a weight of a map, and translate again. A head that "
-                "is off adds nothing to its layer.",
+                "Switch heads off, or set a weight of a map, and translate again. A head that is off adds nothing to "
+                "its layer.",
                 elem_classes="section",
             )
-            with gr.Row():
-                with gr.Column(scale=2, min_width=300, elem_classes="card"):
-                    self._switches()
+            with gr.Row(elem_classes="cause-effect"):
                 with gr.Column(scale=3, min_width=300):
+                    with gr.Column(elem_classes="card"):
+                        self._switches()
                     self._map()
-            self._weight()
-            self.list = gr.HTML(elem_id="edit-list")
-            self.run = gr.Button("Translate again", variant="primary", elem_id="intervention-button")
-            self.outcome = gr.HTML(elem_id="intervention-result")
+                    self._weight()
+                with gr.Column(scale=2, min_width=280, elem_classes="effect"):
+                    self.list = gr.HTML(elem_id="edit-list")
+                    self.run = gr.Button("Translate again", variant="primary", elem_id="intervention-button")
+                    self.outcome = gr.HTML(elem_id="intervention-result")
+        with gr.Column(visible=False) as self.columns["sides"]:
+            self.compare = Compare(self.tab, self.services)
+
+    @property
+    def address(self) -> dict:
+        """What is changed."""
+        return {"part": self.part}
 
     def _beginning(self) -> None:
         gr.Markdown(
-            "## Begin it yourself\nWrite how the translation has to begin; the model goes on from there. The last word "
-            "may be unfinished.",
+            "Write how the translation has to begin; the model goes on from there. The last word may be unfinished.",
             elem_classes="section",
         )
         with gr.Row(equal_height=True):
@@ -227,9 +248,15 @@ class WhatIfView(View):
         """Connect the components with the handlers below."""
         tab, held = self.tab, [self.tab.shown, self.changes]
         settings = [tab.settings.search, tab.settings.beam, tab.settings.alpha]
-        drawn = [self.changes, self.note, self.body, self.prefix, self.forced, self.switches, self.matter_note]
-        drawn += [self.kind, self.layer, self.head, self.map, self.row, self.column, self.list, self.outcome]
-        self.on_open(self.refresh, held, drawn, queue=False)
+        drawn = [self.changes, self.note, *self.columns.values(), self.prefix, self.forced, self.switches]
+        drawn += [self.matter_note, self.kind, self.layer, self.head, self.map, self.row, self.column]
+        drawn += [self.list, self.outcome, *self.compare.places]
+        looked_at = [*held, self.part, *self.compare.given]
+        self.draw_with(looked_at, drawn, concurrency_id="translate")
+        self.part.input(self.show, looked_at, drawn, api_name="what_if_part", **QUIETLY_ON_DEVICE)
+        self.compare.wire()
+        told = [self.compare.sides, self.compare.kind, self.compare.layer, self.compare.head]
+        self.save_with([*held, self.part, self.forced, self.outcome, *told], self.write)
         gr.on(
             [self.force.click, self.prefix.submit],
             self.begin,
@@ -285,15 +312,26 @@ class WhatIfView(View):
             self.column: gr.update(choices=column_choices, value=0),
         }
 
-    def refresh(self, shown: Shown, changes: Changes):
-        """A sentence that is new here: its maps and its words; heads that are off stay off."""
+    @alerts("note")
+    def show(self, shown: Shown, changes: Changes, part: str, *texts: str):
+        """The chosen part. For a sentence that is new here its maps and its words; heads that are off stay off."""
         now = identity(shown)
-        if now is None or shown.attention is None:
+        words = shown.attention is not None
+        sight = {
+            one: gr.update(visible=name == part and (words or part == "sides")) for name, one in self.columns.items()
+        }
+        if part == "sides":
+            sight |= self.compare.show(shown, *texts)
+        if now is None or not words:
             copied = messages.alert("This sentence holds no words, so it was copied and there is nothing to change.")
-            note = "" if shown.translation is None else copied
-            return {self.changes: Changes(), self.note: note, self.body: gr.update(visible=False)}
+            note = "" if shown.translation is None or part == "sides" else copied
+            return {**sight, self.changes: Changes(), self.note: note}
         if changes.shown == now:  # the visitor comes back: everything is as it was left
-            return gr.skip()
+            return {**sight, self.note: ""}
+        return {**sight, **self._anew(shown, changes, now)}
+
+    def _anew(self, shown: Shown, changes: Changes, now: tuple) -> dict:
+        """A sentence that is new here."""
         attention = shown.attention
         layers = {kind: getattr(attention, kind).shape[0] for kind in interpret.KINDS}
         heads, last = attention.cross.shape[1], layers["cross"] - 1
@@ -306,7 +344,6 @@ class WhatIfView(View):
         return {
             self.changes: Changes(now, intervention),
             self.note: "",
-            self.body: gr.update(visible=True),
             self.prefix: " ".join(words[:2]),
             self.forced: "",
             self.switches: switches,
@@ -320,21 +357,17 @@ class WhatIfView(View):
             self.outcome: "",
         }
 
+    @alerts()
     def begin(self, shown, text, search, beam, alpha):
         """Go on from the visitor's beginning."""
-        try:
-            return force_text(self.services, shown, text, search_beam(search, beam), alpha)
-        except Exception as error:
-            return messages.alert(messages.sentence(error))
+        return force_text(self.services, shown, text, search_beam(search, beam), alpha)
 
+    @alerts("list")
     def switch(self, shown, changes, event: gr.EventData):
         """Heads were switched off or on."""
         if changes.shown is None:
             return gr.skip()
-        try:
-            off = read_switches(list(event.off), self.services.translator(shown.model))
-        except Exception as error:
-            return {self.list: messages.alert(messages.sentence(error))}
+        off = read_switches(list(event.off), self.services.translator(shown.model))
         changes = replace(changes, intervention=replace(changes.intervention, off=off))
         return {self.changes: changes, self.list: listing(shown, changes.intervention)}
 
@@ -351,15 +384,13 @@ class WhatIfView(View):
             self.outcome: "",
         }
 
+    @alerts("matter_note")
     def ask_which_matters(self, shown, changes):
         """The change of the log-probability without each head, on its switch."""
         if changes.shown is None:
             return gr.skip()
-        try:
-            translator = self.services.translator(shown.model)
-            logprob, found = interpret.ablation(translator, shown.translation, shown.hypothesis, shown.sentence)
-        except Exception as error:
-            return {self.matter_note: messages.alert(messages.sentence(error))}
+        translator = self.services.translator(shown.model)
+        logprob, found = interpret.ablation(translator, shown.translation, shown.hypothesis, shown.sentence)
         note = (
             f"The translation has log-probability {logprob:.3f}. Each number is what it changes by when that head "
             "alone is off: below 0, the head helped. Compare the mean attention beside it: a head may look hard at a "
@@ -406,11 +437,20 @@ class WhatIfView(View):
             return {self.list: messages.alert(messages.sentence(error)) + listing(shown, changes.intervention)}
         return {self.changes: replace(changes, intervention=intervention), self.list: listing(shown, intervention)}
 
+    @alerts()
     def operate(self, shown, changes, search, beam, alpha):
         """Translate again with the changed model."""
         if changes.shown is None:
             return gr.skip()
-        try:
-            return run_intervention(self.services, shown, changes.intervention, search_beam(search, beam), alpha)
-        except Exception as error:
-            return messages.alert(messages.sentence(error))
+        return run_intervention(self.services, shown, changes.intervention, search_beam(search, beam), alpha)
+
+    def write(self, folder: Path, shown: Shown, changes, part, forced, outcome, *told) -> list[Path]:
+        """What was changed and what became of it, as files."""
+        if part == "sides":
+            return self.compare.write(folder, *told)
+        drawn = forced if part == "begin" else outcome
+        if not drawn or shown.translation is None:
+            raise ValueError("Change something and translate again first; the outcome is saved then.")
+        lines = intervention_lines(shown.attention, changes.intervention) if part == "model" else []
+        answer = answers.Answer("what-if", "What if", ["change"], [[line] for line in lines], {"changes": lines})
+        return answers.save(answer, shown.told, drawn, folder)

@@ -10,6 +10,8 @@ from transformer.text.languages import language_name
 from transformer.tokenizer import is_language_token
 from transformer.translator import Attention, Translator
 
+QUERIES = {"cross": "the word being chosen", "encoder": "the text", "decoder": "the word being chosen"}
+KEYS = {"cross": "the text", "encoder": "the text", "decoder": "the translation so far"}
 NAMES = {"<s>": "(start)", "</s>": "(end)", "<pad>": "(padding)"}
 
 
@@ -20,7 +22,7 @@ def plain(token: str) -> str:
     if is_language_token(token):
         return f"(to {language_name(token.strip('<>')[1:])})"
     if token.startswith("▁"):
-        return token[1:] or "(blank)"
+        return token[1:] or "␣"
     return f"‑{token}" if token[:1].isalnum() else token
 
 
@@ -32,6 +34,17 @@ def query_names(attention: Attention, kind: str) -> list[str]:
     if kind == "encoder":
         return [f"reading {plain(row)}" for row in rows]
     return [f"after {plain(read)}, choosing {plain(row)}" for read, row in zip(attention.decoder_tokens, rows)]
+
+
+def head_title(kind: str, layer: int, head: int | str) -> str:
+    """What a map is called, for example "Cross attention, layer 4, mean over heads"."""
+    combined = {
+        "mean": "mean over heads",
+        "max": "largest over heads",
+        "rollout": "through the rollout of the encoder" if kind == "cross" else "rollout of the layers up to it",
+    }
+    name = f"head {head + 1}" if isinstance(head, int) else combined.get(head, "")
+    return f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
 
 
 def alternatives(translator: Translator, decoding: Decoding, step: int) -> list[dict[str, Any]]:

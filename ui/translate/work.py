@@ -5,13 +5,13 @@ and which words belong together.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from transformer.insight import interpret
 from transformer.insight.intervene import Continuation
-from transformer.translator import Sampling
+from transformer.options import Sampling, SearchOptions
 from ui import figures, serving
 from ui.services import Services
 from ui.translate.shown import Shown
@@ -46,7 +46,13 @@ def check_size(text: str, beam: int, n_best: int = 1) -> None:
             raise ValueError(f"The {what} has to be from 1 to {MOST_HYPOTHESES}, but is {number}.")
 
 
-def translate_text(
+def translate_text(services: Services, text: str, pair: str, *how: Any, **named: Any) -> Any:
+    """Translate a text of the page; arguments as of `translate_in_parts`. Returns a Translation."""
+    *_, whole = translate_in_parts(services, text, pair, *how, **named)
+    return whole
+
+
+def translate_in_parts(
     services: Services,
     text: str,
     pair: str,
@@ -57,13 +63,14 @@ def translate_text(
     search: str = "beam",
     draws: Sampling | None = None,
     quick: bool = False,
-) -> Any:
-    """Translate a text of the page. pair: "en-de"; returns a Translation with at most `n_best` hypotheses.
+) -> Iterator[Any]:
+    """Translate a text of the page, a long one part after part. pair: "en-de".
 
     alpha: length penalty; None or below 0 = the model's own. model: a key of `services.translator`; search: "beam",
     "read back" (a beam ranked by the way back, too), "greedy" (a beam of one) or "sampling" (n_best draws, as `draws`
     says); quick: as in `Translator.translate`.
 
+    Yields a Translation with at most `n_best` hypotheses of the text up to each part; the last is that of all of it.
     Raises ValueError for an empty text, one that is too long for the page, and whatever the translator refuses.
     """
     check_size(text, beam, n_best)
@@ -73,10 +80,7 @@ def translate_text(
     sampling = (draws or Sampling()) if search == "sampling" else None
     source, _, target = str(pair).partition("-")
     began = time.perf_counter()
-    found = services.translator(model or None).translate(
-        text,
-        source=source,
-        target=target,
+    options = SearchOptions(
         beam=beam,
         alpha=None if alpha is None or alpha < 0 else float(alpha),
         n_best=n_best if sampling else min(n_best, beam),
@@ -84,8 +88,9 @@ def translate_text(
         quick=bool(quick),
         read_back=search == READ_BACK,
     )
-    serving.told("translation", {pair: time.perf_counter() - began}, tokens=len(found.tokens))
-    return found
+    for found in services.translator(model or None).translate_parts(text, source, target, options):
+        yield found
+    serving.log_run("translation", {pair: time.perf_counter() - began}, tokens=len(found.tokens))
 
 
 def hypothesis_rows(sentence: Any) -> list[list[Any]]:

@@ -10,8 +10,9 @@ from typing import Any
 
 import gradio as gr
 
-from ui import asked, messages
-from ui.services import Services
+from ui import endpoints, messages
+from ui.kit import queue
+from ui.services import Services, last
 from ui.tryon import settings as form
 from ui.tryon import work
 from ui.tryon.inputs import Inputs
@@ -70,9 +71,9 @@ class Api:
         """
 
         def run(key: str | None) -> Iterator[Any]:
-            last = asked.argument("until", until or STAGES[-1], str)
+            last = endpoints.argument("until", until or STAGES[-1], str)
             if saved:
-                return self._further(saved, asked.argument("name", name or "", str), edited, last, key)
+                return self._further(saved, endpoints.argument("name", name or "", str), edited, last, key)
             return self._new(person, garment, settings, key, last)
 
         yield from self._answered(run, model, device)
@@ -99,8 +100,8 @@ class Api:
         """Files and settings of the record that `run(key)` ends with."""
         try:
             given = {"model": model, "device": device}
-            model, device = (asked.argument(name, value or "", str) or None for name, value in given.items())
-            *_, result = run(self.services.placed(model, device))
+            model, device = (endpoints.argument(name, value or "", str) or None for name, value in given.items())
+            result = last(run(self.services.placed(model, device)))
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                 paths = work.write_pictures(result, Path(folder))
                 archive = work.write_zip(paths, result, model, Path(folder) / "try-on.zip")
@@ -117,12 +118,12 @@ class Api:
             [inputs.person, inputs.garment, *self._settings],
             outputs,
             api_name="try_on",
-            concurrency_id="try-on",
+            **queue("try-on"),
         )
         staged.click(
             self.try_on_stage,
             [inputs.person, inputs.garment, self.saved, self.map, self.edited, self.until, *self._settings],
             outputs,
             api_name="try_on_stage",
-            concurrency_id="try-on",
+            **queue("try-on"),
         )

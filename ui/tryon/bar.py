@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any
@@ -10,11 +11,17 @@ from typing import Any
 import gradio as gr
 
 from ui import messages
-from ui.tryon.kept import Kept
+from ui.tryon.session import Session
 from vton.pipeline import STAGES
 
+# Said by the browser itself, before the run has its turn: the line, no other run, and Cancel.
+ASKED = (
+    f"() => [{json.dumps(messages.status('Starting …'))}, {{__type__: 'update', interactive: false}}, "
+    "{__type__: 'update', visible: true}]"
+)
 
-def settled(handler: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+
+def with_quiet_end(handler: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     """A generator of updates by component whose last one changes nothing.
 
     Gradio sends the last update again when the generator has ended, which can be a while later, and would take back
@@ -76,17 +83,17 @@ class Bar:
         """A run is on: it can be cancelled, and no other one started."""
         return {self.run: gr.update(interactive=False), self.cancel: gr.update(visible=True)}
 
-    def said(self, html: str) -> dict:
+    def line(self, html: str) -> dict:
         """The status line."""
         return {self.status: html}
 
     def working(self, line: str) -> dict:
         """A line of progress while Cancel is offered."""
-        return {**self.said(messages.status(line)), **self.busy()}
+        return {**self.line(messages.status(line)), **self.busy()}
 
     def failed(self, error: BaseException) -> dict:
         """The sentence of an error, and the buttons at rest. It stays until something else is begun."""
-        return {**self.said(messages.alert(messages.sentence(error))), **self.idle(), **self.rested()}
+        return {**self.line(messages.alert(messages.sentence(error))), **self.idle(), **self.rested()}
 
     def rested(self) -> dict:
         """What a run has switched off can be pressed again."""
@@ -96,22 +103,18 @@ class Bar:
         """The strip of stages: the current one, seconds of those that are done, and why it stopped."""
         return {self.stages_strip: strip(current, seconds, stopped)}
 
-    def asked(self) -> dict:
-        """Said at once and outside the queue, where another visitor's run may come first."""
-        return {**self.working("Waiting for a free place …"), self.stopping: False}
-
     def stop(self) -> dict:
         """Asks the run to stop before its next stage."""
-        return {**self.said(messages.status("Cancelling …")), self.stopping: True}
+        return {**self.line(messages.status("Cancelling …")), self.stopping: True}
 
-    def stopped(self, stopping: bool, kept: Kept) -> dict:
+    def stopped(self, stopping: bool, session: Session) -> dict:
         """The page at rest, where the visitor has asked for it."""
         if not stopping:
             return {self.stopping: False}
         line = messages.status("Cancelled. Your photos are still here; change what you like and try again.")
         return {
-            **self.stages(None, kept.result.seconds if kept.result is not None else {}),
-            **self.said(line),
+            **self.stages(None, session.result.seconds if session.result is not None else {}),
+            **self.line(line),
             **self.idle(),
             **self.rested(),
         }

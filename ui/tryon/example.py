@@ -251,7 +251,7 @@ def write_failures(target: Path) -> None:
     the map at fault and the result side by side.
     """
     from vton import TryOn
-    from vton.contact_sheet import fitted
+    from vton.contact_sheet import fit_into
     from vton.inputs import photo
 
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
@@ -261,7 +261,7 @@ def write_failures(target: Path) -> None:
         result = tryon.run(str(paths[0]), str(paths[1]), size=SIZE)
         around = [photo.crop(picture, result.frame, SIZE) for picture in (result.photo, result.result)]
         cells = [around[0], result.garment_photo, result.pictures()[found.map], around[1]]
-        row = np.concatenate([fitted(cell, (320, 240)) for cell in cells], 1)
+        row = np.concatenate([fit_into(cell, (320, 240)) for cell in cells], 1)
         _write(row, target / f"{found.person}-{found.garment}.webp", False)
 
 

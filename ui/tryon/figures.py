@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import secrets
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -13,9 +14,12 @@ import numpy as np
 
 from ui import figures
 from vton import labels
+from vton import verdict as measured
+from vton.inputs import photo
 from vton.maps import MAPS
 from vton.pipeline import STAGES
 from vton.record import LABEL_MAPS, label_png, png
+from vton.result import TryOnResult
 
 # Pictures of a result whose labels can be read: the field that holds them.
 LEGENDS = {"parse": "parse", "agnostic_map": "parse_agnostic", "segmentation": "segmentation", "divided": "divided"}
@@ -137,9 +141,9 @@ def rerun(result: Any) -> str:
     if not result.resumed_from:
         return ""
     stages = [stage for stage in STAGES[STAGES.index(result.resumed_from) :] if stage in result.seconds]
-    kept = STAGES[: STAGES.index(result.resumed_from)]
+    earlier = STAGES[: STAGES.index(result.resumed_from)]
     times = ", ".join(f"{stage} {result.seconds[stage]:.2f} s" for stage in stages)
-    return f"Run again: {times}. Kept as they were: {', '.join(kept)}."
+    return f"Run again: {times}. Kept as they were: {', '.join(earlier)}."
 
 
 def looked_at(result: Any, name: str) -> dict[str, Any]:
@@ -282,18 +286,48 @@ def warped_over(result: Any, cloth: np.ndarray | None = None, mask: np.ndarray |
     return np.where(uncovered[..., None], mixed, picture)
 
 
-def control_points(result: Any, start: np.ndarray | None = None, fresh: bool = True) -> dict[str, Any]:
-    """Value for `static/tryon/control_points.js`. start: the points that Reset goes back to; fresh: forget earlier
-    steps.
-    """
-    n = round(len(result.control_points) ** 0.5)
+def control_points(result: Any) -> dict[str, Any]:
+    """Value for `static/tryon/control_points.js`: the points of a record, and what the browser bends the cloth with."""
+    region = (result.segmentation == labels.UPPER).astype(np.uint8) * np.uint8(255)
     return {
-        "points": result.control_points.tolist(),
-        "start": (result.control_points if start is None else start).tolist(),
+        **moved(result),
+        "fresh": True,
+        "start": result.control_points.tolist(),
         "width": result.options.size[1],
         "height": result.options.size[0],
-        "person": data_url(warped_over(result)),
-        "cloth": data_url(result.cloth),
-        "fresh": fresh,
+        "person": data_url(result.person),
+        "cloth": data_url(np.dstack([result.cloth, result.cloth_mask])),
+        "region": data_url(region),
+    }
+
+
+def moved(result: Any) -> dict[str, Any]:
+    """The same for points that have been tried: what the networks make of them, in place of the browser's preview."""
+    n = round(len(result.control_points) ** 0.5)
+    return {
+        "fresh": False,
+        "points": result.control_points.tolist(),
+        "exact": data_url(warped_over(result)),
         "note": f"{n} × {n} points, {100 * result.misaligned_share:.1f} % of the predicted cloth uncovered (orange)",
     }
+
+
+def beside(result: Any, line: str = "The result as it is") -> dict[str, str]:
+    """What stands beside an editor: the person in the frame of the maps as the record dresses them."""
+    # A number of its own: a script is told of what differs from the last one.
+    told = {"url": "", "line": line, "number": secrets.token_hex(4)}
+    if result is None or result.result is None:
+        return told
+    return {**told, "url": data_url(photo.crop(result.result, result.frame, result.options.size))}
+
+
+def verdict(result: TryOnResult) -> str:
+    """HTML: how good a finished try-on looks by `vton.verdict`, and the stage behind each thing that is not right."""
+    found = measured.findings(result)
+    worst = measured.grade(found)
+    lines = "".join(
+        f'<li class="grade-{f.grade}">{escape(f.sentence)} <span class="hint">Stage: {escape(f.stage)}</span></li>'
+        for f in found
+    )
+    words = f"<strong>{measured.GRADES[worst].capitalize()}</strong>{f'<ul>{lines}</ul>' if lines else ''}"
+    return f'<div class="verdict grade-{worst}" data-grade="{worst}">{words}</div>'

@@ -9,15 +9,19 @@ import gradio as gr
 from gradio.blocks import Block
 
 from ui import messages, theme
-from ui.components import Photograph
+from ui.gradio_private import Photograph, uploads
+from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Services
 from ui.tryon import example, work
 from ui.tryon import settings as form
-from ui.tryon.kept import Kept, mark
-from vton.options import ABOUT, DEFAULTS, Options
+from ui.tryon.ahead import Readings, Wanted
+from ui.tryon.session import SECONDS, Session, mark
+from vton.options import ABOUT, DEFAULTS, SIZES, Options, read_size
+from vton.result import TryOnResult
 
 BOX_HEIGHT = 392
 ATTRIBUTES = ("sleeves", "neckline", "hem")  # what a visitor knows of a garment better than any network
+CHECKS = {**QUIETLY, "concurrency_limit": 8}  # at once: most of what they do is to wait for a reading
 READ = ("sleeves", "neckline")  # those that a network reads from its picture
 
 
@@ -44,6 +48,16 @@ def strip(value: dict[str, Any], label: str, elem_id: str) -> gr.HTML:
     )
 
 
+def _holds(component: Block, value: Any) -> bool:
+    """Whether a component of a try-on may hold a value that a browser names."""
+    if isinstance(component, Photograph):
+        path = Path(value).resolve() if isinstance(value, str) and "\0" not in value else uploads()
+        return uploads().resolve() in path.parents and path.is_file()
+    if isinstance(component, gr.Dropdown):
+        return value in [known for _, known in component.choices]
+    return type(value) is bool if isinstance(component, gr.Checkbox) else type(value) is int
+
+
 WITHOUT_FLOW = "The chosen networks have no flow warper; only the spline can be used with them."
 
 
@@ -54,6 +68,7 @@ class Inputs:
         self.services = services
         self.finished = example.finished()
         self.settings: dict[str, form.Control] = {}
+        self.readings = gr.State(Readings(), time_to_live=SECONDS)
 
     def build_person(self) -> None:
         """The person's photograph, and others to choose from."""
@@ -128,7 +143,7 @@ class Inputs:
         self.saved = gr.File(
             label="Open a saved try-on (its zip, or settings.json)",
             file_types=[".zip", ".json"],
-            height=110,
+            height=150,
             elem_id="saved",
             min_width=190,
         )
@@ -142,6 +157,20 @@ class Inputs:
     def components(self) -> set[Block]:
         """All that a run reads; an event that is given them as a set gets their values by component."""
         return {self.person, self.garment, *self.settings.values(), self.model, self.device}
+
+    @property
+    def kept(self) -> list[Block]:
+        """What a reload brings back, in the order in which the browser keeps it."""
+        return [self.person, self.garment, *self.settings.values()]
+
+    def chosen(self, told: Any) -> dict:
+        """Updates that bring back what the browser has kept; what is no longer there, or never was, stays as it is.
+
+        told: values of `kept`, as a browser sends them: nothing but photographs in the page's own cache is opened.
+        """
+        if not isinstance(told, list) or len(told) != len(self.kept):
+            return {}
+        return {component: value for component, value in zip(self.kept, told) if _holds(component, value)}
 
     def options(self, values: dict) -> Options:
         """The options that are chosen. Raises ValueError with the sentence for what is missing or out of range."""
@@ -157,24 +186,31 @@ class Inputs:
         shown = {component: form.held(name, getattr(options, name)) for name, component in self.settings.items()}
         return {**shown, self.model: model} if model else shown
 
-    def same_photos(self, values: dict, kept: Kept) -> bool:
+    def wanted(self, values: dict) -> Wanted | None:
+        """What is to be read ahead of a run; None where a box is empty or the size is none of the list."""
+        person, garment, size = values[self.person], values[self.garment], values[self.settings["size"]]
+        if not person or not garment or size not in [form.held("size", known) for known in SIZES]:
+            return None
+        return Wanted(str(person), str(garment), read_size(size), self.networks(values))
+
+    def same_photos(self, values: dict, session: Session) -> bool:
         """Whether the boxes hold the pictures that what is shown was made of."""
         given = values[self.person], values[self.garment]
-        if kept.example and self.finished:
+        if session.example and self.finished:
             of = self.finished.person, self.finished.garment
             return all(path and Path(path).name == source.name for path, source in zip(given, of))
-        return tuple(mark(path) for path in given) == kept.photos
+        return tuple(mark(path) for path in given) == session.photos
 
-    def stale(self, values: dict, kept: Kept) -> str:
+    def stale(self, values: dict, session: Session) -> str:
         """What the boxes and the settings hold that the shown result was not made of: a sentence, "" if nothing."""
-        if kept.result is None and not kept.example:
+        if session.result is None and not session.example:
             return ""
-        if not self.same_photos(values, kept):
+        if not self.same_photos(values, session):
             return "This result is of other photographs. Press “Try it on” for the ones in the boxes."
         chosen = {name: values[component] for name, component in self.settings.items()}
-        made = kept.result.options if kept.result is not None else Options()
+        made = session.result.options if session.result is not None else Options()
         other = [ABOUT[n].label for n, value in chosen.items() if value != form.held(n, getattr(made, n))]
-        if kept.result is not None and self.networks(values) != kept.key:
+        if session.result is not None and self.networks(values) != session.key:
             other.append("Networks")
         if not other:
             return ""
@@ -182,23 +218,28 @@ class Inputs:
 
     # -- events ------------------------------------------------------------------------------------------------------
 
-    def check_person(self, path: str | None) -> str:
+    def _read(self, values: dict, stage: str) -> TryOnResult | None:
+        """The record of what stands in the boxes once a stage is done; None where it is not being read or cannot be."""
+        return values[self.readings].of(self.wanted(values), stage)
+
+    @alerts()
+    def check_person(self, values: dict) -> str:
         """One line below the person's picture."""
+        path = values[self.person]
         if not path:
             return ""
-        try:
-            seen, notes = work.look_at_person(path)
-            return messages.notes(notes) if notes else messages.status(f"✓ {seen}")
-        except Exception as error:
-            return messages.alert(messages.sentence(error))
+        read = self._read(values, "pose")
+        seen, notes = (work.seen_of_person(read.keypoints), list(read.notes)) if read else work.look_at_person(path)
+        return messages.notes(notes) if notes else messages.status(f"✓ {seen}")
 
-    def check_garment(self, path: str | None) -> dict:
+    def check_garment(self, values: dict) -> dict:
         """One line below the garment's picture, and beside each attribute what was read of it and how surely."""
-        line = ""
+        line, path = "", values[self.garment]
         read: dict[str, str] = {}
         try:
             if path:
-                seen, read = work.look_at_garment(path)
+                found = self._read(values, "garment")
+                seen, read = work.seen_of_garment(found.garment_cut) if found else work.look_at_garment(path)
                 line = messages.status(f"✓ {seen}")
         except Exception as error:
             line = messages.alert(messages.sentence(error))
@@ -234,9 +275,10 @@ class Inputs:
 
     def wire(self) -> None:
         """Connects choosing networks, photographs and examples."""
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        self.model.change(self.check_warp, self.model, self.settings["warp"], api_name="check_warp", **quiet)
-        self.model.focus(self.offered, None, self.model, api_name="tryon_models", queue=False, **quiet)
+        self.model.change(self.check_warp, self.model, self.settings["warp"], api_name="check_warp", **QUIETLY)
+        self.model.focus(self.offered, None, self.model, api_name="tryon_models", **QUICKLY)
+        size = self.settings["size"]
+        given: set[Block] = {self.person, self.garment, size, self.model, self.device, self.readings}
         for component, check, line, name in (
             (self.person, self.check_person, [self.person_check], "check_person"),
             (
@@ -246,13 +288,11 @@ class Inputs:
                 "check_garment",
             ),
         ):
-            component.change(check, component, line, api_name=name, trigger_mode="always_last", **quiet)
+            component.change(check, given, line, api_name=name, trigger_mode="always_last", **CHECKS)
         for component, kind in ((self.person, "people"), (self.garment, "garments")):
             js = MARK.replace("KIND", kind)
             component.change(None, component, None, js=js, api_name=f"mark_{kind}", api_visibility="private")
         attributes = [self.settings[name] for name in ATTRIBUTES]
-        self.garment.input(self.as_found, None, attributes, api_name="as_found", queue=False, **quiet)
-        self.people.pick(self.pick_person, None, self.person, api_name="pick_person", queue=False, **quiet)
-        self.garments.pick(
-            self.pick_garment, None, [self.garment, *attributes], api_name="pick_garment", queue=False, **quiet
-        )
+        self.garment.input(self.as_found, None, attributes, api_name="as_found", **QUICKLY)
+        self.people.pick(self.pick_person, None, self.person, api_name="pick_person", **QUICKLY)
+        self.garments.pick(self.pick_garment, None, [self.garment, *attributes], api_name="pick_garment", **QUICKLY)

@@ -12,20 +12,26 @@ import gradio as gr
 import numpy as np
 
 from ui import colours, messages
-from ui.services import Progress, Services
+from ui.kit import QUICKLY, QUIETLY, alerts
+from ui.services import Progress
 from ui.tryon import work
-from ui.tryon.bar import Bar, settled
+from ui.tryon.bar import with_quiet_end
 from ui.tryon.figures import data_url, warped_over
-from ui.tryon.kept import Kept
+from ui.tryon.session import Session
+from ui.tryon.steps import StepsView
+from ui.tryon.view import View
+from ui.tryon.views import not_yet
 from vton import insight, labels
 from vton.pipeline import STAGES
 
 SIDE = 288  # height in pixels of a painted map of activations
+LEAST = 192  # width in pixels at which a picture is shown
 
 
 def _figure(picture: np.ndarray, caption: str) -> str:
+    width = max(picture.shape[1], LEAST)  # a pixel of the picture is a pixel of the page
     return (
-        f'<figure><img src="{data_url(picture)}" '
+        f'<figure style="width: {width}px"><img src="{data_url(picture)}" '
         f'alt="{escape(caption)}"><figcaption>{escape(caption)}</figcaption></figure>'
     )
 
@@ -69,11 +75,9 @@ def alias(tryon: Any, result: Any, on_stage: Any) -> str:
         ]
         rows.append(_row(f"{level.block}: {level.size[0]} × {level.size[1]}, {level.channels} channels", maps))
     about = (
-        "ALIAS normalisation standardises the activations apart inside and outside the "
-        "misaligned region, then scales and "
-        "shifts them by γ and β, which it reads from the divided segmentation (equations 5 to "
-        "7). Means over the channels; "
-        "γ is what the release adds to 1. Blue is below 0, orange above."
+        "ALIAS normalisation standardises the activations separately inside and outside the misaligned region, then "
+        "scales and shifts them by γ and β, which it reads from the divided segmentation (equations 5 to 7). Means "
+        "over the channels; the release adds γ to 1. Blue is below 0, orange above."
     )
     return f'<p class="map-about">{escape(about)}</p>{"".join(rows)}'
 
@@ -91,8 +95,8 @@ def doubt(tryon: Any, result: Any, on_stage: Any) -> str:
     ]
     about = (
         f"Entropy in bits: 0 is certain, {np.log2(len(probabilities)):.1f} would be all classes alike. Here it is "
-        f"{entropy.mean():.3f} on average and {entropy.max():.2f} at most; it lives on the "
-        f"borders, and where sleeves end."
+        f"{entropy.mean():.3f} on average and {entropy.max():.2f} at most; it is highest along the borders and where "
+        f"sleeves end."
     )
     picture = labels.colour(probabilities.argmax(0), labels.SEGMENTATION_COLOURS)
     first = [_figure(_ramp(entropy, float(entropy.max())), "entropy"), _figure(picture, "the likeliest class")]
@@ -110,8 +114,7 @@ def fit(tryon: Any, result: Any, on_stage: Any) -> str:
     best = min(range(len(steps)), key=lambda number: steps[number].loss)
     about = (
         f"From θ as the network predicts it (step 0). {len(steps) - 1} gradient steps bring the loss from "
-        f"{steps[0].loss:.3f} to {steps[best].loss:.3f} at step {best}. Orange is cloth that "
-        f"is predicted and not covered."
+        f"{steps[0].loss:.3f} to {steps[best].loss:.3f} at step {best}. Orange is predicted cloth that is not covered."
     )
     return _row("The garment on its way", frames, about) + _curves(steps)
 
@@ -153,13 +156,11 @@ def grid(tryon: Any, result: Any, on_stage: Any) -> str:
 
 def pair(tryon: Any, result: Any, on_stage: Any) -> str:
     """The worn garment put on again, where the photograph is the truth."""
-    found = insight.paired(tryon, result, on_stage)
+    found = insight.compare_paired(tryon, result, on_stage)
     about = (
-        f"The garment in the photograph is cut out by the parse and put on again, so the "
-        f"photograph itself is the truth. "
-        f"SSIM {found.ssim:.3f} (1 = equal), parser distance {found.distance:.3f} (0 = equal). "
-        f"It is easier than a product "
-        "picture: the cloth has the right light and folds already."
+        f"The garment in the photograph is cut out by the parse and put on again, so the photograph itself is the "
+        f"truth. SSIM {found.ssim:.3f} (1 = equal), parser distance {found.distance:.3f} (0 = equal). This is easier "
+        "than a product picture: light and folds of the cloth are right already."
     )
     garment = np.where(found.garment[..., 3:] > 127, found.garment[..., :3], 246).astype(np.uint8)
     pictures = [(found.truth, "the photograph"), (garment, "the worn garment"), (found.made, "put on again")]
@@ -177,14 +178,20 @@ SUBJECTS: dict[str, tuple[str, str, Callable]] = {
 
 
 # Which of them a network of Figure 3 opens, by its name there.
+# What Figure 3 has opened is far above the figure's lower end.
+SHOW_VIEW = "() => document.querySelector('#tryon-views').scrollIntoView({ behavior: 'smooth', block: 'start' })"
 OF_NETWORK = {"G_S": "doubt", "GMM": "fit", "ALIAS": "alias"}
 
 
-class Inside:
+class InsideView(View):
     """One part of the machine opened, for the record on the page."""
 
-    def __init__(self, services: Services, bar: Bar):
-        self.services, self.bar = services, bar
+    name = "inside"
+    title = "Inside"
+
+    def build(self) -> None:
+        """Makes the components."""
+        self.bar = self.tab.bar
         gr.Markdown("One part of the machine opened, with the numbers of the result on the page.", elem_classes="hint")
         self.subject = gr.Radio(
             [(title, name) for name, (title, _, _) in SUBJECTS.items()],
@@ -195,29 +202,55 @@ class Inside:
         with gr.Row():
             self.button = gr.Button("Open it", elem_id="inside-button", min_width=140, scale=0)
         self.shown = gr.HTML(elem_id="inside-shown")
+        self.remember(self.shown)
+        self.bar.resting.append(self.button)
+
+    def wire(self) -> None:
+        """Connects the button, and the networks of Figure 3, with a look inside."""
+        super().wire()
+        tab, given = self.tab, [self.tab.session, self.subject]
+        tab.run_on(self.button.click, self.run, given, self.components, "look_inside")
+        # Another choice never stands above the picture of the last one.
+        self.subject.input(None, None, self.shown, js="() => ''", api_name="choose_inside", **QUIETLY)
+        tab.run_on(self.subject.input, self.follow, given, self.components, "look_inside_chosen")
+        figure = self.group[StepsView].figure
+        chosen = figure.network(self.choose, None, [self.group.tabs, self.subject], api_name="open_network", **QUICKLY)
+        chosen.then(None, js=SHOW_VIEW, api_visibility="private", api_name="show_network")
+        tab.run_on(chosen.then, self.run, given, self.components, "look_inside_network")
 
     @property
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
-        return [self.shown, *self.bar.components]
+        return [self.shown, self.of, *self.bar.components]
 
     def choose(self, event: gr.EventData) -> list:
         """A network of Figure 3 was clicked: updates of the views' tabs, which open this one, and of the subject."""
         return [gr.update(selected="inside"), OF_NETWORK.get(str(event.name), "alias")]
 
-    @settled
-    def run(self, kept: Kept, name: str) -> Iterator[dict]:
+    def follow(self, session: Session, name: str) -> Iterator[dict]:
+        """Opens what was chosen, where there is a record to open."""
+        if session.result is None:
+            yield {self.shown: messages.status(not_yet(session))}
+        else:
+            yield from self.run(session, name)
+
+    @with_quiet_end
+    @alerts("fail")
+    def run(self, session: Session, name: str) -> Iterator[dict]:
         """Compute and show one subject; cancellable like every other run."""
         title, stage, draw = SUBJECTS[name]
-        try:
-            if kept.result is None or stage not in kept.result.seconds:
-                raise ValueError(work.GONE)
-            yield {**self.bar.working(f"{title}: starting …"), self.button: gr.update(interactive=False)}
-            for report in self.services.stream_on_tryon(lambda t, on_stage: draw(t, kept.result, on_stage), kept.key):
-                if isinstance(report, Progress):
-                    yield self.bar.working(f"{title}: {STAGES[max(report.stage, 0)]}")
-                else:
-                    done = {**self.bar.said(""), **self.bar.idle(), **self.bar.rested()}
-                    yield {self.shown: f'<div class="inside card">{report}</div>', **done}
-        except Exception as error:
-            yield {self.shown: messages.status(""), **self.bar.failed(error)}
+        if session.result is None or stage not in session.result.seconds:
+            raise ValueError(work.GONE)
+        begun = {self.shown: "", self.button: gr.update(interactive=False)}
+        yield {**self.bar.working(f"{title}: starting …"), **begun}
+        for report in self.services.stream_on_tryon(lambda t, on_stage: draw(t, session.result, on_stage), session.key):
+            if isinstance(report, Progress):
+                yield self.bar.working(f"{title}: {STAGES[max(report.stage, 0)]}")
+            else:
+                done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rested()}
+                shown = f'<div class="inside inside-{name} card">{report}</div>'
+                yield {self.shown: shown, self.of: session.result, **done}
+
+    def fail(self, error: Exception) -> dict:
+        """The sentence of an error, and nothing opened."""
+        return {self.shown: messages.status(""), **self.bar.failed(error)}

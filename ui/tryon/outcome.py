@@ -11,12 +11,12 @@ from ui import messages, theme
 from ui.services import Services
 from ui.tryon import example, figures, work
 from ui.tryon.inputs import BOX_HEIGHT
-from ui.tryon.kept import Kept
+from ui.tryon.session import Session
 from vton.maps import MAPS
 
 EDGE = 12  # per cent of the width: the result is what one sees, and the handle can be found
-LABEL = "Result: before and after"
-PUBLISHED_LABEL = "As published, and with the additions"
+LABEL = "Result"
+PUBLISHED_LABEL = "As published"
 
 
 class Outcome:
@@ -73,38 +73,42 @@ class Outcome:
             "A finished try-on that came with the page. Choose any person and any garment, then press “Try it on”."
         )
 
-    def shown(self, kept: Kept, paths: dict[str, str], archive: str) -> dict:
-        """Updates that show a record. paths: its pictures by name; archive: its zip."""
-        result, finished = kept.result, kept.result.result is not None
-        _, networks = self.services.place_of(kept.key)
+    def shown(self, session: Session, paths: dict[str, str]) -> dict:
+        """Updates that show a record. paths: photograph and result, by name. The zip comes later."""
+        result, finished = session.result, session.result.result is not None
+        _, networks = self.services.place_of(session.key)
         again = figures.rerun(result)
         # A number of its own, so that the browser and tests can tell one shown record from the next.
         number = f'<span data-record="{secrets.token_hex(4)}"></span>'
-        device = self.services.tryon(kept.key).device.type
+        device = self.services.tryon(session.key).device.type
         facts = figures.quality(result, device, work.licence(networks)) if result.keypoints is not None else ""
+        judged = figures.verdict(result) if finished else ""
         before = paths["photo"], paths["result"] if finished else paths["photo"]
         return {
             self.slider: gr.update(value=before if finished else None, label=LABEL, slider_position=EDGE),
             self.stale: "",
-            self.summary: number + messages.status(work.summary(result)) + (messages.status(again) if again else ""),
+            self.summary: number
+            + judged
+            + messages.status(work.summary(result))
+            + (messages.status(again) if again else ""),
             self.go_on: gr.update(visible=not finished and "misalignment" in result.seconds),
             self.published: gr.update(value=False, visible=finished),
             self.notes: messages.notes(list(result.notes)),
             self.picture: gr.update(value=paths.get("result"), visible=finished),
-            self.download: gr.update(value=archive, visible=True),
-            self.undo: gr.update(visible=bool(kept.history)),
-            self.reset: gr.update(visible=len(kept.history) > 1),
+            self.download: gr.update(visible=True, interactive=False),
+            self.undo: gr.update(visible=bool(session.history)),
+            self.reset: gr.update(visible=len(session.history) > 1),
             self.quality: f'<details class="facts"><summary>What it rests on</summary>{facts}</details>'
             if facts
             else "",
         }
 
 
-def written(kept: Kept, services: Services, folder: Path) -> tuple[dict[str, str], str]:
+def written(session: Session, services: Services, folder: Path) -> tuple[dict[str, str], str]:
     """Every picture of a record and its zip as files in `folder`. Returns the paths by name, and the zip's."""
-    paths = work.write_pictures(kept.result, folder)
-    _, networks = services.place_of(kept.key)
-    return paths, work.write_zip(paths, kept.result, networks, folder / "try-on.zip")
+    paths = work.write_pictures(session.result, folder)
+    _, networks = services.place_of(session.key)
+    return paths, work.write_zip(paths, session.result, networks, folder / "try-on.zip")
 
 
 def stored(name: str) -> str | None:

@@ -4,7 +4,9 @@ fails.
 
 from __future__ import annotations
 
+import json
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,20 +15,23 @@ from typing import Any
 
 import gradio as gr
 import numpy as np
-from gradio.utils import get_upload_folder
 
 from ui import messages
+from ui.gradio_private import uploads
+from ui.kit import alerts
 from ui.services import Progress, Services
-from ui.tryon import figures, work
-from ui.tryon.bar import Bar, settled
+from ui.tryon import ahead, figures, work
+from ui.tryon.bar import Bar, with_quiet_end
 from ui.tryon.inputs import Inputs
-from ui.tryon.kept import SECONDS, Kept, mark
 from ui.tryon.outcome import EDGE, LABEL, PUBLISHED_LABEL, Outcome, written
-from ui.tryon.steps import Steps
+from ui.tryon.session import Session, mark
+from ui.tryon.steps import StepsView
 from vton import record
 from vton.options import ABOUT, PUBLISHED
 from vton.pipeline import STAGES
+from vton.result import TryOnResult
 
+EVERY = 0.5  # seconds between two lines on the same stage
 CORRUPT_POINTS = "The control points did not arrive whole; drag them again."
 
 
@@ -36,51 +41,67 @@ class Runner:
     Each yields updates by component and never raises: an error becomes a sentence, and what was entered stays.
     """
 
-    def __init__(self, services: Services, bar: Bar, inputs: Inputs, outcome: Outcome, steps: Steps):
+    def __init__(
+        self, services: Services, bar: Bar, inputs: Inputs, outcome: Outcome, steps: StepsView, session: gr.State
+    ):
         self.services, self.bar, self.inputs = services, bar, inputs
-        self.outcome, self.steps = outcome, steps
-        self.kept = gr.State(Kept(example=inputs.finished is not None), time_to_live=SECONDS)
+        self.outcome, self.steps, self.session = outcome, steps, session
+        self.kept = gr.State("")  # what the browser has kept of the choices when the page was opened
 
     @property
     def components(self) -> list[gr.components.Component]:
-        """All that a run updates."""
-        return [self.kept, *self.bar.components, *self.outcome.components, *self.steps.components]
+        """All that a run updates; `rest` has more to show, for which the picture does not wait."""
+        return [self.session, *self.bar.components, *self.outcome.components]
+
+    @property
+    def more(self) -> list[gr.components.Component]:
+        """All that `rest` updates."""
+        return [self.outcome.download, *self.steps.components]
 
     # -- what a run shows ------------------------------------------------------------------------------------------
 
-    def shown(self, kept: Kept, line: str = "", photos: bool = False) -> Iterator[dict]:
+    def shown(self, session: Session, line: str = "", photos: bool = False) -> Iterator[dict]:
         """Show a record, and with `photos` its photographs in the boxes.
 
         The files lie in a folder of their own until Gradio has copied them, which is when more is asked for.
         """
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-            paths, archive = written(kept, self.services, Path(folder))
+            paths = work.write_photographs(session.result, Path(folder))
             boxes = {self.inputs.person: paths["photo"], self.inputs.garment: paths["garment_photo"]} if photos else {}
             yield {
                 **boxes,
-                self.kept: kept,
-                **self.bar.said(line),
+                self.session: session,
+                **self.bar.line(line),
                 **self.bar.idle(),
-                **self.bar.stages(None, kept.result.seconds),
-                **self.outcome.shown(kept, paths, archive),
-                **self.steps.shown(kept, paths, archive),
+                **self.bar.stages(None, session.result.seconds),
+                **self.outcome.shown(session, paths),
             }
 
-    def stream(self, call: Callable, made: Kept, before: Kept | None = None) -> Iterator[dict]:
+    def rest(self, session: Session) -> Iterator[dict]:
+        """What is below the picture: the zip, Figure 3 and every map."""
+        if session.result is None:
+            yield gr.skip()
+            return
+        with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+            paths, archive = written(session, self.services, Path(folder))
+            download = gr.update(value=archive, visible=True, interactive=True)
+            yield {self.outcome.download: download, **self.steps.update(session, paths)}
+
+    def stream(self, call: Callable, made: Session, before: Session | None = None) -> Iterator[dict]:
         """Run `call(tryon, on_stage)` and keep the page up to date.
 
         made: what the new record joins, with its networks and photographs; before: what the page holds, None for a run
         from the beginning.
         """
-        current, seconds = None, dict(before.result.seconds) if before else {}
+        current, seconds, told = None, dict(before.result.seconds) if before else {}, 0.0
         try:
-            yield {**self.bar.stages(None, {}), **self.bar.working("Starting …")}
             for report in self.services.stream_on_tryon(call, made.key):
                 if not isinstance(report, Progress):
                     result = report
                     break
-                current = report.stage
-                yield self._progress(report, seconds)
+                if report.stage != current or time.monotonic() - told > EVERY:
+                    current, told = report.stage, time.monotonic()
+                    yield self._progress(report, seconds)
             yield from self.shown(replace(made, result=result))
         except Exception as error:  # every error becomes a sentence; what was entered stays
             yield from self._failed(error, made, before is not None, self.bar.stages(current, seconds, "failed"))
@@ -88,13 +109,13 @@ class Runner:
     def _progress(self, report: Progress, seconds: dict) -> dict:
         if report.stage < 0:
             return {**self.bar.stages(None, {}), **self.bar.working("Getting the networks ready …")}
-        kept = {stage: seconds[stage] for stage in STAGES[: report.stage] if stage in seconds}
+        earlier = {stage: seconds[stage] for stage in STAGES[: report.stage] if stage in seconds}
         return {
-            **self.bar.stages(report.stage, {**kept, **report.seconds}),
+            **self.bar.stages(report.stage, {**earlier, **report.seconds}),
             **self.bar.working(f"Working on: {STAGES[report.stage]} ({report.stage + 1} of {len(STAGES)})"),
         }
 
-    def _failed(self, error: Exception, made: Kept, again: bool, stages: dict) -> Iterator[dict]:
+    def _failed(self, error: Exception, made: Session, again: bool, stages: dict) -> Iterator[dict]:
         partial_record = None if again else getattr(error, "record", None)
         if not figures.can_be_painted(partial_record):
             yield {**stages, **self.bar.failed(error)}
@@ -106,67 +127,87 @@ class Runner:
 
     # -- handlers --------------------------------------------------------------------------------------------------
 
-    @settled
+    @with_quiet_end
     def new(self, values: dict) -> Iterator[dict]:
-        """A run with what stands in the boxes."""
-        inputs, stop = self.inputs, values[self.inputs.stop]
+        """A run with what stands in the boxes, on from where their photographs have been read ahead."""
+        inputs, until = self.inputs, work.upto(values[self.inputs.stop])
         try:
             options = inputs.options(values)
         except ValueError as error:
             yield self.bar.failed(error)
             return
         person, garment = values[inputs.person], values[inputs.garment]
-        yield from self.stream(
-            lambda tryon, on_stage: tryon.run(person, garment, options, on_stage=on_stage, until=work.upto(stop)),
-            Kept(key=inputs.networks(values), photos=(mark(person), mark(garment))),
-        )
+        made = Session(key=inputs.networks(values), photos=(mark(person), mark(garment)))
+        found: TryOnResult | None = None
+        for found in self._reading(values):
+            if found is None:
+                yield {**self.bar.stages(None, {}), **self.bar.working("Reading the photographs …")}
+        if found is None:
+            yield from self.stream(
+                lambda tryon, on_stage: tryon.run(person, garment, options, on_stage=on_stage, until=until), made
+            )
+        else:
+            reading = found
+            yield from self.stream(
+                lambda tryon, on_stage: ahead.run_on(tryon, reading, options, on_stage, until),
+                made,
+                replace(made, result=reading),
+            )
 
-    @settled
-    def go_on(self, kept: Kept) -> Iterator[dict]:
+    def _reading(self, values: dict) -> Iterator[TryOnResult | None]:
+        """What has been read of the photographs in the boxes: None while it is under way, or for good."""
+        wanted, readings = self.inputs.wanted(values), values[self.inputs.readings]
+        while True:
+            try:
+                yield readings.of(wanted, ahead.READ[-1], EVERY)
+                return
+            except TimeoutError:
+                yield None
+
+    @with_quiet_end
+    def go_on(self, session: Session) -> Iterator[dict]:
         """The stages that "Maps first" has left out."""
         try:
-            stage = work.next_stage(kept.result)
+            stage = work.next_stage(session.result)
         except ValueError as error:
             yield self.bar.failed(error)
             return
-        yield from self.stream(lambda tryon, on_stage: tryon.resume(kept.result, stage, on_stage), kept, kept)
+        yield from self.stream(lambda tryon, on_stage: tryon.resume(session.result, stage, on_stage), session, session)
 
-    @settled
+    @with_quiet_end
     def attribute(self, name: str, values: dict) -> Iterator[dict]:
         """Another length of the sleeves, neckline or hem: on from the first stage that reads it.
 
         Before a first result, or with other photographs in the boxes, it waits for "Try it on". A list also calls what
         it shows its input when the focus leaves it: nothing is repeated then.
         """
-        kept = values[self.kept]
-        value, result = values[self.inputs.settings[name]], kept.result
-        waits = result is None or not self.inputs.same_photos(values, kept) or "segmentation" not in result.seconds
+        session = values[self.session]
+        value, result = values[self.inputs.settings[name]], session.result
+        waits = result is None or not self.inputs.same_photos(values, session) or "segmentation" not in result.seconds
         if waits or getattr(result.options, name) == value:
             yield {self.outcome.stale: self.stale(values)}
             return
         stop = work.upto(values[self.inputs.stop])
         yield from self.stream(
             lambda tryon, on_stage: tryon.resume(result, ABOUT[name].read_by, on_stage, stop, **{name: value}),
-            kept.corrected(),
-            kept,
+            session.corrected(),
+            session,
         )
 
-    @settled
-    def publish(self, kept: Kept, published: bool) -> Iterator[dict]:
+    @with_quiet_end
+    @alerts("bar.failed")
+    def publish(self, session: Session, published: bool) -> Iterator[dict]:
         """The result of the paper's system alone beside the full one, or the photograph beside it again."""
-        try:
-            work.finished(kept.result)
-            if not published:
-                yield from self._beside(kept.result.photo, kept.result.result, LABEL, EDGE)
-                return
-            yield self.bar.working("The paper's system: starting …")
-            for report in work.streamed(self.services, kept.result, PUBLISHED, kept.key):
-                if isinstance(report, Progress):
-                    yield self.bar.working(f"The paper's system: {STAGES[max(report.stage, 0)]}")
-                else:
-                    yield from self._beside(report.result, kept.result.result, PUBLISHED_LABEL, 50)
-        except Exception as error:
-            yield self.bar.failed(error)
+        work.finished(session.result)
+        if not published:
+            yield from self._beside(session.result.photo, session.result.result, LABEL, EDGE)
+            return
+        yield self.bar.working("The paper's system: starting …")
+        for report in work.streamed(self.services, session.result, PUBLISHED, session.key):
+            if isinstance(report, Progress):
+                yield self.bar.working(f"The paper's system: {STAGES[max(report.stage, 0)]}")
+            else:
+                yield from self._beside(report.result, session.result.result, PUBLISHED_LABEL, 50)
 
     def _beside(self, left: np.ndarray, right: np.ndarray, label: str, position: int) -> Iterator[dict]:
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
@@ -174,112 +215,130 @@ class Runner:
             for path, picture in zip(paths, (left, right), strict=True):
                 path.write_bytes(record.png(picture))
             slider = gr.update(value=tuple(map(str, paths)), label=label, slider_position=position)
-            yield {self.outcome.slider: slider, **self.bar.said(""), **self.bar.idle()}
+            yield {self.outcome.slider: slider, **self.bar.line(""), **self.bar.idle()}
+
+    def changed(self, values: dict) -> dict:
+        """After a change of a box or a setting: reads its photographs ahead, says what the shown result no longer
+        belongs to, and takes back what was wrong with the ones before.
+        """
+        values[self.inputs.readings].begin(self.services, self.inputs.wanted(values))
+        line = {self.bar.status: ""} if messages.is_alert(values[self.bar.status]) else {}
+        return {self.outcome.stale: self.stale(values), **line}
 
     def stale(self, values: dict) -> str:
         """HTML that says what the shown result was not made of, "" if it belongs to all that stands there."""
-        line = self.inputs.stale(values, values[self.kept])
+        line = self.inputs.stale(values, values[self.session])
         return messages.status(line) if line else ""
 
-    def corrected(self, kept: Kept, stop: bool, read: Callable[[], tuple[str, Any]]) -> Iterator[dict]:
+    def corrected(self, session: Session, stop: bool, read: Callable[[], tuple[str, Any]]) -> Iterator[dict]:
         """Go on from a corrected map; `read` gives its name and value,
         or raises ValueError. A failure changes nothing.
         """
         try:
-            if kept.result is None:
+            if session.result is None:
                 raise ValueError(work.GONE)
             name, value = read()
         except ValueError as error:
             yield self.bar.failed(error)
             return
         yield from self.stream(
-            lambda tryon, on_stage: tryon.correct(kept.result, name, value, on_stage, work.upto(stop)),
-            kept.corrected(),
-            kept,
+            lambda tryon, on_stage: tryon.correct(session.result, name, value, on_stage, work.upto(stop)),
+            session.corrected(),
+            session,
         )
 
-    @settled
-    def painted(self, kept: Kept, stop: bool, event: gr.EventData) -> Iterator[dict]:
+    @with_quiet_end
+    def painted(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
         """Goes on from the map that was painted on the page."""
+        yield from self.corrected(session, stop, partial(painted_of, event))
 
-        def read() -> tuple[str, Any]:
-            value = figures.painted(event.name, event.labels, event.width, event.height)
-            return figures.PAINTED[event.name][1], value
-
-        yield from self.corrected(kept, stop, read)
-
-    @settled
-    def uploaded(self, kept: Kept, stop: bool, name: str, file: str) -> Iterator[dict]:
+    @with_quiet_end
+    def uploaded(self, session: Session, stop: bool, name: str, file: str) -> Iterator[dict]:
         """Goes on from a map that was painted elsewhere."""
         field = figures.PAINTED[name][1]
-        yield from self.corrected(kept, stop, lambda: (field, record.read_map(kept.result, field, file)))
+        yield from self.corrected(session, stop, lambda: (field, record.read_map(session.result, field, file)))
 
-    @settled
-    def warped(self, kept: Kept, stop: bool, event: gr.EventData) -> Iterator[dict]:
+    @with_quiet_end
+    def warped(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
         """Goes on from the control points that were dragged."""
-        yield from self.corrected(kept, stop, partial(points_of, event))
+        yield from self.corrected(session, stop, partial(points_of, event))
 
-    @settled
-    def back(self, to_first: bool, kept: Kept) -> Iterator[dict]:
+    @with_quiet_end
+    def back(self, to_first: bool, session: Session) -> Iterator[dict]:
         """Undo the last correction, or all of them; the settings follow."""
-        if not kept.history:
+        if not session.history:
             yield self.bar.failed(ValueError(work.GONE))
             return
-        before = kept.back(to_first)
+        before = session.back(to_first)
         for update in self.shown(before):
             yield {**update, **self.inputs.show(before.result.options, None)}
 
     # -- saved records ---------------------------------------------------------------------------------------------
 
-    @settled
+    @with_quiet_end
+    @alerts("bar.failed")
     def opened(self, file: str) -> Iterator[dict]:
         """A saved try-on with its photos, or settings alone."""
-        try:
-            known = record.read_settings(file)
-            offered = self._offered(known)
-            settings = self.inputs.show(known["options"], offered)
-            remark = "" if offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
-            if str(file).endswith(".json"):
-                line = messages.status(remark + "The settings are back; add the same two photos and run.")
-                yield {**settings, **self.bar.said(line), **self.bar.idle()}
-                return
-            line = messages.status(remark + "The saved try-on is back, with its photos, maps and settings.")
-            for update in self.shown(Kept(record.load(file), (), offered), line, photos=True):
-                yield {**settings, **update}
-        except Exception as error:
-            yield self.bar.failed(error)
+        known = record.read_settings(file)
+        offered = self._offered(known)
+        settings = self.inputs.show(known["options"], offered)
+        remark = "" if offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
+        if str(file).endswith(".json"):
+            line = messages.status(remark + "The settings are back; add the same two photos and run.")
+            yield {**settings, **self.bar.line(line), **self.bar.idle()}
+            return
+        line = messages.status(remark + "The saved try-on is back, with its photos, maps and settings.")
+        for update in self.shown(Session(record.load(file), (), offered), line, photos=True):
+            yield {**settings, **update}
 
     def _offered(self, known: dict) -> str | None:
         """The networks of a saved try-on, None where this page has them not."""
         model = str(known.get("model") or "")
         return model if model in {key for _, key in self.services.tryons()} else None
 
-    @settled
-    def restored(self, address: str, kept: Kept) -> Iterator[dict]:
+    @with_quiet_end
+    def restored(self, address: str, kept: str, session: Session) -> Iterator[dict]:
         """After a reload: this visitor's last result, while its zip is kept. Otherwise the page stays as it opens.
 
         address: what the browser remembers of the zip; nothing but a try-on in the page's own cache is opened.
+        kept: what it remembers of the choices, for `chosen_again`.
         """
-        cache = Path(get_upload_folder()).resolve()
+        yield {self.kept: kept}
+        cache = uploads().resolve()
         path = Path(address).resolve() if address else cache
-        if kept.result is not None or path.name != "try-on.zip" or cache not in path.parents or not path.is_file():
-            yield {self.kept: kept}
+        if session.result is not None or path.name != "try-on.zip" or cache not in path.parents or not path.is_file():
+            yield {self.session: session}
             return
         try:
             known = record.read_settings(str(path))
             offered = self._offered(known)
             line = messages.status("Your last result is back.")
-            for update in self.shown(Kept(record.load(str(path)), (), offered), line, photos=True):
+            for update in self.shown(Session(record.load(str(path)), (), offered), line, photos=True):
                 yield {**self.inputs.show(known["options"], offered), **update}
         except Exception as error:
             messages.sentence(error)  # logged; the visitor has asked for nothing
-            yield {self.kept: kept}
+            yield {self.session: session}
+
+    def chosen_again(self, kept: str, session: Session) -> dict:
+        """After a reload: what was chosen and not tried on yet. What the result was made of stands there already."""
+        try:
+            told = json.loads(kept or "{}")
+            waits = bool(told.get("stale")) or session.result is None
+            return (self.inputs.chosen(told.get("values")) if waits else {}) or gr.skip()
+        except (ValueError, AttributeError, RecursionError):  # not what this page has kept
+            return gr.skip()
 
     def stamp(self, values: dict) -> dict:
         """Ties a record to the pictures in the boxes, once Gradio has given their copies an address."""
-        kept = values[self.kept]
+        session = values[self.session]
         photos = mark(values[self.inputs.person]), mark(values[self.inputs.garment])
-        return {self.kept: kept if kept.result is None else replace(kept, photos=photos)}
+        return {self.session: session if session.result is None else replace(session, photos=photos)}
+
+
+def painted_of(event: gr.EventData) -> tuple[str, Any]:
+    """Name and value of the painted map in an event. Raises ValueError."""
+    value = figures.painted(event.name, event.labels, event.width, event.height)
+    return figures.PAINTED[event.name][1], value
 
 
 def points_of(event: gr.EventData) -> tuple[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import gradio as gr
 
+from ui.gradio_private import describe
 from ui.tryon import work
 from vton.options import ABOUT, DEFAULTS, Options, to_text
 
@@ -23,10 +24,7 @@ def component(name: str, **layout: Any) -> Control:
         choices = [(shown, held(name, value)) for shown, value in about.choices]
         dropdown = gr.Dropdown(choices, value=held(name, default), **words)
         if isinstance(default, int):
-            # Gradio describes every dropdown as text, and a program that keeps to that could choose none of the
-            # numbers.
-            description = {"type": "integer", "enum": [value for _, value in choices]}
-            dropdown.api_info = lambda: description  # type: ignore[method-assign]
+            describe(dropdown, {"type": "integer", "enum": [value for _, value in choices]})
         return dropdown
     if isinstance(default, bool):
         return gr.Checkbox(default, **words)

@@ -14,8 +14,10 @@ from PIL import Image
 
 from ui import theme
 from ui.tryon import example, figures, work
-from ui.tryon.kept import Kept
 from ui.tryon.outcome import stored
+from ui.tryon.session import Session
+from ui.tryon.view import View
+from vton import record
 from vton.maps import MAPS
 
 THUMBNAIL = (132, 176)
@@ -146,10 +148,14 @@ def stored_figure() -> dict[str, Any] | None:
     return figure({**pictures, "garment_photo": Image.open(finished.garment)})
 
 
-class Steps:
+class StepsView(View):
     """Figure 3, and below it a card for every map."""
 
-    def __init__(self) -> None:
+    name = "steps"
+    title = "Every step"
+
+    def build(self) -> None:
+        """Makes the components."""
         self.figure = theme.drawn("tryon/figure3.js", "figure3", "figure3", "card")
         self.figure.value = stored_figure()
         finished = example.finished()
@@ -191,17 +197,16 @@ class Steps:
 
     @property
     def components(self) -> list[Component]:
-        """All that `shown` updates."""
+        """All that `update` updates."""
         return [self.figure, *self.maps.values(), *self.captions.values(), *self.legends.values()]
 
-    def shown(self, kept: Kept, paths: dict[str, str], archive: str) -> dict:
-        """Updates that show a record. paths: its pictures by name; archive: its zip."""
-        ready = work.shown_maps(kept.result)
-        pictures = {name: Image.open(path) for name, path in paths.items()}
-        values: dict[Component, Any] = {self.figure: figure(pictures)}
+    def update(self, session: Session, paths: dict[str, str]) -> dict:
+        """Updates that show a record. paths: files of its pictures, by name."""
+        ready = work.shown_maps(session.result)
+        values: dict[Component, Any] = {self.figure: figure(record.pictures(session.result))}
         values |= {image: paths.get(name) for name, image in self.maps.items()}
         for draw, lines in ((figures.caption, self.captions), (figures.legend, self.legends)):
-            values |= {line: draw(kept.result, name) if name in ready else "" for name, line in lines.items()}
+            values |= {line: draw(session.result, name) if name in ready else "" for name, line in lines.items()}
         return values
 
 
@@ -216,3 +221,23 @@ def failures() -> str:
             f'<span class="badge">{escape(found.stage)}</span> {escape(found.text)}</figcaption></figure>'
         )
     return f'<div class="failures">{"".join(cells)}</div>' if cells else ""
+
+
+class FailuresView(View):
+    """Pairs that go wrong, and the stage at fault."""
+
+    name = "failures"
+    title = "What goes wrong"
+
+    @classmethod
+    def offered(cls) -> bool:
+        """Where their pictures are stored."""
+        return bool(example.failures())
+
+    def build(self) -> None:
+        """Makes the components."""
+        gr.Markdown(
+            "Photograph, garment, the map of the stage at fault, result. Stored when the page was made.",
+            elem_classes="hint",
+        )
+        gr.HTML(failures(), elem_id="failures")

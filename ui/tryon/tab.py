@@ -4,32 +4,55 @@ from.
 
 from __future__ import annotations
 
-import gradio as gr
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from ui.services import Services
-from ui.tryon import example
+import gradio as gr
+from gradio.events import Dependency
+
+from ui.kit import QUICKLY, QUIETLY, View, Views
+from ui.tryon import events, example
 from ui.tryon.api import Api
-from ui.tryon.bar import Bar
-from ui.tryon.events import wire
+from ui.tryon.bar import ASKED, Bar
 from ui.tryon.inputs import Inputs
-from ui.tryon.inside import Inside
+from ui.tryon.inside import InsideView
 from ui.tryon.outcome import Outcome
 from ui.tryon.runner import Runner
-from ui.tryon.steps import Steps, failures
-from ui.tryon.tour import Tour
-from ui.tryon.variants import Compare, Several
-from ui.tryon.views import MapViews
+from ui.tryon.session import AGAIN, SECONDS, Session
+from ui.tryon.steps import FailuresView, StepsView
+from ui.tryon.tour import TryOnTour
+from ui.tryon.variants import CompareView, SeveralView
+from ui.tryon.views import CorrectView, LookView, WarpView
 
 CREDITS = """Your photos are used for your own request only and are deleted from this machine after an hour. The example
 people are by Google (Shrine sample app, 2018, Apache-2.0) and the CODAIT team (CC0); the garments are from the clothing
 dataset by Alexey Grigorev and contributors (CC0). The line below the thumbnails credits the chosen one."""
 
 
-class TryOnTab:
-    """The tab's parts, built inside the current Blocks: each holds its components and what they do."""
+VIEWS: tuple[type[View], ...] = (
+    StepsView,
+    LookView,
+    CorrectView,
+    WarpView,
+    CompareView,
+    InsideView,
+    SeveralView,
+    FailuresView,
+)
 
-    def __init__(self, services: Services):
+
+class TryOnTab(View):
+    """The two photographs, the result and the views below; `session` is what the page keeps for one visitor."""
+
+    name = "try-on"
+    title = "Try on"
+
+    def build(self) -> None:
+        """Makes the components: parts of the tab, which hold their own, and the views."""
+        services = self.services
         self.inputs = Inputs(services)
+        self.session = gr.State(Session(example=self.inputs.finished is not None), time_to_live=SECONDS)
         with gr.Row(elem_id="tryon-top"):
             with gr.Column(min_width=260, elem_id="tryon-person"):
                 self.inputs.build_person()
@@ -42,53 +65,61 @@ class TryOnTab:
         self.inputs.build_settings()
         gr.Markdown(CREDITS, elem_classes="hint")
         with gr.Column(elem_id="tryon-results"):
-            self._views(services)
-        self.bar.resting = [self.compare.button, self.several.button, self.inside.button]
-        self.runner = Runner(services, self.bar, self.inputs, self.outcome, self.steps)
+            self.tour = TryOnTour(self)
+            with gr.Row():
+                self.tour.build_start(340)
+            self.tour.build_card()
+            self.note = gr.HTML(elem_id="view-note")
+            self.views = Views(VIEWS, self, services, elem_id="tryon-views", prefix="tryon_")
+        self.runner = Runner(services, self.bar, self.inputs, self.outcome, self.views[StepsView], self.session)
         self.api = Api(services, self.inputs)
 
-    def _views(self, services: Services) -> None:
-        self.tour = Tour()
-        self.views = MapViews(services)
-        self.tabs: dict[str, gr.Tab] = {}
-        with gr.Tabs(elem_id="tryon-views", selected="steps") as self.all_tabs:
-            with self._tab("steps", "Every step"):
-                self.steps = Steps()
-            with self._tab("look", "Look closer"):
-                self.views.build_look()
-            with self._tab("correct", "Correct a map"):
-                self.views.build_correct()
-            with self._tab("warp", "Move the warp"):
-                self.views.build_warp()
-            with self._tab("compare", "Compare"):
-                self.compare = Compare(services, self.bar)
-            with self._tab("inside", "Inside"):
-                self.inside = Inside(services, self.bar)
-            with self._tab("several", "Several at once"):
-                self.several = Several(services, self.bar)
-            if example.failures():
-                with self._tab("failures", "What goes wrong"):
-                    gr.Markdown(
-                        "Photograph, garment, the map of the stage at fault, result. Stored when the page was made.",
-                        elem_classes="hint",
-                    )
-                    gr.HTML(failures(), elem_id="failures")
+    def wire(self) -> None:
+        """Connects all parts, and publishes `/try_on` and `/try_on_stage`."""
+        self.runs: dict[str, Dependency] = {}  # what Cancel ends, by the name of its event
+        # Beside the tabs, because what is in a tab does not exist in the browser before the tab is opened.
+        remembered = gr.BrowserState("", storage_key="atelier-try-on")
+        self.views.draw_always("tour", self.tour.show, [self.tour.at, self.session], [self.tour.card])
+        self.views.wire()
+        self.tour.wire()
+        events.wire(self, remembered, self.tab)
+        self.inputs.wire()
+        self.api.wire()
 
-    def _tab(self, name: str, title: str) -> gr.Tab:
-        self.tabs[name] = gr.Tab(title, id=name, elem_id=f"view-{name}")
-        return self.tabs[name]
+    # -- runs: what a view may start ---------------------------------------------------------------------------------
 
+    def run_on(self, trigger: Callable, handler: Callable, given: Any, outputs: list, name: str) -> None:
+        """Connects a view's own run, which Cancel ends too. name: of the event."""
+        self.runs[name] = trigger(handler, given, outputs, api_name=name, **AGAIN)
 
-def layout(services: Services) -> TryOnTab:
-    """Build the tab inside the current Blocks."""
-    return TryOnTab(services)
+    def begin_on(self, trigger: Callable, handler: Callable, given: Any, name: str) -> Dependency:
+        """Connects a run of the try-on itself; that it was asked for is said at once, by the browser."""
+        bar = self.bar
+        asked = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "multiple"}
+        trigger(None, None, [bar.status, bar.run, bar.cancel], js=ASKED, api_name=f"ask_{name}", **asked)
+        trigger(lambda: False, None, bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
+        return self._run_on(trigger, handler, given, name)
 
+    def correct_on(self, trigger: Callable, handler: Callable, given: list, name: str) -> None:
+        """Connects a run from a corrected map. The event carries the map itself, so it begins without a first step."""
+        trigger(lambda: False, None, self.bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
+        event = self._run_on(trigger, handler, given, name)
+        event.success(None, js=events.SHOW_RESULT, api_visibility="private", api_name=f"show_{name}")
 
-def events(tab: TryOnTab, services: Services, page: gr.Blocks) -> None:
-    """Wire the tab built by `layout`, and publish `/try_on` and `/try_on_stage`."""
-    # Beside the tabs, because what is in a tab does not exist in the browser before the tab is opened.
-    remembered = gr.BrowserState("", storage_key="atelier-try-on")
-    wire(tab.runner, tab.views, (tab.compare, tab.several, tab.inside), tab.tabs, tab.all_tabs, remembered, page)
-    tab.tour.wire(tab.all_tabs, tab.runner.kept, tab.outcome.summary)
-    tab.inputs.wire()
-    tab.api.wire()
+    def attribute_on(self, name: str) -> None:
+        """Connects the choice of sleeves, neckline or hem: a result of the same pictures goes on from there at once."""
+        inputs = self.inputs
+        given = {*inputs.components, inputs.stop, self.session}
+        self._run_on(inputs.settings[name].input, partial(self.runner.attribute, name), given, f"set_{name}")
+
+    def _run_on(self, trigger: Callable, handler: Callable, given: Any, name: str) -> Dependency:
+        # While others come first, the bar's line says how many.
+        waiting = {**AGAIN, "show_progress": "minimal", "show_progress_on": self.bar.status}
+        event = self.runs[name] = trigger(handler, given, self.runner.components, api_name=name, **waiting)
+        self.refresh_after(event, name)
+        return event
+
+    def refresh_after(self, event: Dependency, name: str) -> None:
+        """After the event, what lies below the picture and the open view are drawn anew."""
+        rest = event.then(self.runner.rest, self.session, self.runner.more, api_name=f"rest_of_{name}", **QUIETLY)
+        rest.then(self.views.stream, self.views.inputs, self.views.outputs, api_name=f"refresh_{name}", **QUIETLY)

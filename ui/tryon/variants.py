@@ -12,12 +12,14 @@ import gradio as gr
 import numpy as np
 
 from ui import colours, messages, theme
-from ui.services import Progress, Services
+from ui.kit import QUICKLY, QUIETLY, alerts
+from ui.services import Progress
 from ui.tryon import example, work
-from ui.tryon.bar import Bar, settled
+from ui.tryon.bar import with_quiet_end
 from ui.tryon.figures import data_url
-from ui.tryon.inputs import strip
-from ui.tryon.kept import Kept
+from ui.tryon.inputs import ATTRIBUTES, strip
+from ui.tryon.session import Session
+from ui.tryon.view import View
 from vton import contact_sheet, insight, record
 from vton.pipeline import STAGES
 
@@ -49,7 +51,7 @@ def panel(variant: work.Variant) -> dict[str, Any]:
     return {**shown, "difference": data_url(painted), "rows": [list(row) for row in rows]}
 
 
-def warp_rows(warped: insight.Warped) -> list[list[str]]:
+def warp_rows(warped: insight.WarpResult) -> list[list[str]]:
     """The numbers below a warp, as pairs of words."""
     iou, covered, folded = warped.figures
     return [
@@ -60,11 +62,15 @@ def warp_rows(warped: insight.Warped) -> list[list[str]]:
     ]
 
 
-class Compare:
+class CompareView(View):
     """Variants of the result that differ in one option, and its garment by every warp."""
 
-    def __init__(self, services: Services, bar: Bar):
-        self.services, self.bar = services, bar
+    name = "compare"
+    title = "Compare"
+
+    def build(self) -> None:
+        """Makes the components."""
+        self.bar = self.tab.bar
         gr.Markdown(
             "Runs this result again with one thing changed, from the first stage that reads it. Zoom with the wheel or "
             "with two fingers and drag: all pictures move in step.",
@@ -83,55 +89,73 @@ class Compare:
         offered = example.pairs()
         with gr.Column(visible=bool(offered["items"]), elem_id="compare-offer"):
             gr.Markdown(
-                "Where the warped garment covers nearly all of the cloth, the variants look alike. Of "
-                "all pairs of examples, these "
-                "leave the most open (share below each): choose one, it is tried on at once, and then press Compare.",
+                "Where the warped garment covers nearly all of the cloth, the variants look alike. Of all pairs of "
+                "examples, these leave the most uncovered (share below each): choose one to try it on, then press "
+                "Compare.",
                 elem_classes="hint",
             )
             self.pairs = strip(offered, "Pairs with much misalignment", "compare-pairs")
         self.note = gr.HTML(elem_id="tryon-compare-note")
         self.compared = theme.drawn("tryon/compare.js", "compare", "tryon-compared", "card")
+        self.remember(self.note, self.compared)
+        self.bar.resting.append(self.button)
+
+    def wire(self) -> None:
+        """Connects the button with a run of the variants, and an offered pair with a try-on of it."""
+        super().wire()
+        tab = self.tab
+        tab.run_on(self.button.click, self.run, [tab.session, self.comparison], self.components, "compare")
+        # Another choice never stands above the pictures of the last one.
+        places: list[Any] = [self.note, self.compared]
+        self.comparison.input(None, None, places, js="() => ['', null]", api_name="choose_comparison", **QUIETLY)
+        inputs = tab.inputs
+        boxes = [inputs.person, inputs.garment, *(inputs.settings[name] for name in ATTRIBUTES)]
+        picked = self.pairs.pick(inputs.pick_pair, None, boxes, api_name="pick_pair", **QUICKLY)
+        tab.begin_on(picked.then, tab.runner.new, {*inputs.components, inputs.stop, inputs.readings}, "try_on_pair")
 
     @property
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
-        return [self.note, self.compared, *self.bar.components]
+        return [self.note, self.compared, self.of, *self.bar.components]
 
-    @settled
-    def run(self, kept: Kept, name: str) -> Iterator[dict]:
+    @with_quiet_end
+    @alerts("bar.failed")
+    def run(self, session: Session, name: str) -> Iterator[dict]:
         """Show the variants as they come."""
         comparison = work.COMPARISONS[name]
         found: list[work.Variant] = []
-        try:
-            yield {
-                **self.bar.working("Compare: starting …"),
-                self.button: gr.update(interactive=False),
-                self.note: messages.status(comparison.about),
-                self.compared: None,
-            }
-            for made in work.compare(self.services, kept.result, name, kept.key):
-                if isinstance(made, Progress):
-                    yield self.bar.working(
-                        f"Compare, {len(found) + 1} of {len(comparison.variants)}: {STAGES[max(made.stage, 0)]}"
-                    )
-                    continue
-                found.append(made)
-                # As text: a list that grows would reach the script as a change inside a value, which it does not see.
-                yield {self.compared: json.dumps([panel(v) for v in found])}
-            line = messages.status(work.claim(name, found if name == work.WARPS else found[:-1]))
-            yield {self.note: line, **self.bar.said(""), **self.bar.idle(), **self.bar.rested()}
-        except Exception as error:
-            yield self.bar.failed(error)
+        yield {
+            **self.bar.working("Compare: starting …"),
+            self.button: gr.update(interactive=False),
+            self.note: messages.status(comparison.about),
+            self.compared: None,
+            self.of: session.result,
+        }
+        for made in work.compare(self.services, session.result, name, session.key):
+            if isinstance(made, Progress):
+                yield self.bar.working(
+                    f"Compare, {len(found) + 1} of {len(comparison.variants)}: {STAGES[max(made.stage, 0)]}"
+                )
+                continue
+            found.append(made)
+            # As text: a list that grows would reach the script as a change inside a value, which it does not see.
+            yield {self.compared: json.dumps([panel(v) for v in found])}
+        line = messages.status(work.claim(name, found if name == work.WARPS else found[:-1]))
+        yield {self.note: line, **self.bar.line(""), **self.bar.idle(), **self.bar.rested()}
 
 
-class Several:
+class SeveralView(View):
     """The person in other garments, or the garment on other people."""
 
-    def __init__(self, services: Services, bar: Bar):
-        self.services, self.bar = services, bar
+    name = "several"
+    title = "Several at once"
+
+    def build(self) -> None:
+        """Makes the components."""
+        self.bar = self.tab.bar
         gr.Markdown(
-            f"This person in other garments, or this garment on other people; up to "
-            f"{work.MAX_SEVERAL} pictures at a time.",
+            f"This person in other garments, or this garment on other people; up to {work.MAX_SEVERAL} pictures at a "
+            "time.",
             elem_classes="hint",
         )
         self.kind = gr.Radio(
@@ -141,7 +165,11 @@ class Several:
             elem_id="several-kind",
         )
         self.files = gr.File(
-            label="Pictures", file_count="multiple", file_types=["image"], height=140, elem_id="several-files"
+            label="Pictures",
+            file_count="multiple",
+            file_types=["image"],
+            height=160,
+            elem_id="several-files",
         )
         self.chosen = gr.HTML(elem_id="several-chosen")
         with gr.Row(elem_classes="actions"):
@@ -161,48 +189,56 @@ class Several:
             elem_id="several-shown",
             visible=False,
         )
+        self.remember(self.note, self.shown, self.sheet)
+        self.bar.resting.append(self.button)
+
+    def wire(self) -> None:
+        """Connects the files with their preview, and the button with a run of all of them."""
+        super().wire()
+        tab = self.tab
+        tab.run_on(self.button.click, self.run, [tab.session, self.kind, self.files], self.components, "several")
+        self.files.change(self.preview, self.files, self.chosen, api_name="several_chosen", **QUIETLY)
 
     @property
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
-        return [self.note, self.shown, self.sheet, *self.bar.components]
+        return [self.note, self.shown, self.sheet, self.of, *self.bar.components]
 
     def preview(self, files: list[str] | None) -> str:
         """Thumbnails and names of the chosen files."""
         return work.thumbnails(files or [])
 
-    @settled
-    def run(self, kept: Kept, kind: str, files: list[str] | None) -> Iterator[dict]:
+    @with_quiet_end
+    @alerts("bar.failed")
+    def run(self, session: Session, kind: str, files: list[str] | None) -> Iterator[dict]:
         """Dress one after another; a picture that cannot be used is named with its sentence."""
         files = files or []
         rows: list[contact_sheet.Row] = []
         pictures: list[tuple[np.ndarray, str]] = []
         remarks: list[str] = []
-        try:
-            yield {
-                **self.bar.working("Several: starting …"),
-                self.note: "",
-                self.shown: gr.update(visible=False, value=None),
-                self.sheet: gr.update(visible=False),
-                self.button: gr.update(interactive=False),
-            }
-            for made in work.several(self.services, kept.result, files, kind, kept.key):
-                if isinstance(made, Progress):
-                    name = Path(files[len(rows)]).stem[:60]
-                    yield self.bar.working(f"{len(rows) + 1} of {len(files)}, {name}: {STAGES[max(made.stage, 0)]}")
-                    continue
-                row, picture = made
-                rows.append(row)
-                if picture is not None:
-                    pictures.append((picture, f"{row.name}: {row.line}"))
-                else:
-                    remarks.append(f"{row.name}: {row.error}")
-                shown = gr.update(value=list(pictures), visible=bool(pictures))
-                yield {self.note: messages.notes(remarks), self.shown: shown}
-            with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-                path = Path(folder) / "grid.png"
-                path.write_bytes(record.png(work.sheet(rows)))
-                done = {**self.bar.said(""), **self.bar.idle(), **self.bar.rested()}
-                yield {self.sheet: gr.update(value=str(path), visible=True), **done}
-        except Exception as error:
-            yield self.bar.failed(error)
+        yield {
+            **self.bar.working("Several: starting …"),
+            self.note: "",
+            self.shown: gr.update(visible=False, value=None),
+            self.sheet: gr.update(visible=False),
+            self.of: session.result,
+            self.button: gr.update(interactive=False),
+        }
+        for made in work.several(self.services, session.result, files, kind, session.key):
+            if isinstance(made, Progress):
+                name = Path(files[len(rows)]).stem[:60]
+                yield self.bar.working(f"{len(rows) + 1} of {len(files)}, {name}: {STAGES[max(made.stage, 0)]}")
+                continue
+            row, picture = made
+            rows.append(row)
+            if picture is not None:
+                pictures.append((picture, f"{row.name}: {row.line}"))
+            else:
+                remarks.append(f"{row.name}: {row.error}")
+            shown = gr.update(value=list(pictures), visible=bool(pictures))
+            yield {self.note: messages.notes(remarks), self.shown: shown}
+        with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+            path = Path(folder) / "grid.png"
+            path.write_bytes(record.png(work.sheet(rows)))
+            done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rested()}
+            yield {self.sheet: gr.update(value=str(path), visible=True), **done}

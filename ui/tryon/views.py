@@ -7,128 +7,190 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gradio as gr
+import numpy as np
 
 from ui import messages, theme
-from ui.services import Services
+from ui.kit import QUIETLY, alerts
+from ui.services import Services, last
 from ui.tryon import figures, work
-from ui.tryon.kept import Kept
-from ui.tryon.runner import points_of
+from ui.tryon.runner import painted_of, points_of
+from ui.tryon.session import AT_DEVICE, Session
+from ui.tryon.view import View
 from vton.maps import MAPS
+from vton.pipeline import STAGES
+from vton.result import TryOnResult
 from vton.stages import NO_POINTS
 
+CANVAS = ("tryon/editing.js", "tryon/label_canvas.js")
+# An editor asks again while it is being answered: what it asked for last counts.
+LATEST = {"trigger_mode": "always_last", **AT_DEVICE}
 
-def not_yet(kept: Kept, view: str = "") -> str:
+
+def not_yet(session: Session, view: str = "") -> str:
     """Why a view has nothing to show."""
-    if view == "warp" and kept.result is not None and kept.result.flow is not None:
+    if view == "warp" and session.result is not None and session.result.flow is not None:
         return NO_POINTS
-    if kept.example:
+    if session.example:
         return "The example is stored as pictures alone. Press “Try it on” to compute it here; then this view opens."
-    return "This map has not been made yet." if kept.result is not None else work.GONE
+    return "This map has not been made yet." if session.result is not None else work.GONE
 
 
-class MapViews:
-    """Three views of one map each. Their values are made when a view is opened, and again after every run."""
+def try_correction(
+    services: Services, session: Session, name: str, value: np.ndarray, until: str = STAGES[-1]
+) -> TryOnResult:
+    """The visitor's record with another map or other control points, see `TryOn.correct`; nothing is kept.
 
-    def __init__(self, services: Services):
-        self.services = services
-        self.view = gr.State("steps")  # the view that is open
-        self.note = gr.HTML(elem_id="view-note")
+    Raises ValueError where the record is gone.
+    """
+    result = session.result
+    if result is None:
+        raise ValueError(work.GONE)
+    return last(
+        services.stream_on_tryon(
+            lambda tryon, on_stage: tryon.correct(result, name, value, on_stage, until), session.key
+        )
+    )
 
-    def build_look(self) -> None:
-        """The view that shows one map large."""
+
+class LookView(View):
+    """One map large, over the photograph."""
+
+    name = "look"
+    title = "Look closer"
+
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
             "Any map over the photo. Point at a place or at a name, and that class lights up.", elem_classes="hint"
         )
-        self.look = gr.Dropdown(
+        self.map = gr.Dropdown(
             [(shown.title, name) for name, shown in MAPS.items() if name != "result"],
             value="segmentation",
             label="Map",
             elem_id="look-map",
         )
-        self.looked = theme.drawn("tryon/label_canvas.js", "label-canvas", "look-view", "card")
+        self.canvas = theme.drawn(CANVAS, "label-canvas", "look-view", "card", beside=None)
 
-    def build_correct(self) -> None:
-        """The view in which label maps are painted."""
+    def wire(self) -> None:
+        """Connects the components with the handler below."""
+        given, places = [self.tab.session, self.map], [self.canvas, self.tab.note]
+        self.draw_with(given, places)
+        self.map.change(self.show, given, places, api_name="choose_look", trigger_mode="always_last", **QUIETLY)
+
+    @alerts("tab.note")
+    def show(self, session: Session, name: str) -> dict:
+        """The chosen map."""
+        if session.result is None or name not in session.result.pictures():
+            return {self.canvas: None, self.tab.note: messages.status(not_yet(session))}
+        return {self.canvas: figures.looked_at(session.result, name), self.tab.note: ""}
+
+
+class CorrectView(View):
+    """Label maps to paint in, and to go on from."""
+
+    name = "correct"
+    title = "Correct a map"
+
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
-            "Choose a class, paint, and run on from there: only what comes after the map runs again.",
+            "Choose a class and paint: the result beside the map follows. “Run on from here” keeps it, with every map "
+            "after this one.",
             elem_classes="hint",
         )
-        self.paint = gr.Radio(
+        self.map = gr.Radio(
             [(title, name) for name, (title, _, _) in figures.PAINTED.items()],
             value="segmentation",
             label="Map to correct",
             elem_id="paint-map",
         )
-        self.painter = theme.drawn("tryon/label_canvas.js", "label-canvas", "painter", "card")
+        self.canvas = theme.drawn(CANVAS, "label-canvas", "painter", "card", beside=None)
         with gr.Accordion("Correct it in another program", open=False, elem_id="tryon-elsewhere"):
             gr.Markdown(
-                "The file is a PNG whose pixels are the labels themselves. Keep its size, save it as "
-                "PNG and without smoothing.",
+                "The file is a PNG whose pixels are the labels themselves. Keep its size, save it as PNG and without "
+                "smoothing.",
                 elem_classes="hint",
             )
             with gr.Row():
-                self.paint_out = gr.DownloadButton("Download the map", elem_id="paint-out", size="sm", min_width=140)
-                self.paint_in = gr.UploadButton(
+                self.download = gr.DownloadButton("Download the map", elem_id="paint-out", size="sm", min_width=140)
+                self.upload = gr.UploadButton(
                     "Upload the corrected map", file_types=[".png"], elem_id="paint-in", size="sm", min_width=140
                 )
 
-    def build_warp(self) -> None:
-        """The view in which the spline's control points are dragged."""
+    def wire(self) -> None:
+        """Connects the components with the handler below, and the two ways to correct a map with a run."""
+        tab = self.tab
+        given, places = [tab.session, self.map], [self.canvas, self.download, tab.note]
+        self.draw_with(given, places)
+        self.map.change(self.show, given, places, api_name="choose_paint", trigger_mode="always_last", **QUIETLY)
+        self.canvas.preview(self.preview, [tab.session], [self.canvas, tab.note], api_name="try_map", **LATEST)
+        common = [tab.session, tab.inputs.stop]
+        tab.correct_on(self.canvas.apply, tab.runner.painted, common, "correct")
+        tab.correct_on(self.upload.upload, tab.runner.uploaded, [*common, self.map, self.upload], "upload_map")
+
+    @alerts("tab.note")
+    def show(self, session: Session, name: str) -> Iterator[dict]:
+        """The chosen map under a brush, and its file, which lies in a folder of its own until Gradio has copied it."""
+        if name not in figures.can_be_painted(session.result):
+            note = messages.status(not_yet(session))
+            yield {self.canvas: None, self.download: gr.update(interactive=False), self.tab.note: note}
+            return
+        with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
+            path = Path(folder) / f"{name}.png"
+            path.write_bytes(figures.paint_file(session.result, name))
+            download = gr.update(value=str(path), interactive=True)
+            shown = figures.painting(session.result, name), figures.beside(session.result)
+            canvas = gr.update(value=shown[0], beside=shown[1])
+            yield {self.canvas: canvas, self.download: download, self.tab.note: ""}
+
+    @alerts("tab.note")
+    def preview(self, session: Session, event: gr.EventData) -> Iterator[dict]:
+        """The result with the map of now; nothing is kept."""
+        made = try_correction(self.services, session, *painted_of(event))
+        yield {self.canvas: gr.update(beside=figures.beside(made, "With the map as you painted it")), self.tab.note: ""}
+
+
+class WarpView(View):
+    """The spline's control points to drag."""
+
+    name = "warp"
+    title = "Move the warp"
+
+    def build(self) -> None:
+        """Makes the components."""
         gr.Markdown(
-            "The control points of the thin-plate spline. Drag them; what the garment leaves open stays orange.",
+            "The control points of the thin-plate spline. Drag them; what the garment leaves open stays orange. “Run "
+            "on from here” keeps what you see, with every map after the warp.",
             elem_classes="hint",
         )
-        self.points = theme.drawn("tryon/control_points.js", "warp-editor", "control-points", "card")
+        scripts = ("tryon/editing.js", "tryon/spline.js", "tryon/control_points.js")
+        self.points = theme.drawn(scripts, "warp-editor", "control-points", "card", beside=None)
 
-    @property
-    def components(self) -> list[gr.components.Component]:
-        """All that `refresh` updates."""
-        return [self.view, self.looked, self.painter, self.paint_out, self.points, self.note]
+    def wire(self) -> None:
+        """Connects the points with the handlers below and with a run from them."""
+        tab = self.tab
+        self.draw_with([tab.session], [self.points, tab.note])
+        tab.correct_on(self.points.apply, tab.runner.warped, [tab.session, tab.inputs.stop], "move_warp")
+        self.points.move(self.move, [tab.session], [self.points, tab.note], api_name="try_warp", **LATEST)
 
-    def refresh(self, kept: Kept, view: str, look: str, paint: str) -> Iterator[dict]:
-        """Values of the open view alone: the others are made when they are opened."""
-        result = kept.result
-        with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-            try:
-                if view == "look":
-                    ready = result is not None and look in result.pictures()
-                    values = {self.looked: figures.looked_at(result, look) if ready else None}
-                elif view == "correct":
-                    ready = paint in figures.can_be_painted(result)
-                    values = self._to_paint(kept, paint if ready else None, Path(folder))
-                elif view == "warp":
-                    ready = result is not None and result.misalignment is not None and result.flow is None
-                    values = {self.points: figures.control_points(result) if ready else None}
-                else:
-                    ready, values = True, {}
-                yield {**values, self.note: "" if ready else messages.status(not_yet(kept, view))}
-            except Exception as error:
-                yield {self.note: messages.alert(messages.sentence(error))}
+    @alerts("tab.note")
+    def show(self, session: Session) -> dict:
+        """The points of the record."""
+        result = session.result
+        if result is None or result.misalignment is None or result.flow is not None:
+            return {self.points: None, self.tab.note: messages.status(not_yet(session, self.name))}
+        points = gr.update(value=figures.control_points(result), beside=figures.beside(result))
+        return {self.points: points, self.tab.note: ""}
 
-    def _to_paint(self, kept: Kept, name: str | None, folder: Path) -> dict:
-        if name is None:
-            return {self.painter: None, self.paint_out: gr.update(interactive=False)}
-        path = folder / f"{name}.png"
-        path.write_bytes(figures.paint_file(kept.result, name))
-        return {
-            self.painter: figures.painting(kept.result, name),
-            self.paint_out: gr.update(value=str(path), interactive=True),
-        }
-
-    def open(self, view: str, kept: Kept, look: str, paint: str) -> Iterator[dict]:
-        """Opens a view and fills it."""
-        for values in self.refresh(kept, view, look, paint):
-            yield {self.view: view, **values}
-
-    def moved(self, kept: Kept, event: gr.EventData) -> dict:
-        """What the warp looks like with the points of now; nothing is kept."""
-        try:
-            if kept.result is None:
-                raise ValueError(work.GONE)
-            name, points = points_of(event)
-            with self.services.tryon_in_use:
-                moved = self.services.tryon(kept.key).correct(kept.result, name, points, until="misalignment")
-            value = figures.control_points(moved, kept.result.control_points, fresh=False)
-            return {self.points: value, self.note: ""}
-        except Exception as error:
-            return {self.note: messages.alert(messages.sentence(error))}
+    @alerts("tab.note")
+    def move(self, session: Session, event: gr.EventData) -> Iterator[dict]:
+        """The warp with the points of now, and then what is painted over it; nothing is kept."""
+        moved = try_correction(self.services, session, *points_of(event), until="misalignment")
+        yield {self.points: gr.update(value=figures.moved(moved)), self.tab.note: ""}
+        if session.result is not None and session.result.result is not None:
+            made = last(
+                self.services.stream_on_tryon(
+                    lambda tryon, on_stage: tryon.resume(moved, "synthesis", on_stage), session.key
+                )
+            )
+            yield {self.points: gr.update(beside=figures.beside(made, "With the points as you dragged them"))}

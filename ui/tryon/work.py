@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -27,6 +27,7 @@ from vton.warps import BY_FLOW
 MAX_SEED = 2**31 - 1
 MAX_SEVERAL = 6
 GONE = "There is no result of yours to work on yet, or it has been cleared away; press “Try it on” first."
+WORN = "Somebody wears it; the garment will be cut out of that person."
 CELL = (256, 192)
 BASELINE = "Baseline: warped garment, pasted"
 
@@ -71,8 +72,8 @@ COMPARISONS = {
             ),
             ("As published", PUBLISHED),
         ),
-        "Each picture leaves out one thing that this project adds to the paper; the last but "
-        "one leaves out all of them.",
+        "Each picture leaves out one thing that this project adds to the paper; the last but one leaves out all of "
+        "them.",
         False,
         "result",
     ),
@@ -118,9 +119,8 @@ COMPARISONS = {
     "mirror": Comparison(
         "Segmentation with or without its mirror image",
         (("With the mirror image", {"mirror": True}), ("Without it, as published", {"mirror": False})),
-        "The segmentation is the mean of what the network says of the picture and of its mirror "
-        "image; the paper asks once. "
-        "Orange outlines what the warped garment leaves open.",
+        "The segmentation is the mean of the network’s answers for the picture and its mirror image; the paper asks "
+        "once. Orange outlines what the warped garment leaves open.",
     ),
     "seed": Comparison(
         "Five seeds",
@@ -159,12 +159,16 @@ def look_at_person(path: str) -> tuple[str, list[str]]:
     picture = photo.load_image(path, longest=1024)
     found, size = pose.detect(picture), (picture.shape[0], picture.shape[1])
     photo.frame_person(found.keypoints, size)
-    joints = photo.present(found.keypoints)
+    return seen_of_person(found.keypoints), pose.check(found, size)
+
+
+def seen_of_person(keypoints: np.ndarray) -> str:
+    """A person in a few words. keypoints: (25, 3) x, y, certainty."""
+    joints = photo.present(keypoints)
     parts = {"shoulders": (2, 5), "elbows": (3, 6), "wrists": (4, 7), "hips": (9, 12)}
     whole = [part for part, pair in parts.items() if joints[list(pair)].all()]
-    side = {"front": "from the front", "side": "from the side", "back": "from behind"}.get(pose.facing(found.keypoints))
-    seen = f"One person{f' {side}' if side else ''}: {', '.join(whole) or 'no pair of joints'} seen."
-    return seen, pose.check(found, size)
+    side = {"front": "from the front", "side": "from the side", "back": "from behind"}.get(pose.facing(keypoints))
+    return f"One person{f' {side}' if side else ''}: {', '.join(whole) or 'no pair of joints'} seen."
 
 
 def look_at_garment(path: str) -> tuple[str, dict[str, str]]:
@@ -173,9 +177,15 @@ def look_at_garment(path: str) -> tuple[str, dict[str, str]]:
     Raises InputError when it cannot be used.
     """
     try:
-        cut = garment.cut_out(photo.load_image(path, alpha=True, longest=1024), shipped_reader())
+        return seen_of_garment(garment.cut_out(photo.load_image(path, alpha=True, longest=1024), shipped_reader()))
     except garment.WornGarment:
-        return "Somebody wears it; the garment will be cut out of that person.", {}
+        return WORN, {}
+
+
+def seen_of_garment(cut: garment.Garment) -> tuple[str, dict[str, str]]:
+    """As `look_at_garment`, of a garment that is cut out already."""
+    if cut.method == "worn":
+        return WORN, garment_readings(cut.attributes)
     how = {
         "alpha": "by its transparency",
         "uniform": "from its plain background",
@@ -193,10 +203,20 @@ def shipped_reader() -> Any:
     return load_network("garment", network_folder(Path(), "garment"))
 
 
+def write_photographs(result: Any, folder: Path) -> dict[str, str]:
+    """Write the two photos and the result, as far as there are any, as NAME.png. Returns the path of each name."""
+    found = {name: getattr(result, name) for name in record.AS_PNG}
+    return _write({name: picture for name, picture in found.items() if picture is not None}, folder)
+
+
 def write_pictures(result: Any, folder: Path) -> dict[str, str]:
     """Write the two photos and every picture of a result as NAME.png. Returns the path of each name."""
+    return _write(record.pictures(result), folder)
+
+
+def _write(pictures: Mapping[str, np.ndarray], folder: Path) -> dict[str, str]:
     paths = {}
-    for name, picture in record.pictures(result).items():
+    for name, picture in pictures.items():
         paths[name] = str(folder / f"{name}.png")
         Path(paths[name]).write_bytes(record.png(picture))
     return paths
@@ -249,7 +269,7 @@ class Variant(NamedTuple):
     picture: np.ndarray
     against: insight.Difference | None
     line: str
-    warped: insight.Warped | None = None
+    warped: insight.WarpResult | None = None
 
 
 def compare(services: Services, result: Any, name: str, model: str | None = None) -> Iterator[Any]:
@@ -294,8 +314,8 @@ def _warps(services: Services, result: Any, model: str | None) -> Iterator[Any]:
                 yield Variant(label, warped_over(result, report.cloth, report.mask), None, "", report)
 
 
-def _warped(result: Any, name: str, tryon: Any, on_stage: Any) -> insight.Warped:
-    return insight.warped_by(tryon, result, name)
+def _warped(result: Any, name: str, tryon: Any, on_stage: Any) -> insight.WarpResult:
+    return insight.warp_by_name(tryon, result, name)
 
 
 def claim(name: str, variants: list[Variant]) -> str:
@@ -337,12 +357,10 @@ def several(
         name = Path(file).stem[:60]
         try:
             for made in services.stream_on_tryon(partial(_dressed, result, file, kind), model):
-                if isinstance(made, Progress):
-                    yield made
-            yield _row(name, made), made.result
+                yield made if isinstance(made, Progress) else (_row(name, made), made.result)
         except (ValueError, OSError) as error:
             given = result.photo if kind == "garments" else result.garment_photo
-            cells = [contact_sheet.given(Path(file), CELL), contact_sheet.fitted(given, CELL)]
+            cells = [contact_sheet.thumbnail(Path(file), CELL), contact_sheet.fit_into(given, CELL)]
             ordered = tuple(cells[::-1] if kind == "garments" else cells)
             yield contact_sheet.Row(name, ordered, "", " ".join(str(error).split())), None
 
@@ -356,7 +374,7 @@ def _dressed(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> An
 def _row(name: str, made: Any) -> contact_sheet.Row:
     around = [photo.crop(picture, made.frame, made.options.size) for picture in (made.photo, made.result)]
     pictures = (around[0], made.garment_photo, made.pasted, around[1])
-    cells = tuple(contact_sheet.fitted(picture, CELL) for picture in pictures)
+    cells = tuple(contact_sheet.fit_into(picture, CELL) for picture in pictures)
     return contact_sheet.Row(name, cells, f"{100 * made.misaligned_share:.1f} % open")
 
 

@@ -21,7 +21,7 @@ ABOVE = (*labels.HEAD_LIP, labels.HAT_LIP)  # what a collar does not hide
 # are of the garment's own cloth, which tells them from hair.
 OTHER_CLOTH, OWN_RECOLOURED, OTHER_RECOLOURED = 0.2, 0.2, 0.5
 LEAST = 24  # pixels between the shoulder joints, below which a collar could not be seen
-SUPERSAMPLED = 3  # bits of a pixel's fraction in OpenCV's polygons
+FRACTION_BITS = 3  # bits of a pixel's fraction in OpenCV's polygons
 
 
 def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Person:
@@ -37,18 +37,18 @@ def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Pers
     unit = float(np.linalg.norm(left - right))
     if unit < LEAST:
         return person
-    forms = rolled(rng) if rng.random() < 0.25 else flaps(rng)
+    forms = roll_neck(rng) if rng.random() < 0.25 else flaps(rng)
     kept = np.isin(person.parse, ABOVE) | person.carried
     if rng.random() < 0.5:  # hair in front of it
         kept |= person.parse == labels.HAIR_LIP
     image, parse, mask = person.image.astype(np.float32), person.parse.copy(), person.person_mask
     label = worn_label(person.parse)
     for form in forms:
-        corners = placed(smooth(form), right, left)
-        share = filled(corners, parse.shape, unit * rng.uniform(0.004, 0.02)) * ~kept
-        shade = filled(corners, parse.shape, unit * rng.uniform(0.03, 0.08)) * ~kept
-        image *= (1 - rng.uniform(0, 0.5) * shade)[..., None]
-        image += share[..., None] * (lit(cloth, corners, parse.shape, rng) - image)
+        corners = place(smooth(form), right, left)
+        share = fill(corners, parse.shape, unit * rng.uniform(0.004, 0.02)) * ~kept
+        shadow = fill(corners, parse.shape, unit * rng.uniform(0.03, 0.08)) * ~kept
+        image *= (1 - rng.uniform(0, 0.5) * shadow)[..., None]
+        image += share[..., None] * (shade(cloth, corners, parse.shape, rng) - image)
         parse[share > 0.5] = label
         mask = np.maximum(mask, share.astype(np.float32))
     return replace(person, image=np.clip(image, 0, 255).astype(np.uint8), parse=parse, person_mask=mask)
@@ -74,7 +74,7 @@ def flaps(rng: np.random.Generator) -> list[np.ndarray]:
     return [np.array(half) * (side, 1) + rng.normal(0, 0.025, (len(half), 2)) for side in sides]
 
 
-def rolled(rng: np.random.Generator) -> list[np.ndarray]:
+def roll_neck(rng: np.random.Generator) -> list[np.ndarray]:
     """Corners of a turtleneck or a scarf around the neck, units as in `flaps`."""
     wide, top, low = rng.uniform(0.18, 0.36), rng.uniform(0.3, 0.6), rng.uniform(-0.1, 0.15)
     ring = [(-wide, 0.1), (-wide, 0.8 * top), (0, top), (wide, 0.8 * top), (wide, 0.1), (0, -low)]
@@ -89,7 +89,7 @@ def smooth(corners: np.ndarray) -> np.ndarray:
     return corners
 
 
-def placed(form: np.ndarray, right: np.ndarray, left: np.ndarray) -> np.ndarray:
+def place(form: np.ndarray, right: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Corners (N, 2) in pixels, from widths between the shoulder joints `right` and `left` (2,)."""
     across = left - right
     up = np.array([across[1], -across[0]])
@@ -97,11 +97,11 @@ def placed(form: np.ndarray, right: np.ndarray, left: np.ndarray) -> np.ndarray:
     return (right + left) / 2 + form[:, :1] * across + form[:, 1:] * up
 
 
-def filled(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarray:
+def fill(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarray:
     """(H, W) float32 in [0, 1], 1 inside the polygon; its border is `blur` pixels soft."""
     mask = np.zeros(shape[:2], np.float32)
-    fixed = np.round(corners * (1 << SUPERSAMPLED)).astype(np.int32)
-    cv2.fillPoly(mask, [fixed[:, None]], 1.0, cv2.LINE_AA, SUPERSAMPLED)
+    fixed = np.round(corners * (1 << FRACTION_BITS)).astype(np.int32)
+    cv2.fillPoly(mask, [fixed[:, None]], 1.0, cv2.LINE_AA, FRACTION_BITS)
     return cv2.GaussianBlur(mask, (0, 0), max(blur, 0.3))
 
 
@@ -121,7 +121,7 @@ def patch(person: Person, recoloured: float, rng: np.random.Generator) -> np.nda
     return change_colours(found, rng) if rng.random() < recoloured else found
 
 
-def lit(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def shade(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """The patch `cloth` (n, n, 3) uint8 turned, mirrored again and again over a picture of `shape` (H, W) and shaded
     across the polygon `corners` (N, 2): (H, W, 3) float32, 0 to 255 and a little beyond.
     """

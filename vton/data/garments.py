@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 
 from vton import labels
+from vton.data.draped.people import DrapedPeople
 from vton.data.pack import Pack, degrade, read_attributes
 from vton.data.pairs import flat_worn
 from vton.networks.garment_reader import UPPER_KINDS, VALUES
@@ -26,6 +27,7 @@ from vton.rules.sleeves import shown
 PLACES = (("photo", "photo-mask"), ("cloth", "cloth-mask"), ("image", "mask"))
 LONGEST = 384  # longer side of a picture in memory: as photographed, so that a neck is seen as sharp as a visitor's
 FLAT_SIZE = (256, 192)  # (H, W) at which worn garments are laid flat
+DRAPED = 40  # draped people whose garments are learned where there is nothing else
 PIECE = 224  # longer side of what is cut out of a person
 HELD_OUT = {"garments": 10, "garments_more": 8, "not_upper": 7}  # every so many pictures of a folder are for validation
 SAME_AS = {
@@ -389,7 +391,7 @@ MIXTURE = {
     "worn": 0.09,
     "person": 0.05,
     "nothing": 0.03,
-    "drawn": 0.05,
+    "draped": 1.0,
 }
 
 
@@ -397,17 +399,18 @@ class Garments:
     """All pictures of the training folders in memory, and which of them are drawn how often.
 
     data: folder with garments_more/ and perhaps garments/ and not_upper/; None: the garments of the pack, which knows
-        no more
-    than their sleeves. pack: people, of whom clothes are cut out. drawn: how many drawn garments.
+    no more than their sleeves. pack: people, of whom clothes are cut out. draped: people whose garments are learned
+    where there is neither.
     """
 
-    def __init__(self, data: Path | str | None, pack: Pack | None = None, drawn: int = 60):
+    def __init__(self, data: Path | str | None, pack: Pack | None = None, draped: DrapedPeople | None = None):
         self.sources: dict[str, list[GarmentPicture]] = {name: [] for name in MIXTURE}
-        self.sources["drawn"] = [drawn_garment(seed) for seed in range(drawn)]
         if data:
             self._read(Path(data))
         elif pack:
             self.sources["cut"] = [packed_garment(pack, index) for index in pack.garments("train")]
+        elif draped:
+            self.sources["draped"] = draped_garments(draped, DRAPED)
         for index in pack.people("train") if pack else []:
             for picture in pieces_of(pack, index):
                 kind = picture.attributes["kind"]
@@ -450,9 +453,7 @@ class Garments:
 
 
 def rarity(pictures: list[GarmentPicture]) -> np.ndarray:
-    """Probability of each picture: those with rare sleeves, necklines or kinds more often,
-    by the root of their number.
-    """
+    """Probability of each picture: rare sleeves, necklines and kinds more often, by the root of their number."""
     weights = np.ones(len(pictures))
     for name in ("sleeves", "neckline", "kind"):
         values = [p.attributes.get(name, "") for p in pictures]
@@ -468,15 +469,22 @@ def packed_garment(pack: Pack, index: int) -> GarmentPicture:
     return GarmentPicture(product.name, np.ascontiguousarray(product.cloth), product.mask, known, cut=True)
 
 
-def drawn_garment(seed: int) -> GarmentPicture:
-    """A drawn garment with its exact mask and sleeves; every fourth is a pair of trousers, that is,
-    no upper garment.
+def draped_garments(people: DrapedPeople, count: int) -> list[GarmentPicture]:
+    """What the first `count` draped people wear: their garments as photographed flat, and of every fourth the trousers
+    or the skirt, which are no upper garment.
     """
-    from vton.data.synthetic import draw_pair
-
-    sleeves = ("none", "short", "long")[seed % 3]
-    pair = draw_pair(seed, size=(256, 192), sleeves=sleeves, pose="down")
-    if seed % 4 == 3:
-        mask = np.isin(pair.parse, (labels.LIP.index("pants"), labels.LIP.index("skirt"))).astype(np.uint8) * 255
-        return GarmentPicture(f"drawn-{seed}", pair.person, mask, {"kind": "pants"}, cut=True)
-    return GarmentPicture(f"drawn-{seed}", pair.cloth, pair.cloth_mask, {"sleeves": sleeves, "kind": "upper"}, cut=True)
+    found = []
+    for number in range(count):
+        if number % 4 == 3:
+            person = people.person(number)
+            areas = {kind: person.parse == labels.LIP.index(kind) for kind in ("pants", "skirt")}
+            kind = max(areas, key=lambda kind: areas[kind].sum())
+            name, mask = f"{kind}-{number}", areas[kind].astype(np.uint8) * 255
+            found.append(GarmentPicture(name, person.image, mask, {"kind": kind}, cut=True))
+        else:
+            product = people.product(number)
+            mask, opening = (area.astype(np.uint8) * 255 for area in (product.mask, product.opening))
+            known = attributes_of(product.attributes)
+            picture = GarmentPicture(product.name, product.cloth, mask, known, cut=True)
+            found.append(dataclasses.replace(picture, opening=opening) if opening.any() else picture)
+    return found

@@ -9,7 +9,6 @@ A pack holds the encoded pictures, so it is small and quick to read: `python -m 
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import zipfile
@@ -21,10 +20,11 @@ from typing import Any
 import cv2
 import numpy as np
 
+from training.arguments import CommandLine, a_file_to_write, an_existing_folder, integer
 from training.command import one_sentence
 from vton import labels
 from vton.inputs import pose
-from vton.joints import FLIP, present
+from vton.labels import read_indices
 
 
 @dataclass
@@ -115,15 +115,7 @@ class Pack:
         return str(self._data[name][index]) if name in self._data else ""
 
 
-def read_indices(file: Path) -> np.ndarray:
-    """A palette or grey PNG's indices, (H, W) uint8, without colour conversion."""
-    from PIL import Image
-
-    with Image.open(file) as picture:
-        return np.asarray(picture if picture.mode in ("P", "L", "1") else picture.convert("L")).astype(np.uint8)
-
-
-PACKED = ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")  # kinds of pictures
+PICTURE_KINDS = ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")  # kinds of pictures
 # Of pictures and masks: VITON-HD's names, and short ones.
 GARMENT_FOLDERS = (("cloth", "cloth-mask"), ("image", "mask"))
 
@@ -147,7 +139,7 @@ def pack(
     folders = [garments] if isinstance(garments, Path) else garments or []
     cloth_files = [file for folder in folders for file in _cloth_files(folder)]
     known = {name: row for folder in folders for name, row in read_attributes(folder).items()}
-    arrays: dict[str, list[np.ndarray]] = {kind: [] for kind in PACKED}
+    arrays: dict[str, list[np.ndarray]] = {kind: [] for kind in PICTURE_KINDS}
     names, splits, keypoints, frames, products, skipped = [], [], [], [], [], []
     boxes = _boxes(people / "viton_crop.tsv")
     for split in ("train", "val"):
@@ -297,43 +289,7 @@ def _encode(kind: str, picture: np.ndarray, quality: int | None = None) -> np.nd
     return blob.reshape(-1)
 
 
-# -- geometry and appearance of a training picture -----------------------------------------------------------------
-
-
-def affine(box: np.ndarray, size: tuple[int, int], angle: float = 0.0, mirror: bool = False) -> np.ndarray:
-    """(2, 3) matrix from source pixels to a picture of `size` (H, W) that shows `box` (x0, y0, x1, y1).
-
-    angle: rotation about the box's centre in degrees; mirror: left and right exchanged.
-    """
-    height, width = size
-    x0, y0, x1, y1 = box
-    centre = np.array([(x0 + x1) / 2, (y0 + y1) / 2])
-    radians = np.deg2rad(angle)
-    rotation = np.array([[np.cos(radians), np.sin(radians)], [-np.sin(radians), np.cos(radians)]])
-    linear = np.diag([(-1 if mirror else 1) * width / (x1 - x0), height / (y1 - y0)]) @ rotation
-    return np.concatenate([linear, (np.array([width / 2, height / 2]) - linear @ centre)[:, None]], 1)
-
-
-def move_points(keypoints: np.ndarray, matrix: np.ndarray, mirror: bool = False) -> np.ndarray:
-    """(25, 3) keypoints through an affine matrix; with `mirror` the left joints become the right ones."""
-    moved = keypoints.copy()
-    moved[:, :2] = keypoints[:, :2] @ matrix[:, :2].T + matrix[:, 2]
-    moved[~present(keypoints)] = 0
-    return moved[FLIP] if mirror else moved
-
-
-def warp_picture(
-    picture: np.ndarray, matrix: np.ndarray, size: tuple[int, int], nearest: bool = False, fill=0
-) -> np.ndarray:
-    """`picture` through an affine matrix onto `size` (H, W)."""
-    return cv2.warpAffine(
-        picture,
-        matrix.astype(np.float64),
-        size[::-1],
-        flags=cv2.INTER_NEAREST if nearest else cv2.INTER_AREA,
-        borderMode=cv2.BORDER_CONSTANT,
-        borderValue=fill,
-    )
+# -- appearance of a training picture -----------------------------------------------------------------
 
 
 def change_colours(image: np.ndarray, rng: np.random.Generator, strength: float = 1.0) -> np.ndarray:
@@ -363,12 +319,12 @@ def degrade(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--people", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--garments", type=Path, nargs="+", metavar="DIR")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--height", type=int, default=432, help="height of the packed photographs")
-    parser.add_argument("--garment-height", type=int, default=256)
+    parser = CommandLine(description=__doc__.splitlines()[0])
+    parser.add_argument("--people", type=an_existing_folder, required=True, metavar="DIR")
+    parser.add_argument("--garments", type=an_existing_folder, nargs="+", metavar="DIR")
+    parser.add_argument("--out", type=a_file_to_write(), required=True, metavar="FILE")
+    parser.add_argument("--height", type=integer(64, 4096), default=432, help="height of the packed photographs")
+    parser.add_argument("--garment-height", type=integer(64, 4096), default=256)
     options = parser.parse_args(argv)
     report = pack(options.people, options.garments, options.out, options.height, options.garment_height)
     for line in report["skipped"]:

@@ -16,7 +16,8 @@ import cv2
 import numpy as np
 
 from vton import labels
-from vton.data.pack import Person, affine, move_points, warp_picture
+from vton.data.pack import Person
+from vton.geometry import affine, move_points, warp_picture
 from vton.inputs.photo import from_nearest
 from vton.joints import HIPS, LEFT_ARM, RIGHT_ARM, SHOULDERS, TRUNK, present
 from vton.rules.neckline import opening
@@ -341,7 +342,8 @@ class Pair:
     cloth (H,W,3) on (246,246,246), cloth_mask (H,W) bool; worn (H,W,3) on (246,246,246), worn_mask (H,W) bool, in the
     person's frame. For a product, `part` (H,W) tells trunk 0 and arms 1, 2 of the worn garment, and `sleeve_ends` how
     far its sleeves reach; high_collar: it closes around the throat, or is a hood; known: groups of its attributes, see
-    `vton.attributes`.
+    `vton.attributes`; grid (H,W,2) float32: of a draped garment, for every pixel of worn_mask its x, y in the cloth in
+    [-1, 1] as torch's grid_sample with align_corners=False takes them, 0 elsewhere.
     """
 
     cloth: np.ndarray
@@ -355,6 +357,7 @@ class Pair:
     )  # along the right and left arm, pixels from the shoulder that are covered
     high_collar: bool = False
     known: dict[str, str] = field(default_factory=dict)
+    grid: np.ndarray | None = None
 
 
 def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: np.random.Generator) -> Pair | None:

@@ -1,4 +1,4 @@
-"""Training samples for the three try-on networks, out of made pairs of three sources: worn, product, drawn."""
+"""Training samples for the three try-on networks: made pairs of photographs (worn, product), and draped people."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ import numpy as np
 
 from vton import attributes, labels
 from vton.attributes import BETWEEN, LONG_SLEEVES
-from vton.data.pack import Pack, affine, change_colours, move_points, warp_picture
+from vton.data.draped.people import DrapedPeople
+from vton.data.hems import hem_of
+from vton.data.pack import Pack, change_colours
 from vton.data.pairs import WHITE, Pair, dress, dressed_segmentation, flat_worn
+from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
 from vton.rules.sleeves import contradicting, set_length, shown
 
-MIXTURE = {"worn": 0.42, "product": 0.43, "drawn": 0.15}  # shares of the sources where photographs are given
+MIXTURE = {"worn": 0.42, "product": 0.43}  # shares of the sources among photographs
 HIGH = ("high", "hood")  # necklines that close around the throat
 # Categories of product photos that mostly have long sleeves, read where neither attributes.tsv nor sleeves.tsv tells.
 LONG = ("longsleeve", "outwear")
+SOURCES = ("worn", "product", "drawn", "draped")  # no sample is drawn any more; the name keeps the others' numbers
 VARIANTS = 3  # ways in which each worn garment is laid flat
 
 
@@ -44,11 +48,22 @@ class Sampler:
     parse (H,W) uint8, the photograph's LIP labels; segmentation (H,W) uint8 13 classes, its truth; carried (1,H,W):
     True = out of the loss; background (1,H,W): neither person nor carried; removed (1,H,W): where the photographed
     garment was; source;
+    grid (H,W,2) float32 and placed (1,H,W): the true warp as in `Pair`, and where it is known (of draped people alone);
     attributes (LENGTH,): what is known of the garment, see `vton.attributes`.
     """
 
-    def __init__(self, pack: Pack | None, size: tuple[int, int], split: str = "train"):
-        self.pack, self.size, self.split = pack, size, split
+    def __init__(
+        self,
+        pack: Pack | None,
+        size: tuple[int, int],
+        split: str = "train",
+        draped: DrapedPeople | None = None,
+        share: float = 1.0,
+    ):
+        """draped: draped people; share: of the samples, beside photographs."""
+        if pack is None and draped is None:
+            raise ValueError("Samples come from a packed file of photographs, from draped people, or from both.")
+        self.pack, self.size, self.split, self.draped, self.share = pack, size, split, draped, share
         self.people = pack.people(split) if pack else []
         self.garments = pack.garments(split) if pack else []
         self._flat: dict[tuple[int, int], tuple | None] = {}
@@ -62,12 +77,15 @@ class Sampler:
         index: int | None = None,
         sleeves: str | None = None,
     ) -> dict[str, np.ndarray]:
-        """One sample. source: 'worn', 'product' or 'drawn'; None = a mixture. index: which person; None = any.
-        sleeves: 'none', 'short' or 'long' for a product or a drawn garment; None = any.
+        """One sample. source: one of SOURCES; None = a mixture. index: which person; None = any.
+        sleeves: 'none', 'short' or 'long' for a product or a draped garment; None = any.
         """
         for _ in range(50):
-            kind = source or ("drawn" if not self.pack else str(rng.choice(list(MIXTURE), p=list(MIXTURE.values()))))
-            found = self._drawn(rng, sleeves) if kind == "drawn" else self._photo(rng, kind, augment, index, sleeves)
+            kind = source or self._source(rng)
+            if kind == "draped":
+                found = self._draped(rng, augment, index, sleeves)
+            else:
+                found = self._photo(rng, kind, augment, index, sleeves)
             if found is not None:
                 return found
             if index is not None:
@@ -76,13 +94,25 @@ class Sampler:
             "No usable pair was found in 50 tries; the packed file has too few frontal people or garments."
         )
 
+    @property
+    def numbered(self) -> bool:
+        """Whether a sample can be asked for by the index of its person."""
+        return self.pack is not None or self.draped is not None
+
+    def _source(self, rng: np.random.Generator) -> str:
+        """Where the next sample comes from."""
+        if self.draped and (not self.pack or rng.random() < self.share):
+            return "draped"
+        shares = np.array(list(MIXTURE.values()))
+        return str(rng.choice(list(MIXTURE), p=shares / shares.sum()))
+
     def each(self, source: str, seed: int) -> Iterator[dict[str, np.ndarray]]:
-        """Samples without augmentation: every person of the split that `source` can use, each once; of drawn people no
+        """Samples without augmentation: every person of the split that `source` can use, each once; of draped people no
         end.
         """
-        for i in itertools.count() if source == "drawn" else range(len(self.people)):
+        for i in itertools.count() if source == "draped" else range(len(self.people)):
             rng = np.random.default_rng([seed, i])
-            sample = self._drawn(rng) if source == "drawn" else self._photo(rng, source, False, i)
+            sample = self._draped(rng, False, i) if source == "draped" else self._photo(rng, source, False, i)
             if sample is not None:
                 yield sample
 
@@ -98,7 +128,7 @@ class Sampler:
         return self._sleeves[kind]
 
     def _photo(self, rng, kind, augment, index, sleeves=None):
-        assert self.pack is not None  # without one all samples are drawn
+        assert self.pack is not None  # without one all samples are draped
         number = self.people[int(rng.integers(len(self.people))) if index is None else index % len(self.people)]
         person = self.pack.person(number)
         frame, mirror, angle = person.frame.copy(), False, 0.0
@@ -142,7 +172,7 @@ class Sampler:
         if pair is None or pair.worn_mask.mean() < 0.03:
             return None
         pair.high_collar = product.neckline in HIGH
-        pair.known = {name: attributes.group_of(name, getattr(product, name)) for name in attributes.TOLD}
+        pair.known = {"sleeves": attributes.group_of("sleeves", product.sleeves)}
         segmentation = dressed_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)
         # Sleeves that the flat garment hides, or that an arm foreshortens, are finished along the arm.
         kind = pair.known["sleeves"]
@@ -161,15 +191,17 @@ class Sampler:
             self._flat[key] = pair and (pair.cloth, pair.cloth_mask)
         return self._flat[key]
 
-    # -- drawn people --------------------------------------------------------------------------------------------
+    # -- draped people -------------------------------------------------------------------------------------------
 
-    def _drawn(self, rng, sleeves=None):
-        from vton.data.drawn import drawn_sample
-
-        image, parse, keypoints, pair = drawn_sample(int(rng.integers(2**31)), self.size, sleeves)
-        return self._finish(
-            rng, image, parse, keypoints, pair, labels.lip_to_13(parse), np.zeros(parse.shape, bool), "drawn", False
-        )
+    def _draped(self, rng, augment, index=None, sleeves=None):
+        assert self.draped is not None  # without them none are asked for
+        number = self.draped.number(rng, sleeves) if index is None else index
+        mirror = augment and bool(rng.random() < 0.5)
+        image, parse, keypoints, pair = self.draped.sample(number, rng, mirror)
+        if pair.worn_mask.mean() < 0.03:
+            return None
+        carried = np.zeros(parse.shape, bool)
+        return self._finish(rng, image, parse, keypoints, pair, labels.lip_to_13(parse), carried, "draped", False)
 
     # -- common end ----------------------------------------------------------------------------------------------
 
@@ -198,8 +230,10 @@ class Sampler:
             "parse": parse.astype(np.uint8),
             "background": ((parse == 0) & ~carried)[None],
             "removed": np.isin(parse, labels.UPPER_LIP)[None],
-            "source": np.int64(("worn", "product", "drawn").index(source)),
-            "attributes": attributes.vector(pair.known),
+            "source": np.int64(SOURCES.index(source)),
+            "grid": np.zeros((*parse.shape, 2), np.float32) if pair.grid is None else pair.grid,
+            "placed": (pair.worn_mask & (pair.grid is not None))[None],
+            "attributes": attributes.encode({"hem": hem_of(segmentation, keypoints)} | pair.known),
         }
 
 

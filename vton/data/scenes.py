@@ -14,22 +14,24 @@ import cv2
 import numpy as np
 
 from vton import labels
-from vton.data.pack import Pack, affine, change_colours, move_points, warp_picture
+from vton.data.draped.people import DrapedPeople
+from vton.data.pack import Pack, change_colours
 from vton.data.pairs import WHITE, wobble
+from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, margin_at, open_gray
 
-PLANES = 8  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1
-GRAY, CARRIED, NECK = 8, 16, 32  # bits above the three of the class in a packed map
+PLANES = 11  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1, warped cloth 3
+GRAY_BIT, CARRIED_BIT, NECK_BIT, PLACED_BIT = 8, 16, 32, 64  # bits above the three of the class in a packed map
 WALL, PASTE, HAIR = (labels.ALIAS.index(name) for name in ("background", "paste", "hair"))
 UPPER, ARMS = labels.ALIAS.index("upper"), (labels.ALIAS.index("left arm"), labels.ALIAS.index("right arm"))
-DRAWN = 256  # drawn people beside the photographed ones
 
 
 @dataclass
 class Scene:
     """One person: picture and pose (H,W,3) uint8, classes (H,W) uint8 of ALIAS, masks (H,W) bool gray (painted in I_a),
-    carried (out of every loss) and neck (bare), silhouette (H,W) float32 in [0, 1], 0 = background.
+    carried (out of every loss) and neck (bare), silhouette (H,W) float32 in [0, 1], 0 = background; of draped people
+    also warped (H,W,3) uint8, the product picture by the true warp, and placed (H,W) bool, where it is cloth.
     """
 
     picture: np.ndarray
@@ -39,19 +41,23 @@ class Scene:
     carried: np.ndarray
     neck: np.ndarray
     silhouette: np.ndarray
+    warped: np.ndarray
+    placed: np.ndarray
 
     @classmethod
-    def unpacked(cls, planes: np.ndarray) -> Scene:
+    def from_planes(cls, planes: np.ndarray) -> Scene:
         """Out of the (H, W, PLANES) uint8 of a file."""
         maps = planes[..., 6]
         return cls(
             planes[..., :3],
             planes[..., 3:6],
             maps & 7,
-            maps & GRAY > 0,
-            maps & CARRIED > 0,
-            maps & NECK > 0,
+            maps & GRAY_BIT > 0,
+            maps & CARRIED_BIT > 0,
+            maps & NECK_BIT > 0,
             planes[..., 7].astype(np.float32) / 255,
+            planes[..., 8:11],
+            maps & PLACED_BIT > 0,
         )
 
     @property
@@ -63,9 +69,8 @@ class Scene:
 class Scenes:
     """The people of one split at one size (H, W), each in `variants` frames. A scene depends on its number alone.
 
-    cache: folder for the file of finished scenes; None = each is made anew whenever it is asked for. Without a pack
-        there
-    are drawn people alone.
+    cache: folder for the file of finished scenes; None = each is made anew whenever it is asked for. Draped people
+    come after the photographed ones; share: theirs of what is drawn at random. Without a pack all are draped.
     """
 
     def __init__(
@@ -75,47 +80,52 @@ class Scenes:
         split: str = "train",
         variants: int = 4,
         cache: Path | None = None,
+        draped: DrapedPeople | None = None,
+        share: float = 1.0,
     ):
-        self.pack, self.size, self.variants = pack, size, variants
+        self.pack, self.size, self.variants, self.draped, self.share = pack, size, variants, draped, share
+        if pack is None and draped is None:
+            raise ValueError("Scenes come from a packed file of photographs, from draped people, or from both.")
         self.people = pack.people(split) if pack else []
-        self.drawn = range(len(self.people) * variants, len(self.people) * variants + DRAWN)
+        made = (draped.made or 2 * len(draped.records)) if draped else 0
+        self.of_draped = range(len(self.people) * variants, len(self.people) * variants + made)
         self._kept: np.memmap | None = None
         self._done: np.memmap | None = None
         if cache:
-            content = [pack.names[n] for n in self.people] + [pack.person(self.people[0]).image.shape] if pack else []
-            key = hashlib.sha256(f"{size} {variants} {content}".encode()).hexdigest()[:12]
+            content: list = (
+                [pack.names[n] for n in self.people] + [pack.person(self.people[0]).image.shape] if pack else []
+            )
+            content += [len(draped.drapes), made] if draped else []
+            key = hashlib.sha256(f"{size} {variants} {content} {PLANES}".encode()).hexdigest()[:12]
             cache.mkdir(parents=True, exist_ok=True)
-            self._kept = self._open(cache / f"scenes-{key}.bin", (self.drawn.stop, *size, PLANES))
-            self._done = self._open(cache / f"scenes-{key}.done", (self.drawn.stop,))
+            self._kept = self._open(cache / f"scenes-{key}.bin", (self.of_draped.stop, *size, PLANES))
+            self._done = self._open(cache / f"scenes-{key}.done", (self.of_draped.stop,))
 
     @staticmethod
     def _open(file: Path, shape: tuple[int, ...]) -> np.memmap:
         return np.memmap(file, np.uint8, "r+" if file.exists() else "w+", shape=shape)
 
-    def draw(self, rng: np.random.Generator, drawn_share: float = 0.15) -> Scene:
+    def draw(self, rng: np.random.Generator) -> Scene:
         """A scene at random that shows enough of a garment."""
         while True:
-            photographed = self.people and rng.random() >= drawn_share
-            number = int(rng.integers(self.drawn.start)) if photographed else int(rng.choice(self.drawn))
+            photographed = self.people and (not self.draped or rng.random() >= self.share)
+            number = int(rng.integers(self.of_draped.start)) if photographed else int(rng.choice(self.of_draped))
             scene = self[number]
             if (scene.classes == UPPER).mean() > 0.03:
                 return scene
 
     def __getitem__(self, number: int) -> Scene:
         if self._kept is None or self._done is None:
-            return Scene.unpacked(self._made(number))
+            return Scene.from_planes(self._made(number))
         if not self._done[number]:
             self._kept[number] = self._made(number)
             self._done[number] = 1  # written last: what was begun is made again
-        return Scene.unpacked(np.array(self._kept[number]))
+        return Scene.from_planes(np.array(self._kept[number]))
 
     def _made(self, number: int) -> np.ndarray:
-        if number in self.drawn:
-            from vton.data.drawn import drawn_sample
-
-            image, parse, keypoints, _ = drawn_sample(number - self.drawn.start, self.size)
-            return packed(image, parse, keypoints, np.zeros(parse.shape, bool))
-        assert self.pack is not None  # without one all scenes are drawn
+        if self.draped and number in self.of_draped:
+            return draped_scene(self.draped, number - self.of_draped.start)
+        assert self.pack is not None  # without one all are draped
         person = self.pack.person(self.people[number // self.variants])
         variant, frame = number % self.variants, person.frame.copy()
         rng, angle = np.random.default_rng([number, 77]), 0.0
@@ -135,18 +145,38 @@ class Scenes:
         parse = warp_picture(person.parse, matrix, self.size, nearest=True)
         parse = labels.FLIP_LIP[parse] if mirror else parse
         carried = warp_picture(person.carried.astype(np.uint8), matrix, self.size, nearest=True) > 0
-        return packed(image, parse, move_points(person.keypoints, matrix, mirror), carried)
+        return pack_planes(image, parse, move_points(person.keypoints, matrix, mirror), carried)
 
 
-def packed(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, carried: np.ndarray) -> np.ndarray:
-    """A picture (H,W,3) uint8 with its LIP labels, joints and carried mask as (H, W, PLANES) uint8."""
+def draped_scene(people: DrapedPeople, number: int) -> np.ndarray:
+    """A draped person with the product picture by the true warp, as (H, W, PLANES) uint8."""
+    image, parse, keypoints, pair = people.sample(number, np.random.default_rng([number, 78]), number % 2 == 1)
+    assert pair.grid is not None  # draped people's warps are known
+    height, width = parse.shape
+    at = ((pair.grid + 1) * np.array([width, height], np.float32) - 1) / 2
+    warped = cv2.remap(pair.cloth, at.astype(np.float32), None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return pack_planes(image, parse, keypoints, np.zeros(parse.shape, bool), warped, pair.worn_mask)
+
+
+def pack_planes(
+    image: np.ndarray,
+    parse: np.ndarray,
+    keypoints: np.ndarray,
+    carried: np.ndarray,
+    warped: np.ndarray | None = None,
+    placed: np.ndarray | None = None,
+) -> np.ndarray:
+    """A picture (H,W,3) uint8 with its LIP labels, joints and carried mask, and with the cloth by the true warp where
+    that is known, as (H, W, PLANES) uint8.
+    """
     classes = labels.thirteen_to_7(labels.lip_to_13(parse))
     gray = (agnostic_image(image, parse, keypoints, thorough=True) == 128).all(2)
     maps = (
         classes
-        | GRAY * gray.astype(np.uint8)
-        | CARRIED * carried.astype(np.uint8)
-        | NECK * (parse == labels.NECK_LIP).astype(np.uint8)
+        | GRAY_BIT * gray.astype(np.uint8)
+        | CARRIED_BIT * carried.astype(np.uint8)
+        | NECK_BIT * (parse == labels.NECK_LIP).astype(np.uint8)
+        | (0 if placed is None else PLACED_BIT * placed.astype(np.uint8))
     )
     body = cv2.GaussianBlur(((parse > 0) | carried).astype(np.float32), (0, 0), image.shape[1] / 256)
     silhouette = np.clip(2 * body - 1, 0, 1)  # inside the outline alone, where nothing of the old background is left
@@ -156,6 +186,7 @@ def packed(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, carried:
             pose.draw_pose(keypoints, parse.shape),
             maps[..., None],
             (255 * silhouette).astype(np.uint8)[..., None],
+            np.zeros_like(image) if warped is None else warped,
         ),
         2,
     )
@@ -164,7 +195,7 @@ def packed(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, carried:
 # -- windows -------------------------------------------------------------------------------------------------------
 
 
-def halved(scene: Scene) -> Scene:
+def halve(scene: Scene) -> Scene:
     """The scene at half the height and width."""
     height, width = scene.classes.shape
 
@@ -182,10 +213,12 @@ def halved(scene: Scene) -> Scene:
         mask(scene.carried),
         mask(scene.neck),
         small(scene.silhouette),
+        small(scene.warped),
+        mask(scene.placed),
     )
 
 
-def cropped(scene: Scene, rng: np.random.Generator) -> Scene:
+def random_crop(scene: Scene, rng: np.random.Generator) -> Scene:
     """A window of half the height and width at full resolution, around a random pixel of the gray region."""
     height, width = scene.classes.shape
     ys, xs = np.nonzero(scene.gray) if scene.gray.any() else ([height // 2], [width // 2])
@@ -204,7 +237,7 @@ class Look:
     """Shares of the samples that are changed, in [0, 1]. studio: a plain wall behind the person; recoloured: another
     hue of the garment; flattened: W(c, theta) without the photograph's light; cut: parts of the garment are missing in
     W(c, theta); bent: W(c, theta) is a little deformed, by `deformation` picture widths; shown: I_a shows parts of
-    what stays as it was, see `opened`; lowered: I_a hides what a longer old garment would, see `below_hem`.
+    what stays as it was, see `open_parts`; lowered: I_a hides what a longer old garment would, see `below_hem`.
     """
 
     studio: float = 0.5
@@ -231,8 +264,10 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     picture, upper = scene.picture, scene.classes == UPPER
     if look != PLAIN:
         picture = change_colours(picture, rng, 0.6)
-    if rng.random() < look.recoloured:
-        picture = recoloured(picture, upper, rng)
+    turned = rng.random() < look.recoloured
+    state = rng.bit_generator.state
+    if turned:
+        picture = recolour(picture, upper, rng)
     gray = scene.gray
     if look != PLAIN and rng.random() < 0.5:  # how far the gray reaches beyond the outline is a matter of chance too
         reach = 2 * int(rng.integers(1, max(2, gray.shape[1] // 48))) + 1
@@ -244,10 +279,16 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     gray = gray | hem
     hidden = gray
     if look.shown and rng.random() < look.shown:
-        hidden = gray & ~opened(scene, gray & ~hem, rng, look == PLAIN)
+        hidden = gray & ~open_parts(scene, gray & ~hem, rng, look == PLAIN)
     cloth, mask = picture, upper
-    if rng.random() < look.flattened:
-        cloth = flattened(cloth, upper, rng)
+    if scene.placed.any():  # the product picture itself, in the same colours
+        cloth, mask = scene.warped, scene.placed
+        if turned:
+            again = np.random.default_rng()
+            again.bit_generator.state = state
+            cloth = recolour(cloth, mask, again)
+    elif rng.random() < look.flattened:
+        cloth = flatten(cloth, upper, rng)
     if rng.random() < look.cut:
         mask = cut(mask, rng)
     cloth = np.where(mask[..., None], cloth, WHITE).astype(np.uint8)
@@ -276,7 +317,7 @@ def below_hem(scene: Scene, rng: np.random.Generator) -> np.ndarray:
     return lower & np.isin(scene.classes, (WALL, PASTE)) & ~scene.neck
 
 
-def opened(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: bool = False) -> np.ndarray:
+def open_parts(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: bool = False) -> np.ndarray:
     """What of the gray region I_a shows after all, since it stays as it was: (H,W) bool, part of `gray`.
 
     The garment that is taken off may have hidden more than the new one does: unless `plain`, arms, the neck and a band
@@ -307,7 +348,7 @@ def before_wall(scene: Scene, rng: np.random.Generator) -> Scene:
     return replace(scene, picture=picture)
 
 
-def recoloured(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def recolour(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The garment in another hue: CIELAB turned about its lightness. picture (H,W,3) uint8, upper (H,W) bool."""
     lab = cv2.cvtColor(picture.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
     angle, gain = rng.uniform(0, 2 * np.pi), rng.uniform(0.7, 1.6)
@@ -318,7 +359,7 @@ def recoloured(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator)
     return (picture * (1 - share) + new * share).astype(np.uint8)
 
 
-def flattened(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def flatten(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The garment as in a product picture: broad light and shadow taken away, then another exposure and a slight cast.
 
     Lightness (CIELAB) is divided by its Gaussian mean over the garment, which is held within a quarter of the garment's

@@ -24,6 +24,8 @@ PARTS = (
     labels.LEGS_LIP,
     labels.SHOES_LIP,
 )
+# The numbers below were chosen among some twenty settings by the mean IoU of the parse on 80 validation photographs,
+# which was 0.718 to 0.733 with them and 0.704 without any look at the colours.
 BINS = 16  # of the histogram, along each axis of CIELAB
 SPREAD = 0.8  # standard deviation of its blur, in bins
 STRETCH = 1.6  # of the two axes of hue, most of which no photograph uses

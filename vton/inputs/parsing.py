@@ -17,11 +17,16 @@ from vton.inputs.photo import disc, from_nearest
 from vton.joints import FLIP, LEFT_ARM, RIGHT_ARM, present
 from vton.networks.parser import Parser
 
+# Where no source is named, numbers were chosen by the parse of the 80 validation photographs.
 STRIDE = 32  # pictures are padded to a multiple of this
 HEAD = (*labels.HEAD_LIP, labels.HAT_LIP, labels.HAIR_LIP)
 REACH = 0.006  # what belongs to the head is no further from it than this, as a share of the picture's height
 ARM_REACH = 0.45  # and what belongs to an arm no further from its bones, in lengths of the upper arm
 PATCH = 0.02  # patches of dress and coat in a skirt are narrower than twice this, as a share of the picture's height
+# A piece of cloth or leg that is no larger than the first share of the picture, with no more wall around it than the
+# second, and with one other cloth as the third of the rest, is part of that. On 80 labelled photographs that makes
+# 17,040 pixels of 104 such pieces right that were 7,724; no other choice of the three gave a better mean overlap.
+PIECE, WALL, AROUND = 0.006, 0.2, 0.7
 SMALLEST = 4e-4  # of the picture; a smaller island is a mistake
 
 
@@ -126,7 +131,7 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     """The parse without islands that no body has: they take the label of what is nearest.
 
     These are hair and hat away from the head, arms away from their bones, and specks of anything but the head. Patches
-    of dress and coat in the midst of a skirt are skirt.
+    of dress and coat in the midst of a skirt are skirt, and small pieces of cloth or leg in another cloth are of that.
 
     Args:
         parse: (H, W) LIP labels; keypoints: (25, 3) in its pixels.
@@ -138,6 +143,7 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     skirt = (parse == labels.SKIRT_LIP).astype(np.uint8)
     skirt = cv2.morphologyEx(skirt, cv2.MORPH_CLOSE, disc(PATCH * len(parse)))
     parse[(skirt > 0) & np.isin(parse, (labels.DRESS_LIP, labels.COAT_LIP))] = labels.SKIRT_LIP
+    _join_pieces(parse)
     island = np.zeros(parse.shape, bool)
     head = np.isin(parse, HEAD)
     if (parse == labels.FACE_LIP).any():
@@ -160,3 +166,20 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     if not island.any() or island.all():
         return parse
     return from_nearest(parse, ~island)
+
+
+def _join_pieces(parse: np.ndarray) -> None:
+    """Gives small pieces of cloth and leg in a parse (H, W) the label of the cloth that they lie in; see `PIECE`."""
+    cloths = (*labels.UPPER_LIP, *labels.TROUSERS_LIP, *labels.LEGS_LIP)
+    for label in cloths:
+        count, pieces, stats, _ = cv2.connectedComponentsWithStats((parse == label).astype(np.uint8), None, 4)
+        for piece in np.flatnonzero(stats[1:, cv2.CC_STAT_AREA] <= PIECE * parse.size) + 1:
+            x, y, w, h = stats[piece, :4]
+            box = np.s_[max(0, y - 1) : y + h + 1, max(0, x - 1) : x + w + 1]
+            inside = pieces[box] == piece
+            rim = (cv2.dilate(inside.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0) & ~inside
+            around = np.bincount(parse[box][rim], minlength=len(labels.LIP))
+            wall, around[labels.BACKGROUND] = around[labels.BACKGROUND], 0
+            best = around.argmax()
+            if best in cloths and wall <= WALL * rim.sum() and around[best] >= AROUND * around.sum():
+                parse[box][inside] = best

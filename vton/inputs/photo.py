@@ -28,8 +28,11 @@ from vton.joints import (
     present,
 )
 
-# Formats that Pillow decodes by itself; others (EPS) would start foreign programs.
+# Formats that Pillow decodes by itself; others (EPS) would start foreign programs, and a damaged HEIC file ended the
+# whole process in libheif.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF")
+HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")  # ISO/IEC 23008-12, annex B
+HEIC = "This is a HEIC picture, as phones save it, which cannot be read here; save or send it as JPEG."
 LONGEST = 4096
 SHORTEST = 64
 MAX_BYTES = 80_000_000
@@ -88,7 +91,15 @@ def _open(source) -> Image.Image:
     except Image.DecompressionBombError:
         raise InputError(_too_large(None)) from None
     except Exception:  # damaged files raise as many kinds of errors as there are decoders
+        if _is_heic(stream):
+            raise InputError(HEIC) from None
         raise InputError("This file is not a picture that can be read; choose a JPEG, PNG or WebP file.") from None
+
+
+def _is_heic(stream: Path | io.BytesIO) -> bool:
+    """Whether a file begins as HEIC and HEIF files do."""
+    start = stream.getvalue()[:12] if isinstance(stream, io.BytesIO) else stream.open("rb").read(12)
+    return start[4:8] == b"ftyp" and start[8:12] in HEIC_BRANDS
 
 
 def _too_large(pixels: int | None) -> str:
@@ -183,6 +194,11 @@ def load_image(source, alpha: bool = False, longest: int = LONGEST) -> np.ndarra
         opacity = array[..., 3:].astype(np.uint16)
         array = ((array[..., :3] * opacity + 255 * (255 - opacity) + 127) // 255).astype(np.uint8)
     return array
+
+
+def longest_side(source) -> int:
+    """Pixels on the longer side of a picture as it is given, before `load_image` reduces it; arguments as there."""
+    return max(_open(source).size)
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def draw_pose(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return canvas.astype(np.uint8)
 
 
-def mirrored(keypoints: np.ndarray, width: int) -> np.ndarray:
+def mirror_keypoints(keypoints: np.ndarray, width: int) -> np.ndarray:
     """(25, 3) keypoints of the mirror image of a picture `width` pixels wide: left joints become right ones."""
     keypoints = np.asarray(keypoints, np.float32)
     flipped = keypoints.copy()
@@ -284,7 +284,7 @@ def _estimate(photo: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     return landmarks, np.array(answer.segmentation_mask, np.float32).clip(0, 1)
 
 
-_MIRRORED = np.array([0, 4, 5, 6, 1, 2, 3, 8, 7, 10, 9] + [i + 1 if i % 2 else i - 1 for i in range(11, 33)])
+_MIRROR_LANDMARKS = np.array([0, 4, 5, 6, 1, 2, 3, 8, 7, 10, 9] + [i + 1 if i % 2 else i - 1 for i in range(11, 33)])
 
 
 def _estimate_both(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -316,7 +316,7 @@ def _overlap(mask_a: np.ndarray, mask_b: np.ndarray) -> float:
 
 
 def _unmirror(landmarks: np.ndarray) -> np.ndarray:
-    landmarks = landmarks[_MIRRORED].copy()
+    landmarks = landmarks[_MIRROR_LANDMARKS].copy()
     landmarks[:, 0] = 1 - landmarks[:, 0]
     return landmarks
 
@@ -354,7 +354,7 @@ def _find(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [person for person in people if _plausible(*person)]
 
 
-def _confirmed(photo: np.ndarray, keypoints: np.ndarray) -> bool:
+def _confirm(photo: np.ndarray, keypoints: np.ndarray) -> bool:
     """Look again, at the frame around the person only: a real one is found in the same place."""
     try:
         frame = frame_person(keypoints, photo.shape[:2])
@@ -395,7 +395,7 @@ def _find_small(photo: np.ndarray, hw: tuple[int, int]) -> list[tuple[np.ndarray
                 if (
                     present(keypoints)[[NOSE, NECK, *SHOULDERS, MID_HIP]].all()
                     and trunk >= MIN_TRUNK
-                    and _confirmed(window, keypoints)
+                    and _confirm(window, keypoints)
                 ):
                     # A window through somebody's body shows less of a person than the window beside it.
                     whole = float(keypoints[[NOSE, *TRUNK], 2].sum())
@@ -426,9 +426,8 @@ def detect(photo: np.ndarray, search: bool = True) -> Pose:
     """Find the person in a photograph.
 
     photo: (H, W, 3) uint8 RGB, upright; search: look for a small person in its parts when the whole shows none.
-    Returns a Pose in pixels of the photo. Of several people the one with the
-    largest silhouette is taken, and `others` is 1.
-    Raises InputError when nobody is found. Left and right are the person's own.
+    Returns a Pose in pixels of the photo. Of several people the one with the largest silhouette is taken, and `others`
+    is 1. Raises InputError when nobody is found. Left and right are the person's own.
     """
     photo = np.asarray(photo)
     if photo.ndim != 3 or photo.shape[2] != 3 or photo.dtype != np.uint8:

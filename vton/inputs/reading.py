@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vton.data.pack import affine, warp_picture
+from vton.geometry import affine, prescale, warp_picture
 from vton.networks.garment_reader import GROUPS, NECK, VALUES, GarmentReader
 
 LONGEST = 640  # longer side of the picture that is read, in pixels
+# Margins and shares were chosen by what was read right of 152 held-out pictures.
 MARGINS = (1.04, 1.1, 1.18)  # of the windows through which the found garment is looked at again
 NECK_MARGINS = (0.9, 1.1)  # of the windows around its neck
 # What the looks at the found garment say of each attribute, beside the whole picture.
@@ -90,7 +91,7 @@ def read(reader: nn.Module, image: np.ndarray, known: np.ndarray | None = None, 
         windows = [_window(neck_box(mask > 0.5), size, margin) for margin in NECK_MARGINS[:views]]
         _, third, nearer = _look(reader, image, windows, mask)
         found["neckline"] = (1 - NECK_SHARE) * found["neckline"] + NECK_SHARE * third["neckline"]
-        seen = _seen(windows, image.shape)
+        seen = _inside_all(windows, image.shape)
         opening = np.where(seen, 0.4 * opening + 0.6 * nearer, opening)
     return _reading(mask, opening, found)
 
@@ -109,7 +110,7 @@ def neck_box(mask: np.ndarray) -> np.ndarray:
     return np.array([x - side / 2, top - 0.2 * side, x + side / 2, top + 0.8 * side], float)
 
 
-def _seen(windows: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+def _inside_all(windows: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
     """(H, W) bool of a picture of `shape`: what lies inside all windows."""
     seen = np.zeros(shape[:2], bool)
     inner = np.array(windows)
@@ -134,7 +135,7 @@ def _look(
     pictures, priors, matrices = [], [], []
     for window in windows:
         matrix = affine(window, size)
-        small = cv2.warpAffine(*reduced(image, matrix), size[::-1], borderMode=cv2.BORDER_REPLICATE)
+        small = cv2.warpAffine(*prescale(image, matrix), size[::-1], borderMode=cv2.BORDER_REPLICATE)
         known = np.zeros(size, np.float32) if prior is None else warp_picture(prior, matrix, size)
         pictures += [small, small[:, ::-1]]
         priors += [known, known[:, ::-1]]
@@ -154,17 +155,6 @@ def _mean_at_size(logits: Tensor, matrices: list[np.ndarray], shape: tuple[int, 
         inverse = cv2.invertAffineTransform(matrix)
         total += cv2.warpAffine(mean, inverse, shape[1::-1], flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
     return total / len(matrices)
-
-
-def reduced(picture: np.ndarray, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A picture at the scale of the window that `matrix` (2, 3) maps it onto, and the matrix from there: an affine map
-    alone would skip pixels. One that would be enlarged stays as it is.
-    """
-    scale = float(np.hypot(*matrix[0, :2]))
-    if scale >= 1:
-        return picture, matrix
-    small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-    return small, np.concatenate([matrix[:, :2] / scale, matrix[:, 2:]], 1)
 
 
 def _reading(mask: np.ndarray, opening: np.ndarray, found: dict[str, np.ndarray]) -> Reading:

@@ -212,7 +212,7 @@ class AliasGenerator(nn.Module):
             picture = compose(rendered, x[:, -3:], alpha)
         if self.config.keeps:
             cloth = divided[:, UPPER : UPPER + 1] + divided[:, -1:]
-            kept = out[:, 4:].sigmoid() * (1 - cloth) * shown(x[:, :3])
+            kept = out[:, 4:].sigmoid() * (1 - cloth) * visible_mask(x[:, :3])
             picture = compose(picture, x[:, :3], kept)
         return (picture, rendered, alpha, kept) if parts else picture
 
@@ -248,7 +248,7 @@ def compose(rendered: Tensor, source: Tensor, share: Tensor) -> Tensor:
     return torch.lerp(rendered, source.to(rendered.dtype), share)
 
 
-def shown(agnostic: Tensor) -> Tensor:
+def visible_mask(agnostic: Tensor) -> Tensor:
     """(B,1,H,W), 1 where I_a (B,3,H,W) in [-1, 1] shows the photograph, 0 where it is gray."""
     return ((agnostic - GRAY).abs().amax(1, keepdim=True) > 1e-3).to(agnostic.dtype)
 

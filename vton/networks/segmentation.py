@@ -74,7 +74,9 @@ class SegmentationGenerator(nn.Module):
                 nn.init.zeros_(linear.weight)  # at first nothing is changed
 
     def forward(self, x: Tensor, attributes: Tensor | None = None) -> Tensor:
-        """x (B,inputs,H,W), attributes (B,config.attributes) or None -> logits (B,classes,H,W)."""
+        """x (B,inputs,H,W), attributes (B,config.attributes or more, the first are read) or None -> logits
+        (B,classes,H,W).
+        """
 
         def block(number: int, given: Tensor) -> Tensor:
             return self._block(number, given, attributes)
@@ -94,13 +96,12 @@ class SegmentationGenerator(nn.Module):
         layers: nn.Sequential = getattr(self, f"conv{number}")
         if attributes is None or not self.config.attributes:
             return layers(x)
-        scale, shift = (GAIN * self.told[number - 1](attributes))[..., None, None].chunk(2, 1)
+        code = attributes[:, : self.config.attributes]
+        scale, shift = (GAIN * self.told[number - 1](code))[..., None, None].chunk(2, 1)
         return layers[NORMALISED:](layers[:NORMALISED](x) * (1 + scale) + shift)
 
     def scores(self, x: Tensor, attributes: Tensor | None = None) -> Tensor:
-        """The release's last activation: sigmoid of the logits, (B,13,H,W) in [0,
-        1]. Its argmax is that of the logits.
-        """
+        """The release's last activation, sigmoid of the logits, (B,13,H,W) in [0, 1]; its argmax is theirs."""
         return self(x, attributes).sigmoid()
 
 

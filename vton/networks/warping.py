@@ -33,6 +33,7 @@ def radial_basis(squared: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
+@torch.inference_mode(False)  # a training may be given the matrix that a try-on has left here
 def spline_matrix(n: int, height: int, width: int) -> Tensor:
     """(height*width, n*n) matrix that turns the control points' targets into the sampling grid.
 

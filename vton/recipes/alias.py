@@ -5,24 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from gan.losses import objective, over_scales
+from training.recipe import SHARE, setting
 from training.weights import fill, from_json, load_model
 from vton.data.pack import Pack
-from vton.data.scenes import UPPER, Look, Scenes, cropped, dress, halved
+from vton.data.scenes import UPPER, Look, Scenes, dress, halve, random_crop
 from vton.labels import ALIAS_UPPER
 from vton.metrics import colour_difference, sharpness, ssim_map
 from vton.networks import alias_inference
-from vton.networks.alias import AliasGenerator, misalignment, shown
+from vton.networks.alias import AliasGenerator, misalignment, visible_mask
 from vton.networks.config import LITE, PAPER, AliasConfig, ParserConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
 from vton.networks.losses import feature_matching, gradient_difference, perceptual
 from vton.networks.parser import Parser
 from vton.recipes.adversarial import update_discriminator
-from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid
 from vton.tensors import tensor_to_picture
 
 
@@ -30,53 +32,62 @@ from vton.tensors import tensor_to_picture
 class AliasRecipe(PictureRecipe):
     """Fields of the recipe of ALIAS: sizes of its networks, weights of its losses, and how samples are drawn."""
 
-    height: int = 256  # of the pictures
-    pictures_wide: int = 192  # their width
-    width: int = LITE.alias.width  # base filters; the last block has half as many
-    widest: int = LITE.alias.widest  # the widest block has `widest * width` channels
-    hidden: int = LITE.alias.hidden  # channels of the convolution on the label map inside each normalisation
-    injected: int = LITE.alias.injected  # channels of the resized input that each block is given
-    levels: int = LITE.alias.levels  # residual blocks; the first works at height / 2**(levels - 1)
-    masked: int = LITE.alias.masked  # the first so many blocks standardise the misaligned region apart (A.2)
+    bounds = {
+        **dict.fromkeys(
+            ("half", "crops", "studio", "recoloured", "flattened", "cut", "bent", "shown", "lowered"), SHARE
+        ),
+        **dict.fromkeys(("r1_every", "smaller", "variants"), (1, 1024)),
+    }
+
+    height: int = setting(256, "of the pictures")
+    pictures_wide: int = setting(192, "their width")
+    width: int = setting(LITE.alias.width, "base filters; the last block has half as many")
+    widest: int = setting(LITE.alias.widest, "the widest block has `widest * width` channels")
+    hidden: int = setting(LITE.alias.hidden, "channels of the convolution on the label map inside each normalisation")
+    injected: int = setting(LITE.alias.injected, "channels of the resized input that each block is given")
+    levels: int = setting(LITE.alias.levels, "residual blocks; the first works at height / 2**(levels - 1)")
+    masked: int = setting(LITE.alias.masked, "the first so many blocks standardise the misaligned region apart (A.2)")
     lr: float = 1e-4
-    lr_d: float = 4e-4  # learning rate of the discriminators
-    beta1: float = 0.0  # of Adam
-    beta2: float = 0.9  # of Adam
-    adversarial: str = "hinge"  # form of the adversarial loss, see gan.losses
-    gan: float = 1.0  # weight of the adversarial term; 0 = no discriminator
-    feature_matching: float = 10.0  # lambda_FM
-    perceptual: float = 10.0  # lambda_percept
-    features: str = "vgg19"  # "vgg19", or the folder of a trained parser whose encoder then serves
-    l1: float = 0.0  # weight of a plain L1 term (not in the paper)
-    gradient: float = 0.0  # weight of the L1 between the pictures' gradients (not in the paper)
-    composition: bool = False  # a fourth output channel: the share of the warped cloth itself (not in the paper)
-    keeps: bool = False  # a fifth: the share of the photograph itself where I_a shows it (not in the paper)
-    opaque: float = 0.5  # weight of 1 - alpha in the aligned region, where there is a composition
-    skin: float = 2.0  # how much more than the rest of the gray region bare skin counts
-    rim: float = 0.5  # the same of the background inside it
-    misaligned: float = 0.0  # and of cloth that the warped garment leaves out
-    r1: float = 0.0  # weight of the gradient penalty on real pictures (Mescheder et al. 2018)
-    r1_every: int = 16  # updates between two penalties, each then that much heavier
-    discriminator: int = 64  # width of the discriminators
-    fine: bool = False  # the discriminators are also shown the pictures' fine detail alone (not in the paper)
-    noise: bool = True  # noise before each normalisation, scaled by weights that are learned
-    half: float = 0.0  # share of the updates on pictures of half the height and width
-    crops: float = 0.0  # share of the updates on windows of half the height and width
-    smaller: int = 2  # how many times as many of the smaller pictures make an update
-    variants: int = 4  # frames in which each person is seen
-    cache: str = ""  # folder for the people in their frames, a file of 8 bytes a pixel; "" = made anew each time
-    studio: float = 0.5  # shares of the samples that are changed, see vton.data.scenes.Look
-    recoloured: float = 0.4  # another hue of the garment
-    flattened: float = 0.6  # the warped cloth without the photograph's light
-    cut: float = 0.7  # parts of the garment are missing in the warped cloth
-    bent: float = 0.35  # the warped cloth is a little deformed
-    shown: float = 0.0  # I_a shows parts of the gray region that stay as they were
-    lowered: float = 0.0  # I_a hides trousers and wall below the garment, as a longer old one did
-    deformation: float = 0.01  # of the worn garment, in picture widths, standing in for the matching module's errors
-    validation: int = 24  # validation pictures per evaluation
+    lr_d: float = setting(4e-4, "learning rate of the discriminators")
+    beta1: float = setting(0.0, "of Adam")
+    beta2: float = setting(0.9, "of Adam")
+    adversarial: str = setting("hinge", "form of the adversarial loss, see gan.losses")
+    gan: float = setting(1.0, "weight of the adversarial term; 0 = no discriminator")
+    feature_matching: float = setting(10.0, "lambda_FM")
+    perceptual: float = setting(10.0, "lambda_percept")
+    features: str = setting("vgg19", '"vgg19", or the folder of a trained parser whose encoder then serves')
+    l1: float = setting(0.0, "weight of a plain L1 term (not in the paper)")
+    gradient: float = setting(0.0, "weight of the L1 between the pictures' gradients (not in the paper)")
+    composition: bool = setting(False, "a fourth output channel, the share of the warped cloth (not in the paper)")
+    keeps: bool = setting(False, "a fifth: the share of the photograph itself where I_a shows it (not in the paper)")
+    opaque: float = setting(0.5, "weight of 1 - alpha in the aligned region, where there is a composition")
+    skin: float = setting(2.0, "how much more than the rest of the gray region bare skin counts")
+    rim: float = setting(0.5, "the same of the background inside it")
+    misaligned: float = setting(0.0, "and of cloth that the warped garment leaves out")
+    r1: float = setting(0.0, "weight of the gradient penalty on real pictures (Mescheder et al. 2018)")
+    r1_every: int = setting(16, "updates between two penalties, each then that much heavier")
+    discriminator: int = setting(64, "width of the discriminators")
+    fine: bool = setting(False, "the discriminators are also shown the pictures' fine detail alone (not in the paper)")
+    noise: bool = setting(True, "noise before each normalisation, scaled by weights that are learned")
+    half: float = setting(0.0, "share of the updates on pictures of half the height and width")
+    crops: float = setting(0.0, "share of the updates on windows of half the height and width")
+    smaller: int = setting(2, "how many times as many of the smaller pictures make an update")
+    variants: int = setting(4, "frames in which each person is seen")
+    cache: str = setting("", "folder for the people in their frames, 8 bytes a pixel; empty = made anew each time")
+    studio: float = setting(0.5, "shares of the samples that are changed, see vton.data.scenes.Look")
+    recoloured: float = setting(0.4, "another hue of the garment")
+    flattened: float = setting(0.6, "the warped cloth without the photograph's light")
+    cut: float = setting(0.7, "parts of the garment are missing in the warped cloth")
+    bent: float = setting(0.35, "the warped cloth is a little deformed")
+    shown: float = setting(0.0, "I_a shows parts of the gray region that stay as they were")
+    lowered: float = setting(0.0, "I_a hides trousers and wall below the garment, as a longer old one did")
+    deformation: float = setting(
+        0.01, "of the worn garment in picture widths, in place of the matching module's errors"
+    )
+    validation: int = 24
 
 
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     # The weights leave every term's gradient at the picture in one order of magnitude; the perceptual one has the
     # largest.
     "lite-cpu": {
@@ -128,7 +139,7 @@ PRESETS = {
         "levels": PAPER.alias.levels,
         "masked": PAPER.alias.masked,
     },
-    "drawn": {
+    "draped": {
         "steps": 240,
         "batch": 2,
         "height": 128,
@@ -180,17 +191,17 @@ class AliasTask(PictureTask):
         self.recipe = recipe
         self.size = (recipe.height, recipe.pictures_wide)
         pack = Pack(recipe.pack) if recipe.pack else None
-        for name in ("half", "crops"):
-            if not 0 <= getattr(recipe, name) <= 1:
-                raise ValueError(f"{name} is a share and has to be in [0, 1], got {getattr(recipe, name)}.")
         if recipe.half + recipe.crops > 1:
             raise ValueError(
                 f"half and crops are shares of all updates; together they are {recipe.half + recipe.crops:g}."
             )
         cache = Path(recipe.cache) if recipe.cache else None
         self.look = Look(**{name: getattr(recipe, name) for name in Look.__dataclass_fields__})
-        self.scenes = Scenes(pack, self.size, variants=recipe.variants, cache=cache)
-        self.held_out = Scenes(pack, self.size, "val", variants=1, cache=cache)
+        draped = [draped_people(recipe, self.size, split) for split in ("train", "val")]
+        self.scenes = Scenes(
+            pack, self.size, variants=recipe.variants, cache=cache, draped=draped[0], share=recipe.draped
+        )
+        self.held_out = Scenes(pack, self.size, "val", variants=1, cache=cache, draped=draped[1], share=recipe.draped)
         config = network_config(recipe)
         model = self.set_model(AliasGenerator(config))
         betas = (recipe.beta1, recipe.beta2)
@@ -235,7 +246,7 @@ class AliasTask(PictureTask):
         samples = []
         for rng in generators(self.recipe.seed, step, micro, rank, world, count):
             scene = self.scenes.draw(rng)
-            samples.append(dress(halved(scene) if half else cropped(scene, rng) if crop else scene, rng, self.look))
+            samples.append(dress(halve(scene) if half else random_crop(scene, rng) if crop else scene, rng, self.look))
         return collate(samples)
 
     def generate(self, model, batch, norm="alias", noise=None, quick=False):
@@ -289,21 +300,23 @@ class AliasTask(PictureTask):
             terms["rendered"] = ((real - rendered).abs() * weight).mean()
             terms["opaque"] = (aligned - alpha).sum() / aligned.sum().clamp(min=1)
         if recipe.keeps:
-            visible = shown(batch["agnostic"]) * (1 - divided[:, ALIAS_UPPER : ALIAS_UPPER + 1] - divided[:, -1:])
+            visible = visible_mask(batch["agnostic"]) * (
+                1 - divided[:, ALIAS_UPPER : ALIAS_UPPER + 1] - divided[:, -1:]
+            )
             terms["kept"] = (visible - kept).sum() / visible.sum().clamp(min=1)
         if self.features is not None:
             terms["perceptual"] = perceptual(*[self.features(picture) for picture in (real, fake)])
         if critic is not None:
             critic.requires_grad_(False)  # this pass trains the generator alone
-            seen = critic(self.shown(divided, fake))
+            seen = critic(self.critic_input(divided, fake))
             terms["adversarial"] = over_scales(objective(recipe.adversarial).g, logits(seen))  # eq. 14
             if recipe.feature_matching:
                 with torch.no_grad():
-                    wanted = critic(self.shown(divided, real))
+                    wanted = critic(self.critic_input(divided, real))
                 terms["feature_matching"] = feature_matching(wanted, seen)
         return terms, fake, divided
 
-    def shown(self, divided, picture):
+    def critic_input(self, divided, picture):
         """What the discriminators see: S_div and the picture."""
         return torch.cat((divided, with_detail(picture) if self.recipe.fine else picture), 1)
 
@@ -313,7 +326,10 @@ class AliasTask(PictureTask):
         critic.requires_grad_(True)
         updates = next(iter(self.optimizers["model"].state.values()))["step"]
         penalised = recipe.r1 and int(updates) % recipe.r1_every == 0
-        pairs = ((self.shown(divided, real), self.shown(divided, fake), share) for fake, divided, real, share in kept)
+        pairs = (
+            (self.critic_input(divided, real), self.critic_input(divided, fake), share)
+            for fake, divided, real, share in kept
+        )
         weight = recipe.r1 / 2 * recipe.r1_every if penalised else 0.0
         return update_discriminator(trainer, critic, objective(recipe.adversarial), pairs, weight)
 
@@ -328,7 +344,7 @@ class AliasTask(PictureTask):
                 studio=0, recoloured=0, flattened=0, cut=1, bent=1, deformation=0.005, shown=float(self.recipe.keeps)
             )
             rows: list[dict] = []
-            numbers = self.held_out.drawn if not self.held_out.people else range(self.held_out.drawn.start)
+            numbers = self.held_out.of_draped if not self.held_out.people else range(self.held_out.of_draped.start)
             for number in numbers:
                 if len(rows) == self.recipe.validation:
                     break

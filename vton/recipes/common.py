@@ -13,23 +13,40 @@ import cv2
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from training import Recipe, Task
+from training.recipe import AT_LEAST_1, SHARE, setting
 from training.weights import fill, load_model, save_model
+from vton.data.draped.people import DrapedPeople, load_people
+from vton.data.pack import Pack
+from vton.data.samples import Sampler
 
 
 @dataclass
 class PictureRecipe(Recipe):
     """Fields of every try-on recipe."""
 
-    pack: str = ""  # packed file of photos and garments (python -m vton.data); empty = drawn people
-    batch: int = 8  # pictures per micro-batch
-    lr: float = 1e-3  # learning rate
-    schedule: str = "constant"  # "constant", or "cosine" down to a hundredth
-    warmup: int = 0  # updates over which the rate rises linearly
-    ema: float = 0.999  # decay of the averaged weights that are exported
-    initial: str = ""  # folder of trained weights to start from
+    bounds = {
+        **dict.fromkeys(("height", "pictures_wide"), (16, 4096)),
+        **dict.fromkeys(("batch", "width", "features", "widest", "hidden", "injected", "discriminator"), (1, 4096)),
+        **dict.fromkeys(("levels", "reduce"), (1, 16)),
+        **dict.fromkeys(("draped", "ema", "beta1", "beta2"), SHARE),
+        "validation": AT_LEAST_1,
+    }
+
+    pack: str = setting("", "packed file of photos and garments (python -m vton.data); empty = draped people alone")
+    draped: float = setting(0.15, "share of draped people among the samples; without a pack all are")
+    drapes: str = setting("", "packed file of them (python -m lab.tryon.draping.pack); empty = those that ship")
+    drawings: str = setting("", "folder of pictures of them made beforehand (python -m vton.data.draped.people)")
+    batch: int = setting(8, "pictures per micro-batch")
+    lr: float = setting(1e-3, "learning rate")
+    schedule: str = setting("constant", '"constant", or "cosine" down to a hundredth')
+    warmup: int = setting(0, "updates over which the rate rises linearly")
+    ema: float = setting(0.999, "decay of the averaged weights that are exported")
+    initial: str = setting("", "folder of trained weights to start from")
+    validation: int = setting(32, "validation samples per evaluation")
 
 
 class PictureTask(Task):
@@ -79,6 +96,61 @@ class PictureTask(Task):
     def export(self, folder: Path) -> None:
         """config.json, and the averaged weights as model.safetensors."""
         save_model(folder, dataclasses.asdict(self.modules["ema"].config), self.modules["ema"].state_dict())
+
+
+def draped_people(recipe: PictureRecipe, size: tuple[int, int], split: str = "train") -> DrapedPeople | None:
+    """The draped people that a recipe asks for, as pictures of `size` (H, W); None where it wants photographs alone."""
+    if recipe.pack and not recipe.draped:
+        return None
+    return load_people(size, split, recipe.drapes, recipe.drawings)
+
+
+def samplers(recipe: PictureRecipe, pack: Pack | None, size: tuple[int, int]) -> tuple[Sampler, Sampler]:
+    """What a recipe trains on and what it is measured on, at `size` (H, W)."""
+    train, val = (
+        Sampler(pack, size, split, draped_people(recipe, size, split), recipe.draped) for split in ("train", "val")
+    )
+    return train, val
+
+
+def misplaced(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """(B,) mean distance of a warp from the true one where that is known, in halves of the cloth picture's sides.
+
+    grid: (B, H, W, 2) in [-1, 1]; another size than the batch's is enlarged.
+    """
+    true, placed = batch["grid"], batch["placed"][:, 0]
+    if grid.shape[1:3] != true.shape[1:3]:
+        size = true.shape[1:3]
+        grid = F.interpolate(grid.permute(0, 3, 1, 2), size, mode="bilinear", align_corners=False).permute(0, 2, 3, 1)
+    away = (grid - true).abs().sum(3)
+    return (away * placed).sum((1, 2)) / placed.sum((1, 2)).clamp(min=1)
+
+
+class PairTask(PictureTask):
+    """Base of those that learn from pairs of a garment and the same garment worn, see `vton.data.samples`."""
+
+    sampler: Sampler
+    held_out: Sampler
+    _validation: dict[str, torch.Tensor] | None = None
+
+    def batch(self, step, micro, rank, world):
+        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
+        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
+        return collate([self.sampler.sample(rng) for rng in rngs])
+
+    def validation(self) -> dict[str, torch.Tensor]:
+        """The validation samples, always the same ones."""
+        if self._validation is None:
+            indices = range(self.recipe.validation)
+            numbers = [i if self.held_out.numbered else None for i in indices]
+            rngs = [np.random.default_rng([9, i]) for i in indices]
+            samples = [self.held_out.sample(rng, augment=False, index=number) for rng, number in zip(rngs, numbers)]
+            self._validation = collate([self.for_validation(sample, rng) for sample, rng in zip(samples, rngs)])
+        return self._validation
+
+    def for_validation(self, sample: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """A sample of `Sampler` as the networks are measured on it: unchanged, unless a recipe overrides this."""
+        return sample
 
 
 def rate_factor(step: int, recipe: PictureRecipe) -> float:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
+from training.recipe import setting
 from vton.data.pack import Pack
-from vton.data.samples import Sampler
 from vton.metrics import mask_iou, structural_similarity
 from vton.networks.config import LITE, PAPER, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
-from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.recipes.common import PairTask, PictureRecipe, misplaced, samplers, save_grid
 from vton.tensors import tensor_to_picture
 
 
@@ -22,19 +23,20 @@ from vton.tensors import tensor_to_picture
 class FlowRecipe(PictureRecipe):
     """Fields of the recipe of the flow warper."""
 
-    height: int = LITE.flow.size[0]  # of the pictures
-    pictures_wide: int = LITE.flow.size[1]  # their width
-    width: int = LITE.flow.width  # channels of the first block of each pyramid; the deeper ones double
-    features: int = LITE.flow.features  # channels of each level of the pyramids
-    levels: int = LITE.flow.levels  # flows in the cascade, at strides 2 to 2**levels
+    height: int = setting(LITE.flow.size[0], "of the pictures")
+    pictures_wide: int = setting(LITE.flow.size[1], "their width")
+    width: int = setting(LITE.flow.width, "channels of the first block of each pyramid; the deeper ones double")
+    features: int = setting(LITE.flow.features, "channels of each level of the pyramids")
+    levels: int = setting(LITE.flow.levels, "flows in the cascade, at strides 2 to 2**levels")
     lr: float = 1e-3
-    l1: float = 1.0  # of the warped cloth inside its mask, at every level
-    mask: float = 2.0  # of the warped mask, at every level
-    smooth: float = 0.6  # of the flow's second differences, at every level
-    validation: int = 24  # validation samples per evaluation
+    l1: float = setting(1.0, "of the warped cloth inside its mask, at every level")
+    mask: float = setting(2.0, "of the warped mask, at every level")
+    smooth: float = setting(0.6, "of the flow's second differences, at every level")
+    place: float = setting(0.0, "of the distance from the true warp where it is known, at every level")
+    validation: int = 24
 
 
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "lite-cpu": {
         "steps": 1000,
         "batch": 4,
@@ -56,14 +58,15 @@ PRESETS = {
         "features": PAPER.flow.features,
         "levels": PAPER.flow.levels,
     },
-    "drawn": {
-        "steps": 300,
+    "draped": {
+        "steps": 200,
         "batch": 4,
         "width": 8,
         "features": 16,
         "save_every": 50,
         "evaluate_every": 50,
         "validation": 4,
+        "place": 1.0,
     },
 }
 
@@ -79,7 +82,7 @@ def network_config(recipe: FlowRecipe) -> FlowConfig:
     )
 
 
-class FlowTask(PictureTask):
+class FlowTask(PairTask):
     """The cascaded flow as a task, on pairs of a garment and the same garment worn (Han et al. 2019, eq. 2 to 5)."""
 
     best = ("warped_iou", "max")
@@ -90,16 +93,10 @@ class FlowTask(PictureTask):
         self.recipe = recipe
         self.size = (recipe.height, recipe.pictures_wide)
         pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.held_out = Sampler(pack, self.size), Sampler(pack, self.size, "val")
+        self.sampler, self.held_out = samplers(recipe, pack, self.size)
         model = self.set_model(FlowWarper(network_config(recipe)))
-        self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth}
+        self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}
-        self._validation = None
-
-    def batch(self, step, micro, rank, world):
-        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
-        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        return collate([self.sampler.sample(rng) for rng in rngs])
 
     def flows(self, model, batch):
         """Flows of every level for a batch, coarsest first."""
@@ -120,15 +117,9 @@ class FlowTask(PictureTask):
             sums["l1"] += ((worn - warp(cloth, grid)).abs() * true * known).mean() * n / len(flows)
             sums["mask"] += ((true - warp(mask, grid, "zeros")).abs() * known).mean() * n / len(flows)
             sums["smooth"] += roughness(flow) * n / len(flows)
+            if self.recipe.place:
+                sums["place"] = sums.get("place", 0) + misplaced(grid, batch).sum() / len(flows)
         return sums
-
-    def validation(self):
-        """The validation samples, always the same ones."""
-        if self._validation is None:
-            rngs = [np.random.default_rng([9, i]) for i in range(self.recipe.validation)]
-            indices = [i if self.held_out.pack else None for i in range(len(rngs))]
-            self._validation = collate([self.held_out.sample(r, augment=False, index=i) for r, i in zip(rngs, indices)])
-        return self._validation
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
@@ -143,6 +134,7 @@ class FlowTask(PictureTask):
             "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
             "ssim": float(np.mean(similar)),
             "l1": float((batch["worn"] - warped).abs().mean()),
+            **({"misplaced": float(misplaced(grid, batch).mean())} if batch["placed"].any() else {}),
             "folded": float(np.mean([(j[m[:-1, :-1]] <= 0).mean() for j, m in zip(jacobian(grid).numpy(), mask)])),
         }
 

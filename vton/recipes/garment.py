@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +14,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from training.recipe import SHARE, setting
 from vton.data.garments import (
+    FLAT_SIZE,
     Garments,
     background,
     change_garment_colours,
+    draped_garments,
     marked_openings,
     names_of,
     read_folder,
     set_on,
 )
-from vton.data.pack import Pack, affine, warp_picture
-from vton.inputs.reading import Reading, neck_box, read, reduced
+from vton.data.pack import Pack
+from vton.geometry import affine, prescale, warp_picture
+from vton.inputs.reading import Reading, neck_box, read
 from vton.metrics import garment_figures
 from vton.networks.garment_reader import (
     UPPER_KINDS,
@@ -32,7 +38,7 @@ from vton.networks.garment_reader import (
     group_matrix,
     partial_cross_entropy,
 )
-from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid
 from vton.tensors import tensor_to_picture
 
 SIDES = {
@@ -42,7 +48,7 @@ SIDES = {
     "other": 0.35,
     "piece": 1.0,
     "worn": 0.7,
-    "drawn": 0.7,
+    "draped": 0.7,
 }  # how often a source's cut-out gets another background
 
 
@@ -50,21 +56,29 @@ SIDES = {
 class GarmentRecipe(PictureRecipe):
     """Fields of the recipe of the garment reader."""
 
-    data: str = ""  # folder with garments/, garments_more/ and not_upper/; empty = drawn garments
-    height: int = 160  # of the pictures that it reads
-    width: int = 128  # of the same pictures
+    bounds = dict.fromkeys(("smoothing", "second", "neck"), SHARE)
+
+    data: str = setting(
+        "", "folder with garments/, garments_more/ and not_upper/; empty = of the pack or of draped people"
+    )
+    height: int = setting(160, "of the pictures that it reads")
+    width: int = setting(128, "of the same pictures")
     lr: float = 2e-3
     schedule: str = "cosine"
     warmup: int = 60
-    weight_decay: float = 0.05  # of AdamW
+    weight_decay: float = setting(0.05, "of AdamW")
     batch: int = 32
     ema: float = 0.99
-    smoothing: float = 0.05  # share of the target spread over all values of an attribute
-    second: float = 0.4  # share of second looks: the garment fills the frame and its mask is given
-    neck: float = 0.0  # share of looks at the neck alone, with the mask; they teach neckline, mask and opening
-    opening: bool = True  # whether it learns the neck opening
-    drawn: int = 60  # drawn garments among the pictures
-    validation: int = 96  # validation pictures per evaluation during training
+    smoothing: float = setting(0.05, "share of the target spread over all values of an attribute")
+    second: float = setting(0.4, "share of second looks: the garment fills the frame and its mask is given")
+    neck: float = setting(0.0, "share of looks at the neck alone, with the mask; they teach neckline, mask and opening")
+    opening: bool = setting(True, "whether it learns the neck opening")
+    validation: int = 96
+
+    @classmethod
+    def from_saved(cls, saved: Mapping[str, Any], **given: Any) -> GarmentRecipe:
+        """As `Recipe.from_saved`; how many drawn garments an earlier version mixed in is left out."""
+        return super().from_saved({name: value for name, value in saved.items() if name != "drawn"}, **given)
 
 
 PRESETS = {
@@ -77,14 +91,13 @@ PRESETS = {
         "keep_last": 2,
     },
     "lite-gpu": {"steps": 12000, "batch": 64, "precision": "bf16", "save_every": 1000, "evaluate_every": 1000},
-    "drawn": {
+    "draped": {
         "steps": 120,
         "batch": 8,
         "precision": "bf16",
         "save_every": 40,
         "evaluate_every": 40,
         "warmup": 10,
-        "drawn": 12,
     },
 }
 
@@ -103,7 +116,8 @@ class GarmentTask(PictureTask):
 
     def __init__(self, recipe: GarmentRecipe):
         self.recipe = recipe
-        self.garments = Garments(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, recipe.drawn)
+        draped = None if recipe.data or recipe.pack else draped_people(recipe, FLAT_SIZE)
+        self.garments = Garments(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, draped)
         model = self.set_model(GarmentReader(network_config(recipe)))
         self.weights = {"mask": 1.0, "sleeves": 1.0, "neckline": 1.0, "kind": 1.0, "view": 0.3, "front": 0.3}
         self.weights |= {"opening": 1.0} if recipe.opening else {}
@@ -146,8 +160,8 @@ class GarmentTask(PictureTask):
         matrix = affine(random_window(box, size, second, rng), size, random_angle(rng), bool(rng.random() < 0.5))
         inside = np.zeros(size, np.float32)
         if mask is not None:
-            inside = warp_picture(*reduced(mask, matrix), size).astype(np.float32) / 255
-        small, onto = reduced(image, matrix)
+            inside = warp_picture(*prescale(mask, matrix), size).astype(np.float32) / 255
+        small, onto = prescale(image, matrix)
         if mask is not None and rng.random() < SIDES.get(source, 0):
             colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
             ground = background(size, colour, rng, street)
@@ -158,11 +172,11 @@ class GarmentTask(PictureTask):
             shown = warp_picture(small, onto, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
         opening = np.full((1, *size), -1, np.float32)
         if picture.opening is not None:
-            opening = warp_picture(*reduced(picture.opening, matrix), size).astype(np.float32)[None] / 255
+            opening = warp_picture(*prescale(picture.opening, matrix), size).astype(np.float32)[None] / 255
         sample = {
             "opening": opening,
             "image": change_garment_colours(shown, rng),
-            "prior": spoiled(inside, rng)[None] if second else np.zeros((1, *size), np.float32),
+            "prior": spoil(inside, rng)[None] if second else np.zeros((1, *size), np.float32),
             "mask": inside[None] if upper and mask is not None else np.full((1, *size), -1, np.float32),
             "sure": np.float32(picture.sure),
         }
@@ -198,9 +212,11 @@ class GarmentTask(PictureTask):
     # -- looking at it -------------------------------------------------------------------------------------------
 
     def validation(self, count: int) -> list:
-        """Held-out pictures, every third no upper garment where there are such; drawn ones without data."""
+        """Held-out pictures, every third no upper garment where there are such; without data draped ones."""
         if not self.recipe.data:
-            return self.garments.sources["drawn"][: min(count, 12)]
+            held_out = draped_people(dataclasses.replace(self.recipe, pack=""), FLAT_SIZE, "val")
+            assert held_out is not None  # without a pack there are some
+            return draped_garments(held_out, min(count, 12))
         data, found = Path(self.recipe.data), []
         for folder, number in (("garments_more", count * 2 // 3), ("not_upper", count // 3)):
             if (data / folder).is_dir():
@@ -226,7 +242,7 @@ class GarmentTask(PictureTask):
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
-        rows = [[drawn_reading(p.image, read(self.modules["ema"], p.image, views=1))] for p in self.validation(12)[:8]]
+        rows = [[draw_reading(p.image, read(self.modules["ema"], p.image, views=1))] for p in self.validation(12)[:8]]
         save_grid(
             folder / "garments.png", [sum(rows[:4], []), sum(rows[4:8], [])] if len(rows) == 8 else [sum(rows, [])]
         )
@@ -246,7 +262,7 @@ def area_loss(logits: Tensor, target: Tensor, entropy: float = 1.0) -> Tensor:
     return (entropy * mean + 0.5 * dice) * there
 
 
-def drawn_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (256, 192)) -> np.ndarray:
+def draw_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (256, 192)) -> np.ndarray:
     """A picture with the outline that was read drawn on it, (H,W,3) uint8 of `size`."""
     shown = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
     mask = cv2.resize((reading.mask > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
@@ -302,10 +318,8 @@ def random_angle(rng: np.random.Generator) -> float:
     return float(rng.normal(0, 4) if rng.random() < 0.8 else rng.normal(0, 15))
 
 
-def spoiled(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A mask (H, W) in [0, 1] as a first look might have found it: blurred, grown or shrunk,
-    with a bite or an island.
-    """
+def spoil(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A mask (H, W) in [0, 1] as a first look might find it: blurred, grown or shrunk, with a bite or an island."""
     out = cv2.GaussianBlur(mask, (0, 0), rng.uniform(0.5, 2.5))
     if rng.random() < 0.5:
         out = np.clip((out - 0.5) * rng.uniform(1, 3) + 0.5 + rng.normal(0, 0.15), 0, 1)

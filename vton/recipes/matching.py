@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 
+from training.recipe import SHARE, setting
 from vton.data.pack import Pack
-from vton.data.samples import Sampler
 from vton.metrics import coverage, mask_iou, structural_similarity
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.networks.losses import second_order
 from vton.networks.warping import MatchingModule, jacobian, sampling_grid, warp
-from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.recipes.common import PairTask, PictureRecipe, generators, misplaced, samplers, save_grid
 from vton.tensors import tensor_to_picture
 
 
@@ -21,16 +22,19 @@ from vton.tensors import tensor_to_picture
 class MatchingRecipe(PictureRecipe):
     """Fields of the recipe of geometric matching."""
 
-    width: int = LITE.matching.width  # channels of the first convolution
-    grid: int = 5  # control points along one side
+    bounds = {"grid": (2, 64), "locks": SHARE}
+
+    width: int = setting(LITE.matching.width, "channels of the first convolution")
+    grid: int = setting(5, "control points along one side")
     lr: float = 2e-4
-    beta1: float = 0.5  # of Adam
-    second_order: float = 0.04  # lambda_const
-    mask: float = 0.0  # weight of an L1 term on the warped mask (not in the paper)
-    validation: int = 32  # validation samples per evaluation
+    beta1: float = setting(0.5, "of Adam")
+    second_order: float = setting(0.04, "lambda_const")
+    mask: float = setting(0.0, "weight of an L1 term on the warped mask (not in the paper)")
+    locks: float = setting(0.0, "share of the samples whose region is given with gaps, as under long hair")
+    place: float = setting(0.0, "weight of the distance from the true warp where it is known (not in the paper)")
 
 
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "lite-cpu": {
         "steps": 2500,
         "batch": 8,
@@ -54,8 +58,8 @@ PRESETS = {
         "precision": "bf16",
     },
     "paper": {"steps": 50000, "batch": 8, "width": PAPER.matching.width},
-    "drawn": {
-        "steps": 300,
+    "draped": {
+        "steps": 200,
         "batch": 4,
         "lr": 1e-3,
         "mask": 0.5,
@@ -64,6 +68,7 @@ PRESETS = {
         "save_every": 50,
         "evaluate_every": 50,
         "validation": 6,
+        "place": 1.0,
     },
 }
 
@@ -73,7 +78,20 @@ def network_config(recipe: MatchingRecipe) -> MatchingConfig:
     return replace(LITE.matching, width=recipe.width, grid=recipe.grid)
 
 
-class MatchingTask(PictureTask):
+def under_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+    """A region (1, H, W) with one or two gaps from its upper edge downwards, where long hair would lie."""
+    rows, columns = (torch.nonzero(region[0].amax(axis))[:, 0] for axis in (1, 0))
+    if not len(rows):
+        return region
+    hidden, (top, height), width = region.clone(), (int(rows[0]), len(rows)), len(columns)
+    for _ in range(rng.integers(1, 3)):
+        middle = int(columns[0]) + rng.uniform(0.15, 0.85) * width
+        half, end = rng.uniform(0.03, 0.14) * width, top + round(rng.uniform(0.15, 0.6) * height)
+        hidden[:, :end, max(0, round(middle - half)) : round(middle + half)] = 0
+    return hidden
+
+
+class MatchingTask(PairTask):
     """Trains the matching module by L_warp = ||I_c - W(c, theta)||_1 + lambda_const L_const (equations 2 and 11)."""
 
     recipe: MatchingRecipe
@@ -82,24 +100,29 @@ class MatchingTask(PictureTask):
     def __init__(self, recipe: MatchingRecipe):
         self.recipe = recipe
         pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.held_out = Sampler(pack, NETWORK_SIZE), Sampler(pack, NETWORK_SIZE, "val")
+        self.sampler, self.held_out = samplers(recipe, pack, NETWORK_SIZE)
         model = MatchingModule(network_config(recipe))
         self.set_model(model)
-        with torch.no_grad():  # begin near the identity warp
-            model.regression.linear.weight.mul_(0.1)
-            model.regression.linear.bias.zero_()
-        self.weights = {"second_order": recipe.second_order, "mask": recipe.mask}
+        if not recipe.initial:
+            with torch.no_grad():  # begin near the identity warp
+                model.regression.linear.weight.mul_(0.1)
+                model.regression.linear.bias.zero_()
+        self.weights = {"second_order": recipe.second_order, "mask": recipe.mask, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
-        self._validation: dict[str, torch.Tensor] | None = None
 
     def batch(self, step, micro, rank, world):
-        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
-        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        return collate([self.sampler.sample(rng) for rng in rngs])
+        """As of `PairTask`; a share of the regions that the network is given have gaps, see `under_locks`."""
+        batch = super().batch(step, micro, rank, world)
+        if self.recipe.locks:
+            rngs = generators(self.recipe.seed, step, micro + 10**6, rank, world, self.recipe.batch)
+            share = self.recipe.locks
+            regions = [under_locks(m, rng) if rng.random() < share else m for m, rng in zip(batch["worn_mask"], rngs)]
+            batch["region"] = torch.stack(regions)
+        return batch
 
     def theta(self, model, batch):
         """theta (B, 2 n^2) for a batch, fp32."""
-        person = torch.cat((batch["worn_mask"], batch["pose"], batch["agnostic"]), 1)
+        person = torch.cat((batch.get("region", batch["worn_mask"]), batch["pose"], batch["agnostic"]), 1)
         channels_last = torch.channels_last
         return model(
             person.contiguous(memory_format=channels_last), batch["cloth"].contiguous(memory_format=channels_last)
@@ -116,19 +139,8 @@ class MatchingTask(PictureTask):
             "l1": ((batch["worn"] - warped).abs() * counted).mean((1, 2, 3)).sum(),
             "second_order": second_order(theta) * n,  # eq. 12
             "mask": ((batch["worn_mask"] - warped_mask).abs() * counted).mean((1, 2, 3)).sum(),
+            **({"place": misplaced(grid, batch).sum()} if self.recipe.place else {}),
         }
-
-    def validation(self):
-        """The validation samples, always the same ones."""
-        if self._validation is None:
-            rngs = [np.random.default_rng([9, i]) for i in range(self.recipe.validation)]
-            self._validation = collate(
-                [
-                    self.held_out.sample(rng, augment=False, index=i if self.held_out.pack else None)
-                    for i, rng in enumerate(rngs)
-                ]
-            )
-        return self._validation
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
@@ -147,6 +159,7 @@ class MatchingTask(PictureTask):
             "covered": float(np.mean([coverage(a, b) for a, b in zip(mask, truth)])),
             "l1": float((batch["worn"] - warped).abs().mean()),
             "smallest_jacobian": float(jacobian(grid).min()),
+            **({"misplaced": float(misplaced(grid, batch).mean())} if batch["placed"].any() else {}),
         }
 
     def sample(self, folder, step):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
 import torch
 from torch.nn import functional as F
 
+from training.recipe import SHARE, setting
 from vton import labels
 from vton.data.collars import with_collar
-from vton.data.pack import Pack, affine, change_colours, degrade, move_points, warp_picture
+from vton.data.pack import Pack, change_colours, degrade
+from vton.geometry import affine, move_points, warp_picture
 from vton.inputs.parsing import joint_maps, parse
 from vton.joints import present
 from vton.metrics import PARSER_GROUPS, confusion, grouped_iou
 from vton.networks.config import ParserConfig
 from vton.networks.parser import Parser
-from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid
 
 IGNORE = 255
 # Rare labels count more: neck, glasses, scarf, gloves, socks, shoes and hair decide the mean over classes.
@@ -32,20 +35,23 @@ CLASS_WEIGHTS = {
 class ParserRecipe(PictureRecipe):
     """Fields of the recipe of the human parser."""
 
-    height: int = 256  # of the pictures that it is trained on
-    width: int = 192  # of the same pictures
+    bounds = dict.fromkeys(("teacher_share", "collars"), SHARE)
+
+    height: int = setting(256, "of the pictures that it is trained on")
+    width: int = setting(192, "of the same pictures")
     lr: float = 2e-3
     schedule: str = "cosine"
     warmup: int = 100
-    weight_decay: float = 0.02  # of AdamW
-    dice: float = 0.5  # weight of the soft Dice term
-    teacher: str = ""  # packed people whose labels another parser guessed (vton.recipes.pseudo_labels); empty = none
-    teacher_share: float = 0.3  # of the samples
-    collars: float = 0.0  # share of the samples on which a collar is drawn (vton.data.collars)
-    validation: int = 24  # validation photographs per evaluation during training
+    weight_decay: float = setting(0.02, "of AdamW")
+    dice: float = setting(0.5, "weight of the soft Dice term")
+    teacher: str = setting("", "packed people whose labels another parser guessed; empty = none")
+    teacher_share: float = setting(0.3, "of the samples")
+    collars: float = setting(0.0, "share of the samples on which a collar is drawn (vton.data.collars)")
+    draped: float = 0.0
+    validation: int = 24
 
 
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "lite-cpu": {
         "steps": 2600,
         "batch": 8,
@@ -63,8 +69,8 @@ PRESETS = {
         "save_every": 1000,
         "evaluate_every": 1000,
     },
-    "drawn": {
-        "steps": 240,
+    "draped": {
+        "steps": 160,
         "batch": 4,
         "height": 128,
         "width": 96,
@@ -72,6 +78,7 @@ PRESETS = {
         "save_every": 40,
         "evaluate_every": 40,
         "warmup": 10,
+        "validation": 6,
     },
 }
 
@@ -82,7 +89,7 @@ def network_config(recipe: ParserRecipe) -> ParserConfig:
 
 
 class ParserTask(PictureTask):
-    """The human parser as a task, on labelled people, on people that another parser labelled, or on drawn ones."""
+    """The human parser as a task, on labelled people, on people that another parser labelled, or on draped ones."""
 
     recipe: ParserRecipe
     best = ("mean_iou", "max")
@@ -96,6 +103,8 @@ class ParserTask(PictureTask):
             "model": torch.optim.AdamW(model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay)
         }
         self.train_ids = self.pack.people("train") if self.pack else []
+        self.around = (recipe.height * 3 // 2, recipe.width * 3 // 2)  # of draped people: more than is seen at once
+        self.draped = draped_people(recipe, self.around)
         self.guessed = Pack(recipe.teacher) if recipe.teacher else None
         self.class_weights = torch.ones(20)
         for name, weight in CLASS_WEIGHTS.items():
@@ -112,11 +121,10 @@ class ParserTask(PictureTask):
         """One person: image, parse, person mask, carried mask, keypoints, suggested frame."""
         if self.guessed and rng.random() < self.recipe.teacher_share:
             return self.guessed.person(int(rng.integers(len(self.guessed.names))))
-        if self.pack:
-            return self.pack.person(self.train_ids[rng.integers(len(self.train_ids))])
-        from vton.data.drawn import drawn_person
-
-        return drawn_person(int(rng.integers(2**31)))
+        if self.draped and (not self.pack or rng.random() < self.recipe.draped):
+            return self.draped.person(self.draped.number(rng))
+        assert self.pack is not None  # without one all people are draped
+        return self.pack.person(self.train_ids[rng.integers(len(self.train_ids))])
 
     def sample_one(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """One augmented training sample: image, joints, person mask, target labels (255 = out of the loss)."""
@@ -180,9 +188,9 @@ class ParserTask(PictureTask):
         if self.pack:
             ids = self.pack.people("val")
             return [self.pack.person(i) for i in ids[:: max(1, len(ids) // count)][:count]]
-        from vton.data.drawn import drawn_person
-
-        return [drawn_person(10**9 + i) for i in range(min(count, 6))]
+        held_out = draped_people(self.recipe, self.around, "val")
+        assert held_out is not None  # without a pack there are some
+        return [held_out.person(i) for i in range(count)]
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
 from gan.losses import objective, over_scales
+from training.recipe import SHARE, setting
 from vton import labels
-from vton.attributes import LENGTH, TOLD, told_group, with_group
+from vton.attributes import ATTRIBUTES, decode, with_group
+from vton.data.hems import with_old_hem
 from vton.data.pack import Pack
-from vton.data.samples import Sampler
-from vton.metrics import confusion, iou, mask_iou
+from vton.data.samples import SOURCES
+from vton.metrics import confusion, edge_distances, iou, mask_iou
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, SegmentationConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
 from vton.networks.segmentation import SegmentationGenerator, generator_input
 from vton.recipes.adversarial import update_discriminator
-from vton.recipes.common import PictureRecipe, PictureTask, collate, generators, save_grid
+from vton.recipes.common import PairTask, PictureRecipe, collate, generators, samplers, save_grid
 from vton.rules.sleeves import KINDS, contradicting, set_length
 from vton.tensors import tensor_to_picture
 
@@ -27,26 +30,27 @@ from vton.tensors import tensor_to_picture
 class SegmentationRecipe(PictureRecipe):
     """Fields of the recipe of the segmentation generator."""
 
-    width: int = LITE.segmentation.width  # channels of the first block; the deeper ones double
+    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips"), SHARE)
+
+    width: int = setting(LITE.segmentation.width, "channels of the first block; the deeper ones double")
     lr: float = 4e-4
-    lr_d: float = 4e-4  # learning rate of the discriminators
-    beta1: float = 0.5  # of Adam
-    adversarial: str = "lsgan"  # form of the adversarial loss, see gan.losses
-    gan: float = 1.0  # weight of the adversarial term; 0 = no discriminator
-    cross_entropy: float = 10.0  # lambda_CE
-    arms: float = (
-        1.0  # weight of the two arm classes in the cross-entropy (1 in the paper): they tell the sleeves' length
-    )
-    discriminator: int = 64  # width of the discriminators
-    reduce: int = 1  # train at 256 / reduce by 192 / reduce
-    attributes: bool = False  # tell the network the garment's sleeves (not in the paper)
-    unknown: float = 0.15  # share of the samples in which each attribute is kept from it
-    contrary: float = 0.0  # share of the samples that are told, and truly have, other sleeves than the garment's
-    flips: float = 0.0  # share of the samples in twos, one person with two garments of different sleeves
-    validation: int = 32  # validation samples per evaluation
+    lr_d: float = setting(4e-4, "learning rate of the discriminators")
+    beta1: float = setting(0.5, "of Adam")
+    adversarial: str = setting("lsgan", "form of the adversarial loss, see gan.losses")
+    gan: float = setting(1.0, "weight of the adversarial term; 0 = no discriminator")
+    cross_entropy: float = setting(10.0, "lambda_CE")
+    arms: float = setting(1.0, "weight of the two arm classes in the cross-entropy; 1 in the paper")
+    discriminator: int = setting(64, "width of the discriminators")
+    reduce: int = setting(1, "train at 256 / reduce by 192 / reduce")
+    attributes: bool = setting(False, "tell the network the garment's sleeves (not in the paper)")
+    hem: bool = setting(False, "and whether its hem is tucked in (not in the paper)")
+    unknown: float = setting(0.15, "share of the samples in which each attribute is kept from it")
+    contrary: float = setting(0.0, "share of the samples with other sleeves than the garment's, given and true")
+    hems: float = setting(0.0, "share of the pairs whose S_a another garment's hem has left, see vton.data.hems")
+    flips: float = setting(0.0, "share of the samples in twos, one person with two garments of different sleeves")
 
 
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "lite-cpu": {
         "steps": 2000,
         "batch": 8,
@@ -55,6 +59,8 @@ PRESETS = {
         "warmup": 50,
         "gan": 0.0,
         "attributes": True,
+        "hem": True,
+        "hems": 0.65,
         "arms": 3.0,
         "precision": "bf16",
         "threads": 1,
@@ -71,8 +77,8 @@ PRESETS = {
         "precision": "bf16",
     },
     "paper": {"steps": 200000, "batch": 8, "width": PAPER.segmentation.width},
-    "drawn": {
-        "steps": 220,
+    "draped": {
+        "steps": 120,
         "batch": 4,
         "lr": 1e-3,
         "width": 12,
@@ -89,15 +95,32 @@ PRESETS = {
 
 def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
     """The network that a recipe trains."""
-    return replace(LITE.segmentation, width=recipe.width, attributes=LENGTH if recipe.attributes else 0)
+    length = sum(len(ATTRIBUTES[name]) for name in attribute_names(recipe))
+    return replace(LITE.segmentation, width=recipe.width, attributes=length)
+
+
+def attribute_names(recipe: SegmentationRecipe) -> list[str]:
+    """The attributes that the network is told, in the order of their code; see `vton.attributes`."""
+    if recipe.hem and not recipe.attributes:
+        raise ValueError("The hem is told beside the sleeves: set attributes, too.")
+    return [name for name in ATTRIBUTES if recipe.attributes and (name != "hem" or recipe.hem)]
 
 
 def sleeves(batch: dict[str, torch.Tensor]) -> list[str]:
     """The sleeves of each garment of a batch, as far as they are known; see `vton.attributes`."""
-    return [told_group(told, "sleeves") for told in batch["attributes"].numpy()]
+    return [decode(code, "sleeves") for code in batch["attributes"].numpy()]
 
 
-class SegmentationTask(PictureTask):
+def other_hem(sample: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """A sample of a person in the own garment as if another one had been taken off; others as they are."""
+    if SOURCES[sample["source"]] == "product":  # dressed over what the person wore: it has another hem already
+        return sample
+    agnostic = sample["parse_agnostic"].argmax(0).astype(np.uint8)
+    agnostic = with_old_hem(agnostic, sample["segmentation"], sample["keypoints"], rng)
+    return sample | {"parse_agnostic": labels.one_hot(agnostic, 13)}
+
+
+class SegmentationTask(PairTask):
     """Trains G_S by L_S = L_cGAN + lambda_CE L_CE (equations 1 and 8)."""
 
     recipe: SegmentationRecipe
@@ -107,7 +130,7 @@ class SegmentationTask(PictureTask):
         self.recipe = recipe
         self.size = (NETWORK_SIZE[0] // recipe.reduce, NETWORK_SIZE[1] // recipe.reduce)
         pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.held_out = Sampler(pack, NETWORK_SIZE), Sampler(pack, NETWORK_SIZE, "val")
+        self.sampler, self.held_out = samplers(recipe, pack, NETWORK_SIZE)
         model = self.set_model(SegmentationGenerator(network_config(recipe)))
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
         if recipe.gan:
@@ -119,12 +142,15 @@ class SegmentationTask(PictureTask):
         self.weights = {"cross_entropy": recipe.cross_entropy, "adversarial": recipe.gan, "discriminator": 0.0}
         self.class_weights = torch.ones(13)
         self.class_weights[list(labels.ARMS)] = recipe.arms
-        self._validation: dict[str, torch.Tensor] | None = None
 
     def initial_state(self):
-        """Weights that were never told attributes may begin to be: nothing changes at first."""
-        state, own = super().initial_state(), SegmentationGenerator(network_config(self.recipe)).state_dict()
-        return {name: value for name, value in own.items() if name.startswith("told.")} | state
+        """Weights that were not conditioned on attributes, or on fewer, may begin to be: nothing changes at first."""
+        state = super().initial_state()
+        for name, own in SegmentationGenerator(network_config(self.recipe)).state_dict().items():
+            if name.startswith("told."):
+                known = state.get(name, own[:, :0])
+                state[name] = torch.cat((known, own[:, known.shape[1] :].to(known)), 1)
+        return state
 
     def batch(self, step, micro, rank, world):
         """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
@@ -133,9 +159,11 @@ class SegmentationTask(PictureTask):
         samples = []
         for i, rng in zip(range(rank, recipe.batch, world), rngs):
             two = np.random.default_rng([recipe.seed, step, micro, i // 2, 10**6])  # the same for both of two samples
-            samples.append(self.flipped(rng, two, i % 2) if two.random() < recipe.flips else self.sampler.sample(rng))
+            samples.append(self.draw_twin(rng, two, i % 2) if two.random() < recipe.flips else self.sampler.sample(rng))
             if recipe.attributes:
-                samples[-1] = self.told(samples[-1], rng)
+                samples[-1] = self.condition(samples[-1], rng)
+            if recipe.hems and rng.random() < recipe.hems:
+                samples[-1] = other_hem(samples[-1], rng)
         batch = collate(samples)
         # The noise channel: ones with probability 0.159, drawn from the step so that a resumed run sees the same.
         shape = (len(rngs), 1, *self.size)
@@ -146,25 +174,29 @@ class SegmentationTask(PictureTask):
         )
         return batch
 
-    def flipped(self, rng, two, number):
+    def draw_twin(self, rng, two, number):
         """One of two samples of the same person with different sleeves. two: generator that both share; number: 0 or 1;
-        without photographs each has a drawn person of its own.
+        without photographs each has a person of its own.
         """
         person, kinds = int(two.integers(10**9)), two.permutation(KINDS)
-        source, index = ("product", person % len(self.sampler.people)) if self.sampler.pack else ("drawn", None)
-        return self.sampler.sample(rng, source, index=index, sleeves=str(kinds[number]))
+        kind = str(kinds[number])
+        if not self.sampler.pack:
+            return self.sampler.sample(rng, sleeves=kind)
+        return self.sampler.sample(rng, "product", index=person % len(self.sampler.people), sleeves=kind)
 
-    def told(self, sample, rng):
-        """A sample with what the network is told of it: sometimes other sleeves, sometimes less than is known."""
-        told = sample["attributes"]
+    def condition(self, sample, rng):
+        """A sample with the attributes that the network is given: at times other sleeves, which are then true as well,
+        at times fewer than are known.
+        """
+        code = sample["attributes"]
         if rng.random() < self.recipe.contrary:
-            kind = str(rng.choice([kind for kind in KINDS if kind != told_group(told, "sleeves")]))
+            kind = str(rng.choice([kind for kind in KINDS if kind != decode(code, "sleeves")]))
             truth = set_length(sample["segmentation"], sample["keypoints"], kind)
-            told, sample = with_group(told, "sleeves", kind), sample | {"segmentation": truth}
-        for name in TOLD:
+            code, sample = with_group(code, "sleeves", kind), sample | {"segmentation": truth}
+        for name in attribute_names(self.recipe):
             if rng.random() < self.recipe.unknown:
-                told = with_group(told, name, "")
-        return sample | {"attributes": told}
+                code = with_group(code, name, "")
+        return sample | {"attributes": code}
 
     def inputs(self, batch):
         """The generator's input of a batch, (B,21,H,W), at the recipe's size."""
@@ -222,9 +254,7 @@ class SegmentationTask(PictureTask):
         return {**terms, "discriminator": made["discriminator"]}
 
     def critic_pair(self, batch, trainer, share):
-        """What the discriminator compares (eq. 10): the inputs X with S, and X with S-hat;
-        and the share of the update.
-        """
+        """What the discriminator compares (eq. 10), the inputs X with S and with S-hat; and the share of the update."""
         with trainer.autocast():
             x = self.inputs(batch)
             with torch.no_grad():
@@ -233,17 +263,13 @@ class SegmentationTask(PictureTask):
             return torch.cat((x, real), 1), torch.cat((x, fake), 1), share
 
     def validation(self):
-        """The validation samples, always the same ones."""
-        if self._validation is None:
-            rngs = [np.random.default_rng([9, i]) for i in range(self.recipe.validation)]
-            self._validation = collate(
-                [
-                    self.held_out.sample(rng, augment=False, index=i if self.held_out.pack else None)
-                    for i, rng in enumerate(rngs)
-                ]
-            )
-            self._validation["noise"] = torch.zeros(len(rngs), 1, *self.size)
-        return self._validation
+        """As `PairTask.validation`, without noise."""
+        samples = super().validation()
+        return samples | {"noise": torch.zeros(self.count(samples), 1, *self.size)}
+
+    def for_validation(self, sample, rng):
+        """With the hem of another garment, where the recipe trains for that."""
+        return other_hem(sample, rng) if self.recipe.hems else sample
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
@@ -257,10 +283,11 @@ class SegmentationTask(PictureTask):
             for a, t in zip(answer, target)
         ]
         figures = {"upper_iou": float(np.mean(per_picture)), "mean_iou": float(np.nanmean(list(ious.values())[:7]))}
-        for kind, name in enumerate(("worn", "product", "drawn")):
+        for kind, name in enumerate(SOURCES):
             chosen = [p for p, s in zip(per_picture, batch["source"]) if s == kind]
             if chosen:
                 figures[f"upper_iou_{name}"] = float(np.mean(chosen))
+        figures |= self.edges(batch, answer)
         right = [
             not contradicting(np.kron(a, np.ones((self.recipe.reduce,) * 2, np.uint8)), keypoints, kind)
             for a, keypoints, kind in zip(answer.numpy().astype(np.uint8), batch["keypoints"].numpy(), sleeves(batch))
@@ -268,6 +295,16 @@ class SegmentationTask(PictureTask):
         ]
         figures |= {"sleeves_right": float(np.mean(right))} if right else {}
         return {**figures, "iou_arms": float(np.nanmean([ious["left arm"], ious["right arm"]]))}
+
+    def edges(self, batch, answer) -> dict[str, float]:
+        """Mean distances of hem, neckline and sleeve ends from the true ones, in pixels, where truth is not made."""
+        step, rows = self.recipe.reduce, []
+        for i in (batch["source"] == SOURCES.index("draped")).nonzero()[:, 0].tolist():
+            keypoints = batch["keypoints"][i].numpy() / (step, step, 1)
+            truth = self.target(batch)[i].numpy() == labels.UPPER
+            rows.append(edge_distances(truth, answer[i].numpy() == labels.UPPER, keypoints))
+        names = sorted({name for row in rows for name in row})
+        return {f"{name}_pixels": float(np.mean([row[name] for row in rows if name in row])) for name in names}
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""

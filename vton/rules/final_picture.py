@@ -5,6 +5,8 @@ Not in the paper, whose picture is I-hat alone; `Options.detail` switches the se
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import cv2
 import numpy as np
 import torch
@@ -14,46 +16,145 @@ from vton.inputs import garment, parsing, photo
 from vton.labels import UPPER
 from vton.networks import warping
 from vton.result import TryOnResult
-from vton.rules import composite, neckline
+from vton.rules import composite, neckline, opacity
 from vton.warps import grid_of
 
 LEAST_SEEN = 0.025  # of what a coat hides of trousers, skirt and legs; below it nothing tells how they go on
-SEAM = 8  # pixels by which the edited region may grow for a soft seam
+SCRAP = 5e-4  # of the picture, below which a piece of a hand is none: fingers that are seen alone have twice that
+SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
+KEEPS = 0.25  # pixels of the photograph by which what is kept of the person reaches over its outline
 
 
-def edited_region(r: TryOnResult) -> np.ndarray:
-    """Where the photograph may change: (removed garment, arms, neck) united with (predicted cloth and arms).
+class Layers(NamedTuple):
+    """What each pixel of the result shows, (H, W) bool each, no pixel in two; what is in none is the photograph.
 
-    Face, hair but for its rim beside the garment, hat, glasses, hands, and trousers that the garment does not cover lie
-    outside. So does the neck where the prediction leaves it bare: the person's own is better than a painted one.
-    Returns (H0, W0) uint8 opacity with a soft seam inside the region's own border, which is grown by at most SEAM
-    pixels.
+    kept: of the person, as photographed; cloth: the new garment; painted: skin, and what is worn below the hem, as
+    painted; wall: what goes on behind a garment or an arm that is gone; figure: all but the wall, the old one included.
     """
-    hands = np.isin(r.parse_agnostic, labels.ARMS_LIP)
-    removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~hands
-    predicted = np.isin(r.segmentation, (UPPER, *labels.ARMS))
-    kept = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | hands | own_skin(r, (labels.NECK_LIP,))
-    region = ((removed | predicted) & ~kept).astype(np.uint8) * 255
-    hw = r.photo.shape[:2]
-    whole = photo.uncrop(region, r.frame, hw, "linear", 0)
-    protected = photo.uncrop(kept.astype(np.uint8) * 255, r.frame, hw, "linear", 0)
-    grow, further = (min(SEAM, max(1, round(r.frame.width / share))) for share in (192, 48))
-    grown = _dilate(whole > 127, grow)
-    # A parse seldom reaches the very outline: over the background, further growth takes away what is left of it.
-    background = (
-        photo.uncrop(
-            ((r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND)).astype(np.uint8) * 255,
-            r.frame,
-            hw,
-            "nearest",
-            0,
-        )
-        > 0
-    )
-    grown |= _dilate(whole > 127, further) & background
-    soft = cv2.GaussianBlur(cv2.erode(grown, np.ones((3, 3), np.uint8)).astype(np.float32), (0, 0), grow / 3)
-    opacity = np.where(grown > 0, np.clip(soft * 255, 0, 255), 0).astype(np.uint8)
-    return np.minimum(opacity, 255 - protected)
+
+    kept: np.ndarray
+    cloth: np.ndarray
+    painted: np.ndarray
+    wall: np.ndarray
+    figure: np.ndarray
+
+
+def layers(r: TryOnResult) -> Layers:
+    """The layers of a result.
+
+    Face, hair but for its rim beside the garment, hat, glasses, hands, bare arms that stay bare, and trousers that the
+    garment does not cover are kept. So is the neck where the prediction leaves it bare: the person's own is better than
+    a painted one.
+    """
+    nobody = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND)
+    kept = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | worn_below(r)
+    kept |= hands(r)
+    if r.options.detail:
+        own = own_skin(r)
+        # The wall that is predicted beside a hand was never seen; a rim along a narrower sleeve is none of it.
+        thick = cv2.morphologyEx(own.astype(np.uint8), cv2.MORPH_OPEN, photo.disc(r.options.size[1] / 96)) > 0
+        kept |= own & (np.isin(r.segmentation, labels.ARMS) | thick)
+    removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~kept
+    cloth = ((r.segmentation == UPPER) | hair_rim(r)) & ~kept
+    # The person has not moved: no arm lies where nobody was.
+    arms = np.isin(r.segmentation, labels.ARMS) & ~kept & body(r)
+    bare = throat(r) & ~kept
+    painted = arms | bare | removed & ~np.isin(r.segmentation, (labels.BACKGROUND, UPPER, *labels.ARMS))
+    wall = removed & ~cloth & ~painted
+    figure = ~wall & ~(nobody & ~kept & ~cloth & ~painted)
+    return Layers(kept, cloth, painted & ~cloth, wall, figure)
+
+
+def hands(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, the hands as photographed, without scraps of a hand in what is put on over it."""
+    found = np.isin(r.parse_agnostic, labels.ARMS_LIP)
+    _, pieces = cv2.connectedComponents(found.astype(np.uint8))
+    return found & (np.bincount(pieces.ravel())[pieces] >= SCRAP * found.size)
+
+
+def body(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, where the person is in the photograph, without the rim by which MediaPipe's mask is too wide."""
+    inner = cv2.erode(r.person_mask, np.ones((r.options.size[1] // 24,) * 2, np.uint8)) > 0.5
+    return (r.parse != labels.BACKGROUND) | inner
+
+
+def throat(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, the bare throat that has to be painted: class "background" is also the neck, and where a collar has
+    gone there is no wall behind it.
+    """
+    near = neckline.around_neck(r.keypoints, r.options.size) | neckline.on_shoulders(r.keypoints, r.options.size)
+    under_collar = np.isin(r.parse, labels.UPPER_LIP) & near
+    bare = (r.segmentation == labels.BACKGROUND) & ((r.parse == labels.NECK_LIP) | under_collar)
+    return bare & ~own_skin(r, (labels.NECK_LIP,))
+
+
+def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
+    """The layers over one another: what is laid on the photograph, and its opacity.
+
+    From back to front: the wall, where it is new; the figure, in which painted skin lies under the cloth and the cloth
+    under what is kept of the person. Every outline is soft at the photograph's own size, see `opacity`; the colours of
+    a layer go on beyond it, so that none of what lies beside it shines through.
+
+    Returns (h, w, 3) uint8 of the frame's size, and (h, w) uint8, 0 where the photograph stays byte for byte.
+    """
+    size, part, width = (r.frame.height, r.frame.width), layers(r), r.options.size[1]
+    figure, new = opacity.opacity(part.figure, size), part.cloth | part.painted
+    # Within the figure, the wall belongs to what is nearest to it.
+    nearest = photo.from_nearest(np.where(new, 1, 0).astype(np.uint8), part.figure) if new.any() else new
+    old = opacity.opacity(nearest == 0, size, outwards=KEEPS)
+    # A parse seldom reaches the very outline: what is left of the old garment beside the new one goes, too.
+    gone = _dilate((_removed(r) | part.wall) & ~part.kept, round(width / 96)).astype(np.float32)
+    gone = cv2.resize(cv2.GaussianBlur(gone, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
+    person = cv2.resize(part.kept.astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
+    behind, front = (1 - figure) * gone, figure * (1 - old)
+    behind[person > 0], front[person > 0] = 0, 0
+    front = np.maximum(front, figure * skin_seam(r, part))
+    share = behind + front
+    if r.options.detail:
+        total = wall(r) * behind[..., None] + dressed(r, part) * front[..., None]
+        picture = (total / np.maximum(share, 1e-3)[..., None]).clip(0, 255).round().astype(np.uint8)
+    else:
+        picture = opacity.enlarge(r.synthesis, size).round().astype(np.uint8)
+    return picture, (share * 255).round().astype(np.uint8)
+
+
+def skin_seam(r: TryOnResult, part: Layers) -> np.ndarray:
+    """(h, w) float32 in [0, 1], what painted skin takes of the bare arms that go on from it."""
+    size, arms = (r.frame.height, r.frame.width), np.isin(r.segmentation, labels.ARMS)
+    own, painted = part.kept & np.isin(r.parse, labels.ARMS_LIP), part.painted & arms
+    if not own.any() or not painted.any():
+        return np.zeros(size, np.float32)
+    # Right at the border the photograph's skin has something of the old sleeve.
+    far = cv2.distanceTransform((~painted).astype(np.uint8), cv2.DIST_L2, 5) - 1.5
+    share = np.clip(1 - far / (SEAM * r.options.size[1]), 0, 1) * (own | painted)
+    return cv2.resize(share.astype(np.float32), size[::-1], interpolation=cv2.INTER_LINEAR)
+
+
+def wall(r: TryOnResult) -> np.ndarray:
+    """(h, w, 3) float32 of the frame's size, the photograph without the person, as it goes on behind."""
+    outside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0) == 0
+    unknown = _dilate(_removed(r), round(r.options.size[1] / 48)) > 0
+    unknown |= body(r) | (r.person_mask > 0.5) | (r.segmentation != labels.BACKGROUND) | outside
+    return opacity.enlarge(composite.continue_background(r.person, unknown), (r.frame.height, r.frame.width))
+
+
+def dressed(r: TryOnResult, part: Layers) -> np.ndarray:
+    """(h, w, 3) float32 of the frame's size, cloth over painted skin, each going on where neither is."""
+    size = r.frame.height, r.frame.width
+    skin = part.painted | np.isin(r.segmentation, labels.ARMS)
+    under = opacity.enlarge(_going_on(from_photograph(r), skin), size)
+    if not part.cloth.any():
+        return under
+    new = part.cloth | part.painted
+    over = opacity.opacity(photo.from_nearest(part.cloth.astype(np.uint8), new) > 0, size)[..., None]
+    return under * (1 - over) + carry_detail(r, part.cloth) * over
+
+
+def _going_on(picture: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """A picture whose colours in a part, without the part's outermost pixels, go on everywhere else."""
+    core = cv2.erode(part.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    known = core if core.any() else part
+    return photo.from_nearest(picture, known) if known.any() else picture
 
 
 def rim_width(r: TryOnResult) -> int:
@@ -81,43 +182,23 @@ def _dilate(mask: np.ndarray, radius: int) -> np.ndarray:
 
 
 def from_photograph(r: TryOnResult) -> np.ndarray:
-    """I-hat (H, W, 3) with what the photograph knows better: the background that the old garment hid goes on from
-    around it, and bare arms and a bare throat take the tone of the person's own skin.
+    """I-hat (H, W, 3) with what the photograph knows better: bare arms and a bare throat take the tone of the person's
+    own skin, and what a longer garment hid of trousers, skirt and legs goes on.
     """
-    arms, width = np.isin(r.segmentation, labels.ARMS), r.options.size[1]
-    # Class "background" is also the neck, and where a collar has gone there is no wall behind it.
-    under_collar = np.isin(r.parse, labels.UPPER_LIP) & neckline.around_neck(r.keypoints, r.options.size)
-    neck, own = own_skin(r, (labels.NECK_LIP,)), own_skin(r)
-    throat = (r.segmentation == labels.BACKGROUND) & ((r.parse == labels.NECK_LIP) | under_collar) & ~neck
-    face = r.parse == labels.FACE_LIP
+    arms, width, bare = np.isin(r.segmentation, labels.ARMS), r.options.size[1], throat(r)
+    neck, own, seen = own_skin(r, (labels.NECK_LIP,)), own_skin(r), seen_skin(r)
     # The cloth's detail is carried over at full size; what lights it is the generator's own picture.
     shared = r.alpha is not None and r.rendered is not None and r.alpha > 0
     painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
-    picture = composite.smooth(composite.smooth(painted, arms, width / 32), throat, width / 96)
+    picture = composite.smooth(composite.smooth(painted, arms, width / 32), bare, width / 96)
     # Bare arms tell the tone of what goes on from them; else hands do, which most photographs show, or the face.
-    hands = composite.like_skin(r.person, np.isin(r.parse_agnostic, labels.ARMS_LIP), face)
-    if own.sum() > arms.sum() / 8:
-        picture = composite.match_skin(picture, arms, r.person, own, width / 12)
-    else:
-        picture = composite.match_skin(picture, arms, r.person, hands if hands.sum() > 5 * composite.FEWEST else face)
-    picture = composite.round_limbs(picture, arms, arms | own)
-    if neck.sum() > composite.FEWEST:
-        picture = composite.match_skin(picture, throat, r.person, neck, width / 24)
-    else:
-        picture = composite.match_skin(picture, throat, r.person, face)
-    outside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0) == 0
-    # MediaPipe's mask reaches a little beyond the outline.
-    body = (r.parse != labels.BACKGROUND) | (cv2.erode(r.person_mask, np.ones((width // 24,) * 2, np.uint8)) > 0.5)
-    removed = _dilate(_removed(r), round(width / 48)) > 0
-    unknown = removed | body | (r.person_mask > 0.5) | (r.segmentation != labels.BACKGROUND) | outside
-    behind = composite.continue_background(r.person, unknown)
-    # The person has not moved: no arm lies where nobody was.
-    background = (r.segmentation == labels.BACKGROUND) & ~throat & ~neck | arms & ~body
-    untouched = background & (r.parse == labels.BACKGROUND) & ~removed | neck
-    picture[untouched] = r.person[untouched]
-    share = cv2.GaussianBlur((background & removed).astype(np.float32), (0, 0), width / 384)
-    share = (share * background)[..., None]
-    return below_hem(r, (picture * (1 - share) + behind * share).round().astype(np.uint8), removed)
+    bare_hands = composite.like_skin(r.person, hands(r), seen)
+    tone = own if own.sum() > arms.sum() / 8 else bare_hands if bare_hands.sum() > 5 * composite.FEWEST else seen
+    picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone), arms, arms | own)
+    picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else seen)
+    picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48)
+    picture = composite.join_skin(picture, bare, r.person, neck, width / 48)
+    return below_hem(r, picture, _dilate(_removed(r), round(width / 48)) > 0)
 
 
 def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.ndarray:
@@ -148,9 +229,13 @@ def worn_below(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, what of the old garment goes on below the new one's hem: the skirt of a dress, and the tails of a
     coat that shows next to nothing of what is worn under it.
     """
+    seen_as = photo.from_nearest(r.segmentation, r.segmentation != labels.BACKGROUND)
+    # A skirt that is wider than what is predicted of it stays as wide as it is.
+    wider = (r.parse == labels.DRESS_LIP) & (r.segmentation == labels.BACKGROUND) & np.isin(seen_as, labels.BELOW)
     below = np.isin(r.segmentation, labels.BELOW)
     old, seen = below & np.isin(r.parse, labels.UPPER_LIP), below & np.isin(r.parse, labels.LOWER_LIP)
-    return old if seen.sum() < LEAST_SEEN * old.sum() else old & (r.parse == labels.DRESS_LIP)
+    stays = old if seen.sum() < LEAST_SEEN * old.sum() else old & (r.parse == labels.DRESS_LIP)
+    return stays | wider
 
 
 def unchanged(r: TryOnResult) -> np.ndarray:
@@ -162,6 +247,15 @@ def unchanged(r: TryOnResult) -> np.ndarray:
     return wall | arms | neck | hair | worn_below(r)
 
 
+def seen_skin(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, what tells the tone of the person's skin: the face, unless something hides it, such as a phone, a
+    mask or a sticker, or the photograph ends below it; else hands, neck or arms; nothing where no part has such a tone.
+    """
+    arms = np.isin(r.parse, labels.ARMS_LIP) & (_dilate(np.isin(r.parse, labels.UPPER_LIP), 2 * rim_width(r)) == 0)
+    parts = r.parse == labels.FACE_LIP, hands(r), r.parse == labels.NECK_LIP, arms
+    return next((part for part in parts if composite.is_skin(r.person, part)), np.zeros_like(arms))
+
+
 def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:
     """(H, W) bool, where the photograph shows bare arms, or a bare neck, that the new garment leaves bare: they are the
     person's own. parts: LIP labels. The parser at times takes a sleeve for an arm and a collar for a neck, so the tone
@@ -169,7 +263,7 @@ def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.nda
     has something of its colour.
     """
     part, worn = np.isin(r.parse, parts), np.isin(r.parse, labels.UPPER_LIP)
-    skin = composite.like_skin(r.person, part & (r.segmentation != UPPER), r.parse == labels.FACE_LIP)
+    skin = composite.like_skin(r.person, part & (r.segmentation != UPPER), seen_skin(r))
     _, patches = cv2.connectedComponents((part & ~skin).astype(np.uint8))
     touching = (patches > 0) & np.isin(patches, patches[_dilate(worn, 1) > 0])
     if skin.any():
@@ -177,25 +271,21 @@ def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.nda
     return skin & ~(_dilate(worn | touching, rim_width(r)) > 0) & (r.segmentation != UPPER)
 
 
-def carry_detail(r: TryOnResult, picture: np.ndarray) -> np.ndarray:
-    """The frame's content at its own size in the photograph, with the garment's fine detail. picture (H, W, 3): I-hat.
+def carry_detail(r: TryOnResult, region: np.ndarray) -> np.ndarray:
+    """The new garment at the frame's own size in the photograph, with its fine detail, going on beyond its outline.
 
     In the aligned region print and colours come from the garment picture warped at full size, see
-    `composite.carry_colours`. Returns (h, w, 3) uint8.
+    `composite.carry_colours`. region: (H, W) bool, the cloth. Returns (h, w, 3) float32.
     """
-    h, w = r.frame.height, r.frame.width
-    scale = h / r.options.size[0]
-    synthesis = cv2.resize(picture, (w, h), interpolation=cv2.INTER_CUBIC if scale > 1 else cv2.INTER_AREA).astype(
-        np.float32
-    )
+    h, w = size = r.frame.height, r.frame.width
+    synthesis = opacity.enlarge(r.synthesis, size)
     side = min(h, 2048) // 4 * 4
     placed = garment.place(r.garment_cut, (side, side * 3 // 4))
     cloth, own = (torch.from_numpy(x.astype(np.float32)) for x in (placed.cloth, placed.mask > 127))
     mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
-    grid = grid_of(r, (h, w), smooth=True)
+    grid = grid_of(r, size, smooth=True)
     warped = warping.warp_inside(cloth.permute(2, 0, 1)[None], own[None, None], grid)[0].permute(1, 2, 0).numpy()
     inside = (torch.minimum(*(warping.warp(m, grid, "zeros") for m in (mask, own[None, None])))[0, 0] > 0.5).numpy()
-    garment_region = ((r.segmentation == UPPER) | hair_rim(r)).astype(np.float32)
-    upper = cv2.resize(garment_region, (w, h), interpolation=cv2.INTER_LINEAR) > 0.5
-    dressed = composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
-    return composite.keep(dressed, photo.crop(r.photo, r.frame, (h, w)), own_skin(r), 0.006 * w)
+    upper = opacity.opacity(region, size) > 0.5
+    carried = composite.carry_colours(synthesis, warped, upper, upper & inside, 0.012 * w)
+    return _going_on(carried, upper).astype(np.float32)

@@ -14,6 +14,8 @@ from torchvision.transforms.functional import gaussian_blur
 from vton.networks.losses import second_order
 from vton.networks.warping import derivatives, jacobian, sampling_grid, warp
 
+# The weights here and below, the rate and the number of steps were set together, by eye on warped garments; none of
+# them is measured by itself.
 SIZE = (128, 96)  # (H, W) at which the fit looks at the masks
 
 
@@ -29,7 +31,7 @@ class FitStep(NamedTuple):
     uneven: float
 
 
-class Spared(NamedTuple):
+class FitExceptions(NamedTuple):
     """Where the outlines of mask and region do not tell alone how the cloth lies; (1,1,H,W) in [0, 1].
 
     hidden: what hair covers, where no outline is seen; the cloth is stretched as around it. neck: the border between
@@ -86,16 +88,16 @@ def fit_control_points(
     keep: float = 0.15,
     even: float = 3.0,
     watch: Callable[[FitStep], None] | None = None,
-    spared: Spared | None = None,
+    exceptions: FitExceptions | None = None,
 ) -> Tensor:
     """Moves the control points until W(M_c, theta) covers the predicted region S-hat_c.
 
     Args:
         theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
         bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta; even: of
-            stretching what is spared as its surroundings; see `uneven`.
+            stretching what is exceptions as its surroundings; see `uneven`.
         watch: called with every step before it is taken.
-        spared: where something else than the masks tells how the cloth lies; None = nowhere.
+        exceptions: where something else than the masks tells how the cloth lies; None = nowhere.
 
     Returns:
         (1, 2 n^2). Uncovered parts of the region weigh more than cloth beyond it, which the segmentation hides anyway.
@@ -104,9 +106,9 @@ def fit_control_points(
     """
     goal = F.interpolate(region, SIZE, mode="area")
     masks, goals = blurred(F.interpolate(cloth_mask, SIZE, mode="area")), blurred(goal)
-    spared = spared or Spared(*[torch.zeros_like(region)] * 2)
-    hidden, neck = (F.interpolate(part, SIZE, mode="area") for part in spared[:2])
-    unseen = torch.maximum(hidden, neck) if spared.open else hidden
+    exceptions = exceptions or FitExceptions(*[torch.zeros_like(region)] * 2)
+    hidden, neck = (F.interpolate(part, SIZE, mode="area") for part in exceptions[:2])
+    unseen = torch.maximum(hidden, neck) if exceptions.open else hidden
     start = theta.detach().clone()
     best, best_rank = start, (True, math.inf)
     with torch.inference_mode(False), torch.enable_grad():

@@ -17,6 +17,9 @@ from vton.labels import UPPER
 HALF_WIDTH, HALF_HEIGHT, ABOVE = 0.21, 0.27, 0.26
 DEEP = 0.45  # by how much a deep neckline is cut lower than a round one
 WIDE = 0.38  # half the width of the widest neckline
+# How far skin stands above a shoulder joint, and how it rises from there to the neck; cloth stands higher, see
+# `vton.data.pairs`.
+SHOULDER, SLOPE = 0.1, 0.45
 ENDS = 0.55  # how far from the middle a neckline may end
 
 
@@ -52,6 +55,22 @@ def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     y, x = np.mgrid[: size[0], : size[1]]
     below = y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
     return opening(keypoints, size, DEEP) | opening(keypoints, size, DEEP, WIDE) & below
+
+
+def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """(H, W) bool, the slopes from the neck to the shoulders as skin shows them, above the line between the joints; all
+    False without both shoulders. keypoints: (25, 3) in pixels of a picture of `size`.
+    """
+    if not present(keypoints)[list(SHOULDERS)].all():
+        return np.zeros(size, bool)
+    right, left = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
+    across, unit = left - right, max(float(np.linalg.norm(left - right)), 1.0)
+    across = across / unit
+    y, x = np.mgrid[: size[0], : size[1]]
+    along = ((x - right[0]) * across[0] + (y - right[1]) * across[1]) / unit
+    height = ((x - right[0]) * across[1] - (y - right[1]) * across[0]) / unit
+    inwards = np.minimum(along, 1 - along)
+    return (inwards > 0) & (height >= 0) & (height < SHOULDER + SLOPE * inwards)
 
 
 def as_warped(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:

@@ -30,8 +30,7 @@ def contradicting(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) ->
     """The arms, as their classes, on which the predicted segmentation does not show sleeves of this kind.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; kind: "none", "short" or "long". An arm that
-        nothing is
-    seen of, or whose joints are missing, contradicts nobody.
+    nothing is seen of, or whose joints are missing, contradicts nobody.
     """
     return tuple(arm for arm, shares in covered(segmentation, keypoints).items() if _differs(shares, kind))
 
@@ -87,8 +86,7 @@ def set_length(
     """The predicted segmentation with sleeves of another kind; trunk, hands and everything else stay.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; kind: "none", "short" or "long"; arms: classes of
-        the
-    arms that change. An arm whose elbow or wrist is missing stays as it is. Raises ValueError for another kind.
+    the arms that change. An arm whose elbow or wrist is missing stays as it is. Raises ValueError for another kind.
     """
     if kind not in KINDS:
         raise ValueError(f"Sleeves are {', '.join(KINDS)}; not '{kind}'.")

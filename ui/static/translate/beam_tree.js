@@ -173,7 +173,7 @@ function draw() {
   ])
     legend.append(make('span', `legend-${state}`, text), ' ');
   legend.append(
-    `Beam ${value.beam}; each step weighs the ${2 * value.beam} best continuations. Below each token its score at α = ${value.alpha}. Select one to force it.`,
+    `Beam ${value.beam}; each step weighs the ${2 * value.beam} best continuations. Below each piece its score at α = ${value.alpha}. Select one to force it.`,
   );
   const bar = make('label', 'alpha-bar'),
     slider = make('input', 'alpha-slider');
@@ -186,7 +186,7 @@ function draw() {
   });
   const table = make('table', 'rank-table'),
     head = make('tr');
-  for (const name of ['#', 'translation', 'log p', 'tokens with the end', 'score', 'moved'])
+  for (const name of ['#', 'translation', 'log p', 'pieces with the end', 'score', 'moved'])
     head.append(make('th', '', name));
   const top = make('thead');
   top.append(head);
@@ -201,7 +201,7 @@ function draw() {
     make(
       'p',
       'hint',
-      'Score = log-probability / ((5 + tokens) / 6)^α. All hypotheses that ended are ranked again; nothing is decoded again, ' +
+      'Score = log-probability / ((5 + pieces) / 6)^α. All hypotheses that ended are ranked again; nothing is decoded again, ' +
         'so another α might still find others.',
     ),
     bar,

@@ -206,10 +206,6 @@ setInterval(() => {
   fill();
   check();
 }, 300);
-// The sentence stands above the views only while the boxes are out of sight.
-new IntersectionObserver(([seen]) => document.body.classList.toggle('boxes-in-sight', seen.isIntersecting)).observe(
-  document.querySelector('.translator') || element,
-);
 watch('value', draw);
 watch('choices', offer);
 draw();

@@ -3,17 +3,12 @@ let step = 1;
 
 function strip(values, width, tokens, most) {
   // a column a token, a row a dimension; what is still to come stays empty
-  const canvas = make('canvas', 'cache-strip');
-  canvas.width = tokens;
-  canvas.height = width;
-  const context = canvas.getContext('2d'),
-    image = context.createImageData(tokens, width);
-  for (let c = 0; c < Math.min(step, tokens); c += 1) {
-    for (let d = 0; d < width; d += 1)
-      image.data.set([...signed(values[c * width + d] / most), 255], 4 * (d * tokens + c));
-  }
-  context.putImageData(image, 0, 0);
-  return canvas;
+  const tint = (i) => {
+    const c = i % tokens,
+      d = Math.floor(i / tokens);
+    return c < step ? signed(values[c * width + d] / most) : null;
+  };
+  return cellPicture(width, tokens, tint, 'cache-strip');
 }
 
 function draw() {
@@ -30,16 +25,14 @@ function draw() {
       canvas = strip(values, width, tokens, held.most);
     const read = make('div', 'decode-strip-readout');
     canvas.setAttribute('role', 'img');
-    canvas.setAttribute('aria-label', `Cached ${name}s ${place}, after ${Math.min(step, tokens)} of ${tokens} tokens`);
+    canvas.setAttribute('aria-label', `Cached ${name}s ${place}, after ${Math.min(step, tokens)} of ${tokens} pieces`);
     canvas.addEventListener('pointermove', (event) => {
-      const box = canvas.getBoundingClientRect();
-      const c = Math.floor(((event.clientX - box.left) / box.width) * tokens),
-        d = Math.floor(((event.clientY - box.top) / box.height) * width);
-      if (c < 0 || c >= Math.min(step, tokens) || d < 0 || d >= width) return;
-      read.textContent = `token ${c + 1}, dimension ${d + 1}: ${values[c * width + d].toFixed(4)}`;
+      const [d, c] = cellBelow(event, canvas);
+      if (c >= Math.min(step, tokens)) return;
+      read.textContent = `piece ${c + 1}, dimension ${d + 1}: ${values[c * width + d].toFixed(4)}`;
     });
     host.append(
-      make('p', 'decode-strip-title', `${name}s ${place}: a column a token, a row a dimension`),
+      make('p', 'decode-strip-title', `${name}s ${place}: a column a piece, a row a dimension`),
       canvas,
       read,
     );

@@ -13,9 +13,13 @@ let step = 0,
   cross = null,
   parts = null;
 
-function section(title, note) {
-  const box = make('section', 'decode-card');
-  box.append(make('h3', '', title));
+// A card that folds; on a phone only the first is open, or the page would be five screens long.
+function section(title, note, first = false) {
+  const box = make('details', 'decode-card'),
+    name = make('summary');
+  box.open = first || window.innerWidth > 560;
+  name.append(make('h3', '', title));
+  box.append(name);
   if (note) box.append(make('p', 'hint', note));
   return box;
 }
@@ -133,14 +137,14 @@ function build() {
   const sourceName = make('p', 'hint', 'The source, marked where this layer looks (mean over heads):');
   story.append(parts.read, sourceName, parts.source);
 
-  const top = section('Next token');
+  const top = section('Next piece', '', true);
   parts.top = make('ol', 'top-list');
   parts.entropy = make('p', 'decode-entropy');
-  top.append(parts.top, parts.entropy, make('p', 'hint', 'Select another token to go on with it from the same cache.'));
+  top.append(parts.top, parts.entropy, make('p', 'hint', 'Select another piece to go on with it from the same cache.'));
 
   const cache = section(
     'Key/value cache',
-    'Keys and values of the tokens read so far stay in memory, so each step reads one token only.',
+    'Keys and values of the pieces read so far stay in memory, so each step reads one piece only.',
   );
   parts.cache = make('div', 'cache-bars');
   parts.total = make('p', 'decode-entropy');
@@ -148,10 +152,12 @@ function build() {
 
   const looks = section('Attention of every head');
   parts.layerName = make('p', 'hint');
+  looks.addEventListener('toggle', () => show());
   parts.ownTitle = make('p', 'decode-strip-title', 'At the target so far; struck cells are masked');
   parts.own = strips();
   parts.crossTitle = make('p', 'decode-strip-title', 'At the source');
   parts.cross = strips();
+  parts.says = make('p', 'heat-says');
   looks.append(
     parts.layerName,
     parts.ownTitle,
@@ -160,6 +166,7 @@ function build() {
     parts.crossTitle,
     parts.cross.wrap,
     parts.cross.foot,
+    parts.says,
   );
 
   const grid = make('div', 'decode-grid');
@@ -213,6 +220,7 @@ function show() {
 
   const heads = props.attention ? props.attention.heads : 0;
   parts.source.replaceChildren();
+  let most = null; // the word that gets the largest weight
   data.source.forEach((token, c) => {
     const chip = make('span', 'decode-token', plain(token));
     if (cross) {
@@ -221,9 +229,13 @@ function show() {
       chip.style.background = `rgb(${colour(mean)})`;
       chip.style.color = ink(colour(mean));
       chip.title = mean.toFixed(4);
+      if (/^▁?[\p{L}\p{N}]/u.test(token) && !(most && most[0] >= mean)) most = [mean, token];
     }
     parts.source.append(chip, ' ');
   });
+  parts.says.textContent = most
+    ? `“${plain(data.chosen[t])}” gives ${most[0].toFixed(2)} to “${plain(most[1])}”, the most to a word (mean over heads).`
+    : '';
 
   parts.top.replaceChildren();
   data.top[t].forEach(([token, probability, id, allowed]) => {
@@ -270,12 +282,12 @@ function show() {
       track,
       make('span', 'cache-size', size((t + 1) * data.bytes)),
     );
-    row.title = `keys ${data.key[0]} × ${t + 1} × ${data.key[1]}, values ${data.value[0]} × ${t + 1} × ${data.value[1]} (heads × tokens × width)`;
+    row.title = `keys ${data.key[0]} × ${t + 1} × ${data.key[1]}, values ${data.value[0]} × ${t + 1} × ${data.value[1]} (heads × pieces × width)`;
     parts.cache.append(row);
   }
   parts.total.textContent =
-    `${t + 1} of ${T} tokens: keys ${data.key[0]} × ${t + 1} × ${data.key[1]} and values ` +
-    `${data.value[0]} × ${t + 1} × ${data.value[1]} a layer (heads × tokens × width), ${size((t + 1) * data.bytes * data.layers)} ` +
+    `${t + 1} of ${T} pieces: keys ${data.key[0]} × ${t + 1} × ${data.key[1]} and values ` +
+    `${data.value[0]} × ${t + 1} × ${data.value[1]} a layer (heads × pieces × width), ${size((t + 1) * data.bytes * data.layers)} ` +
     `in all. The source's own, made once: ${size(data.memory * data.layers)}.`;
 
   if (own) {
@@ -302,9 +314,20 @@ element.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 document.addEventListener('atelier-go', (event) => go(event.detail - 1));
+// The address may name a step of the first output that comes; later ones begin at their beginning.
+let wanted = true;
+const addressed = () => {
+  const told = new URLSearchParams(location.hash.slice(1));
+  return told.get('view') === 'decoding' ? Math.max(0, (Number(told.get('step')) || 1) - 1) : 0;
+};
 watch('value', () => {
-  step = 0;
+  step = wanted && props.value ? addressed() : 0;
+  wanted = wanted && !props.value;
   build();
+});
+window.addEventListener('hashchange', () => {
+  const told = new URLSearchParams(location.hash.slice(1));
+  if (told.get('view') === 'decoding' && told.get('step')) go(addressed());
 });
 watch('attention', unpack);
 onWidth(element, show);

@@ -1,8 +1,8 @@
 // A switch for every head of the three kinds of attention, with what each is worth once that is known.
 const NAMES = {
-  cross: 'Cross: target at source',
-  encoder: 'Encoder: source at source',
-  decoder: 'Decoder: target at target',
+  cross: 'Cross: translation at text',
+  encoder: 'Encoder: text at itself',
+  decoder: 'Decoder: translation at itself',
 };
 const key = (kind, layer, head) => `${kind}/${layer}/${head}`;
 let off = new Set();

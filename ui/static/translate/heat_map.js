@@ -1,4 +1,5 @@
 // One attention map: rows are queries, columns are keys. Every token enters the page as text, never as markup.
+const FOOT = 190; // pixels that title, sentence and scale take of a full screen
 const measure = document.createElement('canvas').getContext('2d');
 
 function draw() {
@@ -28,15 +29,29 @@ function draw() {
   title.append(whole);
   host.append(title);
 
-  // Sizes: as large as the width allows, never so small that a cell cannot be pointed at.
+  // Sizes: as large as the width allows, never so small that a cell cannot be pointed at. On the full screen all of it is
+  // in sight, to the last row.
+  const full = document.fullscreenElement === element;
   measure.font = '13px "IBM Plex Sans", sans-serif';
   const widest = (tokens) => Math.max(...tokens.map((token) => measure.measureText(clip(plain(token), 18)).width), 10);
-  const left = Math.ceil(widest(value.rows)) + 34;
-  const room = Math.max((host.clientWidth || 600) - left - 6, 120);
-  const cell = Math.max(C > 80 ? 7 : 15, Math.min(44, Math.floor(room / C), Math.floor(640 / R)));
-  const font = Math.max(7, Math.min(13, cell * 0.85));
-  const top = Math.ceil(((widest(value.columns) * font) / 13) * 0.87) + 36;
-  const right = Math.ceil(widest(value.columns.slice(-2)) * 0.5);
+  const widths = [value.rows, value.columns, value.columns.slice(-2)].map(widest);
+  const sizes = (cell) => {
+    const font = full ? Math.max(5, Math.min(26, cell * 0.6)) : Math.max(7, Math.min(13, cell * 0.85));
+    const [rows, columns, last] = widths.map((width) => (width * font) / 13);
+    return {
+      cell,
+      font,
+      left: Math.ceil(rows) + 34,
+      top: Math.ceil(columns * 0.87) + 36,
+      right: Math.ceil(last * 0.5),
+    };
+  };
+  const room = Math.max((host.clientWidth || 600) - Math.ceil(widths[0]) - 40, 120);
+  const fits = ({ cell, left, top, right }) =>
+    left + C * cell + right + 4 <= host.clientWidth && top + R * cell <= window.innerHeight - FOOT;
+  let size = sizes(full ? 72 : Math.max(C > 80 ? 7 : 15, Math.min(44, Math.floor(room / C), Math.floor(640 / R))));
+  while (full && size.cell > 2 && !fits(size)) size = sizes(size.cell - 0.5);
+  const { cell, font, left, top, right } = size;
   const width = left + C * cell + right + 4,
     height = top + R * cell + 4;
 
@@ -93,16 +108,7 @@ function draw() {
     svg.append(label);
   });
 
-  const canvas = document.createElement('canvas');
-  canvas.width = C;
-  canvas.height = R;
-  const context = canvas.getContext('2d'),
-    image = context.createImageData(C, R);
-  for (let i = 0; i < R * C; i += 1) {
-    const [red, green, blue] = colour(weights[i] < threshold ? 0 : weights[i] / most);
-    image.data.set([red, green, blue, 255], 4 * i);
-  }
-  context.putImageData(image, 0, 0);
+  const canvas = cellPicture(R, C, (i) => colour(weights[i] < threshold ? 0 : weights[i] / most));
   const picture = node('image', {
     x: left,
     y: top,
@@ -127,9 +133,10 @@ function draw() {
           'text',
           {
             x: left + ((i % C) + 0.5) * cell,
-            y: top + (Math.floor(i / C) + 0.5) * cell + 3.5,
+            y: top + (Math.floor(i / C) + 0.5) * cell + (full ? cell * 0.12 : 3.5),
             'text-anchor': 'middle',
             class: 'heat-number',
+            'font-size': full ? cell * 0.34 : 10.5,
             fill: ink(colour(weights[i] / most)),
           },
           weights[i].toFixed(2).replace(/^0/, ''),
@@ -138,6 +145,15 @@ function draw() {
     }
   }
   svg.append(node('rect', { x: left, y: top, width: C * cell, height: R * cell, class: 'heat-frame' }));
+  const marked = node('rect', { width: cell, height: cell, class: 'heat-marked', visibility: 'hidden' });
+  svg.append(marked);
+  svg.mark = (r, c) => {
+    if (r >= R || c >= C) return;
+    marked.setAttribute('x', left + c * cell);
+    marked.setAttribute('y', top + r * cell);
+    marked.setAttribute('visibility', 'visible');
+  };
+  if (value.marked) svg.mark(...value.marked);
   const cursor = node('rect', { width: cell, height: cell, class: 'heat-cursor', visibility: 'hidden' });
   svg.append(cursor);
 
@@ -145,6 +161,7 @@ function draw() {
   scroll.append(svg);
   host.append(scroll);
 
+  if (value.says) host.append(make('p', 'heat-says', value.says));
   const foot = make('div', 'heat-foot');
   const readout = make('div', 'heat-readout');
   readout.setAttribute('aria-live', 'polite');
@@ -227,5 +244,6 @@ function draw() {
 
 watch(['value', 'stretch', 'threshold'], draw);
 onWidth(element, draw);
+document.addEventListener('fullscreenchange', draw);
 onTheme(draw);
 draw();

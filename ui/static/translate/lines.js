@@ -91,6 +91,7 @@ function draw() {
   stage.append(sides.rowColumn, canvas, sides.columnColumn);
   frame.append(stage);
   host.append(frame);
+  if (value.says) host.append(make('p', 'heat-says', value.says));
   const readout = make('div', 'heat-readout');
   readout.setAttribute('aria-live', 'polite');
   host.append(readout);

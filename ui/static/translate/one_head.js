@@ -21,21 +21,11 @@ function draw() {
   readout.setAttribute('aria-live', 'polite');
 
   function strip(numbers, scale, name) {
-    const canvas = make('canvas', 'strip');
-    canvas.width = numbers.length;
-    canvas.height = 1;
-    const context = canvas.getContext('2d'),
-      image = context.createImageData(numbers.length, 1);
-    numbers.forEach((number, i) => image.data.set([...signed(number / scale), 255], 4 * i));
-    context.putImageData(image, 0, 0);
+    const canvas = cellPicture(1, numbers.length, (i) => signed(numbers[i] / scale), 'strip');
     canvas.setAttribute('role', 'img');
     canvas.setAttribute('aria-label', `${name}: ${[...numbers].map(write).join(', ')}`);
     canvas.addEventListener('pointermove', (event) => {
-      const box = canvas.getBoundingClientRect();
-      const i = Math.min(
-        numbers.length - 1,
-        Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * numbers.length)),
-      );
+      const i = cellBelow(event, canvas)[1];
       const number = make('span', 'heat-weight', numbers[i].toFixed(4));
       number.title = numbers[i];
       readout.replaceChildren(make('b', '', name), `, dimension ${i + 1} of ${numbers.length}: `, number);
@@ -71,7 +61,7 @@ function draw() {
     head.append(make('th', '', text));
   table.append(head);
   for (let s = 0; s < S; s += 1) {
-    const line = make('tr', value.allowed[s] ? '' : 'forbidden'),
+    const line = make('tr', `${value.allowed[s] ? '' : 'forbidden'} ${s === value.marked ? 'step-marked' : ''}`.trim()),
       name = plain(value.columns[s]),
       weight = parts.weights[s];
     const label = make('td');
@@ -107,7 +97,7 @@ function draw() {
   sum.append(words, out);
   table.append(sum);
   scroll.append(table);
-  host.append(scroll);
+  host.append(scroll, make('p', 'heat-says', value.says));
   const foot = make('div', 'heat-foot'),
     scale = make('div', 'heat-scale'),
     bar = scaleBar(signed, [-1, -0.5, 0, 0.5, 1]);

@@ -191,21 +191,14 @@ function cells(row, readout) {
     const own = numbers.subarray(r * C, (r + 1) * C),
       line = make('div', row.mark === r ? 'through-strip chosen' : 'through-strip');
     if (R > 1) line.append(make('span', 'through-label', row.rows[r]));
-    const canvas = make('canvas', 'strip');
-    canvas.width = C;
-    canvas.height = 1;
-    const context = canvas.getContext('2d'),
-      image = context.createImageData(C, 1);
-    own.forEach((number, i) => image.data.set([...signed(number / most), 255], 4 * i));
-    context.putImageData(image, 0, 0);
+    const canvas = cellPicture(1, C, (i) => signed(own[i] / most), 'strip');
     canvas.setAttribute('role', 'img');
     canvas.setAttribute(
       'aria-label',
       `${row.name} ${row.rows[r]}: ${C} numbers from ${Math.min(...own).toFixed(3)} to ${Math.max(...own).toFixed(3)}`,
     );
     canvas.addEventListener('pointermove', (event) => {
-      const box = canvas.getBoundingClientRect();
-      const i = Math.min(C - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * C)));
+      const i = cellBelow(event, canvas)[1];
       const number = make('span', 'heat-weight', own[i].toFixed(4));
       number.title = own[i];
       readout.replaceChildren(

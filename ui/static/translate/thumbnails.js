@@ -26,25 +26,13 @@ function draw() {
     const name = make('span', 'thumb-axis thumb-layer', `layer ${layer + 1}`);
     host.append(name);
     for (let head = 0; head < value.heads; head += 1) {
-      const canvas = document.createElement('canvas');
-      canvas.width = value.columns;
-      canvas.height = value.rows;
-      const context = canvas.getContext('2d'),
-        image = context.createImageData(value.columns, value.rows);
       const start = ((layer - first) * value.heads + head) * size;
       let most = 255;
       if (props.stretch) {
         most = 1;
         for (let i = 0; i < size; i += 1) most = Math.max(most, bytes.charCodeAt(start + i));
       }
-      for (let i = 0; i < size; i += 1) {
-        const [red, green, blue] = colour(bytes.charCodeAt(start + i) / most);
-        image.data[4 * i] = red;
-        image.data[4 * i + 1] = green;
-        image.data[4 * i + 2] = blue;
-        image.data[4 * i + 3] = 255;
-      }
-      context.putImageData(image, 0, 0);
+      const canvas = cellPicture(value.rows, value.columns, (i) => colour(bytes.charCodeAt(start + i) / most));
       const thumb = document.createElement('button');
       thumb.type = 'button';
       thumb.className = 'thumb';

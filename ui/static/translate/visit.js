@@ -1,37 +1,44 @@
 // What a link carries and a reload brings back. It stands behind the # of the address, which no server sees.
-const open = (where) => document.querySelector(`${where} [role=tab][aria-selected=true]`)?.dataset.tabId;
+const open = (where) => document.querySelector(`${where} > .tab-wrapper [role=tab][aria-selected=true]`)?.dataset.tabId;
 const FIELDS = ['text', 'pair', 'model', 'kind', 'layer', 'head'],
   KEY = 'atelier-translate',
-  TAB = 'atelier-tab',
   LONGEST = 2000;
 
 function recallVisit() {
-  const told = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-  const found = told.text || told.view || told.pair ? told : JSON.parse(sessionStorage.getItem(KEY) || '{}');
-  const tab = told.tab || sessionStorage.getItem(TAB);
-  if (tab) document.querySelector(`[role=tab][data-tab-id="${CSS.escape(tab)}"]`)?.click();
-  return JSON.stringify(found);
+  document.body.dataset.arrived = 'yes';
+  window.dispatchEvent(new Event('arrive')); // address.js opens the tab
+  const told = Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
+    kept = JSON.parse(sessionStorage.getItem(KEY) || '{}'),
+    mine = (told.tab || 'translate') === 'translate' && (told.text || told.view || told.pair);
+  if (told.kept && kept.text) told.text = kept.text; // too long for an address
+  return JSON.stringify(mine ? told : kept);
 }
 
-function keepTab() {
-  // the button says that it is selected a moment later
-  setTimeout(() => sessionStorage.setItem(TAB, open('.tabs > .tab-wrapper') || ''), 100);
+function keepVisit(values, own) {
+  setTimeout(() => keepNow(values, own), 100);
 }
 
-function keepVisit(values) {
-  setTimeout(() => keepNow(values), 100);
-}
-
-function keepNow(values) {
+// own: [view, field] of the values that follow those of FIELDS; a view's own count while it is open.
+function keepNow(values, own) {
   const told = {};
   FIELDS.forEach((name, i) => {
     if (values[i] !== null && values[i] !== undefined && values[i] !== '') told[name] = values[i];
   });
-  for (const name of ['layer', 'head']) if (typeof told[name] === 'number') told[name] += 1; // as the page counts
   told.view = open('#views') || 'attention';
+  own.forEach(([view, name], i) => {
+    const value = values[FIELDS.length + i];
+    if (view === told.view && value !== null && value !== undefined) told[name] = value;
+  });
+  if (told.view === 'decoding') told.step = Number(document.querySelector('.decode-slider')?.value || 1) - 1;
+  for (const name of ['layer', 'head', 'step']) if (typeof told[name] === 'number') told[name] += 1; // as the page counts
   sessionStorage.setItem(KEY, JSON.stringify(told));
+  if ((told.text || '').length > LONGEST) {
+    delete told.text;
+    told.kept = 1; // the browser's own memory has it
+  }
   const link = new URLSearchParams(told);
-  if ((told.text || '').length <= LONGEST) history.replaceState(history.state, '', `#${link}`);
+  const here = new URLSearchParams(location.hash.slice(1)).get('tab') || 'translate';
+  if (here === 'translate') history.replaceState(history.state, '', `#${link}`);
 }
 
 function copyLink() {

@@ -1,47 +1,138 @@
 // The control points of the warp. Left the person: points on a regular grid, the cloth follows where they are dragged.
-// Right the garment: the place in the cloth that each point looks at. Both sides show the same numbers.
+// Right the garment: the place in the cloth that each point looks at. Both sides show the same numbers. While a point
+// moves the browser bends the cloth itself; what the networks make of it comes once it is let go.
+const CELL = 8, // pixels of the preview for a cell of its mesh
+  OPEN = [255, 140, 0],
+  LONGEST = 288; // pixels of the preview's longer side
 let points = [],
-  undo = [],
-  redo = [],
-  updates = [];
+  given = null, // what was drawn last: sizes, start, pictures
+  updates = [],
+  pictures = null, // what the preview is made of: bytes of person, cloth and region, and a mesh
+  exact = null, // the picture of the networks, for the points it was made of
+  moving = false,
+  due = 0;
 const copy = () => points.map((point) => point.slice());
 const side = () => Math.round(Math.sqrt(points.length));
+const same = (one, other) =>
+  one.every((point, i) => point.every((value, axis) => Math.abs(value - other[i][axis]) < 1e-4));
+const steps = history(
+  copy,
+  (state) => {
+    points = state.map((point) => point.slice());
+  },
+  () => send(),
+);
 
 // A point's place in each picture, in pixels.
-const inCloth = (point) => [
-  ((point[0] + 1) * props.value.width - 1) / 2,
-  ((point[1] + 1) * props.value.height - 1) / 2,
-];
+const inCloth = (point) => [((point[0] + 1) * given.width - 1) / 2, ((point[1] + 1) * given.height - 1) / 2];
 const inPerson = (index) => {
   const n = side(),
     column = Math.floor(index / n),
     row = index % n; // x varies slowest
-  return [(column / (n - 1)) * (props.value.width - 1), (row / (n - 1)) * (props.value.height - 1)];
+  return [(column / (n - 1)) * (given.width - 1), (row / (n - 1)) * (given.height - 1)];
 };
 
-function panel(title, address, place, drag) {
-  const { width, height } = props.value,
+// -- the preview --------------------------------------------------------------------------------------------------
+
+function bytesOf(image, width, height) {
+  const sheet = new OffscreenCanvas(width, height),
+    context = sheet.getContext('2d', { willReadFrequently: true });
+  context.drawImage(image, 0, 0, width, height);
+  return context.getImageData(0, 0, width, height).data;
+}
+
+async function prepare(value) {
+  const scale = Math.min(1, LONGEST / Math.max(value.width, value.height)),
+    width = Math.round(value.width * scale),
+    height = Math.round(value.height * scale);
+  const images = [value.person, value.cloth, value.region].map((address) => {
+    const image = new Image();
+    image.src = address;
+    return image;
+  });
+  await Promise.all(images.map((image) => image.decode()));
+  if (given !== value) return;
+  const [person, cloth, shares] = images.map((image) => bytesOf(image, width, height));
+  const region = new Uint8Array(width * height).map((_, i) => (shares[4 * i] > 127 ? 1 : 0));
+  const columns = Math.ceil(width / CELL) + 1,
+    rows = Math.ceil(height / CELL) + 1;
+  pictures = { width, height, person, cloth, region, columns, mesh: splineMesh(side(), columns, rows) };
+}
+
+function preview() {
+  due = 0;
+  const canvas = element.querySelector('.warp-picture');
+  if (!pictures || !canvas) return;
+  const { width, height, person, cloth, region, columns, mesh } = pictures,
+    made = new ImageData(width, height);
+  layOver(made.data, person, cloth, region, width, height, looksAt(mesh, points), columns, OPEN);
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  canvas.getContext('2d').putImageData(made, 0, 0);
+  canvas.dataset.of = 'preview';
+}
+
+function follow() {
+  updates.forEach((update) => update());
+  if (!due) due = requestAnimationFrame(preview);
+}
+
+function showExact() {
+  const canvas = element.querySelector('.warp-picture');
+  if (!exact || !canvas || moving || !same(exact.points, points)) return;
+  cancelAnimationFrame(due);
+  due = 0;
+  Object.assign(canvas, { width: given.width, height: given.height });
+  canvas.getContext('2d').drawImage(exact.image, 0, 0);
+  canvas.dataset.of = 'exact';
+}
+
+function load(address, of) {
+  const image = new Image(),
+    mine = { image, points: of };
+  image.onload = () => {
+    exact = mine;
+    showExact();
+  };
+  image.src = address;
+}
+
+// -- the two pictures ---------------------------------------------------------------------------------------------
+
+// Many points look at places beside the garment. The frame takes them in up to `BESIDE` of a picture's width, and those
+// farther out lie pale on its border.
+const BESIDE = 0.2;
+
+function panel(title, picture, place, drag) {
+  const { width, height } = given,
     n = side();
-  // Many points look at places beside the garment: the frame takes them in, up to a picture's width on each side.
   const beyond = points
     .map((point, index) => place(point, index))
     .reduce((most, [x, y]) => Math.max(most, -x, -y, x - width, y - height), 0);
-  const margin = Math.min(beyond, width) + width * 0.06;
-  const figure = document.createElement('figure');
-  figure.className = 'warp-panel';
+  const radius = width / (n > 5 ? 70 : 40),
+    margin = Math.min(beyond, BESIDE * width) + 1.5 * radius;
+  const bounds = [width + margin - radius, height + margin - radius];
+  const figure = make('figure', 'warp-panel'),
+    stage = make('div', 'warp-stage');
   const svg = node('svg', {
     viewBox: `${-margin} ${-margin} ${width + 2 * margin} ${height + 2 * margin}`,
     role: 'group',
     'aria-label': title,
   });
-  svg.append(node('image', { href: address, x: 0, y: 0, width, height }));
+  picture.classList.add('warp-ground');
+  const share = (pixels, of) => `${(100 * pixels) / (of + 2 * margin)}%`;
+  Object.assign(picture.style, {
+    left: share(margin, width),
+    top: share(margin, height),
+    width: share(width, width),
+    height: share(height, height),
+  });
   const lines = node('path', { class: 'warp-grid' });
   svg.append(lines);
   const discs = points.map((_, index) => {
     const disc = node('circle', {
       class: 'warp-point',
-      r: width / (n > 5 ? 70 : 40),
-      tabindex: 0,
+      r: radius,
+      tabindex: index ? -1 : 0,
       role: 'button',
       'data-index': index,
       'aria-label': `Control point ${index + 1}`,
@@ -53,15 +144,15 @@ function panel(title, address, place, drag) {
     const at = points.map((point, index) => place(point, index));
     let path = '';
     for (let i = 0; i < n; i += 1) {
-      for (let j = 0; j < n; j += 1) {
-        path += `${j ? 'L' : 'M'}${at[i * n + j].join(' ')}`;
-      }
+      for (let j = 0; j < n; j += 1) path += `${j ? 'L' : 'M'}${at[i * n + j].join(' ')}`;
       for (let j = 0; j < n; j += 1) path += `${j ? 'L' : 'M'}${at[j * n + i].join(' ')}`;
     }
     lines.setAttribute('d', path);
     discs.forEach((disc, index) => {
-      disc.setAttribute('cx', at[index][0]);
-      disc.setAttribute('cy', at[index][1]);
+      const shown = at[index].map((value, axis) => Math.min(Math.max(value, radius - margin), bounds[axis]));
+      disc.setAttribute('cx', shown[0]);
+      disc.setAttribute('cy', shown[1]);
+      disc.classList.toggle('beyond', shown[0] !== at[index][0] || shown[1] !== at[index][1]);
     });
   };
   discs.forEach((disc, index) => {
@@ -72,54 +163,60 @@ function panel(title, address, place, drag) {
       disc.setPointerCapture(event.pointerId);
       from = [event.clientX, event.clientY];
       start = copy();
+      moving = true;
     });
     disc.addEventListener('pointermove', (event) => {
       if (!from) return;
       const scale = (width + 2 * margin) / svg.getBoundingClientRect().width;
       points = start.map((point) => point.slice());
       drag(index, (event.clientX - from[0]) * scale, (event.clientY - from[1]) * scale, start);
-      updates.forEach((update) => update());
+      follow();
     });
     const end = () => {
       if (!from) return;
       from = null;
-      if (points.some((point, i) => point[0] !== start[i][0] || point[1] !== start[i][1])) {
-        undo.push(start);
-        redo = [];
-        send();
-      }
+      moving = false;
+      if (same(points, start)) return;
+      steps.keep(start);
+      send();
     };
     disc.addEventListener('pointerup', end);
     disc.addEventListener('pointercancel', end);
     disc.addEventListener('keydown', (event) => {
+      // Page Up and Down, Home and End go from point to point, arrow keys move the one that has the focus.
+      const to = { PageDown: index + 1, PageUp: index - 1, Home: 0, End: discs.length - 1 }[event.key];
+      if (discs[to]) {
+        event.preventDefault();
+        disc.setAttribute('tabindex', -1);
+        discs[to].setAttribute('tabindex', 0);
+        discs[to].focus();
+        return;
+      }
       const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
       if (!step) return;
       event.preventDefault();
-      undo.push(copy());
-      redo = [];
+      steps.keep(copy());
       drag(index, (step[0] * width) / 100, (step[1] * width) / 100, copy());
-      updates.forEach((update) => update());
       send();
     });
   });
   updates.push(update);
-  const caption = document.createElement('figcaption');
-  caption.textContent = title;
-  figure.append(svg, caption);
+  stage.append(picture, svg);
+  figure.append(stage, make('figcaption', '', title));
   update();
   return figure;
 }
 
 // On the cloth the point itself moves.
 function dragCloth(index, dx, dy, start) {
-  points[index] = [start[index][0] + (2 * dx) / props.value.width, start[index][1] + (2 * dy) / props.value.height];
+  points[index] = [start[index][0] + (2 * dx) / given.width, start[index][1] + (2 * dy) / given.height];
 }
 
-// On the person the cloth under the point moves with the pointer: the point then has to look at what lay on the other side,
-// which its neighbours tell to first order.
+// On the person the cloth under the point moves with the pointer: the point then has to look at what lay on the other
+// side, which its neighbours tell to first order.
 function dragPerson(index, dx, dy, start) {
   const n = side(),
-    { width, height } = props.value,
+    { width, height } = given,
     column = Math.floor(index / n),
     row = index % n;
   const slope = (a, b, pixels) => [0, 1].map((axis) => (start[b][axis] - start[a][axis]) / pixels);
@@ -133,22 +230,17 @@ function dragPerson(index, dx, dy, start) {
 }
 
 function send() {
+  follow();
+  outdateBeside('The result with these points is being painted …');
   trigger('move', { points });
   buttons();
 }
 
 function buttons() {
-  const moved = points.some((point, i) =>
-    point.some((value, axis) => Math.abs(value - props.value.start[i][axis]) > 1e-6),
-  );
-  const set = (name, off) => {
-    const found = element.querySelector(name);
-    if (found) found.disabled = off;
-  };
-  set('.undo', !undo.length);
-  set('.redo', !redo.length);
-  set('.reset', !moved);
-  set('.apply', !moved);
+  const moved = !same(points, given.start),
+    apply = element.querySelector('.apply');
+  steps.show(moved);
+  if (apply) apply.disabled = !moved;
 }
 
 function draw() {
@@ -156,89 +248,39 @@ function draw() {
     value = props.value;
   if (!host) return;
   if (!value?.points) {
+    given = pictures = null;
     host.replaceChildren();
     return;
   }
-  if (value.fresh) {
-    undo = [];
-    redo = [];
-  }
-  points = value.points.map((point) => point.slice());
-  updates = [];
-  // Whoever moves a point with the arrow keys stays on it when the preview is drawn anew.
-  const held = document.activeElement,
-    panelOf = held?.closest?.('.warp-panel');
-  const focused =
-    panelOf && host.contains(held)
-      ? [[...host.querySelectorAll('.warp-panel')].indexOf(panelOf), held.dataset.index]
-      : null;
-  host.replaceChildren();
-  const tools = document.createElement('div');
-  tools.className = 'canvas-tools';
-  const button = (name, text, act) => {
-    const made = document.createElement('button');
-    made.type = 'button';
-    made.className = `canvas-button ${name}`;
-    made.textContent = text;
-    made.addEventListener('click', act);
-    return made;
-  };
-  const step = (from, to) => () => {
-    if (from().length) {
-      to().push(copy());
-      points = from().pop();
-      send();
+  if (!value.fresh) {
+    // What has become of the points that were sent last; those that have moved on since are waited for.
+    if (given && same(value.points, points)) {
+      host.querySelector('.warp-note').textContent = value.note;
+      load(value.exact, value.points);
     }
-  };
-  tools.append(
-    button(
-      'undo',
-      'Undo',
-      step(
-        () => undo,
-        () => redo,
-      ),
-    ),
-    button(
-      'redo',
-      'Redo',
-      step(
-        () => redo,
-        () => undo,
-      ),
-    ),
-    button('reset', 'Reset', () => {
-      undo.push(copy());
-      redo = [];
-      points = props.value.start.map((point) => point.slice());
-      send();
-    }),
-  );
-  const note = document.createElement('span');
-  note.className = 'warp-note';
-  note.textContent = value.note;
-  tools.append(note);
-  const panels = document.createElement('div');
-  panels.className = 'warp-panels';
-  panels.append(
-    panel(
-      'On the person: drag a point and the cloth follows.',
-      value.person,
-      (_, index) => inPerson(index),
-      dragPerson,
-    ),
-    panel('In the garment: the place that each point looks at.', value.cloth, inCloth, dragCloth),
-  );
-  host.append(
-    tools,
-    panels,
-    button('apply', 'Run on from here', () => trigger('apply', { points })),
-  );
-  buttons();
-  if (focused) {
-    const again = host.querySelectorAll('.warp-panel')[focused[0]].querySelector(`[data-index="${focused[1]}"]`);
-    if (again) again.focus({ preventScroll: true });
+    return;
   }
+  given = value;
+  points = value.points.map((point) => point.slice());
+  steps.begin(value.start);
+  updates = [];
+  exact = null;
+  pictures = null;
+  const tools = make('div', 'canvas-tools'),
+    panels = make('div', 'warp-panels'),
+    apply = button('apply', 'Run on from here', () => trigger('apply', { points })),
+    cloth = make('img');
+  Object.assign(cloth, { src: value.cloth, alt: '' });
+  tools.append(...steps.buttons, apply, make('span', 'warp-note', value.note));
+  panels.append(
+    panel('Drag a point and the cloth follows.', make('canvas', 'warp-picture'), (_, i) => inPerson(i), dragPerson),
+    panel('The place in the garment that each point looks at.', cloth, inCloth, dragCloth),
+    beside,
+  );
+  host.replaceChildren(tools, panels);
+  load(value.exact, value.points);
+  prepare(value);
+  buttons();
 }
 
 watch('value', draw);

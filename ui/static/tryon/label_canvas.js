@@ -1,10 +1,9 @@
 // A map over a photo. Label maps: classes light up when pointed at; with `paint` they can be painted.
 // The labels themselves travel, one byte a pixel, never colours: what comes back is exactly what was painted.
-const UNDO_STEPS = 30;
+const PAUSE = 350; // milliseconds after a stroke until the result with it is asked for
 let labels = null,
   first = null,
-  undo = [],
-  redo = [],
+  asked = 0,
   current = 1,
   lit = -1,
   images = {},
@@ -13,6 +12,13 @@ let labels = null,
   fill = false,
   shownFor = null;
 
+const steps = history(
+  () => labels.slice(),
+  (state) => {
+    labels = state;
+  },
+  () => edited(),
+);
 const decode = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 function encode(bytes) {
   let text = '';
@@ -81,11 +87,13 @@ function shares() {
   });
 }
 
-function remember() {
-  undo.push(labels.slice());
-  if (undo.length > UNDO_STEPS) undo.shift();
-  redo = [];
-}
+const remember = () => steps.keep(labels.slice());
+const told = () => ({
+  name: props.value.name,
+  labels: encode(labels),
+  width: props.value.width,
+  height: props.value.height,
+});
 
 function disc(x, y) {
   const { width, height } = props.value,
@@ -125,13 +133,16 @@ function changed() {
   shares();
   const apply = element.querySelector('.apply'),
     different = labels.some((label, i) => label !== first[i]);
-  if (apply) apply.disabled = !(different || props.value.fresh);
-  const [back, forth, reset] = ['.undo', '.redo', '.reset'].map((name) => element.querySelector(name));
-  if (back) {
-    back.disabled = !undo.length;
-    forth.disabled = !redo.length;
-    reset.disabled = !different;
-  }
+  if (apply) apply.disabled = !different;
+  steps.show(different);
+}
+
+// A stroke is at its end: the result beside the map follows.
+function edited() {
+  changed();
+  clearTimeout(asked);
+  outdateBeside('The result with this map is being painted …');
+  asked = setTimeout(() => props.value?.paint && trigger('preview', told()), PAUSE);
 }
 
 function range(text, least, most, value, set) {
@@ -141,13 +152,6 @@ function range(text, least, most, value, set) {
   input.addEventListener('input', () => set(Number(input.value)));
   label.append(input);
   return label;
-}
-
-function button(className, text, act) {
-  const made = make('button', `canvas-button ${className}`, text);
-  made.type = 'button';
-  made.addEventListener('click', act);
-  return made;
 }
 
 // Arrow keys move a brush over the canvas, Space or Enter puts it down.
@@ -193,7 +197,7 @@ function keyboard(canvas) {
       remember();
       if (fill) flood(Math.round(at[0]), Math.round(at[1]));
       else disc(...at);
-      changed();
+      edited();
     }
     show();
   });
@@ -210,8 +214,8 @@ function draw() {
   }
   labels = value.labels ? decode(value.labels) : null;
   first = labels?.slice();
-  undo = [];
-  redo = [];
+  steps.begin(first || []);
+  clearTimeout(asked);
   lit = -1;
   if (shownFor !== value.name) {
     current = value.brush || 0;
@@ -240,38 +244,7 @@ function draw() {
     });
     area.setAttribute('aria-pressed', fill);
     tools.append(area);
-    const step = (from, to) => () => {
-      if (from().length) {
-        to().push(labels.slice());
-        labels = from().pop();
-        changed();
-      }
-    };
-    tools.append(
-      button(
-        'undo',
-        'Undo',
-        step(
-          () => undo,
-          () => redo,
-        ),
-      ),
-      button(
-        'redo',
-        'Redo',
-        step(
-          () => redo,
-          () => undo,
-        ),
-      ),
-    );
-    tools.append(
-      button('reset', 'Reset', () => {
-        remember();
-        labels = first.slice();
-        changed();
-      }),
-    );
+    tools.append(...steps.buttons);
   }
   const stage = make('div', 'canvas-stage'),
     canvas = make('canvas');
@@ -322,7 +295,7 @@ function draw() {
           Math.min(Math.max(Math.round(x), 0), value.width - 1),
           Math.min(Math.max(Math.round(y), 0), value.height - 1),
         );
-        changed();
+        edited();
         return;
       }
       canvas.setPointerCapture(event.pointerId);
@@ -333,7 +306,7 @@ function draw() {
     const end = () => {
       if (last) {
         last = null;
-        changed();
+        edited();
       }
     };
     canvas.addEventListener('pointerup', end);
@@ -368,11 +341,13 @@ function draw() {
     aside.append(tip, chips);
   }
   if (value.paint) {
-    const apply = button('apply', value.apply || 'Run on from here', () => {
+    const apply = button('apply', 'Run on from here', () => {
       apply.disabled = true;
-      trigger('apply', { name: value.name, labels: encode(labels), width: value.width, height: value.height });
+      clearTimeout(asked);
+      trigger('apply', told());
     });
     aside.append(apply);
+    body.append(beside);
   }
   render();
   if (labels) changed();

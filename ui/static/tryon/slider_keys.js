@@ -41,6 +41,7 @@ function prepare() {
     ariaValueMin: 0,
     ariaValueMax: 100,
   });
+  say();
   handle.addEventListener('focus', say);
   handle.addEventListener('keydown', (event) => {
     if (!(event.key in STEPS)) return;

@@ -1,0 +1,1 @@
+"""The translator's campaigns: mixtures of sources, text that was made, larger models, what each rule is worth."""

@@ -1,0 +1,311 @@
+"""Many sources of parallel text as one: how often each is drawn follows its worth, not its size.
+
+A folder that `transformer.prepare` wrote says in the column `origin` where each pair came from. By size alone manuals
+and parliament would drown news and conversation. Here a source with n pairs has a share proportional to worth * n^(1/T)
+(the temperature T of Devlin et al. 2018 and Arivazhagan et al. 2019), and every pair of it the same chance.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from training.files import write_atomic
+from transformer.data import Batch, collate, cut
+from transformer.marian import MarianTokenizer
+from transformer.prepare import ORIGIN
+from transformer.tokenizer import Tokenizer
+
+# Sources whose mean chooses the weights: text of every kind. A mixture's loss falls fastest on narrow text, such as
+# manuals.
+GENERAL = ("wmt_news", "news_commentary", "covost", "xnli", "xquad", "mlqe_pe", "firefox_teacher", "tatoeba")
+GROWTH = 1.15  # longest that noise may make a sentence, in its own lengths
+Change = Callable[[str, str, random.Random], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One pair of the table: its two sides by language, and its source."""
+
+    origin: str  # for example "wmt_news.en-de"
+    languages: tuple[str, str]
+    texts: tuple[str, str]
+
+
+def read_rows(path: Path, languages: Sequence[str]) -> list[Row]:
+    """The rows of a gzipped table of `transformer.prepare`; its text is normalised already.
+
+    path: the table, with the columns of `languages` and `origin`.
+    languages: the first is on every row, and each row has one of the others.
+    Raises `ValueError` where a column is missing.
+    """
+    rows = []
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        table = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        names = next(table, [])
+        if missing := [name for name in (*languages, ORIGIN) if name not in names]:
+            raise ValueError(f"{path.name} has no column {missing[0]!r}; make it with python -m transformer.prepare.")
+        first, origin = names.index(languages[0]), names.index(ORIGIN)
+        others = [(language, names.index(language)) for language in languages[1:]]
+        for cells in table:
+            for language, column in others:
+                if cells[column]:
+                    rows.append(Row(cells[origin], (languages[0], language), (cells[first], cells[column])))
+    return rows
+
+
+def parse_worth(text: str) -> dict[str, float]:
+    """Worth of each source: "news=3 manuals=0.2" -> {"news": 3.0, "manuals": 0.2}.
+
+    Raises `ValueError` for anything else, or a negative worth.
+    """
+    worth = {}
+    for part in text.split():
+        name, sign, value = part.partition("=")
+        try:
+            worth[name] = float(value)
+        except ValueError:
+            sign = ""
+        if not (name and sign and 0 <= worth[name] < float("inf")):
+            raise ValueError(f"mixture is written NAME=WORTH, with numbers of 0 or more; got {part!r}.")
+    return worth
+
+
+def worth_of(origin: str, worth: Mapping[str, float]) -> float:
+    """The worth of a source: that of the longest name that its own begins with, 1 without any."""
+    return max(((len(name), value) for name, value in worth.items() if origin.startswith(name)), default=(0, 1.0))[1]
+
+
+def shares(sizes: Mapping[str, int], worth: Mapping[str, float], temperature: float) -> dict[str, float]:
+    """Share of each source in what is drawn; they sum to 1.
+
+    sizes: pairs of each source.
+    worth: factors by the beginning of a source's name; 1 for the others.
+    temperature: T; 1 leaves the sizes' proportions as they are, and the higher it is the more equal they become.
+    """
+    parts = {name: worth_of(name, worth) * n ** (1 / temperature) for name, n in sizes.items()}
+    total = sum(parts.values())
+    if not total > 0:
+        raise ValueError("no source of the mixture has a worth above 0.")
+    return {name: part / total for name, part in parts.items()}
+
+
+class Mixture:
+    """Pairs in several directions from many sources, encoded as they are drawn.
+
+    Each epoch draws anew from every source, so a function of (seed, epoch) says which pairs come and in which batches.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        tokenizer: Tokenizer | MarianTokenizer,
+        max_length: int,
+        prefixes: Mapping[tuple[str, str], Sequence[int]],
+        *,
+        worth: Mapping[str, float] | None = None,
+        temperature: float = 1.0,
+        one_way: str = "",
+        change: Change | None = None,
+        sampled: float = 0.0,
+        lengths: np.ndarray | None = None,
+    ) -> None:
+        """
+        rows: the pairs.
+        tokenizer: encodes them.
+        max_length: longest side in tokens with eos; longer pairs are left out.
+        prefixes: (source, target) language of each direction, and the ids before its sources.
+        worth, temperature: as in `shares`; each direction has a mixture of its own. The worth of a direction ("en-fr")
+            is its share beside the other directions.
+        one_way: beginning of the names of sources that are learned only in the direction that their name ends with.
+        change: (source, target, generator) -> the pair as it is learned this time.
+        sampled: share of the batches whose pairs are cut into pieces by `Tokenizer.sample`.
+        lengths: (N, 2) pieces of both sides as from `token_lengths`; None = counted here.
+        """
+        self.rows, self.tokenizer, self.max_length, self.change = rows, tokenizer, max_length, change
+        self.sampled = sampled
+        self.directions = list(prefixes)
+        self.prefixes = [list(prefix) for prefix in prefixes.values()]
+        counted = token_lengths(rows, tokenizer) if lengths is None else lengths
+        self.row, self.direction, forward = self._items(one_way)
+        sides = counted[self.row].astype(np.int64)
+        before = np.array([len(prefix) for prefix in self.prefixes], dtype=np.int64)[self.direction]
+        self.lengths = np.stack([np.where(forward, sides[:, 0], sides[:, 1]) + before,
+                                 np.where(forward, sides[:, 1], sides[:, 0])], 1)  # fmt: skip
+        fits = self.lengths.max(1, initial=0) < max_length
+        self.skipped = int((~fits).sum())
+        self.row, self.direction, self.lengths = self.row[fits], self.direction[fits], self.lengths[fits]
+        if not len(self.row):
+            raise ValueError(f"the mixture has no pair of these directions with less than {max_length} tokens a side.")
+        self.copies, self.share = self._copies(worth or {}, temperature)
+
+    def _items(self, one_way: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row and direction of every item, and whether its source is the row's first text."""
+        parts = []
+        for number, pair in enumerate(self.directions):
+            both, name = set(pair), f".{'-'.join(pair)}"
+            ok: dict[tuple[str, tuple[str, str]], bool] = {}  # by source and languages, of which there are few
+            for row in self.rows:
+                if (key := (row.origin, row.languages)) not in ok:
+                    free = not (one_way and row.origin.startswith(one_way)) or row.origin.endswith(name)
+                    ok[key] = set(row.languages) == both and free
+            chosen = [index for index, row in enumerate(self.rows) if ok[row.origin, row.languages]]
+            forward = [self.rows[index].languages[0] == pair[0] for index in chosen]
+            parts.append(
+                (np.array(chosen, dtype=np.int64), np.full(len(chosen), number), np.array(forward, dtype=bool))
+            )
+        rows, directions, is_first = (np.concatenate(columns) for columns in zip(*parts))
+        return rows, directions, is_first
+
+    def _copies(self, worth: Mapping[str, float], temperature: float) -> tuple[np.ndarray, dict[str, float]]:
+        """How often each item comes in an epoch on average, and the share of each source in a direction."""
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(row.origin for row in self.rows))}
+        names, origin = list(numbers), np.array([numbers[row.origin] for row in self.rows])[self.row]
+        copies, found = np.zeros(len(self.row)), {}
+        weight = np.array([worth.get("-".join(pair), 1.0) for pair in self.directions])
+        if not weight.any():
+            raise ValueError("no direction of the mixture has a worth above 0.")
+        for number, pair in enumerate(self.directions):
+            own = self.direction == number
+            counts = np.bincount(origin[own], minlength=len(names))
+            sizes = {name: int(count) for name, count in zip(names, counts) if count}
+            if not sizes:
+                continue
+            part = shares(sizes, worth, temperature)
+            found.update({f"{name} {'-'.join(pair)}": value for name, value in part.items()})
+            # An epoch has as many items as there are, and each direction its part of it.
+            each = np.array([part.get(name, 0.0) / max(count, 1) for name, count in zip(names, counts)])
+            copies[own] = each[origin[own]] * len(self.row) * weight[number] / weight.sum()
+        return copies, found
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def text(self, index: int) -> tuple[str, str]:
+        """(source, target) of one item as it stands in the table."""
+        row = self.rows[self.row[index]]
+        first, second = row.texts
+        return (first, second) if row.languages[0] == self.directions[self.direction[index]][0] else (second, first)
+
+    def origin(self, index: int) -> str:
+        """Name of an item's source."""
+        return self.rows[self.row[index]].origin
+
+    def draw(self, seed: int, epoch: int) -> np.ndarray:
+        """Indices of the items of one epoch, in random order; a pair whose source is worth it comes several times."""
+        generator = np.random.default_rng([seed, epoch])
+        whole = np.floor(self.copies)
+        times = whole + (generator.random(len(self.copies)) < self.copies - whole)
+        order = np.repeat(np.arange(len(self.copies)), times.astype(np.int64))
+        generator.shuffle(order)
+        return order
+
+    def batches(self, tokens: int, seed: int, epoch: int) -> list[list[int]]:
+        """Indices of each batch of one epoch, as `ParallelData.batches` has them."""
+        order = self.draw(seed, epoch)
+        lengths = self.lengths[order]
+        order = order[np.lexsort((lengths[:, 0], lengths[:, 1]))]  # stable: ties stay shuffled
+        batches = cut(order.tolist(), self.lengths[order].max(1).tolist(), tokens)
+        random.Random(f"{seed}/{epoch}").shuffle(batches)
+        return batches
+
+    def ids(self, index: int, draw: random.Random | None = None, sampled: bool = False) -> tuple[list[int], list[int]]:
+        """Source ids with their prefix, and target ids, of one item.
+
+        index: of the item.
+        draw: decides how `change` changes it; None = not at all. What would be much longer stays as it was: it would
+            pad its whole batch.
+        sampled: cut into pieces by `Tokenizer.sample`.
+        """
+        source, target = pair = self.text(index)
+        if draw is not None and self.change is not None:
+            source, target = self.change(source, target, draw)
+        prefix = self.prefixes[self.direction[index]]
+        encode = self.tokenizer.encode
+        if draw is not None and sampled:
+            encode = partial(cast(Tokenizer, self.tokenizer).sample, draw=draw)
+            room = self.max_length
+        else:
+            room = min(self.max_length, int(GROWTH * self.lengths[index].max()) + 2)
+        found = [*prefix, *encode(source)], encode(target)
+        if max(map(len, found)) < room and found[0] and found[1]:
+            return found
+        return [*prefix, *self.tokenizer.encode(pair[0])], self.tokenizer.encode(pair[1])
+
+    def collate(self, indices: Sequence[int], neighbourhood: int = 0, draw: random.Random | None = None) -> Batch:
+        """The batch of these items; draw: decides how they are changed, None = they are not.
+
+        All of a batch are cut into pieces by `Tokenizer.sample`, or none, so that their lengths stay alike.
+        """
+        sampled = draw is not None and draw.random() < self.sampled
+        return collate([self.ids(index, draw, sampled) for index in indices], neighbourhood)
+
+    @property
+    def pairs(self) -> Sequence[tuple[list[int], list[int]]]:
+        """The encoded pairs of all items, made one by one as they are asked for."""
+        return _Encoded(self, range(len(self)))
+
+
+def spread(mixture: Mixture, count: int) -> dict[str, list[int]]:
+    """Up to `count` items of each source and direction, spread evenly over them: "news.en-de de-en" -> indices."""
+    found: dict[str, list[int]] = {}
+    for index in range(len(mixture)):
+        name = f"{mixture.origin(index)} {'-'.join(mixture.directions[mixture.direction[index]])}"
+        found.setdefault(name, []).append(index)
+    return {
+        name: [indices[i * len(indices) // share] for i in range(share)]
+        for name, indices in sorted(found.items())
+        for share in [min(count, len(indices))]
+    }
+
+
+class _Encoded(Sequence):
+    """Items of a mixture as ids."""
+
+    def __init__(self, mixture: Mixture, chosen: range) -> None:
+        self.mixture, self.chosen = mixture, chosen
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def __getitem__(self, index: int | slice) -> tuple[list[int], list[int]] | list[tuple[list[int], list[int]]]:
+        if isinstance(index, slice):
+            return [self.mixture.ids(i) for i in self.chosen[index]]
+        return self.mixture.ids(self.chosen[index])
+
+    def __iter__(self) -> Iterator[tuple[list[int], list[int]]]:
+        return (self.mixture.ids(i) for i in self.chosen)
+
+
+def token_lengths(rows: Sequence[Row], tokenizer: Tokenizer | MarianTokenizer, kept: Path | None = None) -> np.ndarray:
+    """Pieces of both sides of each row, (N, 2) int16.
+
+    kept: folder of a file that holds them for next time, named after the vocabulary and the number of rows; counting a
+    million pairs takes a minute.
+    """
+    file = None
+    if kept is not None and isinstance(tokenizer, Tokenizer):
+        key = hashlib.sha256(tokenizer.model + str(len(rows)).encode()).hexdigest()[:16]
+        file = kept / f"lengths-{key}.npy"
+    if file is not None and file.is_file():
+        found = np.load(file, allow_pickle=False)
+        if found.shape == (len(rows), 2):
+            return found
+    found = np.array([[len(tokenizer.encode(text)) for text in row.texts] for row in rows], dtype=np.int16).reshape(
+        -1, 2
+    )
+    if file is not None:
+        buffer = io.BytesIO()
+        np.save(buffer, found)
+        write_atomic(file, buffer.getvalue())
+    return found

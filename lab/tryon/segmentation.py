@@ -1,0 +1,205 @@
+"""The predicted segmentation by itself: whether it follows what is told of the garment, and what each rule on it is
+worth. Both print their figures by `python -m lab.tryon.evaluate segmentation` and `... rules`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from vton import inference, labels
+from vton.attributes import LOOSE, condition_groups, decode, encode
+from vton.data.draped.people import load_people
+from vton.data.pack import Pack
+from vton.data.samples import Sampler
+from vton.inference import Conditions
+from vton.inputs import pose
+from vton.inputs.reading import Attribute, read
+from vton.metrics import edge_distances, mask_iou
+from vton.networks.segmentation import SegmentationGenerator
+from vton.pipeline import TryOn
+from vton.recipes.common import collate
+from vton.recipes.segmentation import other_hem
+from vton.rules.segmentation import RULES, apply_rules
+from vton.rules.sleeves import KINDS, contradicting, covered
+from vton.tensors import picture_to_tensor
+
+EDGES = ("hem", "neckline", "sleeve_ends")
+SEED = 9  # of the pairs, that of `evaluate_networks`
+
+
+def region_figures(
+    predicted: np.ndarray, sample: dict[str, np.ndarray], source: str, attributes: Mapping[str, Attribute] = {}
+) -> dict[str, float]:
+    """Overlap of a predicted segmentation (H, W) with a sample's rule-made truth, as IoU in [0, 1].
+
+    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves, neckline and hem; arms_iou:
+    both arms; sleeves_right: see `shows`, and the same after the rules. Of draped people, whose truth is exact, also
+    `edge_distances`.
+    attributes: what was read of the garment. A photographed garment's pixels behind a bag are left out, because their
+        truth is hidden.
+    """
+    truth, (ruled, _) = sample["segmentation"], apply_rules(predicted, sample["keypoints"], attributes)
+    seen = ~sample["carried"][0] if source == "worn" else np.ones(truth.shape, bool)
+    kind = decode(sample["attributes"], "sleeves")
+    edges = edge_distances(truth == labels.UPPER, predicted == labels.UPPER, sample["keypoints"])
+    exact = {f"{name}_pixels": edges.get(name, float("nan")) for name in EDGES} if source == "draped" else {}
+    return (
+        exact
+        | {
+            name: mask_iou(np.isin(answer, classes) & seen, np.isin(truth, classes) & seen)
+            for name, answer, classes in (
+                ("region_iou", predicted, labels.UPPER),
+                ("region_iou_rules", ruled, labels.UPPER),
+                ("arms_iou", predicted, labels.ARMS),
+            )
+        }
+        | {
+            "sleeves_right": shows(predicted, sample["keypoints"], kind),
+            "sleeves_right_rules": shows(ruled, sample["keypoints"], kind),
+        }
+    )
+
+
+def shows(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> float:
+    """1.0 where both arms of a segmentation (H, W) show sleeves of this kind, measured along the joints (25, 3), 0.0
+    where one does not; NaN where the kind is not known ("") or no arm has its joints.
+    """
+    if not kind or not covered(segmentation, keypoints):
+        return float("nan")
+    return float(not contradicting(segmentation, keypoints, kind))
+
+
+def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu") -> Conditions:
+    """What the generators are given for one sample of `Sampler`."""
+    # What is told of the garment is read, and what ALIAS is shown depends on the segmentation.
+    names = [f.name for f in dataclasses.fields(Conditions) if f.name not in ("attributes", "shown")]
+    batch = collate([{name: sample[name] for name in names}])
+    return Conditions(**{name: value.to(device) for name, value in batch.items()})
+
+
+def read_sample(tryon: TryOn, sample: dict[str, np.ndarray]) -> dict[str, Attribute]:
+    """What the garment reader says of a sample's garment; see `Garment.attributes`."""
+    return read(tryon.garment, sample["cloth"], sample["cloth_mask"][0] > 0).attributes
+
+
+def reads_attributes(tryon: TryOn) -> bool:
+    """Whether the segmentation generator reads the garment's attributes."""
+    return bool(cast(SegmentationGenerator, tryon.segmentation).config.attributes)
+
+
+def predicted_segmentation(
+    tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, groups: Mapping[str, str] | None = None
+) -> torch.Tensor:
+    """S-hat (1,H,W) of one sample, as the pipeline predicts it: with the mirror image.
+
+    groups: what the generator is told of the garment, see `vton.attributes`; None = what is read of it. It is told how
+    the sample's own hem is worn, too, where that is known.
+    """
+    if reads_attributes(tryon):
+        groups = condition_groups(read_sample(tryon, sample)) if groups is None else groups
+        hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
+        groups = {**groups, "hem": hem}
+        given = dataclasses.replace(given, attributes=torch.from_numpy(encode(groups))[None].to(given.pose.device))
+    mirrored = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], given.size[1]), given.size)
+    return inference.predict_segmentation(
+        tryon.segmentation, given, mirrored_pose=picture_to_tensor(mirrored, given.pose.device)
+    )
+
+
+def known_mean(values: list[float]) -> float | None:
+    """Mean of the finite values to four places; None where there is none."""
+    finite = [v for v in values if np.isfinite(v)]
+    return round(float(np.mean(finite)), 4) if finite else None
+
+
+def validation_sampler(pack: Path | None, size: tuple[int, int]) -> Sampler:
+    """Validation pairs at `size` (H, W): of draped people, and of photographed ones where there is a pack."""
+    return Sampler(Pack(pack) if pack else None, size, "val", load_people(size, "val"))
+
+
+def samples(pack: Path | None, count: int, size: tuple[int, int]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """(source, sample) of `count` validation pairs of each source at most; without a pack draped people alone."""
+    sampler = validation_sampler(pack, size)
+    for source in ("worn", "product", "draped") if pack else ("draped",):
+        for sample in pairs(sampler, source, SEED, count):
+            yield source, sample
+
+
+def pairs(sampler: Sampler, source: str, seed: int, count: int) -> Iterator[dict[str, np.ndarray]]:
+    """`count` validation pairs of a source at most; the S_a of draped people ends where another garment's hem was, as
+    it does when a garment is really changed.
+    """
+    for number, sample in enumerate(itertools.islice(sampler.each(source, seed), count)):
+        yield other_hem(sample, np.random.default_rng([seed, number])) if source == "draped" else sample
+
+
+def means(rows: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, Any]]:
+    """The mean of each figure by group, and `pairs`, the number of rows in it."""
+    return {
+        group: {"pairs": len(found)} | {name: known_mean([row[name] for row in found]) for name in found[0]}
+        for group, found in rows.items()
+    }
+
+
+def evaluate_segmentation(tryon: TryOn, pack: Path | None, count: int = 80, size: tuple[int, int] = (256, 192)) -> dict:
+    """By source the figures of `region_figures`; told_KIND: the share of the same pairs whose segmentation shows these
+    sleeves, without any rule, when the network is told of them whatever the garment is. A network that is told nothing
+    gives its one answer there.
+    """
+    rows: dict[str, list[dict[str, float]]] = {}
+    for source, sample in samples(pack, count, size):
+        given, attributes = conditions(sample), read_sample(tryon, sample)
+
+        def answer(groups, sample=sample, given=given) -> np.ndarray:
+            return predicted_segmentation(tryon, sample, given, groups)[0].numpy().astype(np.uint8)
+
+        groups = condition_groups(attributes)
+        own = answer(groups)
+        found = region_figures(own, sample, source, attributes)
+        for kind in KINDS:
+            other = answer(groups | {"sleeves": kind}) if reads_attributes(tryon) else own
+            found[f"told_{kind}"] = shows(other, sample["keypoints"], kind)
+        rows.setdefault(source, []).append(found)
+    return means(rows)
+
+
+def evaluate_rules(tryon: TryOn, pack: Path | None, count: int = 24, size: tuple[int, int] = (256, 192)) -> dict:
+    """By source, for all rules together ("all"), for each left out ("without NAME") and for none: region and arms, the
+    IoU with the truth, and sleeves, the share of pairs that show the garment's; changed, the share of the pixels inside
+    garment and arms of either answer that the rule changes; acted, the share of pairs with any such pixel.
+    """
+    rows: dict[str, list[dict[str, float]]] = {}
+    for source, sample in samples(pack, count, size):
+        attributes = read_sample(tryon, sample)
+        given = predicted_segmentation(tryon, sample, conditions(sample), condition_groups(attributes))
+        predicted = given[0].numpy().astype(np.uint8)
+
+        def ruled(without, sample=sample, attributes=attributes, predicted=predicted) -> np.ndarray:
+            removed = sample["removed"][0]
+            return apply_rules(predicted, sample["keypoints"], attributes, removed=removed, without=without)[0]
+
+        answers = {"all": ruled(())} | {f"without {rule}": ruled((rule,)) for rule in RULES} | {"none": predicted}
+        for name, made in answers.items():
+            row = rule_figures(made, answers["all"], sample, source, attributes)
+            rows.setdefault(f"{source}, {name}", []).append(row)
+    return means(rows)
+
+
+def rule_figures(made, full, sample, source, attributes) -> dict[str, float]:
+    """What `evaluate_rules` says of one answer (H, W) beside that of all rules (H, W)."""
+    plain = region_figures(made, sample, source, attributes)
+    inside = np.isin(made, (labels.UPPER, *labels.ARMS)) | np.isin(full, (labels.UPPER, *labels.ARMS))
+    return {
+        "region": plain["region_iou"],
+        "arms": plain["arms_iou"],
+        "sleeves": plain["sleeves_right"],
+        "changed": 1 - mask_iou(np.where(inside, made == full, False), inside),
+        "acted": float((made != full).any()),
+    }

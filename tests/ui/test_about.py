@@ -1,0 +1,17 @@
+import pytest
+
+from training import assets
+from ui.about import FAILURES, cards, parts
+
+
+@pytest.mark.parametrize("name", assets.list_models())
+def test_a_card_opens_with_what_the_model_can_and_cannot_do_and_loses_nothing(name):
+    text = next(card for shown, card, _ in cards() if shown == name)
+    can, cannot, rest = parts(text)
+    assert can and cannot and not can.startswith(("|", "#", "```")) and "## " not in can + cannot
+    body = text.split("\n", 1)[1].replace(FAILURES, "")
+    assert sorted(f"{can} {cannot} {rest}".split()) == sorted(body.split())
+
+
+def test_a_card_without_sections_is_shown_as_it_is():
+    assert parts("This model has no card.") == ("This model has no card.", "", "")

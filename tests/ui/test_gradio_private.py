@@ -1,0 +1,57 @@
+"""Gradio's inside is touched in one file, which is written against one minor release."""
+
+import ast
+from pathlib import Path
+
+import gradio
+import pytest
+import tomllib
+from packaging.requirements import Requirement
+
+import ui
+
+FOLDER = Path(ui.__file__).parent
+ROOT = FOLDER.parent
+INSIDE = ("gradio.route_utils", "gradio.utils", "gradio.processing_utils", "gradio.context", "gradio.data_classes",
+          "gradio.helpers", "gradio.queueing", "gradio.state_holder", "gradio.routes")  # fmt: skip
+
+
+def inside(tree: ast.AST) -> list[str]:
+    """What a module takes of another object's inside, or of modules of Gradio that its documentation does not name."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in INSIDE:
+            found.append(node.module)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradio"):
+            found += [alias.name for alias in node.names if alias.name in ("BlockFunction",)]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name in INSIDE]
+        elif isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            private = node.attr.startswith("_") and not node.attr.startswith("__") and not own
+            if private or node.attr in ("GRADIO_CACHE", "preprocess_data", "is_template"):
+                found.append(node.attr)
+        elif isinstance(node, ast.Constant) and node.value == "__type__":
+            found.append("__type__")
+    return found
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.py")), ids=lambda file: str(file.relative_to(FOLDER)))
+def test_one_file_leans_on_gradio_s_inside(file):
+    found = inside(ast.parse(file.read_text(encoding="utf-8")))
+    if file.name == "gradio_private.py":
+        assert {"_queue", "gradio.route_utils", "__type__"} <= set(found)
+    elif file.name == "page.py":
+        assert found == ["preprocess_data"] * 2  # its errors are the caller's
+    else:
+        assert found == []
+
+
+def test_gradio_is_pinned_to_the_minor_release_that_runs_here():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["mcp"]]
+    pins = [one for one in map(Requirement, wanted) if one.name == "gradio"]
+    major, minor = map(int, gradio.__version__.split(".")[:2])
+    assert len(pins) == 2
+    for pin in pins:
+        assert pin.specifier.contains(gradio.__version__) and not pin.specifier.contains(f"{major}.{minor + 1}.0")

@@ -1,0 +1,42 @@
+"""What this machine can compute on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+KINDS = ("cuda", "mps", "cpu")
+
+
+def present_devices() -> list[str]:
+    """The kinds of device this machine has, the fastest first."""
+    return [
+        *(["cuda"] if torch.cuda.is_available() else []),
+        *(["mps"] if torch.backends.mps.is_available() else []),
+        "cpu",
+    ]
+
+
+def choose_device(name: str | torch.device, usual: Sequence[str] = KINDS) -> torch.device:
+    """The device of that name; "auto" is the first of `usual` that is there.
+
+    name: "auto", "cpu", "cuda", "mps", or with a number as "cuda:1". Raises TypeError for what is no name, and
+    ValueError with one sentence for a device that is not there.
+    """
+    if isinstance(name, torch.device):
+        name = str(name)
+    if not isinstance(name, str):
+        raise TypeError(f"device has to be a name such as 'cpu', but is of type {type(name).__name__}.")
+    there = present_devices()
+    if name == "auto":
+        return torch.device(next(kind for kind in usual if kind in there))
+    kind, _, index = name.partition(":")
+    if kind not in KINDS or (":" in name and not index.isdecimal()):
+        raise ValueError(f"There is no device '{name[:40]}'; choose 'auto', 'cpu', 'cuda' or 'mps'.")
+    if kind not in there:
+        raise ValueError(f"No {kind.upper()} device was found; choose the device 'cpu' or 'auto'.")
+    count = torch.cuda.device_count() if kind == "cuda" else 1
+    if index and int(index) >= count:
+        raise ValueError(f"There is no device '{name[:40]}'; this machine has {count} of that kind, counted from 0.")
+    return torch.device(name)

@@ -1,0 +1,117 @@
+"""Four experiments with a trained model and one sentence: one head against all, positions off, words permuted, and
+queries exchanged with keys. Nothing is trained: the same weights, with one thing taken away or turned round.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from transformer.insight.interpret import KINDS, source_words, text_of, translate_both, without_positions
+from transformer.insight.intervene import Intervention, decode_from
+from transformer.model import Transformer
+from transformer.options import DEFAULTS, SearchOptions
+from transformer.translator import Sentence, Translation, Translator
+
+SEED = 1  # of the order of the permuted words
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One translation: what was changed, the words as the model read them, and what came of them."""
+
+    change: str
+    source: str
+    text: str
+
+
+def queries_for_keys(model: Transformer) -> Transformer:
+    """The same network, but every self-attention of the encoder has W^Q and W^K exchanged.
+
+    The first layer's matrix of scores is then the transpose of what it was: who asked is asked.
+    """
+    changed = model.twin()
+    for layer in changed.encoder:
+        block = layer.attention
+        query, key, value = block.qkv.weight.split(block.widths)
+        block.qkv.weight = nn.Parameter(torch.cat([key, query, value]), requires_grad=False)
+        if block.qkv.bias is not None:
+            query, key, value = block.qkv.bias.split(block.widths)
+            block.qkv.bias = nn.Parameter(torch.cat([key, query, value]), requires_grad=False)
+    return changed
+
+
+def single_head(model: Transformer, head: int) -> Intervention:
+    """Every head but this one (from 0) off, in each attention of the model."""
+    config = model.config
+    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
+    off = {
+        (kind, layer, other)
+        for kind in KINDS
+        for layer in range(layers[kind])
+        for other in range(config.heads)
+        if other != head
+    }
+    return Intervention(off=frozenset(off))
+
+
+def permuted(words: int, seed: int = SEED) -> list[int]:
+    """The places 0 to words - 1 in an order drawn by the seed, never the order that they have (of two or more)."""
+    order, draw = list(range(words)), random.Random(seed)
+    while words > 1 and order == sorted(order):
+        draw.shuffle(order)
+    return order
+
+
+def _chosen(translation: Translation, sentence: int) -> Sentence:
+    found = translation.sentences[sentence]
+    if not found.ids:
+        raise ValueError("This sentence holds no words, so it was copied; translate one with words first.")
+    return found
+
+
+@torch.inference_mode()
+def heads_alone(
+    translator: Translator, translation: Translation, sentence: int = 0, options: SearchOptions = DEFAULTS
+) -> list[Reading]:
+    """The sentence with all heads, then with each number of head alone. Raises `ValueError` for a copied sentence."""
+    chosen = _chosen(translation, sentence)
+    heads = translator.model.config.heads
+    found = []
+    for head in (None, *range(heads)):
+        change = f"all {heads} heads" if head is None else f"head {head + 1} alone"
+        intervention = None if head is None else single_head(translator.model, head)
+        made = decode_from(translator, chosen.source_ids, (), options, intervention, chosen.stand_ins)
+        found.append(Reading(change, chosen.source_text, made.hypotheses[0].text))
+    return found
+
+
+@torch.inference_mode()
+def encoders(
+    translator: Translator, translation: Translation, sentence: int = 0, options: SearchOptions = DEFAULTS
+) -> list[Reading]:
+    """The sentence as the encoder reads it, in its own order of words and in another one: as it is, without positions,
+    and with queries and keys exchanged. Raises `ValueError` for a copied sentence.
+    """
+    chosen, model = _chosen(translation, sentence), translator.model
+    groups = source_words(translator, chosen.source_ids)
+    whole = [token for group in groups for token in group]
+    start = chosen.source_ids[: len(chosen.source_ids) - 1 - len(whole)]  # a language token, where there is one
+    orders = [list(range(len(groups))), permuted(len(groups))]
+    rows = [[*start, *(token for place in order for token in groups[place]), model.config.eos] for order in orders]
+    words = [text_of(translator, group, chosen.stand_ins) for group in groups]
+    sources = [" ".join(words[place] for place in order) for order in orders]
+    src = torch.tensor(rows, device=translator.device)
+    found = []
+    for change, reader in (
+        ("as it is", model),
+        ("without positions", without_positions(model)),
+        ("queries and keys exchanged", queries_for_keys(model)),
+    ):
+        made = translate_both(translator, reader, src, options)
+        texts = [text_of(translator, ids, chosen.stand_ins) for ids in made]
+        found += [Reading(change, source, text) for source, text in zip(sources, texts)]
+    return found

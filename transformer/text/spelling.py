@@ -1,0 +1,174 @@
+"""Words as dictionaries have them, for text typed without umlauts, ß, accents or apostrophes.
+
+`assets/spelling` lists the words of the phrasebook that have such letters, the commonest first; the command
+`lab.translator.spelling` writes the lists. In front of a word, ~ says that it is another word without them (marché,
+marche), ? that it is an English word then (thé, the).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+
+from training.assets import assets_dir
+
+ANOTHER, ENGLISH = "~", "?"
+# English contractions that are no words without their apostrophe.
+_NOT = re.compile(r"\b((?:do|does|did|is|are|was|were|ca|could|would|should|have|has|had|must)n)t\b", re.IGNORECASE)
+_IS = re.compile(
+    r"\b(i(?=m\b|ve\b)|(?:you|they)(?=re\b|ve\b)|we(?=ve\b)|(?:that|what|where|there)(?=s\b))", re.IGNORECASE
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_LONG_ENOUGH, _UNKNOWN = 5, 3  # letters of a word that may hold a slip; pieces of one that the vocabulary lacks
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_SUFFIX = 6  # letters of the last part of a German compound that is known as a word
+_AUXILIARY = "ai as a avons avez ont avait avaient est es suis sommes êtes sont était étaient été"
+_SUBJECTS = "il elle on qui y ça cela n l personne tout"
+# What often follows "a" where it is a form of avoir.
+_HAD = """déjà toujours encore bien beaucoup trop peu pas plus jamais souvent un une deux trois quatre cinq six sept
+    huit neuf dix besoin faim soif froid chaud raison tort mal peur envie"""
+_RARE = 0.05  # share of a word's occurrences below which another with the same letters counts for nothing
+_PARTICIPLE = re.compile(r"(?:é|i|u|is|it|rt|é[es]?s?)$")
+
+
+def without_accents(word: str) -> str:
+    """A French word as it is typed without accents."""
+    plain = word.replace("œ", "oe").replace("Œ", "Oe").replace("æ", "ae")
+    return "".join(c for c in unicodedata.normalize("NFD", plain) if unicodedata.category(c) != "Mn")
+
+
+def german_spellings(word: str) -> set[str]:
+    """A German word as it is typed without umlauts, without ß, or without both."""
+    return {word.translate(_UMLAUTS), word.replace("ß", "ss"), word.translate(_UMLAUTS).replace("ß", "ss")} - {word}
+
+
+@cache
+def lexicon(language: str) -> dict[str, list[str]]:
+    """From how a word is typed, in small letters, to its spellings with their marks, the commonest first."""
+    found: dict[str, list[str]] = {}
+    path = assets_dir() / "spelling" / f"{language}.txt"
+    for line in path.read_text(encoding="utf-8").split():
+        word = line.lstrip(ANOTHER + ENGLISH)
+        typed = german_spellings(word) if language == "de" else {without_accents(word)}
+        for one in typed:
+            found.setdefault(one.lower(), []).append(line)
+    return found
+
+
+def respell(sentence: str, language: str, cased: bool = True) -> str:
+    """A normalised sentence with the letters that a keyboard or a habit left out; often unchanged.
+
+    Where umlauts, ß or accents stand anywhere in the sentence, its writer has them, and what lacks them is meant.
+    cased: whether its capitals are the writer's; otherwise nouns get theirs from the list.
+    """
+    if language == "en":
+        return _IS.sub(r"\1'", _NOT.sub(r"\1't", sentence))
+    if language == "de":
+        return _WORD.sub(lambda match: _german(match.group(), sentence, cased), sentence)
+    bare = all(c.isascii() for c in sentence if c.isalpha())
+    return _french(sentence) if language == "fr" and bare else sentence
+
+
+def mend(sentence: str, pieces: Callable[[str], float], known: Callable[[str], bool]) -> str:
+    """A normalised sentence without the slips that are sure: two letters exchanged (freind), one doubled (allways) or
+    not doubled (tomorow), in a word that the vocabulary lacks, where it has the word without the slip.
+
+    pieces: in how many pieces the vocabulary writes a word. known: whether it has it as one of the sentence's language.
+    """
+
+    def mended(match: re.Match) -> str:
+        word = match.group()
+        if len(word) < _LONG_ENOUGH or not word.islower() or pieces(word) < _UNKNOWN:
+            return word
+        return next((one for one in _without_slip(word) if known(one)), word)
+
+    return _WORD.sub(mended, sentence)
+
+
+def _without_slip(word: str) -> Iterator[str]:
+    """What a word may have been meant as, the likeliest first; its first letter stays."""
+    places = range(1, len(word))
+    yield from (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in places[:-1])
+    yield from (word[:i] + word[i + 1 :] for i in places if word[i] == word[i - 1])
+    yield from (word[:i] + word[i] + word[i:] for i in places)
+
+
+def _like(word: str, written: str, cased: bool = True) -> str:
+    """`word` with the capitals of `written`."""
+    if written.isupper() and len(written) > 1:
+        return word.upper()
+    return word[:1].upper() + word[1:] if written[0].isupper() else word.lower() if cased else word
+
+
+def _german(word: str, sentence: str, cased: bool) -> str:
+    """A German word with its umlauts and ß."""
+    low = word.lower()
+    has_umlauts = re.search("[äöüÄÖÜ]", sentence) is not None
+    if not (("ss" in low and "ß" not in sentence) or (re.search("ae|oe|ue", low) and not has_umlauts)):
+        return word
+    known = lexicon("de")
+    for start in range(max(1, len(low) - _SUFFIX + 1)):
+        found = known.get(low[start:], [ANOTHER])[0]
+        if not found.startswith(ANOTHER):
+            spelt = found.lstrip(ENGLISH)
+            return _like(spelt, word, cased) if not start else word[:start] + spelt.lower()
+    return word
+
+
+def _french(sentence: str) -> str:
+    """A French sentence with its accents, if words that are none without them show that they were left out."""
+    words = _WORD.findall(sentence)
+    known = lexicon("fr")
+    if not any(
+        word.islower() and (found := known.get(word)) and found[0][0] not in ANOTHER + ENGLISH for word in words
+    ):
+        return sentence
+    written: list[str] = []
+    for number, word in enumerate(words):
+        before = written[-1].lower() if written else ""
+        after = words[number + 1].lower() if number + 1 < len(words) else ""
+        written.append(_french_word(word, before, after))
+    spelt = iter(written)
+    return _WORD.sub(lambda _: next(spelt), sentence)
+
+
+def _french_word(word: str, before: str, after: str) -> str:
+    """A French word with its accents, by the word before it and the one that follows, as that was typed."""
+    low = word.lower()
+    following = [one.lstrip(ANOTHER + ENGLISH) for one in lexicon("fr").get(after, [after])]
+    if low == "a":
+        owned = before in _SUBJECTS.split() or any(_PARTICIPLE.search(one) or one in _HAD.split() for one in following)
+        return word if owned else _like("à", word)
+    if low == "ou":
+        return _like("où", word) if not before or after in ("est", "sont", "se", "vas", "va") else word
+    found = lexicon("fr").get(low, [])
+    plain = [one.lstrip(ANOTHER + ENGLISH) for one in found]
+    past = [one for one in plain if re.search("é[es]?s?$", one)]
+    if before in _AUXILIARY.split() and past:
+        return _like(past[0], word)
+    if not found or found[0].startswith(ANOTHER):
+        return word
+    others = [one for one in plain if one not in past]
+    return _like((others or plain)[0] if len(plain) > 1 and plain[0] in past else plain[0], word)
+
+
+def listed(words: Iterable[tuple[str, int]], typed: Callable[[str], set[str]], english: set[str]) -> list[str]:
+    """The lines of a list: of words with how often each stands in a text, those that may be typed otherwise.
+
+    typed: how a word may be typed. english: English words in small letters.
+    """
+    counts = dict(words)
+    small = {word.lower(): count for word, count in counts.items()}
+    spellings: dict[str, int] = {}  # how often the commonest word that is typed so stands there
+    for word, count in counts.items():
+        for one in typed(word):
+            spellings[one.lower()] = max(count, spellings.get(one.lower(), 0))
+    lines = []
+    for word in sorted(counts, key=lambda word: (-counts[word], word)):
+        others = {one.lower() for one in typed(word)} - {word.lower()}
+        if others and all(counts[word] > _RARE * spellings[one] for one in others):
+            another = any(small.get(one, 0) > _RARE * counts[word] for one in others)
+            lines.append((ANOTHER if another else ENGLISH if others & english else "") + word)
+    return lines

@@ -1,0 +1,59 @@
+"""What programs send: every argument checked for its kind before anything is done with it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from html import escape
+from typing import Any, get_type_hints
+
+import gradio as gr
+
+from ui import messages
+
+WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+MOST = 2**63 - 1  # of a whole number
+
+
+def argument(name: str, value: Any, kind: Any) -> Any:
+    """A value as its kind. kind: str, int, float or bool are checked, everything else is handed on.
+
+    Raises ValueError with one sentence. Half of a surrogate pair, which no encoder takes, becomes a question mark.
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind is str and isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if kind is bool and isinstance(value, bool):
+        return value
+    if kind is int and number and abs(value) <= MOST and value == int(value):
+        return int(value)
+    if kind is float and number and abs(value) <= MOST:  # no infinity and no NaN, either
+        return float(value)
+    if kind in WORDS:
+        raise ValueError(f"{name} has to be {WORDS[kind]}, but is {str(value)[:40]!r}.")
+    return value
+
+
+def endpoint(function: Callable) -> Callable:
+    """An endpoint whose arguments are checked against its annotations, and whose errors are one sentence to the caller.
+
+    An argument that is left out or null has its default.
+    """
+    parameters = inspect.signature(function).parameters
+    kinds = get_type_hints(function)
+
+    @functools.wraps(function)
+    def checked(self: Any, *values: Any, **named: Any) -> Any:
+        try:
+            given = dict(zip([name for name in parameters if name != "self"], values)) | named
+            found = {}
+            for name, value in given.items():
+                default = parameters[name].default
+                missing = value is None and default is not inspect.Parameter.empty
+                found[name] = default if missing else argument(name, value, kinds.get(name))
+            return function(self, **found)
+        except Exception as error:
+            raise gr.Error(escape(messages.sentence(error), quote=False), print_exception=False) from error
+
+    return checked

@@ -1,0 +1,281 @@
+"""The Lessons tab: three paths with their stops, the experiments, and the sheet to be worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, ClassVar
+
+import gradio as gr
+
+from transformer.insight import experiments, pencil, pronouns
+from transformer.insight.intervene import word_difference
+from transformer.options import SearchOptions
+from ui import theme
+from ui.kit import QUICKLY, View, Views, alerts, on_queue
+from ui.lessons import paths
+from ui.translate import decoding_figures, opening
+from ui.translate.languages import pair_label
+from ui.translate.shown import Shown
+from ui.translate.tab import TranslateTab
+from ui.translate.work import translate_text
+from ui.tryon import tour
+from ui.tryon.tab import TryOnTab
+
+# -- what the views show, without Gradio ------------------------------------------------------------------------------
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """An HTML table; cells are HTML."""
+    head = "".join(f'<th scope="col">{one}</th>' for one in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="lesson-scroll"><table class="lesson-table"><tr>{head}</tr>{body}</table></div>'
+
+
+MOST_WORDS = 12  # of a translation that may be endless nonsense
+
+
+def clip(text: str) -> str:
+    """A text's first words, with an ellipsis where more follow."""
+    words = text.split()
+    return text if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]) + " …"
+
+
+def changed(before: str, after: str) -> str:
+    """HTML of what differs between two translations, as far as they are shown, or that nothing does."""
+    if before == after:
+        return "<i>the same</i>"
+    before, after = clip(before), clip(after)
+    if before == after:
+        return f"<i>the same up to word {MOST_WORDS}</i>"
+    return decoding_figures.difference(word_difference(before, after))
+
+
+def experiments_html(services: Any, shown: Shown) -> str:
+    """HTML of all four experiments on the sentence that is shown. Raises ValueError without one."""
+    if shown.translation is None:
+        raise ValueError("Translate a sentence first; the experiments are about your own sentence.")
+    translator = services.translator(shown.model)
+    options = SearchOptions(beam=shown.beam, alpha=shown.alpha)
+    alone = experiments.heads_alone(translator, shown.translation, shown.sentence, options)
+    heads = [
+        (
+            escape(one.change),
+            escape(clip(one.text) if number else one.text),
+            changed(alone[0].text, one.text) if number else "",
+        )
+        for number, one in enumerate(alone)
+    ]
+    read = experiments.encoders(translator, shown.translation, shown.sentence, options)
+    encoders = [
+        (
+            escape(one.change),
+            escape(one.source),
+            escape(clip(one.text) if number else one.text),
+            "" if number == 0 else changed(read[0].text, one.text),
+        )
+        for number, one in enumerate(read)
+    ]
+    return (
+        "<h3>One head against all</h3>"
+        + table(("heads", "translation", "what became of it"), heads)
+        + "<h3>Positions off, words permuted, queries and keys exchanged</h3>"
+        + table(("the encoder", "words as it read them", "translation", "against the first row"), encoders)
+    )
+
+
+def trophy_html(services: Any) -> str:
+    """HTML of the trophy's sentences in German and French, each with what its pronoun shows."""
+    rows = []
+    for pair in ("en-de", "en-fr"):
+        for text, meant in pronouns.SENTENCES.items():
+            translated = translate_text(services, text, pair, 4, None, 1).text
+            found = pronouns.read(translated, pair[-2:])
+            verdict = found.verdict(meant) if found else "No pronoun, or a noun whose gender cannot be told here."
+            rows.append((escape(pair_label(*pair.split("-"))), escape(text), escape(translated), escape(verdict)))
+    return table(("", "sentence", "translation", "what the pronoun shows"), rows)
+
+
+def sheet() -> dict[str, Any]:
+    """The pencil sheet for `static/lessons/pencil.js`."""
+    return {
+        "words": list(pencil.WORDS),
+        "x": pencil.X,
+        "steps": [
+            {
+                "name": step.name,
+                "symbol": step.symbol,
+                "rule": step.rule,
+                "source": step.source,
+                "values": [[round(float(value), 4) for value in row] for row in step.values],
+                "columns": list(step.columns),
+                "given": [{"name": name, "rows": rows} for name, rows in step.given],
+            }
+            for step in pencil.sheet()
+        ],
+    }
+
+
+# -- the views --------------------------------------------------------------------------------------------------------
+
+
+class PathView(View):
+    """A path of `static/lessons`; a subclass says from what its gaps are filled."""
+
+    tab: LessonsTab
+
+    def build(self) -> None:
+        """Makes the components."""
+        self.note = gr.HTML(elem_id=f"lesson-{self.name}-note")
+        self.html = gr.HTML(
+            "",
+            html_template="${value}",
+            js_on_load=theme.script("lessons/lesson.js"),
+            elem_id=f"lesson-{self.name}",
+            name=self.name,
+        )
+
+    @property
+    def source(self) -> list:
+        """The components whose values `facts` is given."""
+        return []
+
+    def facts(self, *values: Any) -> dict[str, Any]:
+        """What fills the gaps. Raises ValueError with one sentence where there is nothing to tell yet."""
+        return {}
+
+    def wire(self) -> None:
+        """Connects the drawing."""
+        self.draw_with(self.source, [self.html, self.note], **QUICKLY)
+
+    @alerts("note", html="")
+    def show(self, *values):
+        """The path, in the words of what is on the page."""
+        found = paths.html(paths.read(self.name), self.name, self.facts(*values))
+        return {self.html: gr.update(value=found, name=self.name), self.note: ""}
+
+
+class AttentionPath(PathView):
+    """How a Transformer translates, with the visitor's sentence."""
+
+    name = "attention"
+    title = "Attention · 45 min"
+
+    @property
+    def source(self) -> list:
+        """The translation that is shown."""
+        return [self.tab.group[TranslateTab].shown]
+
+    def facts(self, shown):
+        """Of the sentence, or of the one that the page opens with, where a link has led here before it came."""
+        return paths.of_sentence(shown if shown.translation else opening.read(self.services) or shown)
+
+
+class TryOnPath(PathView):
+    """How a photograph is dressed, with the visitor's try-on."""
+
+    name = "try-on"
+    title = "Try-on · 45 min"
+
+    @property
+    def source(self) -> list:
+        """The record on the page."""
+        return [self.tab.group[TryOnTab].session]
+
+    def facts(self, session):
+        """Of the record, or of the stored example."""
+        return paths.of_tryon(tour.facts(session))
+
+
+class GanPath(PathView):
+    """Two networks at play."""
+
+    name = "gan"
+    title = "GAN · 20 min"
+
+
+class ExperimentsView(View):
+    """Four experiments with the visitor's sentence, and the trophy that does not fit."""
+
+    name = "experiments"
+    title = "Experiments"
+    tab: LessonsTab
+    trials: ClassVar[str] = (
+        "### Four questions to your own sentence\nIs one head enough? Does the order of the words matter? What if the "
+        "positions are taken away, or queries and keys change places? The same weights answer, with one thing changed."
+    )
+
+    def build(self) -> None:
+        """Makes the components."""
+        gr.Markdown(self.trials, elem_classes="section")
+        self.run = gr.Button("Run the four experiments", variant="primary", scale=0, elem_id="experiments-run")
+        self.found = gr.HTML(elem_id="experiments-found")
+        gr.Markdown(
+            "### The trophy does not fit in the suitcase because it is too big. Or too small?\nIn German and French "
+            "the pronoun has to agree with its noun, so it shows which of the two the model took “it” for.",
+            elem_classes="section",
+        )
+        self.translate = gr.Button("Translate both", variant="primary", scale=0, elem_id="trophy-run")
+        self.trophy = gr.HTML(elem_id="trophy-found")
+
+    def wire(self) -> None:
+        """Connects the buttons."""
+        options = on_queue("translate")
+        shown = self.tab.group[TranslateTab].shown
+        self.run.click(self.experiment, shown, self.found, api_name="experiments", **options)
+        self.translate.click(self.ask, None, self.trophy, api_name="trophy", **options)
+
+    @alerts()
+    def experiment(self, shown):
+        """All four, as tables."""
+        return experiments_html(self.services, shown)
+
+    @alerts()
+    def ask(self):
+        """The trophy in both languages."""
+        return trophy_html(self.services)
+
+
+class PencilView(View):
+    """One head and one block to be worked out by hand."""
+
+    name = "pencil"
+    title = "Pencil"
+
+    def build(self) -> None:
+        """Makes the components."""
+        gr.Markdown(
+            "### One head and one block by hand\nTwo words, d = 4, a single head: fill in a cell and press Enter or "
+            "Tab, and it turns green or red. Two decimals are enough. The numbers are chosen so that a pencil will do; "
+            "the answers are those of this project’s own attention.",
+            elem_classes="section",
+        )
+        self.sheet = theme.drawn("lessons/pencil.js", "pencil", "pencil")
+
+    def wire(self) -> None:
+        """The sheet comes when it is first looked at."""
+        self.draw_with([], [self.sheet], **QUICKLY)
+
+    def show(self):
+        """The sheet."""
+        return {self.sheet: sheet()}
+
+
+VIEWS: tuple[type[View], ...] = (AttentionPath, TryOnPath, GanPath, ExperimentsView, PencilView)
+
+
+class LessonsTab(View):
+    """The paths, the experiments and the sheet."""
+
+    name = "lessons"
+    title = "Lessons"
+
+    def build(self) -> None:
+        """Makes the components."""
+        self.views = Views(VIEWS, self, self.services, elem_id="lesson-views", item_id=None, prefix="lesson_")
+
+    def wire(self) -> None:
+        """Connects the views; what is on the other tabs may have changed when this one is opened."""
+        views = self.views
+        views.wire()
+        self.item.select(lambda *values: views.draw(values), views.inputs, views.outputs, api_name="lessons", **QUICKLY)

@@ -1,0 +1,109 @@
+// The page's address. Behind its # stands which tab and which view is open; the Translate tab adds what is looked at in it
+// (translate/visit.js), Lessons its stop. A link that begins with # goes there without loading the page anew.
+const VIEWS = { translate: '#views', 'try-on': '#tryon-views', gan: '#gan-views', lessons: '#lesson-views' };
+const VISIT = 'atelier-translate',
+  TAB = 'atelier-tab';
+const open = (where) => document.querySelector(`${where} > .tab-wrapper [role=tab][aria-selected=true]`)?.dataset.tabId;
+const tabOf = (told) => told.get('tab') || (['view', 'text', 'pair'].some((name) => told.has(name)) ? 'translate' : '');
+
+let under_way = 0; // tabs that are still to be selected; until then the address says where to, and stays
+
+// Selects a tab once it is there: what is in a tab that nobody has opened yet does not exist in the browser. Tabs that
+// have just come open their first one once more, so a choice counts when it has lasted.
+const LASTS = 8; // tenths of a second
+let touched = false; // the visitor has chosen something since
+function choose(where, id, tries = 600, lasted = 0) {
+  const found = document.querySelector(`${where} > .tab-wrapper [role=tab][data-tab-id="${CSS.escape(id)}"]`),
+    selected = found?.getAttribute('aria-selected') === 'true';
+  if (tries && !touched && !(selected && lasted >= LASTS)) {
+    if (found && !selected) found.click();
+    setTimeout(() => choose(where, id, tries - 1, selected ? lasted + 1 : 0), 100);
+    return;
+  }
+  under_way -= 1;
+  keep();
+}
+for (const kind of ['pointerdown', 'keydown'])
+  window.addEventListener(
+    kind,
+    () => {
+      touched = true;
+    },
+    true,
+  );
+
+function keep() {
+  const tab = open('#pages'),
+    told = new URLSearchParams(location.hash.slice(1));
+  if (!tab || under_way > 0) return;
+  sessionStorage.setItem(TAB, tab);
+  let now = tabOf(told) === tab ? told : new URLSearchParams({ tab });
+  if (tab === 'translate') {
+    if (tabOf(told) === tab || !tabOf(told)) {
+      // visit.js keeps the rest, but it may be asked before the view that was chosen is open.
+      const view = open(VIEWS.translate);
+      if (!touched || !view || (told.get('view') || view) === view) return;
+      for (const name of ['step', 'part']) told.delete(name);
+      told.set('view', view);
+      history.replaceState(history.state, '', `#${told}`);
+      return;
+    }
+    now = new URLSearchParams(JSON.parse(sessionStorage.getItem(VISIT) || '{}'));
+  } else {
+    const view = VIEWS[tab] && open(VIEWS[tab]);
+    if (view && now.get('view') !== view) now = new URLSearchParams({ tab, view });
+  }
+  if (`#${now}` !== location.hash) history.replaceState(history.state, '', `#${now}`);
+}
+
+function go(arriving) {
+  const told = new URLSearchParams(location.hash.slice(1)),
+    tab = tabOf(told) || (arriving && sessionStorage.getItem(TAB)) || '';
+  if (!tab) return;
+  touched = false;
+  const view = tab !== 'translate' && VIEWS[tab] && told.get('view'); // the server opens a view of Translate
+  under_way += view ? 2 : 1;
+  choose('#pages', tab);
+  if (view) choose(VIEWS[tab], view);
+  stage(told);
+  // What the Translate tab arrives with it asks for itself.
+  if (!arriving || tab !== 'translate') trigger('go', { tab, told: JSON.stringify(Object.fromEntries(told)) });
+}
+
+// A step of the decoding, which the browser alone knows of.
+document.addEventListener('atelier-step', ({ detail }) => {
+  const now = new URLSearchParams(location.hash.slice(1));
+  if (under_way > 0 || now.get('view') !== 'decoding' || open('#views') !== 'decoding') return;
+  now.set('step', detail);
+  history.replaceState(history.state, '', `#${now}`);
+  const kept = JSON.parse(sessionStorage.getItem(VISIT) || '{}');
+  sessionStorage.setItem(VISIT, JSON.stringify({ ...kept, step: detail }));
+});
+
+// A stage of the try-on: its card comes into view, and a click on a card puts it into the address.
+function stage(told, tries = 100) {
+  const card =
+    told.get('tab') === 'try-on' &&
+    told.get('stage') &&
+    document.querySelector(`#card-${CSS.escape(told.get('stage'))}`);
+  if (card) card.scrollIntoView({ block: 'start' });
+  else if (told.get('stage') && tries) setTimeout(() => stage(told, tries - 1), 100);
+}
+document.addEventListener('click', (event) => {
+  const card = event.target.closest?.('[id^="card-"]'),
+    now = new URLSearchParams(location.hash.slice(1));
+  if (!card || now.get('tab') !== 'try-on') return;
+  now.set('stage', card.id.slice('card-'.length));
+  history.replaceState(history.state, '', `#${now}`);
+});
+
+let due = 0;
+new MutationObserver((seen) => {
+  if (!seen.some(({ target }) => target.getAttribute('role') === 'tab')) return;
+  clearTimeout(due);
+  due = setTimeout(keep, 60);
+}).observe(document.body, { attributes: true, attributeFilter: ['aria-selected'], subtree: true });
+window.addEventListener('hashchange', () => go(false));
+// Where the page arrives is known when visit.js asks for it; a tab that is clicked before that is not kept.
+window.addEventListener('arrive', () => go(true));
+if (document.body.dataset.arrived) go(true);

@@ -1,0 +1,214 @@
+"""What can be trained: a network as the Train tab knows it, and a setting of its recipe in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from training import assets
+from transformer.survey import Survey
+from ui.services import Services
+from ui.train.data import BUNDLED, LOCAL, UPLOAD, Data
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A recipe's field in words.
+
+    Attributes:
+        field: its name in the program.
+        label: what a visitor reads.
+        paper: its value in the paper, "" where the paper has no such thing.
+        about: further remarks.
+        unset: the number by which the program means "as the size has it"; the box is empty then.
+    """
+
+    field: str
+    label: str
+    paper: str = ""
+    about: str = ""
+    unset: float | None = None
+
+
+@dataclass(frozen=True)
+class Network(ABC):
+    """A network that can be trained. Each kind says where its data come from, how large it is, and how it is tried.
+
+    Attributes:
+        key: its name in the registry.
+        title: its name; does: what it learns, in a few words.
+        words: of its command line.
+        module, recipe_class, task: where its recipe is.
+        first: the preset for a first try.
+        settings: the ones that matter.
+    """
+
+    key: str
+    title: str
+    does: str
+    words: tuple[str, ...]
+    module: str
+    recipe_class: str
+    first: str
+    task: str
+    settings: tuple[Setting, ...]
+
+    counts: ClassVar[str] = "pictures"  # what a speed is counted in
+    resumed_by: ClassVar[tuple[str, ...]] = ()  # words that the command needs to find the recipe of a run that goes on
+    sources: ClassVar[tuple[tuple[str, str], ...]]  # (label, key) of where its data may come from
+    upload: ClassVar[str]  # what a visitor may bring
+    missing: ClassVar[str]  # the same in a sentence that asks for it
+    found_at: ClassVar[str] = ""  # where such data can be had by whoever has none; a sentence
+    has_columns: ClassVar[bool] = False  # its data are a table, of which two columns are chosen
+    elsewhere: ClassVar[str] = ""  # where else on the page a checkpoint is tried; a sentence
+
+    @property
+    def recipe(self) -> type:
+        """The recipe's dataclass."""
+        return getattr(import_module(self.module), self.recipe_class)
+
+    @property
+    def presets(self) -> dict[str, dict[str, Any]]:
+        """Preset -> the fields in which it differs from the dataclass."""
+        return import_module(self.module).PRESETS
+
+    def values(self, preset: str) -> dict[str, Any]:
+        """Every field of a preset with its value."""
+        return {**{f.name: f.default for f in dataclasses.fields(self.recipe)}, **self.presets[preset]}
+
+    # -- data --------------------------------------------------------------------------------------------------------
+
+    def data_choices(self, local: bool) -> list[tuple[str, str]]:
+        """Where its data may come from, as (label, key). local: visitors may name folders."""
+        return [*self.sources, *([("A folder or file on this machine", LOCAL)] if local else [])]
+
+    def data_commands(self, data: Data, run: Path) -> tuple[list[list[str]], dict[str, Any]]:
+        """The commands that have to run before the training, and the recipe's fields that name its data.
+
+        Nothing is copied yet: the paths are those that `bring` will make. Raises ValueError for what is missing.
+        """
+        if data.kind == BUNDLED:
+            return [], self.bundled_fields()
+        if data.kind == UPLOAD and not data.upload:
+            raise ValueError(f"Upload {self.missing} first.")
+        if data.kind == LOCAL and not data.place:
+            raise ValueError("Write the path of a folder or file on this machine.")
+        return self._data_commands(data, run)
+
+    def bundled_fields(self) -> dict[str, Any]:
+        """The fields that name the data which come with the page, where they are not the recipe's defaults."""
+        return {}
+
+    @abstractmethod
+    def _data_commands(self, data: Data, run: Path) -> tuple[list[list[str]], dict[str, Any]]:
+        """As `data_commands`, for data that a visitor brings."""
+
+    def bring(self, data: Data, run: Path) -> None:
+        """Checks the data, and puts an upload where the command looks for it.
+
+        Raises ValueError or FileNotFoundError with one sentence.
+        """
+        if data.kind == BUNDLED:
+            return
+        if data.kind == UPLOAD and not data.upload:
+            raise ValueError("Upload a file first.")
+        given = Path(data.upload or "") if data.kind == UPLOAD else data.path
+        if data.kind == LOCAL and not given.exists():
+            raise FileNotFoundError(f"There is no folder or file {data.place!r} on this machine.")
+        self._bring(data, given, run / "data" if data.kind == UPLOAD else None)
+
+    @abstractmethod
+    def _bring(self, data: Data, given: Path, into: Path | None) -> None:
+        """Checks `given`, and copies it `into` the run's folder, if it is an upload; errors as in `bring`."""
+
+    def survey(self, data: Data) -> Survey | None:
+        """What the chosen table holds; None where there is none. Raises ValueError or FileNotFoundError."""
+        return None
+
+    def check_data(self, fields: dict[str, Any]) -> None:  # noqa: B027 (most recipes bring data of their own)
+        """Raises ValueError where a preset has no data of its own and none were brought."""
+
+    # -- weights -----------------------------------------------------------------------------------------------------
+
+    def beginnings(self, preset: str) -> dict[str, Path]:
+        """Shipped weights of the very shape that a preset trains: name -> their folder."""
+        return _beginnings(self, preset)
+
+    def fits(self, preset: str, folder: Path) -> bool:
+        """Whether the shipped weights in a folder have the shape that a preset trains."""
+        return False
+
+    def weights_in(self, model: Path) -> Path:
+        """The folder of a shipped model that would hold this network's weights."""
+        return model
+
+    def beginning_fields(self, preset: str, name: str, columns: tuple[str, str]) -> dict[str, Any]:
+        """The recipe's fields that begin with the shipped weights `name`; none for "", which are random weights.
+
+        Args:
+            preset: of this network.
+            name: of `beginnings`.
+            columns: source and target of the text. A model that is told its target language by a token goes on
+                learning both ways.
+
+        Raises:
+            ValueError: for weights that do not fit, or that do not know these languages.
+        """
+        if not name:
+            return {}
+        known = self.beginnings(preset)
+        if name not in known:
+            raise ValueError(f"The weights {str(name)[:40]!r} do not fit this preset; choose others of the list.")
+        inside = known[name].is_relative_to(Path.cwd())
+        return {"initial": os.path.relpath(known[name]) if inside else str(known[name])}
+
+    @abstractmethod
+    def modules(self, fields: dict[str, Any]) -> list[nn.Module]:
+        """The networks that a run with these fields trains. Raises ValueError for sizes that make no network."""
+
+    def weights(self, fields: dict[str, Any]) -> int:
+        """How many weights they have; they are built without memory for them."""
+        with torch.device("meta"):
+            return sum(p.numel() for module in self.modules(fields) for p in module.parameters())
+
+    def parameters(self, fields: dict[str, Any]) -> int:
+        """Numbers in a checkpoint of such a run."""
+        return self.weights(fields)
+
+    # -- a checkpoint ------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def export(self) -> Callable[[Path, Path, int | None], int]:
+        """What writes the model folder of a checkpoint: of a run's folder, into a folder, at a step."""
+
+    tries_text: ClassVar[bool] = False  # a checkpoint is tried with `compare_texts`
+    tries_pictures: ClassVar[bool] = False  # or with `compare_pictures`
+
+    def compare_texts(self, services: Services, key: str, text: str) -> tuple[str, str]:
+        """What the shipped model makes of a text, and what the checkpoint of that key does."""
+        raise NotImplementedError
+
+    def compare_pictures(self, services: Services, key: str, person: Any, garment: Any) -> list[tuple[Any, str]]:
+        """The map that shows the network's work, and the result, by the default set and with the checkpoint in it."""
+        raise NotImplementedError
+
+
+@functools.cache
+def _beginnings(network: Network, preset: str) -> dict[str, Path]:
+    try:
+        folders = {name: network.weights_in(assets.model_dir(name)) for name in assets.list_models()}
+    except FileNotFoundError:
+        return {}
+    there = {name: folder for name, folder in folders.items() if (folder / "model.safetensors").is_file()}
+    return {name: folder for name, folder in there.items() if network.fits(preset, folder)}

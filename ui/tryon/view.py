@@ -1,0 +1,36 @@
+"""What the views of the Try on tab have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from ui import kit
+
+
+class View(kit.View):
+    """A view below a try-on; one with nothing of its own to draw takes the note of the last one away."""
+
+    made: tuple[gr.components.Component, ...] = ()  # what the view has made of a record, besides its controls
+
+    def remember(self, *made: gr.components.Component) -> None:
+        """In `build`: these show what was made of a record, and go when the page shows another one."""
+        self.made, self.of = made, gr.State(None)
+
+    def wire(self) -> None:
+        """Has the note cleared when the view is opened, and what was made of another record."""
+        given = [self.tab.session, self.of] if self.made else []
+        self.draw_with(given, [self.tab.note, *self.made, *([self.of] if self.made else [])])
+
+    def show(self, *values: Any, **named: Any) -> Any:
+        """An empty note, and nothing of a record that the page no longer shows."""
+        if not values or values[1] is None or values[1] is values[0].result:
+            return {self.tab.note: ""}
+        return {self.tab.note: "", self.of: None, **{one: empty(one) for one in self.made}}
+
+
+def empty(component: gr.components.Component) -> Any:
+    """The update that empties a component; a gallery and a button to download go out of sight."""
+    hides = isinstance(component, (gr.Gallery, gr.DownloadButton))
+    return gr.update(value=None, visible=False) if hides else gr.update(value=None)

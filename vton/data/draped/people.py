@@ -1,0 +1,198 @@
+"""Draped people as training material: exact parse, joints and warp of a garment that was photographed flat.
+
+    python -m vton.data.draped.people --drapes drapes.npz --size 256 --count 4000 --out drawings
+
+draws people beforehand, so that training need not wait for them; run it twice and it goes on where it ended.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from training import assets
+from training.arguments import CommandLine, a_folder_to_write, an_existing_file, integer
+from training.command import one_sentence
+from vton import labels
+from vton.attributes import LOOSE, TUCKED, group_of
+from vton.data.draped.draw import Drawing, draw
+from vton.data.draped.pack import Drapes, Product
+from vton.data.pack import Person, change_colours
+from vton.data.pairs import WHITE, Pair
+from vton.joints import FLIP
+
+CLOSED = 0.2  # share of the pairs whose flat garment still shows the inside of its back
+
+
+class DrapedPeople:
+    """Draped people of one split at one size (H, W), by number; each number is always the same person and garment.
+
+    drapes: see `Drapes`; drawings: folder of `main`, or None: each is drawn when it is asked for.
+    """
+
+    def __init__(self, drapes: Drapes, size: tuple[int, int], split: str = "train", drawings: Path | None = None):
+        self.drapes, self.size, self.split = drapes, size, split
+        self.records = drapes.numbers(split)
+        if not self.records:
+            raise ValueError(f"The file of drapes has none for '{split}'.")
+        self.folder = drawings / folder_name(drapes, size, split) if drawings else None
+        self.made = len(list(self.folder.glob("*.npz"))) if self.folder else 0
+
+    def number(self, rng: np.random.Generator, sleeves: str | None = None) -> int:
+        """The number of a person at random. sleeves: "none", "short" or "long"; None = any."""
+        limit = self.made or 2**31 - 1
+        number = int(rng.integers(limit))
+        for _ in range(200 if sleeves else 0):
+            if group_of("sleeves", self.product(number).attributes["sleeves"]) == sleeves:
+                break
+            number = int(rng.integers(limit))
+        return number
+
+    def product(self, number: int) -> Product:
+        """The garment that a person wears, as photographed."""
+        return self.drapes.product(self.drapes.worn[self.records[number % len(self.records)]])
+
+    def hem(self, number: int) -> str:
+        """Whether a person wears the garment tucked in: one of `attributes.HEMS`."""
+        return TUCKED if self.drapes.record(self.records[number % len(self.records)]).told["tuck"] else LOOSE
+
+    def drawing(self, number: int) -> tuple[Drawing, Product]:
+        """The person, and the garment in the colours in which it is worn."""
+        rng = np.random.default_rng([number, 31])
+        product = self.product(number)
+        if rng.random() < 0.5:
+            product = recoloured(product, rng)
+        file = self.folder / f"{number}.npz" if self.folder else None
+        if file and file.is_file():
+            return read_drawing(file), product
+        record = self.drapes.record(self.records[number % len(self.records)])
+        return draw(self.drapes.studio, record, product.cloth, self.size, rng), product
+
+    def sample(
+        self, number: int, rng: np.random.Generator, mirror: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Pair]:
+        """Person (H,W,3), parse (H,W), keypoints (25,3), and the garment flat and worn with its true warp."""
+        drawing, product = self.drawing(number)
+        image, parse, keypoints, where = drawing.picture, drawing.parse, drawing.keypoints, drawing.where
+        cloth, mask = product.cloth, product.mask
+        if product.opening.any() and rng.random() >= CLOSED:
+            mask = mask & ~product.opening
+        height, width = cloth.shape[:2]
+        grid = (where + 0.5) * (2 / np.array([width, height], np.float32)) - 1
+        cloth = cv2.resize(cloth, self.size[::-1], interpolation=cv2.INTER_AREA)
+        mask = cv2.resize(mask.astype(np.uint8) * 255, self.size[::-1], interpolation=cv2.INTER_AREA) > 127
+        outer = ~np.isnan(where[..., 0]) & ~drawing.inside
+        if mirror:
+            image, parse, outer = image[:, ::-1], labels.FLIP_LIP[parse][:, ::-1], outer[:, ::-1]
+            cloth, mask, grid = cloth[:, ::-1], mask[:, ::-1], grid[:, ::-1] * (-1, 1)
+            keypoints = keypoints[FLIP].copy()
+            keypoints[:, 0] = np.where(keypoints[:, 2] > 0, self.size[1] - 1 - keypoints[:, 0], 0)
+        image = np.ascontiguousarray(image)
+        pair = Pair(
+            np.where(mask[..., None], cloth, WHITE).astype(np.uint8),
+            np.ascontiguousarray(mask),
+            np.where(outer[..., None], image, WHITE).astype(np.uint8),
+            np.ascontiguousarray(outer),
+            known={"sleeves": group_of("sleeves", product.attributes["sleeves"]), "hem": self.hem(number)},
+            grid=np.where(outer[..., None], grid, 0).astype(np.float32),
+        )
+        return image, np.ascontiguousarray(parse), keypoints.astype(np.float32), pair
+
+    def person(self, number: int) -> Person:
+        """One person in the form of a packed photograph; the frame is the whole picture."""
+        drawing, _ = self.drawing(number)
+        mask = cv2.GaussianBlur((drawing.parse > 0).astype(np.float32), (0, 0), 1.5)
+        frame = np.array([0, 0, self.size[1], self.size[0]], np.float32)
+        empty = np.zeros(self.size, bool)
+        return Person(f"draped-{number}", drawing.picture, drawing.parse, mask, empty, drawing.keypoints, frame)
+
+
+read_drapes = functools.lru_cache(maxsize=2)(Drapes)
+
+
+def load_people(size: tuple[int, int], split: str = "train", drapes: str = "", drawings: str = "") -> DrapedPeople:
+    """Draped people at `size` (H, W). drapes: file of them, which is read once; "" = the one that ships. drawings:
+    folder of `main`, or "".
+    """
+    file = Path(drapes) if drapes else assets.drapes_file()
+    return DrapedPeople(read_drapes(file), size, split, Path(drawings) if drawings else None)
+
+
+def folder_name(drapes: Drapes, size: tuple[int, int], split: str) -> str:
+    """Where drawings of a file of drapes lie: numbers mean other people in another file."""
+    return f"{len(drapes)}-{len(drapes.garments)}-{size[0]}-{split}"
+
+
+def recoloured(product: Product, rng: np.random.Generator) -> Product:
+    """A garment in other colours: another hue, lightness or contrast."""
+    cloth = product.cloth
+    if rng.random() < 0.6:
+        lab = cv2.cvtColor(cloth.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
+        angle, gain = rng.uniform(0, 2 * np.pi), rng.uniform(0.6, 1.6)
+        turn = gain * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], np.float32)
+        lab[..., 1:] = lab[..., 1:] @ turn.T + rng.normal(0, 9, 2).astype(np.float32)
+        cloth = np.clip(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB) * 255, 0, 255).astype(np.uint8)
+    cloth = change_colours(cloth, rng, 1.5)
+    cloth = np.where(product.mask[..., None], cloth, 255).astype(np.uint8)
+    return Product(product.name, cloth, product.mask, product.opening, product.attributes)
+
+
+def write_drawing(file: Path, drawing: Drawing) -> None:
+    """Writes a drawing, finished or not at all; the warp to a quarter of a pixel of the photograph."""
+    where = np.where(np.isnan(drawing.where), -1, np.round(drawing.where * 16)).astype(np.int16)
+    part = file.with_suffix(".part")
+    with part.open("wb") as out:
+        np.savez(
+            out,
+            picture=cv2.imencode(".jpg", drawing.picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 95])[1].ravel(),
+            parse=cv2.imencode(".png", drawing.parse)[1].ravel(),
+            keypoints=drawing.keypoints,
+            where=cv2.imencode(".png", where.view(np.uint16)[..., 0])[1].ravel(),
+            where_y=cv2.imencode(".png", where.view(np.uint16)[..., 1])[1].ravel(),
+            inside=np.packbits(drawing.inside),
+        )
+    part.replace(file)
+
+
+def read_drawing(file: Path) -> Drawing:
+    """Reads what `write_drawing` wrote."""
+    with np.load(file, allow_pickle=False) as data:
+        picture = cv2.imdecode(data["picture"], cv2.IMREAD_COLOR)[..., ::-1]
+        parse = cv2.imdecode(data["parse"], cv2.IMREAD_UNCHANGED)
+        where = np.stack([cv2.imdecode(data[k], cv2.IMREAD_UNCHANGED).view(np.int16) for k in ("where", "where_y")], 2)
+        inside = np.unpackbits(data["inside"], count=parse.size).reshape(parse.shape) > 0
+        keypoints = data["keypoints"]
+    known = (where[..., :1] != -1) | (where[..., 1:] != -1)
+    return Drawing(
+        np.ascontiguousarray(picture), parse, keypoints, np.where(known, where / np.float32(16), np.nan), inside
+    )
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """Draw people beforehand."""
+    options = CommandLine(prog="python -m vton.data.draped.people", description=main.__doc__)
+    options.add_argument("--drapes", type=an_existing_file, default="", help="file of drapes; else those that ship")
+    options.add_argument("--size", type=integer(64, 2048), default=256, help="height; the width is 3/4 of it")
+    options.add_argument("--split", default="train", choices=("train", "val"))
+    options.add_argument("--count", type=integer(1), default=4000)
+    options.add_argument("--out", type=a_folder_to_write, required=True, help="folder of drawings")
+    arguments = options.parse_args(argv)
+    size = (arguments.size, arguments.size * 3 // 4)
+    people = load_people(size, arguments.split, str(arguments.drapes))
+    folder = arguments.out / folder_name(people.drapes, size, arguments.split)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(arguments.count):
+        file = folder / f"{number}.npz"
+        if not file.is_file():
+            write_drawing(file, people.drawing(number)[0])
+    print(f"{arguments.count} drawings are in {folder}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Hems of training pairs: how one is worn, and S_a as a longer or shorter old garment would have left it.
+
+S_a keeps the trousers up to the hem of the garment that is taken away. Where that is the very garment to be put on, as
+in every pair of a photograph and its own garment, a network learns to read the hem there, and later gives a new garment
+the old one's length.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vton.attributes import LOOSE, TUCKED
+from vton.joints import HIPS, SHOULDERS, TRUNK, present
+from vton.labels import BACKGROUND, BOTTOM, UPPER
+
+# How far below the joints of the hips the hem ends, as a share of the trunk's length: tucked in at most so far, worn
+# loose at least so far. Waistbands lie above those joints. Between the two a picture does not tell.
+TUCKED_UP_TO, LOOSE_FROM = -0.12, 0.0
+CENTRE = 0.5  # how much of the distance between the hips is looked at, in the middle
+# Standard deviation of the old hem around the true one, in lengths of the trunk; how many old garments are coats or
+# dresses, and how much longer those are.
+SPREAD, LONG, MUCH_LONGER = 0.25, 0.12, (0.3, 1.2)
+WAIST = 0.3  # how far above the joints of the hips trousers and skirts begin, in the same unit
+TAPER = 0.08  # how much narrower on each side the trousers are than the cloth over them
+
+
+def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
+    """How the garment of a segmentation is worn: "loose", "tucked", or "" where it cannot be told.
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels. A hem counts only above trousers or a skirt: one
+    that a bag, an arm or the picture's edge cuts off tells nothing.
+    """
+    if not present(keypoints)[list(TRUNK)].all():
+        return ""
+    points = np.asarray(keypoints, np.float64)[:, :2]
+    hips, shoulders = points[list(HIPS)], points[list(SHOULDERS)]
+    length = hips[:, 1].mean() - shoulders[:, 1].mean()
+    width = max(abs(hips[0, 0] - hips[1, 0]), 0.3 * length)
+    first, last = np.clip(np.round(hips[:, 0].mean() + width * CENTRE / 2 * np.array([-1, 1])), 0, None).astype(int)
+    centre = segmentation[:, first : last + 1]
+    if length <= 0 or not centre.size:
+        return ""
+    cloth = centre == UPPER
+    ends = len(centre) - 1 - cloth[::-1].argmax(0)
+    below = centre[np.minimum(ends + 1, len(centre) - 1), np.arange(centre.shape[1])] == BOTTOM
+    told = cloth.any(0) & below
+    if told.mean() < 0.5:
+        return ""
+    reach = (np.median(ends[told]) - hips[:, 1].mean()) / length
+    return TUCKED if reach <= TUCKED_UP_TO else LOOSE if reach >= LOOSE_FROM else ""
+
+
+def with_old_hem(
+    agnostic: np.ndarray, segmentation: np.ndarray, keypoints: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """S_a (H, W) uint8 13 classes whose trousers or skirt begin at a hem drawn at random; as it is where the garment's
+    hem is not seen above them.
+
+    agnostic: (H, W) 13 classes; segmentation: (H, W) 13 classes, the truth; keypoints: (25, 3) in their pixels.
+    """
+    if not present(keypoints)[list(TRUNK)].all():
+        return agnostic
+    points = np.asarray(keypoints, np.float64)[:, :2]
+    hips, shoulders = points[list(HIPS), 1].mean(), points[list(SHOULDERS), 1].mean()
+    length = hips - shoulders
+    meeting = (segmentation[:-1] == UPPER) & (segmentation[1:] == BOTTOM)
+    columns = meeting.any(0)
+    if length <= 0 or columns.sum() < 0.15 * length:
+        return agnostic
+    rows, across = np.mgrid[: agnostic.shape[0], : agnostic.shape[1]]
+    first, last = np.flatnonzero(columns)[[0, -1]]
+    middle, half = (first + last) / 2, (last - first) / 2 + 1
+    hem = np.median(meeting[:, columns].argmax(0))
+    longer = rng.uniform(*MUCH_LONGER) if rng.random() < LONG else rng.normal(0, SPREAD)
+    old = max(hem + longer * length, hips - WAIST * length)
+    old = old + rng.normal(0, 0.03 * length) * ((across - middle) / half) ** 2  # hems are curved
+    inside = abs(across - middle) < half - TAPER * half * ((hem - rows) / (WAIST * length)).clip(0, 1)
+    changed = agnostic.copy()
+    changed[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND
+    changed[(segmentation == UPPER) & (agnostic == BACKGROUND) & (rows >= old) & inside] = BOTTOM
+    return changed
