@@ -1,8 +1,8 @@
-"""The quick tests under other Pythons and other releases of torch: `nox`, or some of them with `nox -k "3.12 and 2.8"`.
+"""The quick tests under other Pythons and other releases of torch.
 
-Each session has an environment of its own with the project's dependencies and that torch; `nox -s quick -- PATHS` runs
-these tests alone. A Python that is not here is skipped. pip's own variables hold: an index of torch for CPUs alone
-saves 4 GB a session.
+`nox` runs them all, `nox -s "quick-3.12(torch='2.8')"` one session, in an environment of its own with the project's
+dependencies and that torch; `-- PATHS` behind it runs these tests alone. A Python that is not here is skipped. pip's
+own variables hold: an index of torch for CPUs alone saves 4 GB a session.
 """
 
 import re
