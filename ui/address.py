@@ -23,34 +23,34 @@ def scripts() -> str:
     return "\n".join(f"{{\n{(theme.STATIC / name).read_text(encoding='utf-8')}\n}}" for name in SCRIPTS)
 
 
-def looked_at(tab: TranslateTab, shown: Any, carried: Any) -> dict:
+def choices(tab: TranslateTab, current: Any, carried: Any) -> dict:
     """Updates of the Translate tab's choices for what an address asks for; what the sentence does not have stays.
 
-    carried: the address's fields as JSON, as `visit.read` takes it.
+    carried: the address's fields as JSON, as `visit.read_visit` takes it.
     """
-    wanted, seen = visit.read(carried), tab.attention
-    opened = tab.lead(wanted, shown)
-    if shown.attention is None:
-        return opened
-    layers, layer = layer_choices(wanted.kind, wanted.layer, shown.attention)
-    heads = shown.attention.cross.shape[1]
-    known = isinstance(wanted.head, str) or wanted.head < heads
+    place, controls = visit.read_visit(carried), tab.attention
+    updates = tab.lead(place, current)
+    if current.attention is None:
+        return updates
+    layers, layer = layer_choices(place.kind, place.layer, current.attention)
+    heads = current.attention.cross.shape[1]
+    head_exists = isinstance(place.head, str) or place.head < heads
     return {
-        **opened,
-        seen.kind: wanted.kind,
-        seen.layer: gr.update(choices=layers, value=layer),
-        seen.head: gr.update(
-            choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=wanted.head if known else "mean"
+        **updates,
+        controls.kind: place.kind,
+        controls.layer: gr.update(choices=layers, value=layer),
+        controls.head: gr.update(
+            choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=place.head if head_exists else "mean"
         ),
     }
 
 
 def wire(head: gr.HTML, tab: TranslateTab) -> None:
     """Let the addresses that the page's head hears of lead into the Translate tab."""
-    seen, views = tab.attention, tab.views
+    controls, views = tab.attention, tab.views
 
-    def go(event: gr.EventData, shown):
-        return looked_at(tab, shown, event.told) or gr.skip() if event.tab == "translate" else gr.skip()
+    def go(event: gr.EventData, current):
+        return choices(tab, current, event.told) or gr.skip() if event.tab == "translate" else gr.skip()
 
-    outputs = [seen.kind, seen.layer, seen.head, *tab.led]
-    views.redraw_on(head.go, go, [tab.shown], outputs, api_name="address", **QUIETLY)
+    outputs = [controls.kind, controls.layer, controls.head, *tab.lead_outputs]
+    views.redraw_on(head.go, go, [tab.current], outputs, api_name="address", **QUIETLY)

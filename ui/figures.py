@@ -36,14 +36,14 @@ def outline(picture: np.ndarray, mask: np.ndarray, colour: tuple[int, int, int] 
     return cv2.drawContours(drawn, contours, -1, colour, max(1, round(picture.shape[0] / 400)))
 
 
-def packed(array: np.ndarray) -> str:
+def base64_text(array: np.ndarray) -> str:
     """An array's bytes as base64."""
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
 
 
 def floats(numbers: object) -> str:
     """Numbers as base64 of little-endian float32, as `floats` of static/drawing.js reads them."""
-    return packed(np.asarray(numbers, "<f4"))
+    return base64_text(np.asarray(numbers, "<f4"))
 
 
 RESTS = 0.5  # share of a map on start and end from which that is what its sentence begins with
@@ -221,7 +221,7 @@ def thumbnails(maps: np.ndarray, most: int = 64) -> dict:
         raise ValueError(f"Thumbnails need maps of shape (layers, heads, queries, keys), got {maps.shape}.")
     maps = pool(maps, most)
     return {
-        "bytes": packed(np.rint(np.clip(maps, 0, 1) * 255).astype(np.uint8)),
+        "bytes": base64_text(np.rint(np.clip(maps, 0, 1) * 255).astype(np.uint8)),
         "layers": maps.shape[0],
         "heads": maps.shape[1],
         "rows": maps.shape[2],

@@ -41,10 +41,10 @@ class Picture(NamedTuple):
 
 def map_picture(services: Services) -> Picture | None:
     """The last cross-attention of the sentence that the page opens with; None if its translator is another one."""
-    shown = opening.read(services)
-    if shown is None:
+    opening_translation = opening.load(services)
+    if opening_translation is None:
         return None
-    weights = shown.attention.cross[-1].mean(0)[:, 1:]  # without the token that asks for the language
+    weights = opening_translation.attention.cross[-1].mean(0)[:, 1:]  # without the token that asks for the language
     rows, columns = weights.shape
     row, column = np.unravel_index(int(weights[:-1, :-1].argmax()), (rows - 1, columns - 1))
     cells = "".join(
@@ -53,7 +53,10 @@ def map_picture(services: Services) -> Picture | None:
         for j, weight in enumerate(line)
         if weight >= 0.05
     )
-    words = plain(shown.attention.target_tokens[row]), plain(shown.attention.source_tokens[column + 1])
+    words = (
+        plain(opening_translation.attention.target_tokens[row]),
+        plain(opening_translation.attention.source_tokens[column + 1]),
+    )
     return Picture(
         "translate",
         "Translate",
@@ -63,23 +66,23 @@ def map_picture(services: Services) -> Picture | None:
     )
 
 
-def dressed_picture() -> Picture | None:
+def try_on_picture() -> Picture | None:
     """The stored try-on: photograph, garment, result; None where none is shipped."""
-    stored = example.finished()
-    if stored is None:
+    example_try_on = example.finished()
+    if example_try_on is None:
         return None
     pictures = (
-        _waist_up(Image.open(stored.person)),
-        Image.open(stored.garment),
-        _waist_up(Image.open(stored.pictures["result"])),
+        _waist_up(Image.open(example_try_on.person)),
+        Image.open(example_try_on.garment),
+        _waist_up(Image.open(example_try_on.pictures["result"])),
     )
-    shown = [f'<img src="{example.data_url(one, (2 * SIDE, 2 * SIDE))}" alt="">' for one in pictures]
+    images = [f'<img src="{example.data_url(one, (2 * SIDE, 2 * SIDE))}" alt="">' for one in pictures]
     return Picture(
         "try-on",
         "Try on",
         "a garment, and follow it stage by stage",
         "A man in a white T-shirt, a black one, and the man in the black one.",
-        f'{shown[0]}<span aria-hidden="true">+</span>{shown[1]}<span aria-hidden="true">=</span>{shown[2]}',
+        f'{images[0]}<span aria-hidden="true">+</span>{images[1]}<span aria-hidden="true">=</span>{images[2]}',
     )
 
 
@@ -112,12 +115,12 @@ def density_picture() -> Picture:
 
 def heading(services: Services) -> str:
     """HTML of the page's head."""
-    found = [one for one in (map_picture(services), dressed_picture(), density_picture()) if one is not None]
+    pictures = [one for one in (map_picture(services), try_on_picture(), density_picture()) if one is not None]
     links = "".join(
         f'<a class="first-link first-{one.tab}" href="#tab={one.tab}">'
         f'<span class="first-drawing" role="img" aria-label="{escape(one.alt)}">{one.drawing}</span>'
         f'<span class="first-words"><b>{one.title}</b> {one.words}</span></a>'
-        for one in found
+        for one in pictures
     )
     return (
         f'<header class="masthead"><div><h1 class="wordmark">Atelier</h1><p class="tagline">{SENTENCE}</p></div>'
@@ -131,13 +134,16 @@ def main() -> None:
 
     game = Laboratory("line")
     game.advance(ITERATIONS)
-    shown = game.picture()
-    told = {
+    densities = game.picture()
+    values = {
         "iterations": game.iteration,
-        **{name: [round(float(value), 3) for value in shown[name][::3]] for name in ("data", "generated", "measured")},
+        **{
+            name: [round(float(value), 3) for value in densities[name][::3]]
+            for name in ("data", "generated", "measured")
+        },
     }
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(json.dumps(told) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(values) + "\n", encoding="utf-8")
     print(f"{FILE}: {FILE.stat().st_size:,} bytes")
 
 

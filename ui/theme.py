@@ -106,7 +106,7 @@ def theme() -> Base:
 
     Many of the fonts that Gradio carries hold no Latin letters; IBM Plex in these weights does.
     """
-    made = Base(
+    base = Base(
         primary_hue=_CLAY,
         secondary_hue=_CLAY,
         neutral_hue=_PAPER,
@@ -116,7 +116,7 @@ def theme() -> Base:
         font=(fonts.LocalFont("IBM Plex Sans", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif"),
         font_mono=(fonts.LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace"),
     )
-    return made.set(**_LOOK)
+    return base.set(**_LOOK)
 
 
 def css() -> str:
@@ -148,7 +148,7 @@ def script(*names: str) -> str:
     """
     key = "+".join(names)
     _asked_for[key] = names
-    events = sorted({found for name in names for found in re.findall(r"trigger\(\s*'(\w+)'", _text(name))})
+    events = sorted({sources for name in names for sources in re.findall(r"trigger\(\s*'(\w+)'", _text(name))})
     told = f"// {', '.join(map(repr, events))}\n" if events else ""
     return f"{told}atelier[{key!r}](element, props, trigger, watch, typeof server === 'undefined' ? null : server);"
 
@@ -163,15 +163,15 @@ def head() -> str:
         f"{key!r}: (element, props, trigger, watch, server) => {{\n" + "\n".join(map(_text, names)) + "\n}"
         for key, names in _asked_for.items()
     )
-    return f"<script>window.atelier = (() => {{\n{shared_script()}\nreturn {{\n{made}\n}};\n}})();</script>"
+    return f"<script>window.atelier = (() => {{\n{common_script()}\nreturn {{\n{made}\n}};\n}})();</script>"
 
 
-def filled(template: str, parts: Mapping[str, str]) -> str:
+def fill_template(template: str, parts: Mapping[str, str]) -> str:
     """A template with every @@NAME@@ replaced by its part, in one pass: what a part holds is never read as a marker."""
     return re.sub(r"@@([A-Z]+)@@", lambda found: parts[found[1]], template)
 
 
-def drawn(
+def script_component(
     script_names: str | tuple[str, ...], css_class: str, elem_id: str, elem_classes: Any = None, **properties: Any
 ) -> gr.HTML:
     """A component, empty at first, whose value the page's scripts of these names draw into a `div` of that class.
@@ -188,7 +188,7 @@ def drawn(
     )
 
 
-def shared_script() -> str:
+def common_script() -> str:
     """The colours and what the drawing scripts have in common."""
     files = [(STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", "drawing.js")]
     return "\n".join([colours.constants(), *files])

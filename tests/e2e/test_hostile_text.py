@@ -24,7 +24,7 @@ from transformer.translator import Attention, Hypothesis, Sentence, Translation
 from ui import messages
 from ui.gan import exports as gan_exports
 from ui.translate import attention, bertviz, decoding_figures, layers, parse, save, tour
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 from ui.tryon import work
 
 VECTORS = Path(__file__).with_name("xss.txt").read_text(encoding="utf-8").splitlines()
@@ -101,7 +101,7 @@ def hostile():
     hypothesis = Hypothesis(text, target[:-1], -1.0, -1.0)
     sentence = Sentence(text, [1], [[1]], [hypothesis], None)
     whole = Translation(text, target[:-1], text, source[:-1], -1.0, [hypothesis], None, [sentence], list(VECTORS))
-    return Shown(whole, attention=seen, pair="en-de", model=VECTORS[0])
+    return CurrentTranslation(whole, attention=seen, pair="en-de", model=VECTORS[0])
 
 
 def test_the_tripwire_sees_what_runs_where_nothing_is_escaped(trap):
@@ -117,10 +117,10 @@ def test_the_tripwire_sees_what_runs_where_nothing_is_escaped(trap):
 
 def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
     """Saved pages and drawings, the frame of bertviz, the tree, a game, and the card of a run."""
-    shown = hostile()
+    current = hostile()
     settings = {"kind": "cross", "layer": 1, "head": 1, "without_ends": False, "threshold": 0.0, "stretch": False}
     settings |= {"look": "map", "model": VECTORS[3]}
-    files = save.save(shown, settings, tmp_path)
+    files = save.save(current, settings, tmp_path)
     files = [file for file in files if file.suffix in (".html", ".svg")]
     assert {file.suffix for file in files} == {".html", ".svg"}
 
@@ -140,7 +140,7 @@ def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
     for view in bertviz.SCRIPTS:
         files.append(tmp_path / f"bertviz-{view}.html")
         few = [*VECTORS[:30], "</s>"]
-        cut = {kind: getattr(shown.attention, kind)[..., :31, :31] for kind in KINDS}
+        cut = {kind: getattr(current.attention, kind)[..., :31, :31] for kind in KINDS}
         seen = Attention(**cut, source_tokens=few, target_tokens=few, decoder_tokens=few)
         files[-1].write_text(f"<!doctype html><body>{bertviz.frame(seen, 'cross', view)}", encoding="utf-8")
 
@@ -154,8 +154,8 @@ def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
 
 def test_every_piece_of_html_of_the_page_holds_text_as_text(trap, tmp_path):
     """What is built in Python and shown as it is: notes, tables, tours, lists of words, names of files and of runs."""
-    shown = hostile()
-    seen, sentence = shown.attention, shown.translation.sentences[0]
+    current = hostile()
+    seen, sentence = current.attention, current.translation.sentences[0]
     words = [(sign, vector) for sign in "-+ " for vector in VECTORS]
     recipe = {"task": VECTORS[0], "data": VECTORS[1], **{vector: vector for vector in VECTORS}}
     run = Run(tmp_path / "<img src=x onerror=alert(1)>")
@@ -170,9 +170,11 @@ def test_every_piece_of_html_of_the_page_holds_text_as_text(trap, tmp_path):
         decoding_figures.difference(words),
         decoding_figures.side_by_side([(v, v, 0.0, 0.0, 1, 0.1) for v in VECTORS], words),
         layers.table(["sentence"], [f"<td>{layers.word(vector)}</td>" for vector in VECTORS], VECTORS[0]),
-        layers.found_html(VECTORS, next(iter(layers.TRAITS)), [(n, 0.5) for n in range(len(VECTORS))], VECTORS[30]),
+        layers.typical_sentences_html(
+            VECTORS, next(iter(layers.TRAITS)), [(n, 0.5) for n in range(len(VECTORS))], VECTORS[30]
+        ),
         *(attention.cell_note(seen, "cross", 0, 0, False, 0, column) for column in range(len(VECTORS))),
-        *(stop.text for stop in tour.stops(shown)),
+        *(stop.text for stop in tour.stops(current)),
         *(work.thumbnails([f"/nowhere/{vector.replace('/', '')}.png"]) for vector in VECTORS),
         card.text(run, 1, "Transformer"),
     ]

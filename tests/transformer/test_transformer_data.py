@@ -133,7 +133,8 @@ def test_sentences_are_parted_where_that_costs_least():
         lengths = [draw.randint(1, 9) for _ in range(7)]
         found = alike(lengths, part)
         assert sorted(i for group in found for i in group) == list(range(7))
-        every = itertools.product(range(7), repeat=7)  # each way to deal seven sentences out
+        # Each way to deal seven sentences out; the first goes to group 0, the second to one of two, and so on.
+        every = itertools.product(*(range(number + 1) for number in range(7)))
         ways = {tuple(tuple(i for i in range(7) if deal[i] == g) for g in set(deal)) for deal in every}
         assert padded(lengths, found, part) == min(padded(lengths, way, part) for way in ways)
     assert alike([5, 5, 5], 0) == [[0, 1, 2]]

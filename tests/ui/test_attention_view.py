@@ -15,7 +15,7 @@ from ui.kit.tour import card
 from ui.services import Services
 from ui.translate import attention, bertviz, one_head, tour
 from ui.translate import work as translate
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 from ui.translate.words import query_names
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -47,13 +47,13 @@ def services():
 
 
 @pytest.fixture(scope="module")
-def shown(services):
+def current(services):
     translation = translate.translate_text(services, "Two young girls are playing soccer.", "en-de", 4, 0.6, 2)
-    return Shown(translation, attention=services.translator().attend(translation))
+    return CurrentTranslation(translation, attention=services.translator().attend(translation))
 
 
-def test_the_map_and_the_lines_carry_the_library_s_numbers(shown):
-    found = shown.attention
+def test_the_map_and_the_lines_carry_the_library_s_numbers(current):
+    found = current.attention
     T, S = len(found.target_tokens), len(found.source_tokens)
     value = attention.draw_map(found, "cross", 0, 1)
     np.testing.assert_array_equal(floats(value["weights"], T, S), found.cross[0, 1])
@@ -122,15 +122,15 @@ def test_cross_attention_is_told_from_the_word_that_is_translated():
     assert roles[2, 1] == "looks at the word it translates"
 
 
-def test_gradient_and_occlusion_stand_beside_attention(services, shown):
-    gradient, occluded, line = attention.draw_reasons(services, shown, 3)
-    where = (services.translator(), shown.translation)
-    T, S = shown.attention.cross.shape[-2:]
+def test_gradient_and_occlusion_stand_beside_attention(services, current):
+    gradient, occluded, line = attention.draw_reasons(services, current, 3)
+    where = (services.translator(), current.translation)
+    T, S = current.attention.cross.shape[-2:]
     truth = interpret.occlusion(*where)
     np.testing.assert_allclose(floats(occluded["raw"], T, S), truth, atol=1e-5)
     np.testing.assert_allclose(floats(occluded["weights"], T, S), interpret.shares(truth), atol=1e-5)
     np.testing.assert_allclose(floats(gradient["raw"], T, S), interpret.gradient_times_input(*where), atol=1e-5)
-    share = interpret.agreement(shown.attention.cross[3].mean(0), interpret.shares(truth))
+    share = interpret.agreement(current.attention.cross[3].mean(0), interpret.shares(truth))
     assert f"attention and occlusion in {share:.0%}" in line
 
 
@@ -183,22 +183,22 @@ def test_bertviz_refuses_what_would_freeze_and_shows_one_layer_of_much(drawn, mo
 
 
 @pytest.mark.parametrize("kind", interpret.KINDS)
-def test_the_six_steps_on_the_page_are_the_model_s(services, shown, kind):
-    value, product = one_head.draw_steps(services, shown, kind, 1, 2, 1, True, True)
-    weights = getattr(shown.attention, kind)[1, 2, 1]
+def test_the_six_steps_on_the_page_are_the_model_s(services, current, kind):
+    value, product = one_head.draw_steps(services, current, kind, 1, 2, 1, True, True)
+    weights = getattr(current.attention, kind)[1, 2, 1]
     np.testing.assert_allclose(floats(value["weights"], -1), weights, atol=2e-6)
-    columns = interpret.labels(shown.attention, kind)[1]
-    assert value["row"] == query_names(shown.attention, kind)[1] and value["columns"] == columns
+    columns = interpret.labels(current.attention, kind)[1]
+    assert value["row"] == query_names(current.attention, kind)[1] and value["columns"] == columns
     assert value["allowed"] == [kind != "decoder" or column <= 1 for column in range(len(columns))]
     # The neuron view: a row of products sums to its q . k.
     sums = floats(product["numbers"], product["rows"], product["columns"]).sum(1)
     np.testing.assert_allclose(sums, floats(value["dots"], -1), atol=1e-3)
-    unmasked, _ = one_head.draw_steps(services, shown, kind, 1, 2, 1, False, False)
+    unmasked, _ = one_head.draw_steps(services, current, kind, 1, 2, 1, False, False)
     assert unmasked["divisor"] == 1 and np.isfinite(floats(unmasked["scores"], -1)).all()
 
 
-def test_positions_and_swapped_words_on_the_page(services, shown):
-    value = one_head.draw_positions(services, shown)
+def test_positions_and_swapped_words_on_the_page(services, current):
+    value = one_head.draw_positions(services, current)
     model = services.translator().model
     np.testing.assert_array_equal(
         floats(value["numbers"], value["rows"], value["columns"]), interpret.positions(model, value["rows"])
@@ -218,28 +218,28 @@ def test_positions_and_swapped_words_on_the_page(services, shown):
 # -- tour ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_tour_speaks_of_the_sentence_and_shows_what_it_says(shown):
-    found = tour.stops(shown)
+def test_the_tour_speaks_of_the_sentence_and_shows_what_it_says(current):
+    found = tour.stops(current)
     assert len(found) == 13 and found[0].view == "through"
     assert {stop.view for stop in found} == {"through", "attention", "one_head", "what_if", "layers", "learning"}
-    layers, heads = shown.attention.cross.shape[:2]
+    layers, heads = current.attention.cross.shape[:2]
     for number, stop in enumerate(found):
-        interpret.attention_map(shown.attention, stop.kind, stop.layer, stop.head)
+        interpret.attention_map(current.attention, stop.kind, stop.layer, stop.head)
         assert f'data-stop="{number + 1}"' in card(stop, number, 13) and stop.lead
         if stop.cell:  # the very cell that the text speaks of
-            seen = attention.draw_map(shown.attention, stop.kind, stop.layer, stop.head)
+            seen = attention.draw_map(current.attention, stop.kind, stop.layer, stop.head)
             assert f'data-cell="{stop.cell[0]},{stop.cell[1]}"' in card(stop, number, 13)
             weight = floats(seen["weights"], len(seen["rows"]), len(seen["columns"]))[stop.cell]
             assert "with" not in stop.text or f"{weight:.2f}" in stop.text or stop.title != "The source looks at itself"
     step = found[8]
-    row = shown.attention.cross[step.layer, step.head, step.query]
+    row = current.attention.cross[step.layer, step.head, step.query]
     assert f"the weight {row[:-1].max():.2f}" in step.text
-    assert shown.attention.target_tokens[step.query].lstrip("▁") in step.text
+    assert current.attention.target_tokens[step.query].lstrip("▁") in step.text
 
 
-def test_the_tour_escapes_tokens_and_needs_attention(drawn, shown):
+def test_the_tour_escapes_tokens_and_needs_attention(drawn, current):
     drawn.source_tokens[1] = MARKUP
-    text = "".join(stop.text for stop in tour.stops(Shown(shown.translation, attention=drawn)))
+    text = "".join(stop.text for stop in tour.stops(CurrentTranslation(current.translation, attention=drawn)))
     assert MARKUP not in text and "&lt;img" in text
     with pytest.raises(ValueError, match="Translate a sentence"):
-        tour.stops(Shown(shown.translation))
+        tour.stops(CurrentTranslation(current.translation))

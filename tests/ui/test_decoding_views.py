@@ -13,7 +13,7 @@ from transformer.insight.intervene import Edit, Intervention
 from transformer.options import SearchOptions
 from ui.services import Services
 from ui.translate import compare, decoding, decoding_figures, forcing, what_if
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 from ui.translate.words import plain, query_names
 
 TEXT = "Two young girls are playing soccer in the park."
@@ -32,30 +32,30 @@ def translator(services):
 
 def show(translator, text, n_best=2):
     translation = translator.translate(text, n_best=n_best)
-    return Shown(translation, attention=translator.attend(translation))
+    return CurrentTranslation(translation, attention=translator.attend(translation))
 
 
 @pytest.fixture(scope="module")
-def shown(translator):
+def current(translator):
     return show(translator, TEXT)
 
 
 @pytest.fixture(scope="module")
-def followed(translator, shown):
-    return decoding.follow_shown(translator, shown, 4, 0.6)
+def followed(translator, current):
+    return decoding.follow(translator, current, 4, 0.6)
 
 
 def floats(text):
     return np.frombuffer(base64.b64decode(text), "<f4")
 
 
-def test_steps_carry_the_library_s_numbers(translator, shown, followed):
+def test_steps_carry_the_library_s_numbers(translator, current, followed):
     told = decoding_figures.steps(translator, followed.decoding)
     json.dumps(told)  # it travels
-    attention = shown.attention
+    attention = current.attention
     assert told["source"] == attention.source_tokens and told["chosen"] == attention.target_tokens
     assert told["read"] == attention.decoder_tokens
-    assert sum(told["logprobs"]) == pytest.approx(shown.translation.hypotheses[0].logprob, abs=1e-4)
+    assert sum(told["logprobs"]) == pytest.approx(current.translation.hypotheses[0].logprob, abs=1e-4)
     for step, row in enumerate(told["top"]):
         assert [p for _, p, _, _ in row] == [p for _, p in followed.decoding.top[step]]
         assert row[0][1] >= row[1][1] and sum(p for _, p, _, _ in row) <= 1 + 1e-6
@@ -63,10 +63,10 @@ def test_steps_carry_the_library_s_numbers(translator, shown, followed):
     assert told["bytes"] * 6 == sizes[0].bytes and told["mask"][2] == "111" + "0" * (len(told["mask"]) - 3)
 
 
-def test_the_loss_of_a_given_translation_is_that_of_training(translator, shown):
+def test_the_loss_of_a_given_translation_is_that_of_training(translator, current):
     """Teacher forcing token by token gives the loss that one pass over the whole sentence gives."""
     text = "Zwei Mädchen spielen im Park."
-    given, free = forcing.forced(translator, shown, text)
+    given, free = forcing.teacher_forcing(translator, current, text)
     assert intervene.text_of(translator, given.ids, given.stand_ins) == text
     model, config = translator.model, translator.model.config
     src, tgt = (torch.tensor([ids]) for ids in (given.source_ids, [config.bos, *given.ids]))
@@ -79,10 +79,10 @@ def test_the_loss_of_a_given_translation_is_that_of_training(translator, shown):
     told = forcing.table(translator, given, free)
     assert f"{losses.mean():.3f} nats" in told and told.count("<tr>") == 1 + max(len(given.labels), len(free.labels))
     # Without a text it is the translation that is shown; markup stays text.
-    own, _ = forcing.forced(translator, shown, "")
-    assert own.logprob == pytest.approx(shown.translation.hypotheses[0].logprob, abs=1e-4)
+    own, _ = forcing.teacher_forcing(translator, current, "")
+    assert own.logprob == pytest.approx(current.translation.hypotheses[0].logprob, abs=1e-4)
     with pytest.raises(ValueError, match="shorten it"):
-        forcing.forced(translator, shown, "ein " * 240)
+        forcing.teacher_forcing(translator, current, "ein " * 240)
 
 
 def test_a_layer_s_weights_arrive_exactly(followed):
@@ -116,13 +116,13 @@ def test_what_200_tokens_send_is_bounded(translator):
     assert sizes[1] < 1.35 * 4 * 4 * (200 * 200 + 200 * 201 / 2) and sizes[0] < 250_000
 
 
-def test_tree_and_ranking_carry_the_library_s_numbers(translator, shown, followed):
+def test_tree_and_ranking_carry_the_library_s_numbers(translator, current, followed):
     told = decoding_figures.tree(translator, followed.search, 4, 0.6)
     json.dumps(told)
     assert told["parent"][0] == -1 and set(told["state"]) == {"beam", "finished", "pruned"}
     best = told["ended"][0]
-    assert best[0] == shown.translation.text and best[3] is True
-    assert best[1] / intervene.length_penalty(best[2], 0.6) == pytest.approx(shown.translation.score, abs=1e-5)
+    assert best[0] == current.translation.text and best[3] is True
+    assert best[1] / intervene.length_penalty(best[2], 0.6) == pytest.approx(current.translation.score, abs=1e-5)
     pruned = next(n for n, state in enumerate(told["state"]) if state == "pruned" and told["step"][n] == 3)
     assert len(decoding.path_to(followed, pruned)) == 3
     for node in (0, -1, 10**6, told["state"].index("finished")):
@@ -130,16 +130,16 @@ def test_tree_and_ranking_carry_the_library_s_numbers(translator, shown, followe
             decoding.path_to(followed, node)
 
 
-def test_the_same_output_is_recognised(translator, shown):
-    other = Shown(shown.translation, hypothesis=1, attention=shown.attention)
-    assert decoding.identity(shown) == decoding.identity(show(translator, TEXT))
-    assert decoding.identity(shown) != decoding.identity(other)
-    assert decoding.identity(Shown()) is None and decoding.identity(show_copied(translator)) is None
+def test_the_same_output_is_recognised(translator, current):
+    other = CurrentTranslation(current.translation, hypothesis=1, attention=current.attention)
+    assert decoding.identity(current) == decoding.identity(show(translator, TEXT))
+    assert decoding.identity(current) != decoding.identity(other)
+    assert decoding.identity(CurrentTranslation()) is None and decoding.identity(show_copied(translator)) is None
     assert decoding.search_beam("greedy", 4) == 1 and decoding.search_beam("beam", 4.0) == 4
 
 
 def show_copied(translator):
-    return Shown(translator.translate("1234"))
+    return CurrentTranslation(translator.translate("1234"))
 
 
 def test_trace_endpoint_tells_everything(services, translator, monkeypatch):
@@ -165,15 +165,15 @@ def test_trace_endpoint_tells_everything(services, translator, monkeypatch):
 
 
 def test_markup_becomes_text_in_every_drawing(services, translator):
-    shown = show(translator, MARKUP)
-    followed = decoding.follow_shown(translator, shown, 2, 0.6)
+    current = show(translator, MARKUP)
+    followed = decoding.follow(translator, current, 2, 0.6)
     found = intervene.decode_from(translator, followed.decoding.source_ids, options=SearchOptions(2))
     words = [("-", "<b>"), ("+", "<img src=x onerror=alert(1)>"), (" ", "&")]
     drawings = [
         decoding_figures.difference(words),
         decoding.draw_branch(translator, followed, found, "<i>how</i>"),
-        what_if.force_text(services, shown, "Ein Mann", 2, 0.6),
-        what_if.run_intervention(services, shown, Intervention(off=frozenset({("cross", 3, 0)})), 2, 0.6),
+        what_if.force_text(services, current, "Ein Mann", 2, 0.6),
+        what_if.translate_with(services, current, Intervention(off=frozenset({("cross", 3, 0)})), 2, 0.6),
         decoding_figures.side_by_side([("<u>", MARKUP, -1.0, -1.0, 3, 0.1)] * 2, words),
     ]
     for html in drawings:
@@ -183,34 +183,34 @@ def test_markup_becomes_text_in_every_drawing(services, translator):
     assert "Two languages" in two_languages and "word-gone" not in two_languages
 
 
-def test_intervention_in_words_and_in_numbers(services, translator, shown):
+def test_intervention_in_words_and_in_numbers(services, translator, current):
     intervention = Intervention(
         frozenset({("cross", 3, 0), ("cross", 3, 2), ("encoder", 0, 1)}),
         (what_if.make_edit("cross", 1, what_if.ALL, 2, 4, 1, True), Edit("decoder", 0, 1, None, ((0, 0.5),), False)),
     )
-    lines = what_if.intervention_lines(shown.attention, intervention)
-    columns = interpret.labels(shown.attention, "cross")[1]
+    lines = what_if.intervention_lines(current.attention, intervention)
+    columns = interpret.labels(current.attention, "cross")[1]
     assert "cross layer 4: heads 1, 3 off" in lines and "encoder layer 1: head 2 off" in lines
-    cell = f"row 3 ({query_names(shown.attention, 'cross')[2]}): “{plain(columns[4])}” gets 1.00"
+    cell = f"row 3 ({query_names(current.attention, 'cross')[2]}): “{plain(columns[4])}” gets 1.00"
     assert f"cross layer 2, all heads, {cell}; the others share the rest" in lines
     assert any(line.startswith("decoder layer 1, head 2, every row") and line.endswith("stay") for line in lines)
-    html = what_if.run_intervention(services, shown, intervention, 4, 0.6)
-    result = intervene.operate(translator, shown.translation, intervention)
+    html = what_if.translate_with(services, current, intervention, 4, 0.6)
+    result = intervene.operate(translator, current.translation, intervention)
     for number in (result.before.logprob, result.forced, result.whole, result.after.logprob):
         assert f"{number:.3f}" in html
-    assert decoding_figures.signed(result.change) in html
+    assert decoding_figures.signed_number(result.change) in html
     with pytest.raises(ValueError, match="switch a head off"):
-        what_if.run_intervention(services, shown, Intervention(), 4, 0.6)
+        what_if.translate_with(services, current, Intervention(), 4, 0.6)
 
 
-def test_cells_of_one_row_are_set_together(translator, shown):
+def test_cells_of_one_row_are_set_together(translator, current):
     intervention = Intervention()
     for column, weight in ((4, 0.5), (1, 0.25), (4, 0.75)):
         intervention = what_if.add_edit(intervention, what_if.make_edit("cross", 3, 0, 2, column, weight, True))
     assert intervention.edits == (Edit("cross", 3, 0, 2, ((1, 0.25), (4, 0.75))),)
     both = what_if.add_edit(intervention, what_if.make_edit("cross", 3, 0, 3, 0, 1, True))
     assert len(both.edits) == 2 and both.edits[0] == intervention.edits[0]
-    ids = shown.translation.sentences[0]
+    ids = current.translation.sentences[0]
     found = intervene.follow(translator, ids.source_ids, ids.ids[0], intervention=intervention).cross[3, 0, 2]
     expected = np.zeros_like(found)
     expected[[1, 4]] = 0.25, 0.75
@@ -225,7 +225,12 @@ def test_switches_name_heads_of_this_model_only(translator):
 
 
 def test_signs_are_written_out():
-    assert [decoding_figures.signed(x) for x in (1.5, -2.25, 0.0, -0.0001)] == ["+1.500", "−2.250", "0.000", "0.000"]
+    assert [decoding_figures.signed_number(x) for x in (1.5, -2.25, 0.0, -0.0001)] == [
+        "+1.500",
+        "−2.250",
+        "0.000",
+        "0.000",
+    ]
 
 
 def test_compare_names_the_side_that_is_wrong(services):

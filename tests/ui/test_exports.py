@@ -17,7 +17,7 @@ from ui.colours import RAMPS, paint
 from ui.services import Services
 from ui.translate import exports, save
 from ui.translate import work as translate
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 from ui.translate.words import plain
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -34,15 +34,15 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def shown():
+def current():
     services = Services(translation_model="multi30k-en-de")
     translation = translate.translate_text(services, f"A man {MARKUP} rides, =1+1 & more.", "en-de", 4, 0.6, 2)
-    return Shown(translation, attention=services.translator().attend(translation))
+    return CurrentTranslation(translation, attention=services.translator().attend(translation))
 
 
 @pytest.fixture(scope="module")
-def one(shown):
-    return interpret.attention_map(shown.attention, "cross", 2, 1)
+def one(current):
+    return interpret.attention_map(current.attention, "cross", 2, 1)
 
 
 def test_png_paints_every_cell_in_the_colour_of_its_weight(one):
@@ -71,9 +71,9 @@ def test_svg_holds_exact_numbers_and_text_as_text(one):
     assert not list(root.iter(f"{space}img")) and "<img" not in text
 
 
-def test_pictures_and_tables_speak_in_words(shown, one):
+def test_pictures_and_tables_speak_in_words(current, one):
     """No piece with the vocabulary's mark, and a query by what it does; JSON has the pieces as well."""
-    names = exports.named_queries(shown.attention, "cross", one)
+    names = exports.query_labels(current.attention, "cross", one)
     assert names[0] == f"after (start), choosing {plain(one.rows[0])}" and len(names) == len(one.rows)
     text = exports.svg(one, "Title", "queries", "keys", queries=names)
     space = "{http://www.w3.org/2000/svg}"
@@ -84,7 +84,7 @@ def test_pictures_and_tables_speak_in_words(shown, one):
     assert told[0].startswith(f"{names[0]} → {plain(one.columns[0])}: ") and "▁" not in text and "&lt;/s" not in text
     rows = list(csv.reader(io.StringIO(exports.csv_text(one, names))))
     assert [row[0] for row in rows[1:]] == names
-    value = json.loads(exports.json_text(shown.attention, one, SETTINGS))
+    value = json.loads(exports.json_text(current.attention, one, SETTINGS))
     assert value["map"]["queries"] == names and value["map"]["rows"] == one.rows
 
 
@@ -104,59 +104,59 @@ def test_csv_reads_back_exactly_and_holds_no_formula(one):
     assert not any(len(cell) > 1 and cell[0] in "=+@" for row in table for cell in row)
 
 
-def test_json_and_npz_hold_every_weight_token_and_setting(shown, one):
-    value = json.loads(exports.json_text(shown.attention, one, SETTINGS))
-    archive = np.load(io.BytesIO(exports.npz(shown.attention, one, SETTINGS)), allow_pickle=False)
+def test_json_and_npz_hold_every_weight_token_and_setting(current, one):
+    value = json.loads(exports.json_text(current.attention, one, SETTINGS))
+    archive = np.load(io.BytesIO(exports.npz(current.attention, one, SETTINGS)), allow_pickle=False)
     for kind in interpret.KINDS:
-        truth = getattr(shown.attention, kind)
+        truth = getattr(current.attention, kind)
         np.testing.assert_array_equal(np.array(value[kind], dtype=np.float32), truth)
         np.testing.assert_array_equal(archive[kind], truth)
     np.testing.assert_array_equal(np.array(value["map"]["weights"], np.float32), one.weights)
-    assert archive["source_tokens"].tolist() == value["source_tokens"] == shown.attention.source_tokens
+    assert archive["source_tokens"].tolist() == value["source_tokens"] == current.attention.source_tokens
     assert json.loads(str(archive["settings"])) == value["settings"] == SETTINGS
 
 
-def test_a_long_sentence_saves_its_shown_layer_only(monkeypatch, shown, one):
+def test_a_long_sentence_saves_its_shown_layer_only(monkeypatch, current, one):
     monkeypatch.setattr(exports, "WHOLE", 10)
-    value = json.loads(exports.json_text(shown.attention, one, SETTINGS))
+    value = json.loads(exports.json_text(current.attention, one, SETTINGS))
     assert value["layers"] == {"cross": [3]} and "encoder" not in value
-    np.testing.assert_array_equal(np.array(value["cross"], dtype=np.float32), shown.attention.cross[2:3])
+    np.testing.assert_array_equal(np.array(value["cross"], dtype=np.float32), current.attention.cross[2:3])
 
 
-def test_the_page_of_its_own_carries_the_numbers_and_escapes_text(shown):
-    text = save_all(shown, {**SETTINGS, "head": "mean"})["html"].decode()
+def test_the_page_of_its_own_carries_the_numbers_and_escapes_text(current):
+    text = save_all(current, {**SETTINGS, "head": "mean"})["html"].decode()
     assert MARKUP not in text and "&lt;img src=x onerror=alert(1)&gt;" in text
     assert not re.search(r"(src|href)=[\"']?https?:", text) and "default-src 'none'" in text and "@@" not in text
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
     cross = data["kinds"]["cross"]
     sent = np.frombuffer(base64.b64decode(cross["weights"]), "<f4")
-    truth = shown.attention.cross
+    truth = current.attention.cross
     L, h, T, S = truth.shape
     sent = sent.reshape(L, h + 3, T, S)
     np.testing.assert_array_equal(sent[:, :h], truth)
-    np.testing.assert_array_equal(sent[1, h], interpret.attention_map(shown.attention, "cross", 1, "mean").weights)
-    rolled = interpret.attention_map(shown.attention, "cross", 1, "rollout").weights
+    np.testing.assert_array_equal(sent[1, h], interpret.attention_map(current.attention, "cross", 1, "mean").weights)
+    rolled = interpret.attention_map(current.attention, "cross", 1, "rollout").weights
     np.testing.assert_array_equal(sent[1, h + 2], rolled)
-    assert cross["rows"] == shown.attention.target_tokens and data["settings"]["head"] == "mean"
+    assert cross["rows"] == current.attention.target_tokens and data["settings"]["head"] == "mean"
     row, column = cross["marked"][1][0]
     assert f"{truth[1, 0, row, column]:.2f}" in cross["says"][1][0]
 
 
-def save_all(shown, settings):
+def save_all(current, settings):
     import tempfile
     from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
-        return {file.suffix[1:]: file.read_bytes() for file in save.save(shown, settings, Path(folder))}
+        return {file.suffix[1:]: file.read_bytes() for file in save.save(current, settings, Path(folder))}
 
 
-def test_every_format_is_written(shown):
-    files = save_all(shown, {**SETTINGS, "without_ends": True, "head": "max"})
+def test_every_format_is_written(current):
+    files = save_all(current, {**SETTINGS, "without_ends": True, "head": "max"})
     assert set(files) == {"png", "svg", "csv", "json", "npz", "html"} and b"without start and end" in files["svg"]
     rows = list(csv.reader(io.StringIO(files["csv"].decode())))
-    assert len(rows) == len(shown.attention.target_tokens)  # a head line more, and </s> less
+    assert len(rows) == len(current.attention.target_tokens)  # a head line more, and </s> less
     with pytest.raises(ValueError, match="translate a sentence"):
-        save_all(Shown(), SETTINGS)
+        save_all(CurrentTranslation(), SETTINGS)
 
 
 def test_a_caption_is_whole_and_a_png_is_twice_as_large(one):
@@ -173,4 +173,4 @@ def test_a_caption_is_whole_and_a_png_is_twice_as_large(one):
 
 
 def test_a_marker_that_was_typed_stays_text():
-    assert theme.filled("<@@ONE@@><@@TWO@@>", {"ONE": "@@TWO@@", "TWO": "@@ONE@@"}) == "<@@TWO@@><@@ONE@@>"
+    assert theme.fill_template("<@@ONE@@><@@TWO@@>", {"ONE": "@@TWO@@", "TWO": "@@ONE@@"}) == "<@@TWO@@><@@ONE@@>"

@@ -32,7 +32,7 @@ def test_every_picture_leads_to_a_tab_of_the_page(services):
 
 
 def test_the_map_names_its_own_strongest_pair(services):
-    attention = opening.read(services).attention
+    attention = opening.load(services).attention
     told = re.search(r"“(.+)” gives ([\d.]+) to “(.+)”", first.map_picture(services).alt)
     rows = [plain(token) for token in attention.target_tokens]
     columns = [plain(token) for token in attention.source_tokens]

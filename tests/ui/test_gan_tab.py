@@ -40,7 +40,7 @@ def shipped(tmp_path, monkeypatch):
     """A tiny pair in the place of the shipped one."""
     Pair(GanConfig(784, 5, (6,), "relu", "sigmoid", 1.0, (4,), 2, 1.0, 1.0)).save(tmp_path / "digits")
     monkeypatch.setattr("training.assets.model_dir", lambda name: tmp_path / name)
-    monkeypatch.setattr(models, "shipped", lambda: tmp_path / "digits")
+    monkeypatch.setattr(models, "shipped_model", lambda: tmp_path / "digits")
     return tmp_path / "digits"
 
 
@@ -195,7 +195,7 @@ def test_the_endpoints_alone_are_public(tmp_path):
 
 
 def test_without_weights_the_digits_view_says_so_in_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(models, "shipped", lambda: None)
+    monkeypatch.setattr(models, "shipped_model", lambda: None)
     with gr.Blocks():
         view = DigitsView(None, Services(runs=tmp_path))
     made = view.open(None)

@@ -81,11 +81,11 @@ def views():
             self.place, self.given = gr.Textbox(), []
 
         def wire(self):
-            self.draw_with([self.tab.shown, self.place], [self.place])
+            self.draw_with([self.tab.current, self.place], [self.place])
 
-        def show(self, shown, place):
-            self.given.append((shown, place))
-            return {self.place: f"{self.name} {shown}"}
+        def show(self, current, place):
+            self.given.append((current, place))
+            return {self.place: f"{self.name} {current}"}
 
     class First(Echo):
         name, title = "first", "First"
@@ -100,16 +100,16 @@ def views():
             pass
 
     with gr.Blocks():
-        tab = SimpleNamespace(shown=gr.State(), note=gr.Textbox())
+        tab = SimpleNamespace(current=gr.State(), note=gr.Textbox())
         made = Views((First, Second, Idle), tab, Services(), "views")
-        made.draw_always("note", lambda shown: {tab.note: f"about {shown}"}, [tab.shown], [tab.note])
+        made.draw_always("note", lambda current: {tab.note: f"about {current}"}, [tab.current], [tab.note])
         made.wire()
     return made, tab, *(view for view in made)
 
 
 def test_only_the_open_view_draws_and_what_is_always_drawn(views):
     made, tab, first, second, _ = views
-    assert made.inputs == [made.open, tab.shown, first.place, second.place]
+    assert made.inputs == [made.open, tab.current, first.place, second.place]
     assert made.draw(["first", "sentence", "a", "b"]) == {first.place: "first sentence", tab.note: "about sentence"}
     assert made.draw(["idle", "sentence", "a", "b"]) == {tab.note: "about sentence"}
     assert (first.given, second.given) == ([("sentence", "a")], [])
@@ -118,7 +118,7 @@ def test_only_the_open_view_draws_and_what_is_always_drawn(views):
 
 def test_newer_values_win(views):
     made, tab, first, second, _ = views
-    newer = {tab.shown: "new", second.place: gr.update(value="c", visible=True), made.open: "second"}
+    newer = {tab.current: "new", second.place: gr.update(value="c", visible=True), made.open: "second"}
     assert made.draw(["first", "old", "a", "b"], newer)[second.place] == "second new"
     assert second.given == [("new", "c")] and first.given == []
 
@@ -130,22 +130,22 @@ def test_a_change_and_its_drawing_are_one_round_trip(views):
     def trigger(act, inputs, outputs, **options):
         connected.update(act=act, inputs=inputs, outputs=outputs, **options)
 
-    made.redraw_on(trigger, lambda text: {tab.shown: text.upper()}, [first.place], [tab.shown], api_name="change")
+    made.redraw_on(trigger, lambda text: {tab.current: text.upper()}, [first.place], [tab.current], api_name="change")
     assert connected["inputs"] == [first.place, *made.inputs] and connected["api_name"] == "change"
     drawn = connected["act"]("text", "first", "old", "text", "")
-    assert drawn[tab.shown] == "TEXT" and drawn[first.place] == "first TEXT"
+    assert drawn[tab.current] == "TEXT" and drawn[first.place] == "first TEXT"
     assert set(drawn) <= set(connected["outputs"])
-    made.redraw_on(trigger, lambda event, text: gr.skip() if event == 1 else {tab.shown: text}, [first.place], [])
+    made.redraw_on(trigger, lambda event, text: gr.skip() if event == 1 else {tab.current: text}, [first.place], [])
     assert connected["act"](1, "text", "first", "old", "", "") == gr.skip()
     assert connected["act"](2, "b", "first", "old", "", "")[first.place] == "first b"
 
 
 def test_the_open_view_is_saved_and_files_go_with_the_next_drawing(views, tmp_path):
     made, tab, first, second, _ = views
-    made.put_away = [files := gr.File(render=False)]
+    made.transients = [files := gr.File(render=False)]
     first.save_with([first.place], lambda folder, text: [folder / text])
-    second.save_with([tab.shown, second.place], lambda folder, *told: [folder / "-".join(told)])
-    assert made.saved == [made.open, first.place, tab.shown, second.place]
+    second.save_with([tab.current, second.place], lambda folder, *told: [folder / "-".join(told)])
+    assert made.save_inputs == [made.open, first.place, tab.current, second.place]
     assert made.save(tmp_path, "first", "a", "sentence", "b") == [tmp_path / "a"]
     assert made.save(tmp_path, "second", "a", "sentence", "b") == [tmp_path / "sentence-b"]
     with pytest.raises(ValueError, match="nothing to save"):

@@ -15,7 +15,7 @@ from ui import page
 from ui.services import Services
 from ui.translate import answers, layers, learning
 from ui.translate.api import lens_answer
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +24,10 @@ def services(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shown(services):
+def current(services):
     translator = services.translator()
     translation = translator.translate("A man is riding a <b>bicycle</b>.", "en", "de")
-    return Shown(translation, attention=translator.attend(translation), model=None, pair="en-de")
+    return CurrentTranslation(translation, attention=translator.attend(translation), model=None, pair="en-de")
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,8 @@ def view(services):
     return made["view"]
 
 
-def test_the_lens_table_shows_the_librarys_numbers(services, shown):
-    lens = logit_lens(services.translator(), shown.translation)
+def test_the_lens_table_shows_the_librarys_numbers(services, current):
+    lens = logit_lens(services.translator(), current.translation)
     drawn = layers.lens_html(lens)
     assert drawn.count("<tr>") == len(lens.tokens) + 1 and drawn.count("lens-cell") == lens.ranks.size
     assert f"{float(lens.top_probabilities[1, 2, 0]):.2f} · #{lens.ranks[1, 2]}" in drawn
@@ -55,14 +55,14 @@ def test_the_lens_table_shows_the_librarys_numbers(services, shown):
 
 
 @pytest.mark.parametrize("question", [key for _, key in layers.QUESTIONS])
-def test_every_question_has_an_answer(view, shown, question):
-    answer = view.show(shown, question, "cross", 0, 1)
+def test_every_question_has_an_answer(view, current, question):
+    answer = view.show(current, question, "cross", 0, 1)
     assert answer[view.note] == "" and "<table" in answer[view.shown_table]
     assert "<b>bicycle" not in answer[view.shown_table]
 
 
 @pytest.mark.parametrize("question", [key for _, key in layers.QUESTIONS])
-def test_every_answer_can_be_saved(view, shown, question, tmp_path, monkeypatch):
+def test_every_answer_can_be_saved(view, current, question, tmp_path, monkeypatch):
     written = {}
 
     def keep(answer, sentence, drawn, folder):
@@ -71,25 +71,25 @@ def test_every_answer_can_be_saved(view, shown, question, tmp_path, monkeypatch)
         return files
 
     monkeypatch.setattr(layers, "save", keep)
-    assert len(view.write(tmp_path, shown, question, "cross", 0, 1)) == len(written)
+    assert len(view.write(tmp_path, current, question, "cross", 0, 1)) == len(written)
     assert {".csv", ".json", ".html"} <= written.keys()
     assert (".svg" in written) == (".png" in written) == (question == "contributions")
     page = written[".html"].decode()
     assert (
         "@@" not in page
         and "<b>bicycle" not in page
-        and view.show(shown, question, "cross", 0, 1)[view.shown_table] in page
+        and view.show(current, question, "cross", 0, 1)[view.shown_table] in page
     )
     rows = list(csv.DictReader(io.StringIO(written[".csv"].decode())))
     value = json.loads(written[".json"], parse_constant=pytest.fail)
-    where = (view.services.translator(), shown.translation)
+    where = (view.services.translator(), current.translation)
     if question == "logit":
         lens = logit_lens(*where)
         ranks = [int(row["rank"]) for row in rows]
         assert ranks == lens.ranks.ravel().tolist() and value["ranks"] == lens.ranks.tolist()
         assert [np.float32(row["probability"]) for row in rows] == lens.probabilities.ravel().tolist()
     elif question == "encoder":
-        assert rows[-1]["translation"] == shown.translation.text == value["translations"][-1]["text"]
+        assert rows[-1]["translation"] == current.translation.text == value["translations"][-1]["text"]
     elif question == "contributions":
         shares = [np.float32(row["from the source"]) for row in rows]
         assert shares == contributions(*where).source_share.tolist()  # every digit
@@ -98,7 +98,7 @@ def test_every_answer_can_be_saved(view, shown, question, tmp_path, monkeypatch)
         assert len(rows) == 5 and float(rows[0]["share of its attention"]) >= float(rows[4]["share of its attention"])
 
 
-def test_a_marker_or_a_formula_in_a_sentence_stays_text(shown, tmp_path):
+def test_a_marker_or_a_formula_in_a_sentence_stays_text(current, tmp_path):
     answer = answers.Answer("a", "=A1", ["=B1"], [["=C1", float("nan")]], {"x": float("-inf")})
     files = answers.save(answer, "@@CSS@@ <i>", "<table></table>", tmp_path)
     contents = {file.suffix: file.read_text() for file in files}
@@ -107,28 +107,28 @@ def test_a_marker_or_a_formula_in_a_sentence_stays_text(shown, tmp_path):
     assert json.loads(contents[".json"])["x"] is None
 
 
-def test_without_a_sentence_and_from_another_language_it_says_so(view, shown):
-    assert "Translate a sentence" in view.show(Shown(), "logit", "cross", 0, 0)[view.note]
-    german = Shown(shown.translation, attention=shown.attention, pair="de-en")
+def test_without_a_sentence_and_from_another_language_it_says_so(view, current):
+    assert "Translate a sentence" in view.show(CurrentTranslation(), "logit", "cross", 0, 0)[view.note]
+    german = CurrentTranslation(current.translation, attention=current.attention, pair="de-en")
     assert "examples sentences" in view.show(german, "find", "cross", 0, 0)[view.note].replace("example", "examples")
 
 
-def test_shares_are_those_of_the_library(services, shown):
-    found = contributions(services.translator(), shown.translation)
+def test_shares_are_those_of_the_library(services, current):
+    found = contributions(services.translator(), current.translation)
     drawn = layers.shares_html(found)
     assert f"{found.source_share[0]:.1%}" in drawn
     assert layers.contributions_map(found)["columns"][-1].endswith("(written)")
 
 
-def test_the_api_answers_each_kind(services, shown):
+def test_the_api_answers_each_kind(services, current):
     translator = services.translator()
-    answer = lens_answer(translator, shown.translation, "en-de", "logit", 4)
-    assert answer["ranks"][-1] == logit_lens(translator, shown.translation).ranks[-1].tolist()
-    assert lens_answer(translator, shown.translation, "en-de", "encoder", 4)["encoder"][-1] == answer["translation"]
-    shares = lens_answer(translator, shown.translation, "en-de", "contributions", 4)
+    answer = lens_answer(translator, current.translation, "en-de", "logit", 4)
+    assert answer["ranks"][-1] == logit_lens(translator, current.translation).ranks[-1].tolist()
+    assert lens_answer(translator, current.translation, "en-de", "encoder", 4)["encoder"][-1] == answer["translation"]
+    shares = lens_answer(translator, current.translation, "en-de", "contributions", 4)
     assert sum(shares["source"][0]) + sum(shares["prefix"][0]) == pytest.approx(1, abs=1e-4)
     with pytest.raises(ValueError, match="no lens"):
-        lens_answer(translator, shown.translation, "en-de", "x", 4)
+        lens_answer(translator, current.translation, "en-de", "x", 4)
 
 
 def test_a_run_is_read_at_every_checkpoint(services, tmp_path):

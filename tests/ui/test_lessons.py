@@ -25,16 +25,16 @@ def views_of():
 
 
 def facts(name):
-    shown = opening.read(Services(device="cpu"))
+    current = opening.load(Services(device="cpu"))
     stored = example.finished().facts["settings"]
-    return {"attention": lambda: paths.of_sentence(shown), "try-on": lambda: paths.of_tryon(stored), "gan": dict}[
+    return {"attention": lambda: paths.of_sentence(current), "try-on": lambda: paths.of_tryon(stored), "gan": dict}[
         name
     ]()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_path_takes_its_time_and_every_stop_asks_tells_and_answers(name):
-    path = paths.read(name)
+    path = paths.read_path(name)
     assert path.minutes == NAMES[name]
     for stop in path.stops:
         assert stop.title and stop.question.strip().endswith("?") and stop.do and stop.answer and stop.minutes > 0
@@ -43,9 +43,9 @@ def test_a_path_takes_its_time_and_every_stop_asks_tells_and_answers(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_link_of_a_path_leads_to_a_view_of_the_page(name):
-    html, known = paths.html(paths.read(name), name, facts(name)), views_of()
+    html, known = paths.html(paths.read_path(name), name, facts(name)), views_of()
     links = re.findall(r'href="#([^"]*)"', html)
-    assert len(links) > len(paths.read(name).stops)
+    assert len(links) > len(paths.read_path(name).stops)
     for link in links:
         told = dict(part.split("=") for part in link.replace("&amp;", "&").split("&"))
         where = told.get("tab", "translate")
@@ -55,38 +55,39 @@ def test_every_link_of_a_path_leads_to_a_view_of_the_page(name):
 
 
 def test_the_path_of_attention_speaks_of_the_sentence_that_is_shown():
-    shown = opening.read(Services(device="cpu"))
-    told = paths.of_sentence(shown)
-    weights = shown.attention.cross[-1].mean(0)
-    row = [plain(token) for token in shown.attention.target_tokens].index(
+    current = opening.load(Services(device="cpu"))
+    told = paths.of_sentence(current)
+    weights = current.attention.cross[-1].mean(0)
+    row = [plain(token) for token in current.attention.target_tokens].index(
         re.search(r"choosing (.+?)<", told["query"])[1]
     )
-    column = [plain(token) for token in shown.attention.source_tokens].index(re.sub("<.*?>", "", told["key"]))
+    column = [plain(token) for token in current.attention.source_tokens].index(re.sub("<.*?>", "", told["key"]))
     assert told["weight"] == pytest.approx(weights[row, column], abs=1e-6)
-    html = paths.html(paths.read("attention"), "attention", told)
+    html = paths.html(paths.read_path("attention"), "attention", told)
     assert (
-        opening.TEXT.replace("'", "&#x27;") in html and f"It reads {len(shown.attention.source_tokens)} tokens" in html
+        opening.TEXT.replace("'", "&#x27;") in html
+        and f"It reads {len(current.attention.source_tokens)} tokens" in html
     )
     assert "{" not in html
-    size = len(shown.attention.target_tokens)
+    size = len(current.attention.target_tokens)
     assert told["hidden"] == sum(1 for i in range(size) for j in range(size) if j > i)
 
 
 def test_without_anything_on_the_page_a_path_says_what_to_do():
-    from ui.translate.shown import Shown
+    from ui.translate.view import CurrentTranslation
 
     with pytest.raises(ValueError, match="Translate a sentence"):
-        paths.of_sentence(Shown())
+        paths.of_sentence(CurrentTranslation())
     with pytest.raises(ValueError, match="Try a garment on"):
         paths.of_tryon(None)
     with pytest.raises(ValueError, match="Translate a sentence"):
-        tab.experiments_html(Services(device="cpu"), Shown())
+        tab.experiments_html(Services(device="cpu"), CurrentTranslation())
 
 
 def test_markup_of_a_visitor_stays_text():
-    shown = opening.read(Services(device="cpu"))
-    shown.translation.sentences[0].source_text = "<img src=x onerror=alert(1)>"
-    html = paths.html(paths.read("attention"), "attention", paths.of_sentence(shown))
+    current = opening.load(Services(device="cpu"))
+    current.translation.sentences[0].source_text = "<img src=x onerror=alert(1)>"
+    html = paths.html(paths.read_path("attention"), "attention", paths.of_sentence(current))
     assert "<img" not in html and "&lt;img" in html
 
 
@@ -101,6 +102,6 @@ def test_endless_nonsense_is_cut_and_compared_as_far_as_it_is_shown():
     words = [f"w{i}" for i in range(40)]
     assert tab.clip(" ".join(words[:12])) == " ".join(words[:12])
     assert tab.clip(" ".join(words)) == " ".join(words[:12]) + " …"
-    assert tab.changed("a b", "a b") == "<i>the same</i>"
-    assert tab.changed(" ".join(words), " ".join(words[:30])) == "<i>the same up to word 12</i>"
-    assert "w12" not in tab.changed("a", " ".join(words))
+    assert tab.difference_html("a b", "a b") == "<i>the same</i>"
+    assert tab.difference_html(" ".join(words), " ".join(words[:30])) == "<i>the same up to word 12</i>"
+    assert "w12" not in tab.difference_html("a", " ".join(words))

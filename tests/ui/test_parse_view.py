@@ -15,7 +15,7 @@ from transformer.tokenizer import Tokenizer
 from ui import page
 from ui.services import Services
 from ui.translate import parse
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 
 TEXT = 'The <b>cell</b> & "its" wall divide.'
 
@@ -41,13 +41,15 @@ def services(parser, tmp_path, monkeypatch):
     return services
 
 
-def shown(parser, text=TEXT, **options) -> Shown:
+def current(parser, text=TEXT, **options) -> CurrentTranslation:
     found = parser.translate(text, beam=2, alpha=0.3, n_best=2, max_length=40, **options)
-    return Shown(found, hypothesis=1, attention=parser.attend(found, hypothesis=1), model="parse", pair="en-tree")
+    return CurrentTranslation(
+        found, hypothesis=1, attention=parser.attend(found, hypothesis=1), model="parse", pair="en-tree"
+    )
 
 
 def test_the_drawing_is_the_tree(parser):
-    look = shown(parser)
+    look = current(parser)
     sentence = look.translation.sentences[0]
     root = ElementTree.fromstring(parse.tree_svg(sentence, 1))
     groups = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("data-row")]
@@ -60,7 +62,7 @@ def test_the_drawing_is_the_tree(parser):
 
 
 def test_rows_carry_their_words_and_what_they_looked_at(parser):
-    look = shown(parser)
+    look = current(parser)
     made = parse.drawing(look)
     sentence = look.translation.sentences[0]
     spans = [(one.start, one.end) for one in phrases(linearise(sentence.trees[1]))]
@@ -78,20 +80,20 @@ def test_the_view_says_why_it_is_empty(services, parser, monkeypatch):
     for name in ("note", "results", "tree", "brackets"):
         setattr(view, name, Component(name=name))
     monkeypatch.setattr(parse, "shipped_pairs", lambda: {})
-    assert "not installed" in view.show(Shown())[view.note]
+    assert "not installed" in view.show(CurrentTranslation())[view.note]
     monkeypatch.setattr(parse, "shipped_pairs", lambda: {"parse": [("en", "tree")]})
-    assert "choose English" in view.show(Shown())[view.note]
-    drawn = view.show(shown(parser))
+    assert "choose English" in view.show(CurrentTranslation())[view.note]
+    drawn = view.show(current(parser))
     assert "repaired" in drawn[view.note] and read(drawn[view.brackets]).words()[0] == "The"
 
 
 def test_files(parser, tmp_path):
-    look = shown(parser)
+    look = current(parser)
     picture, brackets = parse.save(look, tmp_path)
     ElementTree.parse(picture)
     assert read(brackets.read_text()) == look.translation.sentences[0].trees[1]
     with pytest.raises(ValueError, match="no tree to save"):
-        parse.save(Shown(), tmp_path)
+        parse.save(CurrentTranslation(), tmp_path)
 
 
 def test_the_api(services, monkeypatch):

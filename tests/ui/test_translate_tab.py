@@ -10,8 +10,8 @@ from ui.services import Services, shipped_pairs
 from ui.translate import decoding, languages, opening, visit
 from ui.translate import work as translate
 from ui.translate.settings import search_in_words
-from ui.translate.shown import Shown
 from ui.translate.tab import TranslateTab
+from ui.translate.view import CurrentTranslation
 from ui.translate.what_if import WhatIfView
 
 
@@ -103,7 +103,9 @@ def test_languages_set_the_length_penalty_that_suits_them(monkeypatch):
         tab = TranslateTab(None, Services())
     settings, compare = tab.settings, tab.views[WhatIfView].compare
     side = compare.inputs["B"]
-    german = Shown(translation=SimpleNamespace(sentences=[SimpleNamespace(source_text="Ja.")]), pair="de-en", alpha=0.3)
+    german = CurrentTranslation(
+        translation=SimpleNamespace(sentences=[SimpleNamespace(source_text="Ja.")]), pair="de-en", alpha=0.3
+    )
     assert compare.offer_pairs_b("everyday", german)[side.alpha] == 1.4
     assert compare.offer_pairs_b("multi30k-en-de", german)[side.alpha] == 0.6
     assert compare.show(german, "", "")[side.alpha] == 0.3  # what is shown was translated with it
@@ -125,26 +127,28 @@ def test_every_pair_of_the_default_model_stays_with_it():
 def test_the_words_of_every_sentence_find_their_partners(monkeypatch):
     services = Services()
     translation = translate.translate_text(services, "A dog runs.\n🙂\nTwo girls are playing.", "en-de", 4, 0.6, 1)
-    shown = Shown(translation, attention=services.translator().attend(translation))
-    found = translate.linked_words(services, shown)
+    current = CurrentTranslation(translation, attention=services.translator().attend(translation))
+    found = translate.linked_words(services, current)
     assert [one["source"] for one in found] == [["A", "dog", "runs."], ["Two", "girls", "are", "playing."]]
     for one in found:
         assert one["links"] and all(s < len(one["source"]) and t < len(one["target"]) for s, t in one["links"])
     monkeypatch.setattr(translate, "MOST_LINKED", 1)  # of a longer text only the chosen sentence
-    assert translate.linked_words(services, shown) == found[:1]
+    assert translate.linked_words(services, current) == found[:1]
 
 
 def test_languages_that_bring_another_model_say_so(monkeypatch):
     """Beside the translation; an example or the same model says nothing of it."""
     with gr.Blocks():
         tab = TranslateTab(None, Services())
-    monkeypatch.setattr(tab, "translate", lambda *given: iter([{tab.status: "done", tab.shown: Shown()}]))
+    monkeypatch.setattr(
+        tab, "translate", lambda *given: iter([{tab.status: "done", tab.current: CurrentTranslation()}])
+    )
 
     def again(*given):
         (made,) = tab.translate_again(*given)
         return made
 
-    before = Shown(translation=SimpleNamespace(source_text="Hello."), model="everyday", pair="en-de")
+    before = CurrentTranslation(translation=SimpleNamespace(source_text="Hello."), model="everyday", pair="en-de")
     settings = [4, 0.6, 4, "parse", "beam", 1.0, 40, 0, False]
     said = again(True, before, "Hello.", "en-tree", *settings)[tab.status]
     assert "now parse" in said and said.endswith("done")
@@ -184,11 +188,11 @@ def test_an_opening_page_asks_for_a_translation_only_where_one_is_missing():
     asking = events["arrived"]
     assert asking.concurrency_limit is None and asking.queue
     assert events["translate_arrival"].targets == [(asking.outputs[0]._id, "change")]
-    is_untranslated, kept = asking.fn, opening.read(services)
+    is_untranslated, kept = asking.fn, opening.load(services)
     assert not is_untranslated(kept, opening.TEXT, "en-de", None) and not is_untranslated(kept, " ", "en-de", None)
     for wanted in (("A dog.", "en-de", None), (opening.TEXT, "en-fr", None), (opening.TEXT, "en-de", "wide")):
         assert is_untranslated(kept, *wanted)
-    assert is_untranslated(Shown(), opening.TEXT, "en-de", None)
+    assert is_untranslated(CurrentTranslation(), opening.TEXT, "en-de", None)
 
 
 # -- long texts --------------------------------------------------------------------------------------------------------
@@ -216,8 +220,8 @@ def test_the_page_shows_each_part_with_a_way_to_cancel():
     assert len(parts) == 2
     for part in parts:
         assert part[tab.cancel]["visible"] and last[tab.target].startswith(part[tab.target])
-        assert "sentences so far" in part[tab.status] and tab.shown not in part
-    assert last[tab.cancel]["visible"] is False and last[tab.shown].translation.source_text == LONG
+        assert "sentences so far" in part[tab.status] and tab.current not in part
+    assert last[tab.cancel]["visible"] is False and last[tab.current].translation.source_text == LONG
     (refused,) = tab.translate("", "en-de", 1, 0.6, 1, None, "beam", 1.0, 40, 0, False)
     assert "alert" in refused[tab.status] and refused[tab.cancel]["visible"] is False
 
@@ -226,13 +230,13 @@ def test_the_page_shows_each_part_with_a_way_to_cancel():
 
 
 def told(**fields):
-    return visit.read(json.dumps(fields))
+    return visit.read_visit(json.dumps(fields))
 
 
 def test_an_address_leads_to_a_view_its_step_and_its_part():
     with gr.Blocks():
         tab = TranslateTab(None, Services())
-    kept, views = opening.read(tab.services), tab.views
+    kept, views = opening.load(tab.services), tab.views
     led = tab.lead(told(view="one_head", step=4), kept)
     assert (led[views.open], led[tab.query]) == ("one_head", 3)
     assert tab.lead(told(view="what_if", part="model"), kept)[views[WhatIfView].part] == "model"
@@ -240,13 +244,13 @@ def test_an_address_leads_to_a_view_its_step_and_its_part():
     for fields in ({"view": "<b>"}, {"view": "tree"}):  # the sentence that is shown has no tree
         assert tab.lead(told(**fields), kept) == {}
     assert tab.lead(told(view="tree"), None)[views.open] == "tree"
-    assert set(tab.led) >= set(led)
+    assert set(tab.lead_outputs) >= set(led)
 
 
 def test_addresses_of_earlier_views_lead_to_where_they_are_now():
     with gr.Blocks():
         tab = TranslateTab(None, Services())
-    kept, views = opening.read(tab.services), tab.views
+    kept, views = opening.load(tab.services), tab.views
     compare = tab.lead(told(view="compare"), kept)
     assert (compare[views.open], compare[views[WhatIfView].part]) == ("what_if", "sides")
     assert tab.lead(told(view="save"), kept)[views.open] == "attention"

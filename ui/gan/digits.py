@@ -30,7 +30,7 @@ ABOUT = "The paper’s experiment with the networks of the authors’ code: 100 
 ZOOM = 3  # pixels of the page for one of a digit, so that the browser need not smooth them
 
 
-def enlarged(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
+def enlarge(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
     """Every pixel as a square."""
     return picture.repeat(zoom, 0).repeat(zoom, 1)
 
@@ -39,16 +39,16 @@ def _number(value: float) -> str:
     return f"{value:.1f}".replace("-", "−")
 
 
-def parzen_html(found: dict[str, Any]) -> str:
+def parzen_html(results: dict[str, Any]) -> str:
     """The table of log-likelihoods, best first, with what must be said beside it."""
-    scores = sorted(found["scores"].items(), key=lambda item: -item[1]["mean"])
+    scores = sorted(results["scores"].items(), key=lambda item: -item[1]["mean"])
     lines = "".join(
         f'<tr class="{"own" if name == "adversarial nets" else ""}"><td>{escape(name)}</td><td>{_number(s["mean"])} ± '
         f"{s['error']:.1f}</td><td>{s['sigma']:.3f}</td></tr>"
         for name, s in scores
     )
     first = scores[0][0]
-    data = found["scores"].get("training data")
+    data = results["scores"].get("training data")
     above = [name for name, s in scores if data and s["mean"] > data["mean"] and name != "training data"]
     refuted = (
         f"<b>{escape(above[0])}</b> score above the training data themselves, which no honest measure of likeness "
@@ -63,9 +63,11 @@ def parzen_html(found: dict[str, Any]) -> str:
     )
 
 
-def sigma_curves(found: dict[str, Any]) -> pd.DataFrame:
+def sigma_curves(results: dict[str, Any]) -> pd.DataFrame:
     """Long table (sigma, log-likelihood, name) of the validation set, what lies below -400 left out."""
-    rows = [(sigma, value, name) for name, s in found["scores"].items() for sigma, value in s["curve"] if value > -400]
+    rows = [
+        (sigma, value, name) for name, s in results["scores"].items() for sigma, value in s["curve"] if value > -400
+    ]
     return pd.DataFrame(rows, columns=["sigma", "log-likelihood", "name"])
 
 
@@ -135,7 +137,7 @@ class DigitsView(View):
         gr.Markdown("### What D thinks of a digit that you draw", elem_classes="section")
         with gr.Row():
             with gr.Column(min_width=280):
-                self.pad = theme.drawn("gan/pad.js", "pad", "gan-digits-pad")
+                self.pad = theme.script_component("gan/pad.js", "pad", "gan-digits-pad")
             with gr.Column(min_width=240):
                 self.opinion = gr.HTML(elem_id="gan-digits-opinion")
                 self.seen = self.picture("What D sees, fitted as MNIST fits its digits", "gan-digits-seen")
@@ -239,14 +241,14 @@ class DigitsView(View):
         if not place:
             sheet, said = pictures.sheet(rows, 2 * COLUMNS), "Fair draws, none left out."
         else:
-            training = self.models.compared(place)
+            training = self.models.comparison_digits(place)
             found, distance = sampling.nearest(rows, training)
             sheet = pictures.sheet(rows, COLUMNS, training[found])
             said = (
                 f"Each sample and, framed, the nearest of {len(training):,} digits, {distance.min():.1f} to "
                 f"{distance.max():.1f} away; a copy would be at 0."
             )
-        return {self.sheet: enlarged(sheet), self.caption: messages.status(said), self.note: ""}
+        return {self.sheet: enlarge(sheet), self.caption: messages.status(said), self.note: ""}
 
     @alerts("note")
     def walk(self, model, start, end, part):
@@ -259,8 +261,8 @@ class DigitsView(View):
         strip = pictures.sheet(sampling.decode(generator, steps), WALK)
         here = sampling.decode(generator, first[None].lerp(last[None], float(part)))
         return {
-            self.strip: enlarged(strip),
-            self.here: gr.update(value=enlarged(pictures.to_pictures(here)[0], 5), label=f"G(z) at {float(part):.2f}"),
+            self.strip: enlarge(strip),
+            self.here: gr.update(value=enlarge(pictures.to_pictures(here)[0], 5), label=f"G(z) at {float(part):.2f}"),
             self.note: "",
         }
 
@@ -273,7 +275,7 @@ class DigitsView(View):
         x = centre(np.frombuffer(raw, np.uint8).reshape(side, side))
         found = float(sampling.opinion(self.models.pair(model).discriminator, x[None])[0])
         said = f"D(x) = {found:.3f}: D takes it for {'a digit of the data' if found > 0.5 else 'a sample of G'}."
-        return {self.opinion: messages.status(said), self.seen: enlarged(pictures.to_pictures(x[None])[0], 5)}
+        return {self.opinion: messages.status(said), self.seen: enlarge(pictures.to_pictures(x[None])[0], 5)}
 
     def moments(self, model: str | None) -> list[int]:
         """Updates that can be looked at, oldest first."""
@@ -305,7 +307,7 @@ class DigitsView(View):
                     label=f"Checkpoint: {label.lower()}",
                     interactive=len(steps) > 1,
                 ),
-                self.past: gr.update(value=enlarged(picture, 2), label=label),
+                self.past: gr.update(value=enlarge(picture, 2), label=label),
             }
         except Exception as error:
             return {self.moment: gr.update(label=f"Checkpoint: {messages.sentence(error)}")}

@@ -32,13 +32,13 @@ def html(lab: Laboratory) -> str:
         "TITLE": escape(f"GAN: {lab.mixture.name}"),
         "FORMULA": escape(f"D minimises {frames[0]['formulas'][0]}; G minimises {frames[0]['formulas'][1]}"),
         "CSS": (theme.STATIC / "gan" / "gan.css").read_text(encoding="utf-8"),
-        "SHARED": theme.shared_script(),
+        "SHARED": theme.common_script(),
         "GAME": (theme.STATIC / "gan" / "game.js").read_text(encoding="utf-8"),
         # "<" would end the script element.
         "DATA": json.dumps(frames).replace("<", "\\u003c"),
     }
     page = (theme.STATIC / "gan" / "standalone.html").read_text(encoding="utf-8")
-    return theme.filled(page, parts)
+    return theme.fill_template(page, parts)
 
 
 def write(lab: Laboratory, folder: Path) -> list[Path]:

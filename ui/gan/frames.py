@@ -15,10 +15,10 @@ def floats(values: Any) -> str:
     return figures.floats(values.detach().numpy() if isinstance(values, Tensor) else values)
 
 
-def known(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     """A value without NaN, which JSON does not know: None in its place."""
     if isinstance(value, dict):
-        return {name: known(part) for name, part in value.items()}
+        return {name: without_nan(part) for name, part in value.items()}
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -29,5 +29,7 @@ def columns(rows: list[dict[str, float]]) -> dict[str, str]:
 
 def encode(picture: dict[str, Any]) -> dict[str, Any]:
     """A picture of `gan.laboratory.Laboratory` for the page."""
-    made = {name: floats(value) if isinstance(value, Tensor) else known(value) for name, value in picture.items()}
-    return {**made, "rows": columns(picture["rows"])}
+    frame = {
+        name: floats(value) if isinstance(value, Tensor) else without_nan(value) for name, value in picture.items()
+    }
+    return {**frame, "rows": columns(picture["rows"])}

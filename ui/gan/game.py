@@ -72,13 +72,13 @@ class GameView(View):
         self._settings(name, usual)
         self.note = gr.HTML(elem_id=f"{name}-note")
         if kind == "loss":
-            self.losses = theme.drawn("gan/losses.js", "losses", f"{name}-losses", "card")
+            self.losses = theme.script_component("gan/losses.js", "losses", f"{name}-losses", "card")
 
         def frame(asked):  # a function and no method, for Gradio marks it
             return self.frame(asked)
 
         scripts = ("gan/game.js", "gan/play.js")
-        self.game = theme.drawn(scripts, "game", f"{name}-game", "card", server_functions=[frame])
+        self.game = theme.script_component(scripts, "game", f"{name}-game", "card", server_functions=[frame])
         self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
         self._rates(name, usual)
         with gr.Row(elem_classes="actions"):
@@ -220,11 +220,11 @@ class GameView(View):
         """The visitor's game with the present settings; a new one where there is none yet."""
         settings = read_settings(self.dimensions, *fields)
         if lab is None:
-            return Laboratory(data, settings) if data != DRAWN else self.unpainted(settings)
+            return Laboratory(data, settings) if data != DRAWN else self.without_points(settings)
         lab.change(**{k: v for k, v in vars(settings).items() if k not in ("seed", "batch", "width")})
         return lab
 
-    def unpainted(self, settings: Settings) -> Laboratory:
+    def without_points(self, settings: Settings) -> Laboratory:
         """The plane before the first point is drawn: one point in its middle."""
         return Laboratory(DRAWN, settings, [(0.0, 0.0)])
 

@@ -25,7 +25,7 @@ ABSENT = (
 )
 
 
-def shipped() -> Path | None:
+def shipped_model() -> Path | None:
     """The shipped model's folder, if there is one."""
     try:
         return assets.model_dir(SHIPPED)
@@ -59,7 +59,7 @@ def folder_of_digits(services: Services) -> str:
 
 def choices(services: Services) -> list[tuple[str, str]]:
     """(label, key) of all pairs: the shipped one, then runs, each with its newest checkpoint."""
-    found = [("digits, shipped", SHIPPED)] if shipped() else []
+    found = [("digits, shipped", SHIPPED)] if shipped_model() else []
     return found + [(f"run {name}", f"run:{name}") for name in runs_of_digits(services)]
 
 
@@ -86,7 +86,7 @@ class DigitModels:
         name, _, step = key.removeprefix("run:").partition("@")
         return export.pair_of(open_run(self.services.runs, name).folder, int(step) if step else None)
 
-    def compared(self, place: str) -> Tensor:
+    def comparison_digits(self, place: str) -> Tensor:
         """Training digits of a folder, or the first ten thousand of an uploaded file, as rows."""
         return self._digits(place)
 
@@ -100,7 +100,7 @@ class DigitModels:
 
 def evaluation() -> dict[str, Any] | None:
     """The measured Parzen scores beside the shipped weights, or None."""
-    folder = shipped()
+    folder = shipped_model()
     file = folder / "evaluation.json" if folder else None
     if file is None or not file.is_file():
         return None
@@ -109,6 +109,6 @@ def evaluation() -> dict[str, Any] | None:
 
 def history() -> dict[int, Path]:
     """Update -> sheet of samples of fixed z during the training of the shipped weights, oldest first."""
-    folder = shipped()
+    folder = shipped_model()
     files = (folder / "history").glob("step-*.png") if folder else []
     return {int(file.stem[5:]): file for file in sorted(files)}

@@ -39,9 +39,9 @@ class GanTab(View):
         views.wire()
         self.tour.wire()
         Api(views[DigitsView].models).publish()
-        self.item.select(self.come_back, views.inputs, views.outputs, api_name="gan_first", **QUICKLY)
+        self.item.select(self.resume, views.inputs, views.outputs, api_name="gan_first", **QUICKLY)
 
-    def come_back(self, *values):
+    def resume(self, *values):
         """The tab comes into sight: a game as it was left. The other views stay as they are."""
         views = self.views
         game = any(view.name == values[0] for view in views if isinstance(view, GameView))

@@ -42,14 +42,14 @@ def alerts(place: str = "", hide: str = "", show: str = "", **values: Any) -> Ca
 
     def decorate(handler: Callable) -> Callable:
         def updates(owner: Any, error: Exception) -> Any:
-            found = attrgetter(place)(owner) if place else None
-            if callable(found) and not isinstance(found, gr.blocks.Block):
-                return found(error)
+            target = attrgetter(place)(owner) if place else None
+            if callable(target) and not isinstance(target, gr.blocks.Block):
+                return target(error)
             sentence = messages.alert(messages.sentence(error))
-            if found is None:
+            if target is None:
                 return sentence
             return {
-                found: sentence,
+                target: sentence,
                 **{attrgetter(name)(owner): gr.update(visible=False) for name in hide.split()},
                 **{attrgetter(name)(owner): gr.update(visible=True) for name in show.split()},
                 **{getattr(owner, name): value for name, value in values.items()},

@@ -37,7 +37,7 @@ class View(ABC):
         self.build()
 
     @classmethod
-    def offered(cls) -> bool:
+    def available(cls) -> bool:
         """Whether there is anything to see in it on this machine."""
         return True
 
@@ -117,9 +117,9 @@ class Views:
         self.drawings: dict[str, Drawing] = {}
         self.savings: dict[str, Saving] = {}
         self.always: list[str] = []  # names of drawings that are made whichever view is open
-        self.put_away: list = []  # components that go out of sight when another view opens, or this one is drawn anew
+        self.transients: list = []  # components that go out of sight when another view opens, or this one is drawn anew
         self._later: list[Callable[[], Any]] | None = []  # events that draw views, until all of them are wired
-        offered = [kind for kind in registry if kind.offered()]
+        offered = [kind for kind in registry if kind.available()]
         self.open = gr.State(offered[0].name)
         with gr.Tabs(elem_id=elem_id, selected=offered[0].name) as self.tabs:
             for kind in offered:
@@ -156,7 +156,7 @@ class Views:
             drawing = self.drawings.get(view.name, Drawing(lambda: {}, [], [], QUICKLY))
             opening = self._opening(view.name, drawing.show)
             options = {**QUIETLY, **drawing.options, "api_name": f"open_{self.prefix}{view.name}"}
-            view.item.select(opening, drawing.inputs, [self.open, *drawing.outputs, *self.put_away], **options)
+            view.item.select(opening, drawing.inputs, [self.open, *drawing.outputs, *self.transients], **options)
         later, self._later = self._later or [], None
         for connect in later:
             connect()
@@ -165,12 +165,12 @@ class Views:
         """A handler that opens a view and draws it."""
 
         def run(*values: Any) -> dict:
-            made = show(*values)
-            return {**self._away(), **({} if made == gr.skip() else made), self.open: name}
+            updates = show(*values)
+            return {**self._away(), **({} if updates == gr.skip() else updates), self.open: name}
 
         def stream(*values: Any) -> Iterator[dict]:
-            for made in show(*values):
-                yield {**self._away(), **made, self.open: name}
+            for updates in show(*values):
+                yield {**self._away(), **updates, self.open: name}
 
         return stream if inspect.isgeneratorfunction(show) else run
 
@@ -187,12 +187,12 @@ class Views:
         count = len(inputs)
 
         def plain(*values: Any) -> Any:
-            made = handler(*values[:count])
-            return self._and_drawn(made, values[count:])
+            updates = handler(*values[:count])
+            return self._with_drawing(updates, values[count:])
 
         def with_event(event: gr.EventData, *values: Any) -> Any:
-            made = handler(event, *values[:count])
-            return self._and_drawn(made, values[count:])
+            updates = handler(event, *values[:count])
+            return self._with_drawing(updates, values[count:])
 
         def connect() -> None:
             act = with_event if "event" in inspect.signature(handler).parameters else plain
@@ -204,32 +204,32 @@ class Views:
         else:
             self._later.append(connect)
 
-    def _and_drawn(self, made: dict, values: Sequence[Any]) -> dict:
+    def _with_drawing(self, updates: dict, values: Sequence[Any]) -> dict:
         """Updates, and the open view drawn with them; a view that they open is drawn by its own event."""
-        if made == gr.skip() or made.get(self.open, values[0]) != values[0]:
-            return made
-        return {**made, **self.draw(values, made)}
+        if updates == gr.skip() or updates.get(self.open, values[0]) != values[0]:
+            return updates
+        return {**updates, **self.draw(values, updates)}
 
     def _away(self) -> dict:
-        return {one: gr.update(visible=False) for one in self.put_away}
+        return {one: gr.update(visible=False) for one in self.transients}
 
     # -- saving what the open view shows -----------------------------------------------------------------------------
 
     @property
-    def saved(self) -> list:
+    def save_inputs(self) -> list:
         """What `save` reads: the name of the open view, and what any of them saves from."""
         return list(dict.fromkeys([self.open, *(one for saving in self.savings.values() for one in saving.inputs)]))
 
     def save(self, folder: Path, *values: Any) -> list[Path]:
-        """Writes the files of the open view into a folder. values: of `saved`.
+        """Writes the files of the open view into a folder. values: of `save_inputs`.
 
         Raises ValueError with one sentence where there is nothing to save.
         """
-        given = dict(zip(self.saved, values, strict=True))
-        saving = self.savings.get(given[self.open])
+        by_component = dict(zip(self.save_inputs, values, strict=True))
+        saving = self.savings.get(by_component[self.open])
         if saving is None:
             raise ValueError("There is nothing to save in this view.")
-        return saving.write(folder, *(given[one] for one in saving.inputs))
+        return saving.write(folder, *(by_component[one] for one in saving.inputs))
 
     # -- drawing the open view anew ----------------------------------------------------------------------------------
 
@@ -242,18 +242,18 @@ class Views:
     def outputs(self) -> list:
         """What `draw` may update."""
         drawn = (one for drawing in self.drawings.values() for one in drawing.outputs)
-        return list(dict.fromkeys([*drawn, *self.put_away]))
+        return list(dict.fromkeys([*drawn, *self.transients]))
 
     def stream(self, *values: Any) -> Iterator[dict]:
         """As `draw`, for an event of its own, and with the values one by one as views make them."""
-        given = dict(zip(self.inputs, values, strict=True))
-        for name in dict.fromkeys([given[self.open], *self.always]):
+        by_component = dict(zip(self.inputs, values, strict=True))
+        for name in dict.fromkeys([by_component[self.open], *self.always]):
             drawing = self.drawings.get(name)
-            made = drawing.show(*(given[one] for one in drawing.inputs)) if drawing else gr.skip()
-            if inspect.isgenerator(made):
-                yield from made
+            updates = drawing.show(*(by_component[one] for one in drawing.inputs)) if drawing else gr.skip()
+            if inspect.isgenerator(updates):
+                yield from updates
             else:
-                yield made
+                yield updates
 
     def draw(self, values: Sequence[Any], known: dict | None = None) -> dict:
         """Updates that draw the open view, and what is always drawn, as one event for them all.
@@ -263,13 +263,13 @@ class Views:
             known: values or updates of components that are newer than those.
         """
         newer = {one: value_in(update) for one, update in (known or {}).items()}
-        given = {**dict(zip(self.inputs, values, strict=True)), **newer}
-        found: dict = self._away()
-        for name in dict.fromkeys([given[self.open], *self.always]):
+        by_component = {**dict(zip(self.inputs, values, strict=True)), **newer}
+        updates: dict = self._away()
+        for name in dict.fromkeys([by_component[self.open], *self.always]):
             drawing = self.drawings.get(name)
             if drawing is None:  # a view of something else
                 continue
-            made = drawing.show(*(given[one] for one in drawing.inputs))
-            if made != gr.skip():
-                found.update(made)
-        return found
+            drawing_updates = drawing.show(*(by_component[one] for one in drawing.inputs))
+            if drawing_updates != gr.skip():
+                updates.update(drawing_updates)
+        return updates

@@ -12,7 +12,7 @@ from typing import Any
 
 from transformer.insight import interpret
 from ui import theme
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 from ui.translate.words import plain, query_names
 
 FOLDER = theme.STATIC / "lessons"
@@ -44,15 +44,15 @@ class Path:
         return sum(stop.minutes for stop in self.stops)
 
 
-def read(name: str) -> Path:
+def read_path(name: str) -> Path:
     """The path of a name, its gaps open."""
-    told = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    return Path(told["title"], told["about"], tuple(Stop(**stop) for stop in told["stops"]))
+    text = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return Path(text["title"], text["about"], tuple(Stop(**stop) for stop in text["stops"]))
 
 
-def of_sentence(shown: Shown) -> dict[str, Any]:
+def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
     """What the path of attention says of the sentence that is shown. Raises ValueError where none was attended to."""
-    attention = shown.attention
+    attention = current.attention
     if attention is None:
         raise ValueError("Translate a sentence with words first; this lesson is about your own sentence.")
     layer = attention.cross.shape[0] - 1
@@ -65,7 +65,7 @@ def of_sentence(shown: Shown) -> dict[str, Any]:
     written, read_tokens = len(attention.target_tokens), attention.source_tokens
     listed = " ".join(f"<code>{escape(plain(token))}</code>" for token in read_tokens[:MOST_TOKENS])
     return {
-        "text": escape(shown.translation.sentences[shown.sentence].source_text),
+        "text": escape(current.translation.sentences[current.sentence].source_text),
         "count": len(read_tokens),
         "tokens": listed + (" …" if len(read_tokens) > MOST_TOKENS else ""),
         "query": f"<b>{escape(query_names(attention, 'cross')[found.row_places[row]])}</b>",

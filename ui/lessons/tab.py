@@ -16,8 +16,8 @@ from ui.kit import QUICKLY, View, Views, alerts, on_queue
 from ui.lessons import paths
 from ui.translate import decoding_figures, opening
 from ui.translate.languages import pair_label
-from ui.translate.shown import Shown
 from ui.translate.tab import TranslateTab
+from ui.translate.view import CurrentTranslation
 from ui.translate.work import translate_text
 from ui.tryon import tour
 from ui.tryon.tab import TryOnTab
@@ -41,7 +41,7 @@ def clip(text: str) -> str:
     return text if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS]) + " …"
 
 
-def changed(before: str, after: str) -> str:
+def difference_html(before: str, after: str) -> str:
     """HTML of what differs between two translations, as far as they are shown, or that nothing does."""
     if before == after:
         return "<i>the same</i>"
@@ -51,28 +51,28 @@ def changed(before: str, after: str) -> str:
     return decoding_figures.difference(word_difference(before, after))
 
 
-def experiments_html(services: Any, shown: Shown) -> str:
+def experiments_html(services: Any, current: CurrentTranslation) -> str:
     """HTML of all four experiments on the sentence that is shown. Raises ValueError without one."""
-    if shown.translation is None:
+    if current.translation is None:
         raise ValueError("Translate a sentence first; the experiments are about your own sentence.")
-    translator = services.translator(shown.model)
-    options = SearchOptions(beam=shown.beam, alpha=shown.alpha)
-    alone = experiments.heads_alone(translator, shown.translation, shown.sentence, options)
+    translator = services.translator(current.model)
+    options = SearchOptions(beam=current.beam, alpha=current.alpha)
+    alone = experiments.heads_alone(translator, current.translation, current.sentence, options)
     heads = [
         (
             escape(one.change),
             escape(clip(one.text) if number else one.text),
-            changed(alone[0].text, one.text) if number else "",
+            difference_html(alone[0].text, one.text) if number else "",
         )
         for number, one in enumerate(alone)
     ]
-    read = experiments.encoders(translator, shown.translation, shown.sentence, options)
+    read = experiments.encoders(translator, current.translation, current.sentence, options)
     encoders = [
         (
             escape(one.change),
             escape(one.source),
             escape(clip(one.text) if number else one.text),
-            "" if number == 0 else changed(read[0].text, one.text),
+            "" if number == 0 else difference_html(read[0].text, one.text),
         )
         for number, one in enumerate(read)
     ]
@@ -151,7 +151,7 @@ class PathView(View):
     @alerts("note", html="")
     def show(self, *values):
         """The path, in the words of what is on the page."""
-        found = paths.html(paths.read(self.name), self.name, self.facts(*values))
+        found = paths.html(paths.read_path(self.name), self.name, self.facts(*values))
         return {self.html: gr.update(value=found, name=self.name), self.note: ""}
 
 
@@ -164,11 +164,11 @@ class AttentionPath(PathView):
     @property
     def source(self) -> list:
         """The translation that is shown."""
-        return [self.tab.group[TranslateTab].shown]
+        return [self.tab.group[TranslateTab].current]
 
-    def facts(self, shown):
+    def facts(self, current):
         """Of the sentence, or of the one that the page opens with, where a link has led here before it came."""
-        return paths.of_sentence(shown if shown.translation else opening.read(self.services) or shown)
+        return paths.of_sentence(current if current.translation else opening.load(self.services) or current)
 
 
 class TryOnPath(PathView):
@@ -221,14 +221,14 @@ class ExperimentsView(View):
     def wire(self) -> None:
         """Connects the buttons."""
         options = on_queue("translate")
-        shown = self.tab.group[TranslateTab].shown
-        self.run.click(self.experiment, shown, self.found, api_name="experiments", **options)
+        current = self.tab.group[TranslateTab].current
+        self.run.click(self.experiment, current, self.found, api_name="experiments", **options)
         self.translate.click(self.ask, None, self.trophy, api_name="trophy", **options)
 
     @alerts()
-    def experiment(self, shown):
+    def experiment(self, current):
         """All four, as tables."""
-        return experiments_html(self.services, shown)
+        return experiments_html(self.services, current)
 
     @alerts()
     def ask(self):
@@ -250,7 +250,7 @@ class PencilView(View):
             "the answers are those of this project’s own attention.",
             elem_classes="section",
         )
-        self.sheet = theme.drawn("lessons/pencil.js", "pencil", "pencil")
+        self.sheet = theme.script_component("lessons/pencil.js", "pencil", "pencil")
 
     def wire(self) -> None:
         """The sheet comes when it is first looked at."""

@@ -53,8 +53,13 @@ class RunView:
 
     def _charts(self, names: tuple[str, ...]) -> list[tuple[str, gr.HTML]]:
         with gr.Row():
-            return [(name, theme.drawn("train/chart.js", "chart", f"plot-{name}", "card chart-cell", min_width=300))
-                    for name in names]  # fmt: skip
+            return [
+                (
+                    name,
+                    theme.script_component("train/chart.js", "chart", f"plot-{name}", "card chart-cell", min_width=300),
+                )
+                for name in names
+            ]
 
     def _build_samples(self) -> None:
         with gr.Column(visible=False) as self.samples:

@@ -69,11 +69,11 @@ def contributions_answer(found: Contributions) -> Answer:
     rows = [
         [token, share, 1 - share, *weights] for token, share, weights in zip(found.tokens, found.source_share, both)
     ]
-    shown = AttentionMap(both, found.tokens, columns, list(range(len(both))), list(range(len(columns))))
+    attention_map = AttentionMap(both, found.tokens, columns, list(range(len(both))), list(range(len(columns))))
     value = {**asdict(found), "source_share": found.source_share}
     head = ["chosen", "from the source", "from the prefix", *columns]
     axes = ("chosen piece", "source, then prefix")
-    return Answer("contributions", "Source against prefix (ALTI+)", head, rows, value, shown, axes)
+    return Answer("contributions", "Source against prefix (ALTI+)", head, rows, value, attention_map, axes)
 
 
 def neurons_answer(steps: HeadSteps, row: int, title: str) -> Answer:
@@ -87,7 +87,9 @@ def neurons_answer(steps: HeadSteps, row: int, title: str) -> Answer:
     return Answer("neurons", title, head, rows, {"asks": steps.rows[row], "keys": steps.columns, **asdict(one)})
 
 
-def found_answer(texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str) -> Answer:
+def typical_sentences_answer(
+    texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str
+) -> Answer:
     """The sentences on which a head is most itself."""
     rows: list[list[Any]] = [[texts[number], share] for number, share in found]
     title = f"{title} mostly {TRAITS[trait]}"
@@ -102,11 +104,11 @@ def learning_answer(found: Sequence[Moment], place: int, layer: int, head: int) 
         for one in found
     ]
     names = ["update", "translation", "entropy", "BLEU"]
-    attention, shown = found[place].attention, None
+    attention, part = found[place].attention, None
     if attention is not None:
-        shown = interpret.attention_map(attention, "cross", min(layer, len(attention.cross) - 1), head)
+        part = interpret.attention_map(attention, "cross", min(layer, len(attention.cross) - 1), head)
     title = f"Learning: cross attention at update {found[place].step:,}, layer {layer + 1}, head {head + 1}"
-    return Answer("learning", title, names, rows, {"moments": [dict(zip(names, row)) for row in rows]}, shown)
+    return Answer("learning", title, names, rows, {"moments": [dict(zip(names, row)) for row in rows]}, part)
 
 
 def finite(value: Any) -> Any:
@@ -145,23 +147,23 @@ def table(answer: Answer) -> str:
     return f'<table class="swap-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def html(answer: Answer, sentence: str, shown: str, picture: str) -> str:
+def html(answer: Answer, sentence: str, table_html: str, picture: str) -> str:
     """One page with the table as the view shows it, and the map; it opens without a connection.
 
-    sentence: that it is about; shown: HTML of the table; picture: SVG or nothing.
+    sentence: that it is about; table_html: HTML of the table; picture: SVG or nothing.
     """
     page = (theme.STATIC / "translate" / "answer.html").read_text(encoding="utf-8")
     parts = {
         "TITLE": escape(answer.title),
         "SENTENCE": escape(sentence),
         "CSS": theme.css(),
-        "TABLE": shown,
+        "TABLE": table_html,
         "PICTURE": picture,
     }
     return re.sub("@@([A-Z]+)@@", lambda marker: parts[marker[1]], page)  # in one pass: a sentence may hold a marker
 
 
-def save(answer: Answer, sentence: str, shown: str, folder: Path) -> list[Path]:
+def save(answer: Answer, sentence: str, table_html: str, folder: Path) -> list[Path]:
     """Writes CSV, JSON and the page, and a map as SVG and PNG, into a folder; arguments as in `html`."""
     contents: dict[str, str | bytes] = {"csv": csv_text(answer)}
     told = {"title": answer.title, "sentence": sentence, **finite(answer.value)}
@@ -173,7 +175,7 @@ def save(answer: Answer, sentence: str, shown: str, folder: Path) -> list[Path]:
         drawn = (one, answer.title, *answer.axes, 0.0, False, sentence, says)
         picture = exports.svg(*drawn)
         contents |= {"svg": picture, "png": exports.png(*drawn)}
-    contents["html"] = html(answer, sentence, shown, picture)
+    contents["html"] = html(answer, sentence, table_html, picture)
     files = []
     for kind, content in contents.items():
         files.append(folder / f"{answer.name}.{kind}")

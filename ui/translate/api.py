@@ -13,7 +13,7 @@ from transformer.options import DEFAULTS, SearchOptions
 from ui import endpoints
 from ui.services import Services
 from ui.translate.languages import model_for
-from ui.translate.work import drawn, translate_text
+from ui.translate.work import sampling_options, translate_text
 
 
 class Api:
@@ -65,7 +65,16 @@ class Api:
         """
         key = model_for(self.services, pair, model)
         translation = translate_text(
-            self.services, text, pair, beam, alpha, n_best, key, search, drawn(temperature, top_k, seed), quick
+            self.services,
+            text,
+            pair,
+            beam,
+            alpha,
+            n_best,
+            key,
+            search,
+            sampling_options(temperature, top_k, seed),
+            quick,
         )
         return {
             "text": translation.text,

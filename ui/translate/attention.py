@@ -15,7 +15,7 @@ from ui import figures, messages, theme
 from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.translate import bertviz, save
-from ui.translate.shown import ON_DEVICE, Shown, View
+from ui.translate.view import ON_DEVICE, CurrentTranslation, View
 from ui.translate.words import KEYS, QUERIES, head_title, plain, query_names
 
 KINDS = ("cross", "encoder", "decoder")
@@ -117,15 +117,18 @@ def statistics_rows(attention: Any, kind: str) -> list[list[Any]]:
 
 
 def draw_reasons(
-    services: Services, shown: Shown, layer: int, report: Callable[[float, str], None] = lambda share, what: None
+    services: Services,
+    current: CurrentTranslation,
+    layer: int,
+    report: Callable[[float, str], None] = lambda share, what: None,
 ) -> tuple[dict, dict, str]:
     """Gradient times input and occlusion as maps like those of attention, and a line that compares the three.
 
     layer: of the cross-attention they stand beside, its last one if there is no such layer. report: hears how much is
     done, in [0, 1], and in words. Both take about as long.
     """
-    translator, attention = services.translator(shown.model), shown.attention
-    where = (translator, shown.translation, shown.hypothesis, shown.sentence)
+    translator, attention = services.translator(current.model), current.attention
+    where = (translator, current.translation, current.hypothesis, current.sentence)
     gradient = interpret.gradient_times_input(
         *where, report=lambda done, total: report(done / total / 2, f"Gradients: {done} of {total} pieces")
     )
@@ -153,9 +156,9 @@ def draw_reasons(
     return first, second, line
 
 
-def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
+def head_changes(current: CurrentTranslation, kind: str) -> list[list[float]] | None:
     """What switching off each head of one kind changes, (L, h) as lists; None until it is asked for."""
-    return None if shown.changes is None else shown.changes[kind].tolist()
+    return None if current.changes is None else current.changes[kind].tolist()
 
 
 # -- the view ---------------------------------------------------------------------------------------------------------
@@ -164,7 +167,7 @@ def head_changes(shown: Shown, kind: str) -> list[list[float]] | None:
 def heat(elem_id: str, clickable: bool = False) -> gr.HTML:
     """An empty large map. clickable: a click on a cell triggers `cell` with its row and column."""
     classes = ["card", "heat-card"] + ["clickable"] * clickable
-    return theme.drawn("translate/heat_map.js", "heat", elem_id, classes, stretch=False, threshold=0)
+    return theme.script_component("translate/heat_map.js", "heat", elem_id, classes, stretch=False, threshold=0)
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,7 @@ class AttentionView(View):
                 with gr.Column(scale=3, min_width=320):
                     self.map = heat("heat-map", clickable=True)
                     self.cell = gr.HTML(elem_id="cell-note")
-                    self.lines = theme.drawn(
+                    self.lines = theme.script_component(
                         "translate/lines.js", "lines", "lines", "card heat-card", threshold=0, alone=-1, visible=False
                     )
                     with gr.Column(visible=False, elem_id="bertviz-card") as self.bertviz_card:
@@ -230,7 +233,7 @@ class AttentionView(View):
     def _side(self) -> None:
         """The small maps and how maps are drawn."""
         self.look = gr.Radio(LOOKS, value="map", label="Shown as", elem_id="look")
-        self.thumbs = theme.drawn(
+        self.thumbs = theme.script_component(
             "translate/thumbnails.js", "thumbs", "thumbnails", "card", selected=[0, -1], stretch=False, change=None
         )
         gr.Markdown("All layers and heads; select one to open it.", elem_classes="hint")
@@ -292,7 +295,7 @@ class AttentionView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        choice = [self.tab.shown, self.kind, self.layer, self.head, self.look, self.bertviz_view]
+        choice = [self.tab.current, self.kind, self.layer, self.head, self.look, self.bertviz_view]
         choice += [self.ends, self.stretch, self.threshold]
         drawn = [self.map, self.cell, self.lines, self.bertviz_card, self.bertviz, self.thumbs]
         outputs = [self.body, self.layer, self.head, self.ends, *drawn, self.ablate_note, self.statistics]
@@ -314,34 +317,36 @@ class AttentionView(View):
                 trigger_mode="always_last",
                 **QUICKLY,
             )
-        cell = [self.tab.shown, self.kind, self.layer, self.head, self.ends]
+        cell = [self.tab.current, self.kind, self.layer, self.head, self.ends]
         self.map.cell(self.pick_cell, cell, [self.cell, self.tab.query], api_name="pick_cell", **QUICKLY)
         saved = [self.kind, self.layer, self.head, self.ends, self.threshold, self.stretch, self.look]
-        self.save_with([self.tab.shown, *saved], self.write)
+        self.save_with([self.tab.current, *saved], self.write)
         self.ablate.click(
             self.ablate_heads,
-            [self.tab.shown, self.kind, self.layer, self.head, self.stretch],
-            [self.tab.shown, self.thumbs, self.ablate_note],
+            [self.tab.current, self.kind, self.layer, self.head, self.stretch],
+            [self.tab.current, self.thumbs, self.ablate_note],
             api_name="ablate_page",
             **ON_DEVICE,
         )
         announced = self.reason.click(
-            self.announce, self.tab.shown, self.reason_note, api_name="reasons_announce", **QUICKLY
+            self.announce, self.tab.current, self.reason_note, api_name="reasons_announce", **QUICKLY
         )
         announced.then(
             self.reasons,
-            [self.tab.shown, self.layer],
+            [self.tab.current, self.layer],
             [self.gradient, self.occlusion, self.reason_note, self.reason_maps],
             api_name="reasons",
             show_progress_on=self.reason_note,
             **ON_DEVICE,
         )
 
-    def write(self, folder: Path, shown: Shown, kind, layer, head, ends, threshold, stretch, look) -> list[Path]:
+    def write(
+        self, folder: Path, current: CurrentTranslation, kind, layer, head, ends, threshold, stretch, look
+    ) -> list[Path]:
         """The map that is looked at, as files."""
-        if shown.attention is None:
+        if current.attention is None:
             raise ValueError("There is no attention to save yet; translate a sentence first.")
-        layer, heads = layer_choices(kind, layer, shown.attention)[1], shown.attention.cross.shape[1]
+        layer, heads = layer_choices(kind, layer, current.attention)[1], current.attention.cross.shape[1]
         settings = {  # as the files tell it: layers and heads from 1
             "kind": kind,
             "layer": layer + 1,
@@ -350,88 +355,90 @@ class AttentionView(View):
             "threshold": float(threshold),
             "stretch": bool(stretch),
             "look": look,
-            "model": shown.model or self.services.translation_model,
+            "model": current.model or self.services.translation_model,
         }
-        return save.save(shown, settings, folder)
+        return save.save(current, settings, folder)
 
     # An update of an HTML component replaces all of its own properties, so each update names them all.
 
-    def _drawing(self, shown: Shown, look: Look) -> dict:
+    def _drawing(self, current: CurrentTranslation, look: Look) -> dict:
         """Map, cell note, lines and bertviz; those that are not looked at are put away."""
         found: dict[Any, Any] = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz_card)}
         found[self.cell] = ""
         if look.look == "map":
-            value = draw_map(shown.attention, look.kind, look.layer, look.head, look.without_ends)
+            value = draw_map(current.attention, look.kind, look.layer, look.head, look.without_ends)
             value["hint"] = "Point at a cell to read its weight; click it for every head."
             found[self.map] = gr.update(value=value, stretch=look.stretch, threshold=look.threshold, visible=True)
         elif look.look == "lines":
-            value = draw_lines(shown.attention, look.kind, look.layer, look.without_ends, look.alone)
+            value = draw_lines(current.attention, look.kind, look.layer, look.without_ends, look.alone)
             found[self.lines] = gr.update(value=value, alone=look.alone, threshold=look.threshold, visible=True)
         else:
             try:
                 head = look.alone if look.alone >= 0 else None
-                frame = bertviz.frame(shown.attention, look.kind, look.bertviz, look.layer, head)
+                frame = bertviz.frame(current.attention, look.kind, look.bertviz, look.layer, head)
             except (ValueError, FileNotFoundError) as error:
                 frame = messages.alert(messages.sentence(error))
             found[self.bertviz_card] = gr.update(visible=True)
             found[self.bertviz] = frame
         return found
 
-    def _small(self, shown: Shown, kind: str, layer: int, head: int | str, stretch: bool, **value: Any) -> dict:
+    def _small(
+        self, current: CurrentTranslation, kind: str, layer: int, head: int | str, stretch: bool, **value: Any
+    ) -> dict:
         """Update of the thumbnails."""
         one = [layer, head if isinstance(head, int) else -1]
         # An empty list takes the numbers of the sentence before away; None would leave them where they are.
-        change = head_changes(shown, kind) or []
+        change = head_changes(current, kind) or []
         return {self.thumbs: gr.update(selected=one, stretch=stretch, change=change, **value)}
 
-    def show(self, shown, kind, layer, head, look, view, ends, stretch, threshold):
+    def show(self, current, kind, layer, head, look, view, ends, stretch, threshold):
         """Draw all of the view for the sentence that is shown."""
-        if shown.attention is None:  # the note already says why
+        if current.attention is None:  # the note already says why
             return {self.body: gr.update(visible=False)}
         # The last layer is shown first: there the words have found each other.
-        layers, layer = layer_choices(kind, layer, shown.attention)
-        heads = shown.attention.cross.shape[1]
+        layers, layer = layer_choices(kind, layer, current.attention)
+        heads = current.attention.cross.shape[1]
         head = head if isinstance(head, str) or head < heads else "mean"
         chosen = Look(kind, layer, head, look, view, ends, stretch, threshold)
         try:
-            drawn = self._drawing(shown, chosen)
-            thumbs = draw_thumbnails(shown.attention, kind, ends)
+            drawn = self._drawing(current, chosen)
+            thumbs = draw_thumbnails(current.attention, kind, ends)
         except ValueError:  # a sentence of nothing but its end
             ends = False
-            drawn = self._drawing(shown, replace(chosen, without_ends=False))
-            thumbs = draw_thumbnails(shown.attention, kind)
+            drawn = self._drawing(current, replace(chosen, without_ends=False))
+            thumbs = draw_thumbnails(current.attention, kind)
         return {
             self.body: gr.update(visible=True),
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=head),
             self.ends: ends,
             **drawn,
-            **self._small(shown, kind, layer, head, stretch, value=thumbs),
-            self.ablate_note: gr.skip() if shown.changes is not None else "",
+            **self._small(current, kind, layer, head, stretch, value=thumbs),
+            self.ablate_note: gr.skip() if current.changes is not None else "",
             self.statistics: {
                 "headers": STATISTICS + STEADY[kind],
-                "data": statistics_rows(shown.attention, kind),
+                "data": statistics_rows(current.attention, kind),
             },
             self.reason_note: "",
             self.reason_maps: gr.update(visible=False),
         }
 
-    def choose(self, shown, kind, layer, head, look, view, ends, stretch, threshold):
+    def choose(self, current, kind, layer, head, look, view, ends, stretch, threshold):
         """Another layer, head or way to draw."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
         chosen = Look(kind, layer, head, look, view, ends, stretch, threshold)
-        return {**self._drawing(shown, chosen), **self._small(shown, kind, layer, head, stretch)}
+        return {**self._drawing(current, chosen), **self._small(current, kind, layer, head, stretch)}
 
-    def colour(self, shown, kind, layer, head, look, view, ends, stretch, threshold):
+    def colour(self, current, kind, layer, head, look, view, ends, stretch, threshold):
         """The same numbers in other colours, or fewer of them."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
         one = head if isinstance(head, int) else -1
         return {
             self.map: gr.update(stretch=stretch, threshold=threshold),
             self.lines: gr.update(alone=one, threshold=threshold),
-            **self._small(shown, kind, layer, head, stretch),
+            **self._small(current, kind, layer, head, stretch),
         }
 
     def pick(self, event: gr.EventData, *choice):
@@ -444,51 +451,51 @@ class AttentionView(View):
         return self._picked(choice, layer - 1, head - 1)
 
     def _picked(self, choice: tuple, layer: int, head: int) -> dict:
-        shown, kind, _, _, *look = choice
-        made = self.choose(shown, kind, layer, head, *look)
+        current, kind, _, _, *look = choice
+        made = self.choose(current, kind, layer, head, *look)
         return made if made == gr.skip() else {**made, self.layer: layer, self.head: head}
 
-    def pick_cell(self, shown, kind, layer, head, ends, event: gr.EventData):
+    def pick_cell(self, current, kind, layer, head, ends, event: gr.EventData):
         """A cell of the large map was clicked: its weight in every head, and its row is the query from now on."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
         try:
-            row = interpret.attention_map(shown.attention, kind, layer, head, ends).row_places[int(event.row)]
-            note = cell_note(shown.attention, kind, layer, head, ends, int(event.row), int(event.column))
+            row = interpret.attention_map(current.attention, kind, layer, head, ends).row_places[int(event.row)]
+            note = cell_note(current.attention, kind, layer, head, ends, int(event.row), int(event.column))
         except (ValueError, IndexError):
             return {self.cell: ""}
         return {self.cell: note, self.tab.query: row}
 
     @alerts("ablate_note")
-    def ablate_heads(self, shown, kind, layer, head, stretch):
+    def ablate_heads(self, current, kind, layer, head, stretch):
         """Switch off every head in turn and write what that costs on its thumbnail."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
         logprob, changes = interpret.ablation(
-            self.services.translator(shown.model), shown.translation, shown.hypothesis, shown.sentence
+            self.services.translator(current.model), current.translation, current.hypothesis, current.sentence
         )
-        shown = replace(shown, changes=changes)
+        current = replace(current, changes=changes)
         note = (
             f"This translation has log-probability {logprob:.3f}. Each number is the change when that one head is "
             "switched off: the more negative, the more this translation leans on it. A dark map is not always a head "
             "that matters."
         )
-        small = self._small(shown, kind, layer, head, stretch)
-        return {self.tab.shown: shown, **small, self.ablate_note: messages.status(note)}
+        small = self._small(current, kind, layer, head, stretch)
+        return {self.tab.current: current, **small, self.ablate_note: messages.status(note)}
 
-    def announce(self, shown):
+    def announce(self, current):
         """What is about to be worked out: for a long sentence it takes a while, so the page says so at once."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
-        rows, columns = shown.attention.cross.shape[-2:]
+        rows, columns = current.attention.cross.shape[-2:]
         return messages.status(f"Working out {rows} pieces of the translation by {columns} pieces of the text …")
 
     @alerts("reason_note", hide="reason_maps")
-    def reasons(self, shown, layer, progress=gr.Progress()):
+    def reasons(self, current, layer, progress=gr.Progress()):
         """Gradients and occlusion beside attention."""
-        if shown.attention is None:
+        if current.attention is None:
             return {self.reason_note: "", self.reason_maps: gr.update(visible=False)}
-        gradient, occluded, line = draw_reasons(self.services, shown, layer, progress)
+        gradient, occluded, line = draw_reasons(self.services, current, layer, progress)
         return {
             self.gradient: gradient,
             self.occlusion: occluded,

@@ -69,11 +69,11 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0, head: i
             f"bertviz would draw {one_layer:,} lines for {len(rows)} by {len(columns)} pieces, which freezes a "
             "browser; look at the map or the lines instead, or at a shorter sentence."
         )
-    shown = [layer] if view == "model" and one_layer * layers > MOST_LINES else list(range(layers))
+    indices = [layer] if view == "model" and one_layer * layers > MOST_LINES else list(range(layers))
     libraries, script = _scripts(view)
     data = {
         "name": kind.capitalize(),
-        "attn": np.round(maps[shown].astype(np.float64), 4).tolist(),
+        "attn": np.round(maps[indices].astype(np.float64), 4).tolist(),
         "left_text": [plain(token) for token in rows],
         "right_text": [plain(token) for token in columns],
     }
@@ -83,7 +83,7 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0, head: i
         "root_div_id": "bertviz",
         "layer": layer,
         "heads": None if head is None else [head],
-        "include_layers": shown,
+        "include_layers": indices,
         "include_heads": list(range(heads)),
         "total_heads": heads,
         "display_mode": "light",

@@ -19,7 +19,7 @@ from ui.translate import answers, decoding_figures
 from ui.translate.answers import Answer
 from ui.translate.attention import KIND_LABELS, draw_map, heat, layer_choices
 from ui.translate.languages import model_for, pair_choices
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, Tab
+from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, Tab
 
 MEAN = -1  # the choice "mean over heads"
 SIDES = ("A", "B")
@@ -177,7 +177,7 @@ class Compare:
             hold(own.model.input, own.pair, name=f"hold_pairs_{side.lower()}")
             own.model.input(
                 offer,
-                [own.model, self.tab.shown],
+                [own.model, self.tab.current],
                 [own.pair, own.alpha, self.result],
                 api_name=f"compare_pairs_{side.lower()}",
                 **QUIETLY_ON_DEVICE,
@@ -220,17 +220,17 @@ class Compare:
         sides = [self.inputs[side] for side in SIDES]
         return [getattr(one, name) for one in sides for name in ("text", "model", "pair", "alpha")]
 
-    def show(self, shown: Shown, *texts):
+    def show(self, current: CurrentTranslation, *texts):
         """An empty side starts with what is shown; what the visitor entered stays."""
         a, b = (self.inputs[side] for side in SIDES)
         choices = self.services.translators()
-        if shown.translation is None or any(text and text.strip() for text in texts):
+        if current.translation is None or any(text and text.strip() for text in texts):
             return {side.model: gr.update(choices=choices) for side in (a, b)}
-        sentence = shown.translation.sentences[shown.sentence].source_text
-        model = shown.model or self.services.translation_model
+        sentence = current.translation.sentences[current.sentence].source_text
+        model = current.model or self.services.translation_model
         try:
             pairs = pair_choices(self.services, model)
-            pair = shown.pair if shown.pair in [key for _, key in pairs] else pairs[0][1]
+            pair = current.pair if current.pair in [key for _, key in pairs] else pairs[0][1]
         except Exception as error:  # the sentence that is shown has been translated by it, so this is rare
             raise gr.Error(messages.sentence(error), print_exception=False) from error
         found: dict = {}
@@ -238,7 +238,7 @@ class Compare:
             found[side.text] = sentence
             found[side.model] = gr.update(choices=choices, value=model)
             found[side.pair] = gr.update(choices=pairs, value=pair)
-            found[side.alpha] = shown.alpha
+            found[side.alpha] = current.alpha
         return found
 
     @alerts("result")
@@ -254,15 +254,15 @@ class Compare:
             found[self.inputs[side].alpha] = self.services.length_penalty(model, "en-fr")
         return found
 
-    def offer_pairs_a(self, model, shown):
+    def offer_pairs_a(self, model, current):
         """The language pairs of A's new model."""
-        return self._offer_pairs("A", model, shown)
+        return self._offer_pairs("A", model, current)
 
-    def offer_pairs_b(self, model, shown):
+    def offer_pairs_b(self, model, current):
         """The language pairs of B's new model."""
-        return self._offer_pairs("B", model, shown)
+        return self._offer_pairs("B", model, current)
 
-    def _offer_pairs(self, side: str, model: str, shown: Shown) -> dict:
+    def _offer_pairs(self, side: str, model: str, current: CurrentTranslation) -> dict:
         """The language pairs of another model; those of the translation above, if the model has them; and the length
         penalty that suits them.
         """
@@ -270,7 +270,7 @@ class Compare:
         place = self.inputs[side].pair
         try:
             choices = pair_choices(self.services, model)
-            kept = shown.pair if shown.pair in [key for _, key in choices] else choices[0][1]
+            kept = current.pair if current.pair in [key for _, key in choices] else choices[0][1]
             alpha = self.services.length_penalty(model, kept)
         except Exception as error:
             return {place: gr.update(interactive=True), self.result: messages.alert(messages.sentence(error))}
@@ -286,11 +286,11 @@ class Compare:
         given = [dict(zip(SETTINGS, values[: len(SETTINGS)])), dict(zip(SETTINGS, values[len(SETTINGS) :]))]
         left, right = (translate_side(self.services, side, **one) for side, one in zip(SIDES, given))
         found = {self.sides: (left, right), self.result: describe(left, right)}
-        shown = [one.attention for one in (left, right) if one.attention is not None]
-        if not shown:
+        attentions = [one.attention for one in (left, right) if one.attention is not None]
+        if not attentions:
             return {**found, self.body: gr.update(visible=False)}
-        layers, layer = layer_choices(kind, layer, *shown)
-        heads = max(one.cross.shape[1] for one in shown)
+        layers, layer = layer_choices(kind, layer, *attentions)
+        heads = max(one.cross.shape[1] for one in attentions)
         head = MEAN if head is None else min(int(head), heads - 1)
         choices = [("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)]
         return {
@@ -309,10 +309,10 @@ class Compare:
 
     def choose_kind(self, sides, kind, layer, head):
         """Another kind of attention, with its layers."""
-        shown = [one.attention for one in sides or () if one.attention is not None]
-        if not shown:
+        attentions = [one.attention for one in sides or () if one.attention is not None]
+        if not attentions:
             return gr.skip()
-        layers, layer = layer_choices(kind, layer, *shown)
+        layers, layer = layer_choices(kind, layer, *attentions)
         return {self.layer: gr.update(choices=layers, value=layer), **self.choose(sides, kind, layer, head)}
 
     def write(self, folder: Path, sides, kind, layer, head) -> list[Path]:

@@ -18,7 +18,7 @@ from ui.services import Services
 from ui.translate import answers, decoding_figures
 from ui.translate.forcing import Forcing
 from ui.translate.languages import model_for
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
 from ui.translate.words import plain
 from ui.translate.work import check_size
 
@@ -27,7 +27,7 @@ INTO_VIEW = "() => document.getElementById('branch-card')?.scrollIntoView({block
 
 
 @dataclass
-class Followed:
+class FollowedOutput:
     """What one visitor follows: an output with its cache, and the search that found it."""
 
     of: tuple  # `identity` of the translation and the settings of the search
@@ -48,27 +48,29 @@ def search_beam(search: str, beam: float) -> int:
     return 1 if search == "greedy" else int(beam)
 
 
-def identity(shown: Shown) -> tuple | None:
+def identity(current: CurrentTranslation) -> tuple | None:
     """What tells the output that is shown from any other; None without one, or if it was copied without the model."""
-    if shown.translation is None:
+    if current.translation is None:
         return None
-    sentence = shown.translation.sentences[shown.sentence]
-    return (shown.model, *map(tuple, (sentence.source_ids, sentence.ids[shown.hypothesis]))) if sentence.ids else None
+    sentence = current.translation.sentences[current.sentence]
+    return (
+        (current.model, *map(tuple, (sentence.source_ids, sentence.ids[current.hypothesis]))) if sentence.ids else None
+    )
 
 
-def follow_shown(translator: Translator, shown: Shown, beam: int, alpha: float) -> Followed:
+def follow(translator: Translator, current: CurrentTranslation, beam: int, alpha: float) -> FollowedOutput:
     """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
-    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+    sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
     finished = len(ids) < intervene.limit(translator, sentence.source_ids)
     names = sentence.stand_ins
     decoding = intervene.follow(translator, sentence.source_ids, ids, finished, stand_ins=names)
     search = intervene.decode_from(
         translator, sentence.source_ids, (), SearchOptions(int(beam), float(alpha)), stand_ins=names
     )
-    return Followed((identity(shown), beam, alpha), shown.model, int(beam), float(alpha), decoding, search)
+    return FollowedOutput((identity(current), beam, alpha), current.model, int(beam), float(alpha), decoding, search)
 
 
-def own_hypothesis(translator: Translator, followed: Followed) -> Hypothesis:
+def own_hypothesis(translator: Translator, followed: FollowedOutput) -> Hypothesis:
     """The output that is followed."""
     decoding = followed.decoding
     length = intervene.length_penalty(len(decoding.labels), followed.alpha)
@@ -77,7 +79,7 @@ def own_hypothesis(translator: Translator, followed: Followed) -> Hypothesis:
     return Hypothesis(text, pieces, decoding.logprob / length, decoding.logprob)
 
 
-def path_to(followed: Followed, node: int) -> list[int]:
+def path_to(followed: FollowedOutput, node: int) -> list[int]:
     """The tokens from the start of the output to one node of the search's tree. Raises ValueError if there is none."""
     tree = followed.search.tree
     if not 0 < node < len(tree) or tree[node].state == "finished":
@@ -89,14 +91,14 @@ def path_to(followed: Followed, node: int) -> list[int]:
     return [*followed.search.prefix.ids, *reversed(ids)]
 
 
-def draw_branch(translator: Translator, followed: Followed, found: intervene.Continuation, how: str) -> str:
+def draw_branch(translator: Translator, followed: FollowedOutput, found: intervene.Continuation, how: str) -> str:
     """What a changed beginning led to, beside the output that is followed."""
     before = own_hypothesis(translator, followed)
     words = intervene.word_difference(before.text, found.hypotheses[0].text)
     return decoding_figures.branch(before, found, words, how)
 
 
-def cache_of(followed: Followed, layer: int, head: int) -> dict | None:
+def cache_of(followed: FollowedOutput, layer: int, head: int) -> dict | None:
     """The cached numbers of one head, or None where only sizes are wanted."""
     return None if head == WHOLE_CACHE else decoding_figures.cache_strip(followed.decoding, layer, head)
 
@@ -109,7 +111,7 @@ def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float
     source, _, target = pair.partition("-")
     alpha = translator.length_penalty(source, target, None if alpha < 0 else float(alpha))
     translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=alpha)
-    followed = follow_shown(translator, Shown(translation, model=model), beam, alpha)
+    followed = follow(translator, CurrentTranslation(translation, model=model), beam, alpha)
     decoding, layers = followed.decoding, translator.model.config.decoder_layers
     if not 0 <= layer <= layers:
         raise ValueError(f"This model's decoder has layers 1 to {layers}; 0 leaves the attention out.")
@@ -174,15 +176,17 @@ class DecodingView(View):
                     min_width=150,
                     elem_id="cache-head",
                 )
-            self.steps = theme.drawn("translate/decoding.js", "decode-view", "decoding-steps", attention=None)
-            self.cache = theme.drawn("translate/cache_values.js", "cache-values", "cache-values")
+            self.steps = theme.script_component(
+                "translate/decoding.js", "decode-view", "decoding-steps", attention=None
+            )
+            self.cache = theme.script_component("translate/cache_values.js", "cache-values", "cache-values")
             self.forcing = Forcing(self.tab, self.services)
             gr.Markdown(
                 "## The search\nBeam search keeps the best few beginnings at every step. Alive branches lead to the "
                 "beginnings kept at the current step.",
                 elem_classes="section",
             )
-            self.tree = theme.drawn("translate/beam_tree.js", "beam", "beam-tree", "card")
+            self.tree = theme.script_component("translate/beam_tree.js", "beam", "beam-tree", "card")
             with gr.Column(visible=False, elem_classes="card", elem_id="branch-card") as self.branch_card:
                 self.branch = gr.HTML(elem_id="branch")
                 with gr.Row():
@@ -192,7 +196,7 @@ class DecodingView(View):
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         tab, look = self.tab, [self.layer, self.cache_layer, self.cache_head]
-        settings = [tab.shown, tab.settings.search, tab.settings.beam, tab.settings.alpha, *look]
+        settings = [tab.current, tab.settings.search, tab.settings.beam, tab.settings.alpha, *look]
         drawn = [self.followed, self.note, self.body, *look, self.steps, self.cache, self.branch_card, self.tree]
         drawn.append(self.forcing.result)
         self.forcing.wire()
@@ -226,14 +230,14 @@ class DecodingView(View):
             # A long sentence takes a while.
             seen = {**ON_DEVICE, "show_progress": "minimal", "show_progress_on": place}
             event(act, self.followed, branched, api_name=f"decoding_{name}", **seen).then(js=INTO_VIEW)
-        self.save_with([self.tab.shown, self.followed], self.write)
+        self.save_with([self.tab.current, self.followed], self.write)
         self.adopt.click(
             self.adopt_branch, [self.followed, *look], drawn, api_name="decoding_adopt", **QUIETLY_ON_DEVICE
         )
         self.back.click(self.show, settings, drawn, api_name="decoding_back", **QUIETLY_ON_DEVICE)
         gr.api(self.trace, api_name="trace", concurrency_id="translate")
 
-    def draw(self, followed: Followed, note: str, layer, cache_layer, cache_head) -> dict:
+    def draw(self, followed: FollowedOutput, note: str, layer, cache_layer, cache_head) -> dict:
         """Everything but the tree."""
         translator = self.services.translator(followed.model)
         config = translator.model.config
@@ -259,15 +263,15 @@ class DecodingView(View):
         }
 
     @alerts("note", hide="body branch_card", followed=None)
-    def show(self, shown: Shown, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
+    def show(self, current: CurrentTranslation, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
         """Follow the output that is shown."""
-        if shown.translation is None:
+        if current.translation is None:
             return {self.followed: None, self.note: "", self.body: gr.update(visible=False)}
         beam = search_beam(search, beam)
-        if followed is not None and followed.of == (identity(shown), beam, alpha):
+        if followed is not None and followed.of == (identity(current), beam, alpha):
             return gr.skip()  # the visitor comes back: everything is as it was left
-        translator = self.services.translator(shown.model)
-        found = follow_shown(translator, shown, beam, alpha)
+        translator = self.services.translator(current.model)
+        found = follow(translator, current, beam, alpha)
         tree = decoding_figures.tree(translator, found.search, found.beam, found.alpha)
         drawn = self.draw(found, "", layer, cache_layer, cache_head)
         return {**drawn, self.tree: json.dumps(tree), self.forcing.result: ""}
@@ -313,7 +317,7 @@ class DecodingView(View):
         begun = intervene.text_of(translator, ids, decoding.stand_ins)
         return self._branched(followed, found, f"Begun with “{begun}”, as that branch of the search does.")
 
-    def _branched(self, followed: Followed, found: intervene.Continuation, how: str) -> dict:
+    def _branched(self, followed: FollowedOutput, found: intervene.Continuation, how: str) -> dict:
         drawing = draw_branch(self.services.translator(followed.model), followed, found, how)
         return {
             self.followed: replace(followed, branch=found),
@@ -336,7 +340,7 @@ class DecodingView(View):
         followed = replace(followed, decoding=decoding, branch=None)
         return self.draw(followed, note, layer, cache_layer, cache_head)
 
-    def write(self, folder: Path, shown: Shown, followed: Followed | None) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, followed: FollowedOutput | None) -> list[Path]:
         """Every step of the output that is followed, and the search, as files."""
         if followed is None:
             raise ValueError("There are no steps to save; translate a sentence with words.")
@@ -352,7 +356,7 @@ class DecodingView(View):
             for step, numbers in enumerate(figures)
         ]
         answer = answers.Answer("word-by-word", "Every step of the decoding", head, rows, {**told, "search": found})
-        return answers.save(answer, shown.told, answers.table(answer), folder)
+        return answers.save(answer, current.caption, answers.table(answer), folder)
 
     @endpoints.endpoint
     def trace(

@@ -112,7 +112,7 @@ def difference(words: Sequence[tuple[str, str]]) -> str:
     return f'<p class="word-difference" dir="auto">{" ".join(parts)}</p>'
 
 
-def signed(number: float) -> str:
+def signed_number(number: float) -> str:
     """A change with its sign, three decimals."""
     return "0.000" if abs(number) < 0.0005 else f"{number:+.3f}".replace("-", "−")
 
@@ -127,7 +127,7 @@ def branch(before: Hypothesis, found: Continuation, words: Sequence[tuple[str, s
     return (
         f'<div class="outcome"><p class="outcome-how">{escape(how)}</p>{difference(words)}'
         f'<p class="outcome-change">log p {before.logprob:.3f} → {best.logprob:.3f} '
-        f"<b>({signed(best.logprob - before.logprob)})</b></p>"
+        f"<b>({signed_number(best.logprob - before.logprob)})</b></p>"
         '<table class="outcome-table"><thead><tr><th>#</th><th>translation</th><th>log p</th><th>score</th></tr>'
         f"</thead><tbody>{rows}</tbody></table></div>"
     )
@@ -143,9 +143,9 @@ def outcome(result: Outcome, what: str) -> str:
         '<table class="outcome-table"><thead><tr><td></td><th>whole model</th><th>changed model</th><th>change</th>'
         "</tr></thead><tbody>"
         f'<tr><th scope="row">log p of the translation before</th><td>{result.before.logprob:.3f}</td>'
-        f"<td>{result.forced:.3f}</td><td><b>{signed(result.change)}</b></td></tr>"
+        f"<td>{result.forced:.3f}</td><td><b>{signed_number(result.change)}</b></td></tr>"
         f'<tr><th scope="row">log p of the new translation</th><td>{result.whole:.3f}</td>'
-        f"<td>{result.after.logprob:.3f}</td><td><b>{signed(result.after.logprob - result.whole)}</b></td></tr>"
+        f"<td>{result.after.logprob:.3f}</td><td><b>{signed_number(result.after.logprob - result.whole)}</b></td></tr>"
         "</tbody></table></div>"
     )
 

@@ -50,14 +50,14 @@ def font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(size)
 
 
-def _sizes(shown: AttentionMap) -> tuple[int, int, int, int]:
+def _sizes(current: AttentionMap) -> tuple[int, int, int, int]:
     """(cell, font size, room for row labels, room for column labels) in pixels."""
-    rows, columns = shown.weights.shape
+    rows, columns = current.weights.shape
     cell = max(4, min(CELL, (LARGEST - 400) // max(rows, columns)))
     size = max(6, min(14, int(cell * 0.8)))
     left, top = (
         max([int(font(size).getlength(label(token))) for token in tokens] + [10]) + 34
-        for tokens in (shown.rows, shown.columns)
+        for tokens in (current.rows, current.columns)
     )
     return cell, size, left, top
 
@@ -94,10 +94,10 @@ BAR = 110  # width of the scale
 NUMBERED = 22  # pixels of a cell that has room for its number
 
 
-def _frame(shown: AttentionMap, title: str, *sentences: str) -> _Frame:
+def _frame(current: AttentionMap, title: str, *sentences: str) -> _Frame:
     """Room for the title, for the labels on both sides, and for the caption, all of it."""
-    cell, size, left, top = _sizes(shown)
-    rows, columns = shown.weights.shape
+    cell, size, left, top = _sizes(current)
+    rows, columns = current.weights.shape
     width = max(left + columns * cell + 20, int(font(16).getlength(title)) + 24)
     caption = [line for sentence in sentences for line in _lines(sentence, width - 20)]
     height = HEAD + top + rows * cell + FOOT + LINE_HEIGHT * len(caption) + 6
@@ -127,8 +127,8 @@ def _pieces(word: str, width: int) -> Iterator[str]:
     yield word[start:]
 
 
-def _most(shown: AttentionMap, stretch: bool) -> float:
-    return max(float(shown.weights.max()), 1e-6) if stretch else 1.0
+def _most(current: AttentionMap, stretch: bool) -> float:
+    return max(float(current.weights.max()), 1e-6) if stretch else 1.0
 
 
 def _number(weight: float) -> str:
@@ -143,13 +143,13 @@ def _ink(colour: np.ndarray) -> str:
     return "#2a1208" if float(linear @ [0.2126, 0.7152, 0.0722]) > 0.19 else "#fff6ec"
 
 
-def _colours(shown: AttentionMap, threshold: float, stretch: bool) -> np.ndarray:
+def _colours(current: AttentionMap, threshold: float, stretch: bool) -> np.ndarray:
     """(R, C, 3) uint8, as the page paints them."""
-    return paint(np.where(shown.weights < threshold, 0, shown.weights / _most(shown, stretch)), RAMPS["light"])
+    return paint(np.where(current.weights < threshold, 0, current.weights / _most(current, stretch)), RAMPS["light"])
 
 
 def png(
-    shown: AttentionMap,
+    current: AttentionMap,
     title: str,
     row_axis: str,
     column_axis: str,
@@ -162,10 +162,10 @@ def png(
 
     Every cell is filled with the exact colour of its weight. says: what to look at, which stands above the sentence.
     """
-    frame = _frame(shown, title, says, sentence)
+    frame = _frame(current, title, says, sentence)
     scale = TWICE if TWICE * max(frame.width, frame.height) <= LARGEST else 1
     cell, left, top, size = (scale * one for one in (frame.cell, frame.left, frame.top, frame.size))
-    rows, columns = shown.weights.shape
+    rows, columns = current.weights.shape
     picture = Image.new("RGB", (scale * frame.width, scale * frame.height), "white")
     draw = ImageDraw.Draw(picture)
     large, small, labels = font(scale * 16), font(scale * 12), font(size)
@@ -173,16 +173,16 @@ def png(
     draw.text((left, scale * (HEAD + 2)), f"{column_axis} →", GREY, small)
     turned = _upright(f"← {row_axis}", small, scale * 18)
     picture.paste(GREY, (scale * 6, top), turned)
-    cells = Image.fromarray(_colours(shown, threshold, stretch)).resize(
+    cells = Image.fromarray(_colours(current, threshold, stretch)).resize(
         (columns * cell, rows * cell), Image.Resampling.NEAREST
     )
     picture.paste(cells, (left, top))
     draw.rectangle((left - 1, top - 1, left + columns * cell, top + rows * cell), outline=LINE)
-    for row, token in enumerate(shown.rows):
+    for row, token in enumerate(current.rows):
         text = label(token)
         place = left - scale * 8 - labels.getlength(text), top + row * cell + (cell - size) / 2 - scale * 2
         draw.text(place, text, INK, labels)
-    for column, token in enumerate(shown.columns):
+    for column, token in enumerate(current.columns):
         turned = _upright(label(token), labels, size + scale * 6)
         place = left + column * cell + (cell - turned.width) // 2, top - scale * 6 - turned.height
         picture.paste(INK, place, turned)
@@ -190,7 +190,7 @@ def png(
     foot = top + rows * cell + scale * 12
     picture.paste(ramp, (scale * 24, foot))
     draw.text((scale * 10, foot - scale * 3), "0", GREY, small)
-    draw.text((scale * (24 + BAR + 6), foot - scale * 3), f"{_most(shown, stretch):.3g}", GREY, small)
+    draw.text((scale * (24 + BAR + 6), foot - scale * 3), f"{_most(current, stretch):.3g}", GREY, small)
     for number, line in enumerate(frame.caption):
         draw.text((scale * 10, foot + scale * (16 + number * LINE_HEIGHT)), line, GREY, small)
     file = io.BytesIO()
@@ -224,23 +224,23 @@ def _svg_foot(frame: _Frame, most: float, foot: int) -> list[str]:
 
 
 def _svg_cells(
-    shown: AttentionMap, frame: _Frame, colours: np.ndarray, threshold: float, queries: Sequence[str]
+    current: AttentionMap, frame: _Frame, colours: np.ndarray, threshold: float, queries: Sequence[str]
 ) -> list[str]:
     """A rectangle for each cell, with its number where there is room."""
     cell, left, top = frame.cell, frame.left, frame.top
-    rows, columns = shown.weights.shape
+    rows, columns = current.weights.shape
     out = []
     for row in range(rows):
         for column in range(columns):
             red, green, blue = colours[row, column]
-            told = f"{queries[row] if queries else label(shown.rows[row])} → {label(shown.columns[column])}: "
-            told += digits(shown.weights[row, column])
+            told = f"{queries[row] if queries else label(current.rows[row])} → {label(current.columns[column])}: "
+            told += digits(current.weights[row, column])
             out.append(
                 f'<rect x="{left + column * cell}" y="{top + row * cell}" width="{cell}" height="{cell}" '
                 f'fill="#{red:02x}{green:02x}{blue:02x}"><title>{_xml(told)}</title></rect>'
             )
-            number = _number(float(shown.weights[row, column]))
-            if cell >= NUMBERED and number and shown.weights[row, column] >= threshold:
+            number = _number(float(current.weights[row, column]))
+            if cell >= NUMBERED and number and current.weights[row, column] >= threshold:
                 out.append(
                     f'<text x="{left + (column + 0.5) * cell}" y="{top + (row + 0.5) * cell + 3}" font-size="9" '
                     f'text-anchor="middle" pointer-events="none" '
@@ -261,16 +261,16 @@ def _svg_picture(frame: _Frame, colours: np.ndarray) -> str:
     )
 
 
-def _svg_labels(shown: AttentionMap, frame: _Frame) -> list[str]:
+def _svg_labels(current: AttentionMap, frame: _Frame) -> list[str]:
     """Tokens beside the rows and above the columns."""
     cell, size, left, top = frame.cell, frame.size, frame.left, frame.top
     out = []
-    for row, token in enumerate(shown.rows):
+    for row, token in enumerate(current.rows):
         out.append(
             f'<text x="{left - 8}" y="{top + (row + 0.5) * cell + size * 0.34:.1f}" text-anchor="end" '
             f'font-size="{size}" fill="#1f1b18">{_xml(label(token))}</text>'
         )
-    for column, token in enumerate(shown.columns):
+    for column, token in enumerate(current.columns):
         x = left + (column + 0.5) * cell + size * 0.34
         out.append(
             f'<text transform="translate({x:.1f} {top - 6}) rotate(-90)" font-size="{size}" fill="#1f1b18">'
@@ -280,7 +280,7 @@ def _svg_labels(shown: AttentionMap, frame: _Frame) -> list[str]:
 
 
 def svg(
-    shown: AttentionMap,
+    current: AttentionMap,
     title: str,
     row_axis: str,
     column_axis: str,
@@ -293,10 +293,10 @@ def svg(
     """An SVG of one map with its scale and caption; each cell shows its weight in two digits where there is room, and
     tells all of them on hover. queries: what each row does, for the hover; its token without them. Tokens are escaped.
     """
-    frame = _frame(shown, title, says, sentence)
+    frame = _frame(current, title, says, sentence)
     cell, left, top = frame.cell, frame.left, frame.top
-    rows, columns = shown.weights.shape
-    colours = _colours(shown, threshold, stretch)
+    rows, columns = current.weights.shape
+    colours = _colours(current, threshold, stretch)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{frame.width}" height="{frame.height}" '
         f'viewBox="0 0 {frame.width} {frame.height}" '
@@ -309,11 +309,11 @@ def svg(
         f"← {_xml(row_axis)}</text>",
     ]
     if rows * columns <= SEPARATE_CELLS:
-        out += _svg_cells(shown, frame, colours, threshold, queries)
+        out += _svg_cells(current, frame, colours, threshold, queries)
     else:
         out.append(_svg_picture(frame, colours))
-    out += _svg_labels(shown, frame)
-    out += _svg_foot(frame, _most(shown, stretch), top + rows * cell + 12)
+    out += _svg_labels(current, frame)
+    out += _svg_foot(frame, _most(current, stretch), top + rows * cell + 12)
     return "\n".join(out) + "\n</svg>\n"
 
 
@@ -322,10 +322,10 @@ def _xml(text: str) -> str:
     return escape("".join(c if c.isprintable() or c == " " else "?" for c in text))
 
 
-def named_queries(attention: Attention, kind: str, shown: AttentionMap) -> list[str]:
+def query_labels(attention: Attention, kind: str, current: AttentionMap) -> list[str]:
     """What each row of a map does: "after Tier, choosing über"."""
     names = query_names(attention, kind)
-    return [names[place] for place in shown.row_places]
+    return [names[place] for place in current.row_places]
 
 
 def cell_text(token: str) -> str:
@@ -333,15 +333,15 @@ def cell_text(token: str) -> str:
     return f"'{token}" if len(token) > 1 and token[0] in "=+-@" else token
 
 
-def csv_text(shown: AttentionMap, queries: Sequence[str] = ()) -> str:
+def csv_text(current: AttentionMap, queries: Sequence[str] = ()) -> str:
     """One map as CSV: a row for every query, a column for every key, each weight with all its digits.
 
     queries: what each row does, its token without them.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["query \\ key", *map(cell_text, shown.columns)])
-    for query, weights in zip(queries or shown.rows, shown.weights):
+    writer.writerow(["query \\ key", *map(cell_text, current.columns)])
+    for query, weights in zip(queries or current.rows, current.weights):
         writer.writerow([cell_text(query), *map(digits, weights)])
     return file.getvalue()
 
@@ -354,7 +354,7 @@ def _kinds(attention: Attention, kind: str, layer: int) -> dict[str, list[int]]:
     return {kind: [layer]}
 
 
-def json_text(attention: Attention, shown: AttentionMap, settings: dict[str, Any]) -> str:
+def json_text(attention: Attention, current: AttentionMap, settings: dict[str, Any]) -> str:
     """The shown map, its settings, all tokens and the weights of all layers and heads (one layer if they are many)."""
     carried = _kinds(attention, settings["kind"], settings["layer"] - 1)
     value = {
@@ -363,10 +363,10 @@ def json_text(attention: Attention, shown: AttentionMap, settings: dict[str, Any
         "target_tokens": attention.target_tokens,
         "decoder_tokens": attention.decoder_tokens,
         "map": {
-            "queries": named_queries(attention, settings["kind"], shown),
-            "rows": shown.rows,
-            "columns": shown.columns,
-            "weights": shown.weights.tolist(),
+            "queries": query_labels(attention, settings["kind"], current),
+            "rows": current.rows,
+            "columns": current.columns,
+            "weights": current.weights.tolist(),
         },
         "layers": {name: [layer + 1 for layer in layers] for name, layers in carried.items()},
         **{name: getattr(attention, name)[layers].tolist() for name, layers in carried.items()},
@@ -374,14 +374,14 @@ def json_text(attention: Attention, shown: AttentionMap, settings: dict[str, Any
     return json.dumps(value, ensure_ascii=False)
 
 
-def npz(attention: Attention, shown: AttentionMap, settings: dict[str, Any]) -> bytes:
+def npz(attention: Attention, current: AttentionMap, settings: dict[str, Any]) -> bytes:
     """All weights as float32 (encoder, decoder, cross: L, h, rows, columns), the shown map, tokens and settings."""
     file = io.BytesIO()
     np.savez_compressed(
         file,
-        map=shown.weights,
-        map_rows=np.array(shown.rows, dtype=np.str_),
-        map_columns=np.array(shown.columns, dtype=np.str_),
+        map=current.weights,
+        map_rows=np.array(current.rows, dtype=np.str_),
+        map_columns=np.array(current.columns, dtype=np.str_),
         **{kind: getattr(attention, kind) for kind in interpret.KINDS},
         source_tokens=np.array(attention.source_tokens, dtype=np.str_),
         target_tokens=np.array(attention.target_tokens, dtype=np.str_),
@@ -426,7 +426,7 @@ def html(
             "layers": layers,
             "heads": heads,
             "rows": maps[0][0].rows,
-            "rowNames": named_queries(attention, name, maps[0][0]),
+            "rowNames": query_labels(attention, name, maps[0][0]),
             "columns": maps[0][0].columns,
             "says": [
                 [figures.reading_in_words(one, maps[0][0].rows, maps[0][0].columns) for one in row] for row in found
@@ -444,6 +444,6 @@ def html(
         "MODEL": escape(str(settings["model"])),
         "CSS": theme.css(),
         "DATA": figures.script_json(data),
-        "SCRIPTS": f"{theme.shared_script()}\nconst SCRIPTS = {{}};\n{scripts}",
+        "SCRIPTS": f"{theme.common_script()}\nconst SCRIPTS = {{}};\n{scripts}",
     }
-    return theme.filled(template, parts)
+    return theme.fill_template(template, parts)

@@ -13,7 +13,7 @@ from transformer.options import SearchOptions
 from transformer.translator import Translator
 from ui.kit import alerts
 from ui.services import Services
-from ui.translate.shown import ON_DEVICE, Shown, Tab
+from ui.translate.view import ON_DEVICE, CurrentTranslation, Tab
 from ui.translate.words import plain
 
 MAX_CHARACTERS = 1000
@@ -23,13 +23,13 @@ ABOUT = (
 )
 
 
-def forced(translator: Translator, shown: Shown, text: str) -> tuple[Decoding, Decoding]:
+def teacher_forcing(translator: Translator, current: CurrentTranslation, text: str) -> tuple[Decoding, Decoding]:
     """A given translation of the sentence that is shown, teacher-forced, and what greedy search writes by itself.
 
     text: the translation, empty for the one that is shown. Raises ValueError with one sentence for a text that is too
     long or has characters that the vocabulary lacks, and for a sentence that was copied without the model.
     """
-    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+    sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
     names = sentence.stand_ins
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"The translation has {len(text):,} characters and {MAX_CHARACTERS:,} fit here; shorten it.")
@@ -40,32 +40,32 @@ def forced(translator: Translator, shown: Shown, text: str) -> tuple[Decoding, D
             raise ValueError(
                 f"That is {len(ids)} word pieces, and this model writes fewer than {most} here; shorten it."
             )
-    given = intervene.follow(translator, sentence.source_ids, ids, stand_ins=names)
+    reference = intervene.follow(translator, sentence.source_ids, ids, stand_ins=names)
     greedy = intervene.decode_from(
         translator, sentence.source_ids, (), SearchOptions(1, 0.0), stand_ins=names
     ).candidates[0]
     free = intervene.follow(translator, sentence.source_ids, greedy.ids, greedy.finished, stand_ins=names)
-    return given, free
+    return reference, free
 
 
-def table(translator: Translator, given: Decoding, free: Decoding) -> str:
+def table(translator: Translator, reference: Decoding, free: Decoding) -> str:
     """HTML of both, token beside token, with each one's loss in nats."""
     rows = []
-    mine, own = (translator.labels(one.labels, one.stand_ins) for one in (given, free))
-    likeliest = translator.labels([row[0][0] for row in given.top], given.stand_ins)
-    most = float(max(-given.logprobs.min(), -free.logprobs.min(), 1e-6))
+    mine, own = (translator.labels(one.labels, one.stand_ins) for one in (reference, free))
+    likeliest = translator.labels([row[0][0] for row in reference.top], reference.stand_ins)
+    most = float(max(-reference.logprobs.min(), -free.logprobs.min(), 1e-6))
     for step in range(max(len(mine), len(own))):
         cells = [f"<td>{step + 1}</td>"]
         if step < len(mine):
-            agrees = given.labels[step] == given.top[step][0][0]
-            instead = "the same" if agrees else f"{plain(likeliest[step])} ({given.top[step][0][1]:.0%})"
-            cells += [_token(mine[step]), _loss(given, step, most), f'<td dir="auto">{escape(instead)}</td>']
+            agrees = reference.labels[step] == reference.top[step][0][0]
+            instead = "the same" if agrees else f"{plain(likeliest[step])} ({reference.top[step][0][1]:.0%})"
+            cells += [_token(mine[step]), _loss(reference, step, most), f'<td dir="auto">{escape(instead)}</td>']
         else:
             cells.append("<td></td><td></td><td></td>")
         cells += [_token(own[step]), _loss(free, step, most)] if step < len(own) else ["<td></td><td></td>"]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     return (
-        f'<div class="outcome"><p>{_told("Teacher forcing", given)} {_told("Free generation", free)}</p>'
+        f'<div class="outcome"><p>{_summary("Teacher forcing", reference)} {_summary("Free generation", free)}</p>'
         '<div class="rank-scroll"><table class="outcome-table forcing"><thead><tr><th>#</th><th>your token</th>'
         "<th>loss</th><th>it would have chosen</th><th>its own piece</th><th>loss</th></tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div></div>"
@@ -81,7 +81,7 @@ def _loss(decoding: Decoding, step: int, most: float) -> str:
     return f'<td><span class="loss-bar" style="width: {60 * loss / most:.1f}px"></span> {loss:.3f}</td>'
 
 
-def _told(what: str, decoding: Decoding) -> str:
+def _summary(what: str, decoding: Decoding) -> str:
     mean = -float(decoding.logprobs.mean())
     return f"<b>{what}</b>: {mean:.3f} nats a piece, perplexity {np.exp(mean):.2f}."
 
@@ -109,7 +109,7 @@ class Forcing:
         gr.on(
             [self.button.click, self.text.submit],
             self.run,
-            [self.tab.shown, self.text],
+            [self.tab.current, self.text],
             self.result,
             api_name="forcing",
             show_progress_on=self.result,
@@ -117,9 +117,9 @@ class Forcing:
         )
 
     @alerts()
-    def run(self, shown: Shown, text: str) -> str:
+    def run(self, current: CurrentTranslation, text: str) -> str:
         """Both as HTML, or one sentence that says why not."""
-        if shown.translation is None:
+        if current.translation is None:
             raise ValueError("Translate a sentence first.")
-        translator = self.services.translator(shown.model)
-        return table(translator, *forced(translator, shown, text or ""))
+        translator = self.services.translator(current.model)
+        return table(translator, *teacher_forcing(translator, current, text or ""))

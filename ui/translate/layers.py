@@ -20,7 +20,7 @@ from ui.translate import answers
 from ui.translate.answers import Answer, save
 from ui.translate.attention import KIND_LABELS, heat, layer_choices
 from ui.translate.opening import EXAMPLES
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, View
+from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
 from ui.translate.words import head_title, plain
 
 QUESTIONS = [
@@ -127,7 +127,7 @@ def contributions_map(found: Contributions) -> dict:
     )
 
 
-def found_html(texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str) -> str:
+def typical_sentences_html(texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str) -> str:
     """The sentences in which a head is most typical."""
     rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{share:.1%}</td>' for number, share in found]
     return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + table(
@@ -166,7 +166,7 @@ class LayersView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        chosen = [self.tab.shown, self.question, self.kind, self.layer, self.head]
+        chosen = [self.tab.current, self.question, self.kind, self.layer, self.head]
         outputs = [self.about, self.note, self.controls, self.kind, self.layer, self.head]
         outputs += [self.shown_table, self.map_card, self.map]
         self.draw_with(chosen, outputs, concurrency_id="translate")
@@ -176,7 +176,7 @@ class LayersView(View):
             event(self.show, chosen, outputs, api_name=f"layers_{name}", **QUIETLY_ON_DEVICE)
         self.save_with(chosen, self.write)
 
-    def show(self, shown, question, kind, layer, head):
+    def show(self, current, question, kind, layer, head):
         """The answer to the chosen question for the sentence that is shown."""
         empty = {
             self.about: ABOUT[question],
@@ -185,48 +185,50 @@ class LayersView(View):
             self.shown_table: "",
             self.map_card: gr.update(visible=False),
         }
-        if shown.attention is None:
+        if current.attention is None:
             return {**empty, self.note: messages.alert("Translate a sentence with words first.")}
         try:
-            made, _, drawn = self._answer(shown, question, kind, layer, head)
+            made, _, drawn = self._answer(current, question, kind, layer, head)
             return {**empty, **made, self.shown_table: drawn}
         except Exception as error:
             return {**empty, self.note: messages.alert(messages.sentence(error))}
 
-    def write(self, folder: Path, shown: Shown, question, kind, layer, head) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, question, kind, layer, head) -> list[Path]:
         """The answer that is shown, as files."""
-        if shown.attention is None:
+        if current.attention is None:
             raise ValueError("Translate a sentence with words first.")
-        _, answer, drawn = self._answer(shown, question, kind, layer, head)
-        return save(answer, shown.told, drawn, folder)
+        _, answer, drawn = self._answer(current, question, kind, layer, head)
+        return save(answer, current.caption, drawn, folder)
 
-    def _answer(self, shown: Shown, question: str, kind: str, layer: Any, head: Any) -> tuple[dict, Answer, str]:
+    def _answer(
+        self, current: CurrentTranslation, question: str, kind: str, layer: Any, head: Any
+    ) -> tuple[dict, Answer, str]:
         """What a question changes on the page besides its table, the answer as it is saved, and the table's HTML."""
-        translator = self.services.translator(shown.model)
-        where = (translator, shown.translation, shown.hypothesis, shown.sentence)
+        translator = self.services.translator(current.model)
+        where = (translator, current.translation, current.hypothesis, current.sentence)
         if question == "logit":
             lens = logit_lens(*where)
             return {}, answers.lens_answer(lens), lens_html(lens)
         if question == "encoder":
-            source, _, target = str(shown.pair or "").partition("-")
-            read = decoder_lens(*where, source or None, target or None, SearchOptions(shown.beam, shown.alpha))
+            source, _, target = str(current.pair or "").partition("-")
+            read = decoder_lens(*where, source or None, target or None, SearchOptions(current.beam, current.alpha))
             return {}, answers.encoder_answer(read), encoder_html(read)
         if question == "contributions":
             found = contributions(*where)
             shown_map = {self.map_card: gr.update(visible=True), self.map: contributions_map(found)}
             return shown_map, answers.contributions_answer(found), shares_html(found)
-        layers, layer = layer_choices(kind, layer, shown.attention)
-        heads = shown.attention.cross.shape[1]
+        layers, layer = layer_choices(kind, layer, current.attention)
+        heads = current.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
         choices = {
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
         }
-        answer, drawn = self._find(where, shown, kind, layer, head)
+        answer, drawn = self._find(where, current, kind, layer, head)
         return choices, answer, drawn
 
-    def _find(self, where: tuple, shown: Shown, kind: str, layer: int, head: int) -> tuple[Answer, str]:
-        source, _, target = str(shown.pair or "").partition("-")
+    def _find(self, where: tuple, current: CurrentTranslation, kind: str, layer: int, head: int) -> tuple[Answer, str]:
+        source, _, target = str(current.pair or "").partition("-")
         if source != "en" or not self.examples:
             raise ValueError("The example sentences are English; translate from English to look for a head in them.")
         translator = where[0]
@@ -234,4 +236,4 @@ class LayersView(View):
         attentions = [translator.attend(one) for one in translations]
         trait, found = most_itself(attentions, kind, layer, head)
         told = (self.examples, trait, found, head_title(kind, layer, head))
-        return answers.found_answer(*told), found_html(*told)
+        return answers.typical_sentences_answer(*told), typical_sentences_html(*told)

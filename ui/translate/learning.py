@@ -18,7 +18,7 @@ from ui.kit import QUICKLY, alerts
 from ui.translate.answers import learning_answer, save
 from ui.translate.attention import draw_map, heat
 from ui.translate.layers import table
-from ui.translate.shown import ON_DEVICE, STATE_SECONDS, View
+from ui.translate.view import ON_DEVICE, STATE_SECONDS, View
 
 SHIPPED = "shipped"
 SENTENCE = "A young girl is eating a red apple."

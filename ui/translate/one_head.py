@@ -18,7 +18,7 @@ from ui.kit import alerts
 from ui.services import Services
 from ui.translate import answers, decoding_figures
 from ui.translate.attention import KIND_LABELS, layer_choices
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, Shown, View
+from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
 from ui.translate.words import head_title, plain, query_names
 
 WORDS = {
@@ -36,25 +36,27 @@ def tokens_of(attention: Any, kind: str) -> list[tuple[str, int]]:
 
 
 def draw_steps(
-    services: Services, shown: Shown, kind: str, layer: int, head: int, row: int, scale: bool, mask: bool
+    services: Services, current: CurrentTranslation, kind: str, layer: int, head: int, row: int, scale: bool, mask: bool
 ) -> tuple[dict, dict]:
     """The six steps of one query, and its products with every key, ready for the page."""
-    steps = read_head(services, shown, kind, layer, head)
+    steps = read_head(services, current, kind, layer, head)
     one = interpret.query_steps(steps, row, scale, mask)
-    title = query_title(shown, kind, layer, head, row)
-    name = query_names(shown.attention, kind)[row]
+    title = query_title(current, kind, layer, head, row)
+    name = query_names(current.attention, kind)[row]
     return figures.head_steps(one, name, steps.columns, title), draw_product(steps, row, title)
 
 
-def read_head(services: Services, shown: Shown, kind: str, layer: int, head: int) -> interpret.HeadSteps:
+def read_head(services: Services, current: CurrentTranslation, kind: str, layer: int, head: int) -> interpret.HeadSteps:
     """Queries, keys and values of one head for the sentence that is shown."""
-    translator = services.translator(shown.model)
-    return interpret.head_steps(translator, shown.translation, kind, layer, head, shown.hypothesis, shown.sentence)
+    translator = services.translator(current.model)
+    return interpret.head_steps(
+        translator, current.translation, kind, layer, head, current.hypothesis, current.sentence
+    )
 
 
-def query_title(shown: Shown, kind: str, layer: int, head: int, row: int) -> str:
+def query_title(current: CurrentTranslation, kind: str, layer: int, head: int, row: int) -> str:
     """What is worked out: "Cross attention, layer 2, head 2, query 4: after Tier, choosing überquerte"."""
-    return f"{head_title(kind, layer, head)}, query {row + 1}: {query_names(shown.attention, kind)[row]}"
+    return f"{head_title(kind, layer, head)}, query {row + 1}: {query_names(current.attention, kind)[row]}"
 
 
 def draw_product(steps: interpret.HeadSteps, row: int, title: str) -> dict:
@@ -65,10 +67,10 @@ def draw_product(steps: interpret.HeadSteps, row: int, title: str) -> dict:
     return figures.matrix(product, f"{title}, times every key, number by number", "key", "number", says=says)
 
 
-def draw_positions(services: Services, shown: Shown) -> dict:
+def draw_positions(services: Services, current: CurrentTranslation) -> dict:
     """The positional encodings up to the longer of the two sentences, at least 40 positions."""
-    model = services.translator(shown.model).model
-    length = max(40, len(shown.attention.source_tokens), len(shown.attention.target_tokens))
+    model = services.translator(current.model).model
+    length = max(40, len(current.attention.source_tokens), len(current.attention.target_tokens))
     kind = model.config.positions
     names = {"sinusoidal": ("sine", "cosine"), "sinusoidal-halves": ("sines, then cosines",)}.get(kind, ("learned",))
     title = {
@@ -120,14 +122,14 @@ class OneHeadView(View):
         )
         self.note = gr.HTML(elem_id="one-head-note")
         self._controls()
-        self.steps = theme.drawn("translate/one_head.js", "steps", "head-steps", "card heat-card")
+        self.steps = theme.script_component("translate/one_head.js", "steps", "head-steps", "card heat-card")
         with gr.Accordion("Which numbers make a score?", open=False, elem_id="neurons"):
             gr.Markdown(
                 "Query and key multiplied number by number, as in bertviz’s neuron view. A row sums to q · k; divided "
                 "by √d<sub>k</sub> this is the score, which the softmax turns into a weight.",
                 elem_classes="hint",
             )
-            self.product = theme.drawn("translate/matrix.js", "matrix", "product", "card heat-card")
+            self.product = theme.script_component("translate/matrix.js", "matrix", "product", "card heat-card")
         self._order()
 
     @property
@@ -158,7 +160,7 @@ class OneHeadView(View):
                 "each word’s embedding, another one at every position (section 3.5 of the paper).",
                 elem_classes="hint",
             )
-            self.positions = theme.drawn("translate/matrix.js", "matrix", "positions", "card heat-card")
+            self.positions = theme.script_component("translate/matrix.js", "matrix", "positions", "card heat-card")
             gr.Markdown("Swap two words of your sentence, with these positions and without:", elem_classes="hint")
             with gr.Row():
                 self.first = gr.Dropdown([], label="This word", min_width=140, elem_id="swap-first")
@@ -172,9 +174,9 @@ class OneHeadView(View):
         drawn = [self.steps, self.product, self.note]
         outputs = [self.kind, self.layer, self.head, self.query, *drawn, self.positions]
         outputs += [self.first, self.second, self.swapped]
-        looked_at = [tab.shown, tab.attention.kind, tab.attention.layer, tab.attention.head, tab.query, *switches]
+        looked_at = [tab.current, tab.attention.kind, tab.attention.layer, tab.attention.head, tab.query, *switches]
         self.draw_with(looked_at, outputs, concurrency_id="translate")
-        own = [tab.shown, self.kind, self.layer, self.head, self.query, *switches]
+        own = [tab.current, self.kind, self.layer, self.head, self.query, *switches]
         self.save_with(own[:-2], self.write)
         chosen = [self.layer, self.query, *drawn]
         self.kind.input(self.choose_kind, own, chosen, api_name="one_kind", **QUIETLY_ON_DEVICE)
@@ -189,40 +191,40 @@ class OneHeadView(View):
             )
         self.swap.click(
             self.swap_words,
-            [tab.shown, self.first, self.second],
+            [tab.current, self.first, self.second],
             self.swapped,
             api_name="swap_words",
             **ON_DEVICE,
         )
 
     @alerts("note")
-    def draw(self, shown, kind, layer, head, row, scale, mask):
+    def draw(self, current, kind, layer, head, row, scale, mask):
         """The six steps of what is chosen."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
-        steps, product = draw_steps(self.services, shown, kind, layer, head, row, scale, mask)
+        steps, product = draw_steps(self.services, current, kind, layer, head, row, scale, mask)
         return {self.steps: steps, self.product: product, self.note: ""}
 
-    def write(self, folder: Path, shown: Shown, kind, layer, head, row) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, kind, layer, head, row) -> list[Path]:
         """The query that is worked out, as files."""
-        if shown.attention is None:
+        if current.attention is None:
             raise ValueError("No attention was paid to this sentence; translate one with words.")
-        steps = read_head(self.services, shown, kind, layer, head)
-        answer = answers.neurons_answer(steps, row, query_title(shown, kind, layer, head, row))
-        return answers.save(answer, shown.told, answers.table(answer), folder)
+        steps = read_head(self.services, current, kind, layer, head)
+        answer = answers.neurons_answer(steps, row, query_title(current, kind, layer, head, row))
+        return answers.save(answer, current.caption, answers.table(answer), folder)
 
     @alerts("note", steps=None, product=None, swapped="")
-    def show(self, shown, kind, layer, head, row, scale, mask):
+    def show(self, current, kind, layer, head, row, scale, mask):
         """The head and the query that are looked at in the Attention view, worked out."""
-        if shown.attention is None:
+        if current.attention is None:
             raise ValueError("No attention was paid to this sentence; translate one with words.")
-        layers, layer = layer_choices(kind, layer, shown.attention)
-        heads = shown.attention.cross.shape[1]
+        layers, layer = layer_choices(kind, layer, current.attention)
+        heads = current.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
-        queries = tokens_of(shown.attention, kind)
+        queries = tokens_of(current.attention, kind)
         row = row if row < len(queries) else 0
-        translator = self.services.translator(shown.model)
-        chosen = shown.translation.sentences[shown.sentence]
+        translator = self.services.translator(current.model)
+        chosen = current.translation.sentences[current.sentence]
         groups = interpret.source_words(translator, chosen.source_ids)
         texts = [interpret.text_of(translator, group, chosen.stand_ins) for group in groups]
         words = [(f"{n + 1} · {text}", n) for n, text in enumerate(texts)]
@@ -231,32 +233,34 @@ class OneHeadView(View):
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
             self.query: gr.update(choices=queries, value=row),
-            **self.draw(shown, kind, layer, head, row, scale, mask),
-            self.positions: draw_positions(self.services, shown),
+            **self.draw(current, kind, layer, head, row, scale, mask),
+            self.positions: draw_positions(self.services, current),
             self.first: gr.update(choices=words, value=min(1, len(words) - 1)),
             self.second: gr.update(choices=words, value=len(words) - 1),
             self.swapped: "",
         }
 
-    def choose_kind(self, shown, kind, layer, head, row, scale, mask):
+    def choose_kind(self, current, kind, layer, head, row, scale, mask):
         """Another kind of attention: its layers, its queries."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
-        layers, layer = layer_choices(kind, layer, shown.attention)
-        queries = tokens_of(shown.attention, kind)
+        layers, layer = layer_choices(kind, layer, current.attention)
+        queries = tokens_of(current.attention, kind)
         row = row if row is not None and row < len(queries) else 0
         return {
             self.layer: gr.update(choices=layers, value=layer),
             self.query: gr.update(choices=queries, value=row),
-            **self.draw(shown, kind, layer, head, row, scale, mask),
+            **self.draw(current, kind, layer, head, row, scale, mask),
         }
 
     @alerts()
-    def swap_words(self, shown, first, second):
+    def swap_words(self, current, first, second):
         """Two words of the sentence change places."""
-        if shown.attention is None:
+        if current.attention is None:
             return ""
-        translator = self.services.translator(shown.model)
-        options = SearchOptions(shown.beam, shown.alpha)
-        found = interpret.swap_words(translator, shown.translation, int(first), int(second), shown.sentence, options)
+        translator = self.services.translator(current.model)
+        options = SearchOptions(current.beam, current.alpha)
+        found = interpret.swap_words(
+            translator, current.translation, int(first), int(second), current.sentence, options
+        )
         return swap_html(found)

@@ -17,7 +17,7 @@ from transformer.translate import DEFAULT_MODEL
 from transformer.translator import Attention, Hypothesis, Sentence, Translation
 from ui import theme
 from ui.services import Services
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 from ui.translate.visit import Visit
 from ui.translate.work import translate_text
 
@@ -40,17 +40,22 @@ def record(services: Services) -> dict[str, Any]:
     attention = services.translator().attend(translation)
     for sentence in translation.sentences:
         sentence.encoding = None  # it holds a weak reference, which cannot be copied
-    told = asdict(translation)
-    for sentence in told["sentences"]:
+    values = asdict(translation)
+    for sentence in values["sentences"]:
         for name in LEFT_OUT:
             sentence.pop(name)
-    told.pop("trace")
-    weights = {kind: _packed(getattr(attention, kind)) for kind in KINDS}
+    values.pop("trace")
+    weights = {kind: _encode(getattr(attention, kind)) for kind in KINDS}
     tokens = {name: getattr(attention, name) for name in ("source_tokens", "target_tokens", "decoder_tokens")}
-    return {"model": services.translation_model, "pair": PAIR, "translation": told, "attention": {**weights, **tokens}}
+    return {
+        "model": services.translation_model,
+        "pair": PAIR,
+        "translation": values,
+        "attention": {**weights, **tokens},
+    }
 
 
-def read(services: Services) -> Shown | None:
+def load(services: Services) -> CurrentTranslation | None:
     """What is kept, as if it had just been translated; None if the page's default model is another one."""
     told = json.loads(FILE.read_text(encoding="utf-8"))
     if told["model"] != services.translation_model:
@@ -61,20 +66,20 @@ def read(services: Services) -> Shown | None:
         Sentence(**{**one, "hypotheses": [Hypothesis(**h) for h in one["hypotheses"]], "trace": None})
         for one in found["sentences"]
     ]
-    attention = {**told["attention"], **{kind: _unpacked(told["attention"][kind]) for kind in KINDS}}
-    return Shown(Translation(**found, trace=None), attention=Attention(**attention), pair=told["pair"])
+    attention = {**told["attention"], **{kind: _decode(told["attention"][kind]) for kind in KINDS}}
+    return CurrentTranslation(Translation(**found, trace=None), attention=Attention(**attention), pair=told["pair"])
 
 
-def is_meant(wanted: Visit) -> bool:
+def is_opening(visit: Visit) -> bool:
     """True if a visit asks for nothing else than what is kept."""
-    return wanted.text in ("", TEXT) and wanted.pair in (None, PAIR) and wanted.model in (None, DEFAULT_MODEL)
+    return visit.text in ("", TEXT) and visit.pair in (None, PAIR) and visit.model in (None, DEFAULT_MODEL)
 
 
-def _packed(weights: np.ndarray) -> dict[str, Any]:
+def _encode(weights: np.ndarray) -> dict[str, Any]:
     return {"shape": weights.shape, "float32": base64.b64encode(weights.astype("<f4").tobytes()).decode("ascii")}
 
 
-def _unpacked(value: dict[str, Any]) -> np.ndarray:
+def _decode(value: dict[str, Any]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(value["float32"]), "<f4").reshape(value["shape"]).copy()
 
 

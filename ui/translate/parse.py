@@ -15,7 +15,7 @@ from transformer.parsing.trees import indent_tree
 from ui import endpoints, messages, theme
 from ui.services import Services, shipped_pairs
 from ui.translate.exports import font
-from ui.translate.shown import Shown, View
+from ui.translate.view import CurrentTranslation, View
 
 MISSING = (
     "The parser is not on this page: its weights, assets/models/parse, are not installed; train them with "
@@ -38,11 +38,11 @@ def parser_key(services: Services, model: str | None) -> str:
     return DEFAULT_MODEL
 
 
-def parsed(shown: Shown) -> ParsedSentence | None:
+def current_tree(current: CurrentTranslation) -> ParsedSentence | None:
     """The sentence that is shown, if it is one with trees."""
-    if shown.translation is None:
+    if current.translation is None:
         return None
-    one = shown.translation.sentences[shown.sentence]
+    one = current.translation.sentences[current.sentence]
     return one if isinstance(one, ParsedSentence) else None
 
 
@@ -117,20 +117,22 @@ def _label(kind: str, row: int, x: float, y: float, text: str, anchor: str, weig
     )
 
 
-def drawing(shown: Shown) -> dict:
+def drawing(current: CurrentTranslation) -> dict:
     """What the page's script needs: the picture, the words of every row, and what its writing looked at.
 
     Raises ValueError if no tree is shown.
     """
-    sentence = parsed(shown)
+    sentence = current_tree(current)
     if sentence is None:
         raise ValueError("There is no tree to draw yet; parse a sentence first.")
-    found = phrases(linearise(sentence.trees[shown.hypothesis]))
+    found = phrases(linearise(sentence.trees[current.hypothesis]))
     spans = [[phrase.start, phrase.end] for phrase in found]
     spans += [[word, word + 1] for word in range(len(sentence.words))]
-    looks = [] if shown.attention is None else phrase_weights(shown.attention, sentence, shown.hypothesis).tolist()
+    looks = (
+        [] if current.attention is None else phrase_weights(current.attention, sentence, current.hypothesis).tolist()
+    )
     labels = [phrase.label for phrase in found] + sentence.words
-    return {"svg": tree_svg(sentence, shown.hypothesis), "spans": spans, "looks": looks, "labels": labels,
+    return {"svg": tree_svg(sentence, current.hypothesis), "spans": spans, "looks": looks, "labels": labels,
             "words": sentence.words}  # fmt: skip
 
 
@@ -143,14 +145,14 @@ def summary(sentence: ParsedSentence) -> str:
     return f"{count} words; {steps} had to be repaired, where the model's favourite could not have become a tree."
 
 
-def save(shown: Shown, folder: Path) -> list[Path]:
+def save(current: CurrentTranslation, folder: Path) -> list[Path]:
     """The tree as SVG and in brackets. Raises ValueError if none is shown."""
-    sentence = parsed(shown)
+    sentence = current_tree(current)
     if sentence is None:
         raise ValueError("There is no tree to save yet; parse a sentence first.")
     picture, brackets = folder / "tree.svg", folder / "tree.mrg"
-    picture.write_text(tree_svg(sentence, shown.hypothesis), encoding="utf-8")
-    brackets.write_text(str(sentence.trees[shown.hypothesis]) + "\n", encoding="utf-8")
+    picture.write_text(tree_svg(sentence, current.hypothesis), encoding="utf-8")
+    brackets.write_text(str(sentence.trees[current.hypothesis]) + "\n", encoding="utf-8")
     return [picture, brackets]
 
 
@@ -200,28 +202,28 @@ class TreeView(View):
         )
         self.note = gr.HTML(elem_id="tree-note")
         with gr.Column(visible=False) as self.results:
-            self.tree = theme.drawn("translate/parse_tree.js", "parse-tree", "parse-tree", "card")
+            self.tree = theme.script_component("translate/parse_tree.js", "parse-tree", "parse-tree", "card")
             self.brackets = gr.Textbox(
                 label="In brackets", lines=4, max_lines=20, interactive=False, buttons=["copy"], elem_id="tree-brackets"
             )
 
     def wire(self) -> None:
         """Connect the components with the handlers below, and publish `/parse`."""
-        self.draw_with([self.tab.shown], [self.note, self.results, self.tree, self.brackets])
-        self.save_with([self.tab.shown], lambda folder, shown: save(shown, folder))
+        self.draw_with([self.tab.current], [self.note, self.results, self.tree, self.brackets])
+        self.save_with([self.tab.current], lambda folder, current: save(current, folder))
         gr.api(self.parse, api_name="parse", concurrency_id="translate")
 
-    def show(self, shown):
+    def show(self, current):
         """Draw the tree, or say why there is none."""
-        sentence = parsed(shown)
+        sentence = current_tree(current)
         if sentence is None:
             says = OTHER if DEFAULT_MODEL in shipped_pairs() else MISSING
             return {self.note: messages.status(says), self.results: gr.update(visible=False)}
         return {
             self.note: messages.status(summary(sentence)),
             self.results: gr.update(visible=True),
-            self.tree: drawing(shown),
-            self.brackets: indent_tree(sentence.trees[shown.hypothesis], 80),
+            self.tree: drawing(current),
+            self.brackets: indent_tree(sentence.trees[current.hypothesis], 80),
         }
 
     @endpoints.endpoint

@@ -12,7 +12,7 @@ from transformer.insight import interpret
 from ui import figures
 from ui.kit import Views
 from ui.translate import exports
-from ui.translate.shown import ON_DEVICE, Shown, offer
+from ui.translate.view import ON_DEVICE, CurrentTranslation, offer
 from ui.translate.words import KEYS, QUERIES, head_title
 
 
@@ -28,23 +28,23 @@ def title(settings: dict[str, Any]) -> str:
     return name + (", without start and end" if settings["without_ends"] else "")
 
 
-def save(shown: Shown, settings: dict[str, Any], folder: Path) -> list[Path]:
+def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) -> list[Path]:
     """Write one map into a folder as PNG, SVG, CSV, JSON, npz, and a page that opens without a connection.
 
     settings: kind, layer and head (from 1, or "mean", "max", "rollout"), without_ends, threshold, stretch, look, model.
     Returns the files. Raises ValueError if nothing is shown.
     """
-    if shown.attention is None:
+    if current.attention is None:
         raise ValueError("There is no attention to save yet; translate a sentence first.")
     head = settings["head"] - 1 if isinstance(settings["head"], int) else settings["head"]
-    attention, kind, layer = shown.attention, settings["kind"], settings["layer"] - 1
+    attention, kind, layer = current.attention, settings["kind"], settings["layer"] - 1
     found = interpret.attention_map(attention, kind, layer, head, settings["without_ends"])
-    sentence = shown.translation.sentences[shown.sentence]
+    sentence = current.translation.sentences[current.sentence]
     settings = {
         **settings,
         "source": sentence.source_text,
-        "translation": sentence.hypotheses[shown.hypothesis].text,
-        "logprob": float(sentence.hypotheses[shown.hypothesis].logprob),
+        "translation": sentence.hypotheses[current.hypothesis].text,
+        "logprob": float(sentence.hypotheses[current.hypothesis].logprob),
     }
     row_axis, column_axis = axes(kind)
     picture: dict[str, Any] = {
@@ -59,7 +59,7 @@ def save(shown: Shown, settings: dict[str, Any], folder: Path) -> list[Path]:
             figures.reading(found.weights, found.rows, found.columns), found.rows, found.columns
         ),
     }
-    queries = exports.named_queries(attention, kind, found)
+    queries = exports.query_labels(attention, kind, found)
     links = figures.word_links(
         attention.source_tokens,
         attention.target_tokens,
@@ -109,4 +109,4 @@ class SaveButton:
             for made in offer(self.files, self.status, lambda folder: views.save(folder, *values)):
                 yield {**made, self.status: gr.update(value=made[self.status], visible=True)}
 
-        self.make.click(act, views.saved, [self.files, self.status], api_name="save", **ON_DEVICE)
+        self.make.click(act, views.save_inputs, [self.files, self.status], api_name="save", **ON_DEVICE)

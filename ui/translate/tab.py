@@ -28,19 +28,19 @@ from ui.translate.layers import LayersView
 from ui.translate.learning import LearningView
 from ui.translate.limits import Limits
 from ui.translate.one_head import OneHeadView
-from ui.translate.parse import TreeView, parsed
+from ui.translate.parse import TreeView, current_tree
 from ui.translate.save import SaveButton
 from ui.translate.settings import Settings, search_in_words
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
 from ui.translate.through import ThroughView
 from ui.translate.tour import TranslateTour
+from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
 from ui.translate.what_if import WhatIfView
 from ui.translate.work import (
     MAX_CHARACTERS,
-    drawn,
     first_pieces,
     hypothesis_rows,
     linked_words,
+    sampling_options,
     translate_in_parts,
     whole_text,
     with_continuation,
@@ -71,7 +71,7 @@ class TranslateTab(kit.View):
     def build(self) -> None:
         """Makes the components, and the views below a translation."""
         services = self.services
-        self.shown = gr.State(Shown(), time_to_live=STATE_SECONDS)
+        self.current = gr.State(CurrentTranslation(), time_to_live=STATE_SECONDS)
         self.query = gr.State(0)  # row of the query that was picked last
         self.better = gr.State("")  # the pair that the text seems to want
         self.visit = visit.carrier()
@@ -81,7 +81,7 @@ class TranslateTab(kit.View):
             self._actions()
         with gr.Row(equal_height=True, elem_classes="translator"):
             self._boxes()
-        self.words = theme.drawn("translate/boxes.js", "boxes", "words", choices=None)
+        self.words = theme.script_component("translate/boxes.js", "boxes", "words", choices=None)
         with gr.Row(elem_classes="folds"):
             self._folds()
         with gr.Column(visible=False, elem_id="attention") as self.results:
@@ -166,21 +166,21 @@ class TranslateTab(kit.View):
 
     def wire(self) -> None:
         """Connects the components with the handlers below, and publishes `/translate`, `/attend` and `/ablate`."""
-        self.views.draw_always("tour", self.tour.show, [self.tour.at, self.shown], [self.tour.card])
-        self.views.put_away = [self.save.files, self.save.status]
+        self.views.draw_always("tour", self.tour.show, [self.tour.at, self.current], [self.tour.card])
+        self.views.transients = [self.save.files, self.save.status]
         self.views.wire()
         self.save.wire(self.views)
         self.tour.wire(draws=True)
         self.settings.wire()
         self.limits.wire(self.settings.model, self.settings.pair)
-        attended = [self.shown, self.attention.note, self.words, self.now, self.views[TreeView].item]
+        attended = [self.current, self.attention.note, self.words, self.now, self.views[TreeView].item]
         attended += [self.views.tabs, self.views.open]
         self.attended = list(dict.fromkeys([*attended, *self.views.outputs]))
-        self.translations: list = []  # the events that translate, which "Cancel" ends
+        self.translation_events: list = []  # the events that translate, which "Cancel" ends
         self._wire_arrival()
         self._wire_translation()
         self._wire_choices()
-        visit.keep(self)
+        visit.remember(self)
         Api(self.services).publish()
 
     def _wire_arrival(self) -> None:
@@ -188,16 +188,14 @@ class TranslateTab(kit.View):
         chosen, seen = self.settings, self.attention
         places = [self.source, self.target, self.status, self.results, self.table, self.views.tabs]
         places += [chosen.pair, chosen.model, chosen.alpha, seen.kind, seen.layer, seen.head, *self.attended]
-        places = list(dict.fromkeys([*places, *self.led]))
+        places = list(dict.fromkeys([*places, *self.lead_outputs]))
         inputs = [self.visit, *self.views.inputs]
         arrived = page.load(self.arrive, inputs, places, js=visit.RECALL, api_name="arrive", **QUICKLY)
         # The opening is there without a model; what a link or a visit before brought is translated anew, and only that
         # waits in the queue. The browser hears that a State has changed from events on a queue alone: this one has no
         # bound.
-        asked = [self.shown, self.source, chosen.pair, chosen.model]
-        arrived.success(
-            self.is_untranslated, asked, self.untranslated, api_name="arrived", concurrency_limit=None, **QUIETLY
-        )
+        asked = [self.current, self.source, chosen.pair, chosen.model]
+        arrived.success(self.is_stale, asked, self.untranslated, api_name="arrived", concurrency_limit=None, **QUIETLY)
         self._then_translate(self.untranslated.change, "arrival", self.translate_arrival)
         page.load(self.warm, None, None, api_name="models", **QUICKLY)  # nobody who comes waits in the queue
 
@@ -206,20 +204,20 @@ class TranslateTab(kit.View):
             [self.run.click, self.source.submit],
             self.translate,
             [self.source, *self.settings.values],
-            self._translated,
+            self._translation_outputs,
             api_name="translate_page",
             show_progress_on=self.target,
             **ON_DEVICE,
         )
-        self.translations.append(translated)
+        self.translation_events.append(translated)
         self._then_attend(translated, "page")
         chosen, pair = self.settings, [self.settings.pair, self.settings.model]
         for event, act, inputs, outputs, name in (
             (self.examples.click, self.take_example, [self.examples], [self.source], "take_example"),
             (chosen.pair.input, self.choose_pair, pair, [chosen.model, chosen.alpha, self.status], "choose_pair"),
             (chosen.model.input, self.choose_model, pair, [*pair, chosen.alpha, self.status], "choose_model"),
-            (chosen.swap.click, self.swap, [*pair, self.source, self.target], self._turned, "swap_languages"),
-            (self.turn.click, self.take_better, [self.better, chosen.model], self._turned, "take_better_pair"),
+            (chosen.swap.click, self.swap, [*pair, self.source, self.target], self._turn_outputs, "swap_languages"),
+            (self.turn.click, self.take_better, [self.better, chosen.model], self._turn_outputs, "take_better_pair"),
         ):
             # Nobody's translation waits for a download.
             quietly = QUIETLY if event is chosen.model.input else QUIETLY_ON_DEVICE
@@ -230,7 +228,7 @@ class TranslateTab(kit.View):
             self.cancel_translation,
             None,
             [self.cancel, self.status],
-            cancels=self.translations,
+            cancels=self.translation_events,
             api_name="cancel_translation",
             **QUICKLY,
         )
@@ -238,30 +236,39 @@ class TranslateTab(kit.View):
         self.source.input(None, self.status, self.status, js=forget, api_name="forget_error", **QUICKLY)
 
     @property
-    def _translated(self) -> list:
+    def _translation_outputs(self) -> list:
         """Outputs of `translate`."""
-        shown = [self.target, self.status, self.shown, self.results, self.table, self.sentence, self.turn, self.better]
-        return [*shown, self.examples_fold, self.hypotheses_fold, self.cancel, self.query]
+        outputs = [
+            self.target,
+            self.status,
+            self.current,
+            self.results,
+            self.table,
+            self.sentence,
+            self.turn,
+            self.better,
+        ]
+        return [*outputs, self.examples_fold, self.hypotheses_fold, self.cancel, self.query]
 
     @property
-    def _turned(self) -> list:
+    def _turn_outputs(self) -> list:
         """Outputs of what turns the languages round."""
         chosen = self.settings
         return [chosen.pair, chosen.model, chosen.alpha, self.source, self.target, self.status, self.turn]
 
     def _wire_choices(self) -> None:
         """Another hypothesis, another sentence, another word."""
-        shown = [self.shown, self.target]
-        chosen = self.table.select(self.choose_hypothesis, self.shown, shown, api_name="choose_hypothesis", **QUICKLY)
+        boxes = [self.current, self.target]
+        chosen = self.table.select(self.choose_hypothesis, self.current, boxes, api_name="choose_hypothesis", **QUICKLY)
         self._then_attend(chosen, "hypothesis")
-        sentence = [self.shown, self.sentence]
+        sentence = [self.current, self.sentence]
         chosen = self.sentence.input(
-            self.choose_sentence, sentence, [*shown, self.table], api_name="choose_sentence", **QUICKLY
+            self.choose_sentence, sentence, [*boxes, self.table], api_name="choose_sentence", **QUICKLY
         )
         self._then_attend(chosen, "sentence")
-        search = [self.shown, self.settings.search, self.settings.beam, self.settings.alpha]
-        self.words.word(self.alternatives, self.shown, self.words, api_name="alternatives", **QUIETLY_ON_DEVICE)
-        outputs = [*shown, self.table, self.words, self.status]
+        search = [self.current, self.settings.search, self.settings.beam, self.settings.alpha]
+        self.words.word(self.alternatives, self.current, self.words, api_name="alternatives", **QUIETLY_ON_DEVICE)
+        outputs = [*boxes, self.table, self.words, self.status]
         taken = self.words.take(
             self.take_alternative, search, outputs, api_name="take_alternative", **QUIETLY_ON_DEVICE
         )
@@ -272,20 +279,20 @@ class TranslateTab(kit.View):
 
         listen: method of the event or of a component that takes a handler; act: the handler.
         """
-        inputs = [self.shown, self.source, *self.settings.values]
+        inputs = [self.current, self.source, *self.settings.values]
         translated = listen(
             act,
             inputs,
-            self._translated,
+            self._translation_outputs,
             api_name=f"translate_{name}",
             show_progress_on=self.target,
             **ON_DEVICE,
         )
-        self.translations.append(translated)
+        self.translation_events.append(translated)
         self._then_attend(translated, f"after_{name}")
 
     def _then_attend(self, event: Any, name: str) -> None:
-        inputs = [self.shown, *self.views.inputs]
+        inputs = [self.current, *self.views.inputs]
         event.success(self.attend, inputs, self.attended, api_name=f"attend_{name}", **QUIETLY_ON_DEVICE)
 
     # -- arriving --------------------------------------------------------------------------------------------------
@@ -299,7 +306,7 @@ class TranslateTab(kit.View):
 
     def arrive(self, carried, *values):
         """What a link or this visitor's last visit asks for; otherwise the sentence that the page opens with."""
-        wanted = visit.read(carried)
+        wanted = visit.read_visit(carried)
         if wanted.view == TreeView.name and not wanted.pair and DEFAULT_PARSER in shipped_pairs():
             wanted = replace(wanted, pair="-".join(PARSED), model=DEFAULT_PARSER)
         found: dict[Any, Any] = {self.settings.model: gr.update(choices=self.services.translators())}
@@ -312,8 +319,8 @@ class TranslateTab(kit.View):
         seen = self.attention
         if wanted.text:  # otherwise the opening's text is there already, or what was typed over it meanwhile
             found[self.source] = wanted.text
-        shown = opening.read(self.services) if opening.is_meant(wanted) else None
-        found.update(self.lead(wanted, shown))
+        current = opening.load(self.services) if opening.is_opening(wanted) else None
+        found.update(self.lead(wanted, current))
         found[seen.kind] = wanted.kind
         # Choices are known to the server only once they were offered; the drawing offers all of them.
         if wanted.layer is not None:
@@ -323,14 +330,14 @@ class TranslateTab(kit.View):
             found[seen.head] = gr.update(choices=[*COMBINED, wanted_head], value=wanted.head)
         else:
             found[seen.head] = wanted.head
-        if shown is not None:
+        if current is not None:
             known: dict[Any, Any] = {seen.kind: wanted.kind, seen.head: wanted.head, seen.layer: wanted.layer}
             known |= {self.views.open: found.get(self.views.open, self.views[AttentionView].name)}
-            found.update(self._drawn(shown, values, known))
-            found[self.target] = shown.translation.text
+            found.update(self._draw(current, values, known))
+            found[self.target] = current.translation.text
             found[self.status] = messages.status(EXAMPLE_NOTE)
             found[self.results] = gr.update(visible=True)
-            found[self.table] = hypothesis_rows(shown.translation.sentences[0])
+            found[self.table] = hypothesis_rows(current.translation.sentences[0])
         return found
 
     @property
@@ -339,18 +346,18 @@ class TranslateTab(kit.View):
         return [view for view in self.views if isinstance(view, View)]
 
     @property
-    def led(self) -> list:
+    def lead_outputs(self) -> list:
         """What `lead` may update."""
         parts = [view.address["part"] for view in self.looks if "part" in view.address]
         return [self.views.tabs, self.views.open, self.query, *parts]
 
-    def lead(self, wanted: visit.Visit, shown: Shown | None) -> dict:
+    def lead(self, wanted: visit.Visit, current: CurrentTranslation | None) -> dict:
         """Updates that open the view that an address names, at its step and part.
 
-        shown: the translation, None where it is still to come. A tree opens where there is one, or will be.
+        current: the translation, None where it is still to come. A tree opens where there is one, or will be.
         """
         view = next((one for one in self.looks if one.name == wanted.view), None)
-        if view is None or (isinstance(view, TreeView) and shown is not None and parsed(shown) is None):
+        if view is None or (isinstance(view, TreeView) and current is not None and current_tree(current) is None):
             return {}
         found: dict[Any, Any] = {self.views.tabs: gr.update(selected=view.name), self.views.open: view.name}
         found[self.query] = wanted.step
@@ -367,7 +374,7 @@ class TranslateTab(kit.View):
         beam, alpha, n_best, model, search, *draws, quick = settings
         model = self.settings.take_pair(pair, model).get(self.settings.model, model or None)
         start = time.perf_counter()
-        how = beam, alpha, n_best, model, search, drawn(*draws), quick
+        how = beam, alpha, n_best, model, search, sampling_options(*draws), quick
         for translation in translate_in_parts(self.services, text, pair, *how):
             if not translation.source_text:
                 note = messages.status(f"{len(translation.sentences)} sentences so far …")
@@ -387,7 +394,7 @@ class TranslateTab(kit.View):
             self.status: messages.status(note) + messages.notes(translation.notes),
             self.cancel: gr.update(visible=False),
             self.query: 0,
-            self.shown: Shown(
+            self.current: CurrentTranslation(
                 translation, model=model, pair=pair, beam=1 if search == "greedy" else int(beam), alpha=float(alpha)
             ),
             self.results: gr.update(visible=True),
@@ -401,26 +408,26 @@ class TranslateTab(kit.View):
             ),
         }
 
-    def is_untranslated(self, shown, text, pair, model):
+    def is_stale(self, current, text, pair, model):
         """Whether there is a text whose translation into these languages by this model is not what is shown."""
         if not text or not text.strip():
             return False
-        kept = shown.translation is not None and shown.translation.source_text == text and shown.pair == pair
+        kept = current.translation is not None and current.translation.source_text == text and current.pair == pair
         default = self.services.translation_model
-        return not kept or (shown.model or default) != (model or default)
+        return not kept or (current.model or default) != (model or default)
 
-    def translate_again(self, languages, shown, text, pair, *settings):
+    def translate_again(self, languages, current, text, pair, *settings):
         """As `translate`, but nothing happens without a text, or where its translation is there already.
 
         languages: the visitor has chosen languages; that these have brought another model is said.
         """
-        if not self.is_untranslated(shown, text, pair, settings[3]):
+        if not self.is_stale(current, text, pair, settings[3]):
             yield gr.skip()
             return
         default = self.services.translation_model
-        before, now = shown.model or default, settings[3] or default
+        before, now = current.model or default, settings[3] or default
         for found in self.translate(text, pair, *settings):
-            if languages and shown.translation is not None and before != now and self.shown in found:
+            if languages and current.translation is not None and before != now and self.current in found:
                 label = pair_label(*str(pair).split("-", 1))
                 found[self.status] = messages.status(f"{label} is another model’s: now {now}.") + found[self.status]
             yield found
@@ -434,22 +441,22 @@ class TranslateTab(kit.View):
         """What is translated by now stays."""
         return {self.cancel: gr.update(visible=False), self.status: messages.status("Cancelled; what is done stands.")}
 
-    def _drawn(self, shown: Shown, values: Any, known: dict | None = None) -> dict:
+    def _draw(self, current: CurrentTranslation, values: Any, known: dict | None = None) -> dict:
         """The boxes' words and the open view for a sentence whose attention is known."""
         note, links, drawn = "", [], {}
-        known, tree = {**(known or {}), self.shown: shown}, parsed(shown) is not None
+        known, tree = {**(known or {}), self.current: current}, current_tree(current) is not None
         view = known.get(self.views.open, values[0])
         known[self.views.open] = AttentionView.name if view == TreeView.name and not tree else view
         try:
-            links = linked_words(self.services, shown)
+            links = linked_words(self.services, current)
             drawn = self.views.draw(values, known=known)
         except Exception as error:
             note = messages.alert(messages.sentence(error))
-        sentence = shown.translation.sentences[shown.sentence]
-        text = sentence.hypotheses[shown.hypothesis].text
-        value = {"text": shown.translation.source_text, "translation": whole_text(shown), "pair": shown.pair}
+        sentence = current.translation.sentences[current.sentence]
+        text = sentence.hypotheses[current.hypothesis].text
+        value = {"text": current.translation.source_text, "translation": whole_text(current), "pair": current.pair}
         return {
-            self.shown: shown,
+            self.current: current,
             self.attention.note: note,
             self.words: gr.update(value={**value, "sentences": links}, choices=None),
             self.now: f'<div class="now"><span dir="auto">{escape(sentence.source_text)}</span> → '
@@ -460,18 +467,18 @@ class TranslateTab(kit.View):
             **drawn,
         }
 
-    def attend(self, shown, *values):
+    def attend(self, current, *values):
         """Recompute the attention of the sentence that is shown, and draw the view that is open."""
-        if shown.translation is None or shown.attention is not None:
+        if current.translation is None or current.attention is not None:
             return gr.skip()
         note = None
         try:
-            found = self.services.translator(shown.model).attend(
-                shown.translation, hypothesis=shown.hypothesis, sentence=shown.sentence
+            found = self.services.translator(current.model).attend(
+                current.translation, hypothesis=current.hypothesis, sentence=current.sentence
             )
         except Exception as error:
             found, note = None, messages.alert(messages.sentence(error))
-        drawn = self._drawn(replace(shown, attention=found, changes=None), values)
+        drawn = self._draw(replace(current, attention=found, changes=None), values)
         return {**drawn, self.attention.note: note or drawn[self.attention.note]}
 
     # -- choosing --------------------------------------------------------------------------------------------------
@@ -480,43 +487,43 @@ class TranslateTab(kit.View):
         """An example goes into the box."""
         return opening.EXAMPLES[int(number)]
 
-    def choose_hypothesis(self, shown, event: gr.SelectData):
+    def choose_hypothesis(self, current, event: gr.SelectData):
         """Another translation of the sentence: it stands in the box, and its attention below."""
-        shown = replace(shown, hypothesis=int(event.index[0]), attention=None)
-        return {self.shown: shown, self.target: whole_text(shown)}
+        current = replace(current, hypothesis=int(event.index[0]), attention=None)
+        return {self.current: current, self.target: whole_text(current)}
 
-    def choose_sentence(self, shown, sentence):
+    def choose_sentence(self, current, sentence):
         """Another sentence of the text."""
-        if shown.translation is None:
+        if current.translation is None:
             return gr.skip()
-        shown = replace(shown, sentence=int(sentence), hypothesis=0, attention=None)
-        rows = hypothesis_rows(shown.translation.sentences[shown.sentence])
-        return {self.shown: shown, self.target: whole_text(shown), self.table: rows}
+        current = replace(current, sentence=int(sentence), hypothesis=0, attention=None)
+        rows = hypothesis_rows(current.translation.sentences[current.sentence])
+        return {self.current: current, self.target: whole_text(current), self.table: rows}
 
-    def alternatives(self, shown, event: gr.EventData):
+    def alternatives(self, current, event: gr.EventData):
         """What else could stand at a word of the translation."""
-        if shown.attention is None or int(event.sentence) != shown.sentence:
+        if current.attention is None or int(event.sentence) != current.sentence:
             return gr.skip()
         word = int(event.word)
         try:
-            translator = self.services.translator(shown.model)
-            step = first_pieces(shown.attention.target_tokens)[word]
-            sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+            translator = self.services.translator(current.model)
+            step = first_pieces(current.attention.target_tokens)[word]
+            sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
             decoding = intervene.follow(
                 translator, sentence.source_ids, ids[: step + 1], finished=False, stand_ins=sentence.stand_ins
             )
             found = words.alternatives(translator, decoding, step)
         except Exception as error:
             return gr.update(choices={"word": word, "error": messages.sentence(error), "options": []})
-        return gr.update(choices={"word": word, "sentence": shown.sentence, "step": step, "options": found})
+        return gr.update(choices={"word": word, "sentence": current.sentence, "step": step, "options": found})
 
     @alerts("status")
-    def take_alternative(self, shown, search, beam, alpha, event: gr.EventData):
+    def take_alternative(self, current, search, beam, alpha, event: gr.EventData):
         """Another word at its place, and the model goes on from there."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
-        translator, step = self.services.translator(shown.model), int(event.step)
-        sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+        translator, step = self.services.translator(current.model), int(event.step)
+        sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
         begin = [*ids[:step], int(event.token)]
         found = intervene.decode_from(
             translator,
@@ -525,12 +532,12 @@ class TranslateTab(kit.View):
             SearchOptions(search_beam(search, beam), float(alpha)),
             stand_ins=sentence.stand_ins,
         )
-        shown = replace(with_continuation(shown, found), attention=None)
-        rows = hypothesis_rows(shown.translation.sentences[shown.sentence])
+        current = replace(with_continuation(current, found), attention=None)
+        rows = hypothesis_rows(current.translation.sentences[current.sentence])
         note = messages.status("Your word, and what the model makes of it; all translations stand below.")
-        text = whole_text(shown)
+        text = whole_text(current)
         return {
-            self.shown: shown,
+            self.current: current,
             self.target: text,
             self.table: rows,
             self.words: gr.update(choices=None),

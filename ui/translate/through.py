@@ -17,7 +17,7 @@ from ui import figures, messages, theme
 from ui.kit import QUICKLY, alerts
 from ui.translate import answers
 from ui.translate.attention import layer_choices
-from ui.translate.shown import QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+from ui.translate.view import QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
 from ui.translate.words import plain, query_names
 
 SHOWN_TOKENS = 12
@@ -235,7 +235,7 @@ class ThroughView(View):
                 self.encoder_layer = gr.Dropdown([], label="Encoder layer", min_width=110, elem_id="through-encoder")
                 self.decoder_layer = gr.Dropdown([], label="Decoder layer", min_width=110, elem_id="through-decoder")
                 self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="through-head")
-            self.figure = theme.drawn("translate/through.js", "through", "through", "card", bars=None)
+            self.figure = theme.script_component("translate/through.js", "through", "through", "card", bars=None)
 
     @property
     def address(self) -> dict:
@@ -247,12 +247,12 @@ class ThroughView(View):
         tab, seen = self.tab, self.tab.attention
         chosen = [self.place, self.step, self.encoder_layer, self.decoder_layer, self.head]
         outputs = [self.logits, self.note, self.body, *chosen, self.figure]
-        looked_at = [tab.shown, seen.kind, seen.layer, seen.head, tab.query]
+        looked_at = [tab.current, seen.kind, seen.layer, seen.head, tab.query]
         self.draw_with(looked_at, outputs, concurrency_id="translate")
         gr.on(
             [one.input for one in chosen],
             self.choose,
-            [tab.shown, *chosen],
+            [tab.current, *chosen],
             [self.logits, self.note, self.figure],
             api_name="through_choose",
             trigger_mode="always_last",
@@ -261,24 +261,24 @@ class ThroughView(View):
         self.figure.draw(
             self.draw_next, self.logits, self.figure, api_name="through_next", trigger_mode="always_last", **QUICKLY
         )
-        self.save_with([self.tab.shown, *chosen], self.write)
+        self.save_with([self.tab.current, *chosen], self.write)
         # The picture is linked to the views that show more of a box.
         places = [self.group.tabs, self.group.open, seen.kind, seen.layer, seen.head, tab.query]
         self.group.redraw_on(
             self.figure.open,
             self.open_view,
-            [tab.shown, *chosen],
+            [tab.current, *chosen],
             places,
             api_name="through_open",
             **QUIETLY_ON_DEVICE,
         )
 
-    def show(self, shown: Shown, kind, layer, head, query):
+    def show(self, current: CurrentTranslation, kind, layer, head, query):
         """The sentence that is shown, from its first piece to its first word; the head that is looked at elsewhere."""
-        if shown.attention is None:
-            note = "" if shown.translation is None else messages.alert("This sentence was copied, not translated.")
+        if current.attention is None:
+            note = "" if current.translation is None else messages.alert("This sentence was copied, not translated.")
             return {self.note: note, self.body: gr.update(visible=False)}
-        attention = shown.attention
+        attention = current.attention
         names = query_names(attention, "cross")
         # Where nothing was picked yet, the second word: the first step has nothing to look back at.
         place = min(query if kind == "encoder" and query else 2, len(attention.source_tokens) - 1)
@@ -296,31 +296,31 @@ class ThroughView(View):
             self.encoder_layer: gr.update(choices=encoder[0], value=encoder[1]),
             self.decoder_layer: gr.update(choices=decoder[0], value=decoder[1]),
             self.head: gr.update(choices=heads, value=head),
-            **self.choose(shown, place, step, encoder[1], decoder[1], head),
+            **self.choose(current, place, step, encoder[1], decoder[1], head),
         }
 
     @alerts("note")
-    def choose(self, shown, place, step, encoder_layer, decoder_layer, head):
+    def choose(self, current, place, step, encoder_layer, decoder_layer, head):
         """Another piece, step, layer or head."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
-        value, walk = self._read(shown, place, step, encoder_layer, decoder_layer, head)
-        translator = self.services.translator(shown.model)
-        ids = [*shown.translation.chosen(shown.sentence, shown.hypothesis)[1], translator.model.config.eos]
+        value, walk = self._read(current, place, step, encoder_layer, decoder_layer, head)
+        translator = self.services.translator(current.model)
+        ids = [*current.translation.chosen(current.sentence, current.hypothesis)[1], translator.model.config.eos]
         return {
-            self.logits: (shown.model, walk.logits, ids[int(step)]),
+            self.logits: (current.model, walk.logits, ids[int(step)]),
             self.note: "",
             # As text: the browser's side of Gradio watches and copies every list of a value.
             self.figure: gr.update(value=json.dumps(value), bars=next_bars(translator, walk.logits, ids[int(step)])),
         }
 
-    def _read(self, shown: Shown, *chosen: Any) -> tuple[dict, Walk]:
+    def _read(self, current: CurrentTranslation, *chosen: Any) -> tuple[dict, Walk]:
         """All boxes with their numbers, as the page draws them. chosen: place, step, both layers, head."""
         place, step, encoder_layer, decoder_layer, head = map(int, chosen)
-        translator = self.services.translator(shown.model)
-        where = (place, step, encoder_layer, decoder_layer, shown.hypothesis, shown.sentence)
-        walk = through.walk(translator, shown.translation, *where)
-        attention, config = shown.attention, translator.model.config
+        translator = self.services.translator(current.model)
+        where = (place, step, encoder_layer, decoder_layer, current.hypothesis, current.sentence)
+        walk = through.walk(translator, current.translation, *where)
+        attention, config = current.attention, translator.model.config
         tokens = {
             "source": [plain(token) for token in attention.source_tokens],
             "read": [plain(token) for token in attention.decoder_tokens],
@@ -337,11 +337,11 @@ class ThroughView(View):
         }
         return value, walk
 
-    def write(self, folder: Path, shown: Shown, *chosen: Any) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, *chosen: Any) -> list[Path]:
         """Every number of every box, as files."""
-        if shown.attention is None:
+        if current.attention is None:
             raise ValueError("No attention was paid to this sentence; translate one with words.")
-        value = self._read(shown, *chosen)[0]
+        value = self._read(current, *chosen)[0]
         rows: list[list[Any]] = []
         for box in value["parts"].values():
             for vector in box["rows"]:
@@ -361,7 +361,7 @@ class ThroughView(View):
                 "vectors": [dict(zip(("box", "vector", "symbol", "row"), row)) | {"numbers": row[4:]} for row in rows],
             },
         )
-        return answers.save(answer, shown.told, answers.table(answer), folder)
+        return answers.save(answer, current.caption, answers.table(answer), folder)
 
     def draw_next(self, held, event: gr.EventData):
         """The next token under another temperature or top-k."""
@@ -371,15 +371,15 @@ class ThroughView(View):
         temperature, top_k = min(max(float(event.temperature), 0.1), 3.0), min(max(int(event.top_k), 0), len(logits))
         return gr.update(bars=next_bars(self.services.translator(model), logits, chosen, temperature, top_k))
 
-    def open_view(self, event: gr.EventData, shown, place, step, encoder_layer, decoder_layer, head):
+    def open_view(self, event: gr.EventData, current, place, step, encoder_layer, decoder_layer, head):
         """The view that shows more of a box, at the same layer, head and query."""
-        if shown.attention is None or str(event.view) not in self.group.items:
+        if current.attention is None or str(event.view) not in self.group.items:
             return gr.skip()
         seen, kind, view = self.tab.attention, str(event.kind), str(event.view)
         found: dict[Any, Any] = {self.group.tabs: gr.update(selected=view), self.group.open: view}
         if kind in ("encoder", "decoder", "cross"):
             layer = int(encoder_layer) if kind == "encoder" else int(decoder_layer)
-            choices, layer = layer_choices(kind, layer, shown.attention)
+            choices, layer = layer_choices(kind, layer, current.attention)
             found[seen.kind] = kind
             found[seen.layer] = gr.update(choices=choices, value=layer)
             found[seen.head] = int(head)

@@ -14,7 +14,7 @@ from transformer.insight import interpret
 from ui import figures, kit
 from ui.kit import Tour
 from ui.translate.attention import layer_choices
-from ui.translate.shown import QUIETLY_ON_DEVICE, Shown
+from ui.translate.view import QUIETLY_ON_DEVICE, CurrentTranslation
 from ui.translate.words import plain, query_names
 
 
@@ -161,10 +161,10 @@ def _word(token: str) -> str:
 
 def _strongest(attention: Any, kind: str, layer: int, head: int | str) -> tuple[str, str, float, tuple[int, int]]:
     """(query, key, weight, cell) of the strongest pair of words in a map, as the map itself says it."""
-    shown = interpret.attention_map(attention, kind, layer, head)
-    found = figures.reading(shown.weights, shown.rows, shown.columns)
+    part = interpret.attention_map(attention, kind, layer, head)
+    found = figures.reading(part.weights, part.rows, part.columns)
     asks = f"<b>{escape(query_names(attention, kind)[found.row])}</b>"
-    return asks, _word(shown.columns[found.column]), found.weight, (found.row, found.column)
+    return asks, _word(part.columns[found.column]), found.weight, (found.row, found.column)
 
 
 def _resting(attention: Any, layer: int, head: int) -> tuple[int, int]:
@@ -192,11 +192,11 @@ def _places(encoder: interpret.HeadStatistics, cross: interpret.HeadStatistics) 
 
 
 def _facts(
-    shown: Shown, encoder: interpret.HeadStatistics, cross: interpret.HeadStatistics, places: dict
+    current: CurrentTranslation, encoder: interpret.HeadStatistics, cross: interpret.HeadStatistics, places: dict
 ) -> dict[str, Any]:
     """What the texts say of this sentence, by the names of their gaps; row: the query that "One head" opens with."""
-    attention = shown.attention
-    hypothesis = shown.translation.sentences[shown.sentence].hypotheses[shown.hypothesis]
+    attention = current.attention
+    hypothesis = current.translation.sentences[current.sentence].hypotheses[current.hypothesis]
     layers, heads = encoder.entropy.shape
     steps = len(attention.target_tokens)
     role = interpret.roles(encoder, "encoder")[places["sharp"]] or "spreads its attention in a pattern of its own"
@@ -238,15 +238,15 @@ def _facts(
     }
 
 
-def stops(shown: Shown) -> list[Stop]:
+def stops(current: CurrentTranslation) -> list[Stop]:
     """All stops for the sentence that is shown. Raises ValueError if no attention was paid to it."""
-    attention = shown.attention
+    attention = current.attention
     if attention is None:
         raise ValueError("Translate a sentence with words first; the tour is about your own sentence.")
     encoder = interpret.statistics(attention.encoder, attention.source_tokens)
     cross = interpret.statistics(attention.cross, attention.source_tokens)
     places = _places(encoder, cross)
-    facts = _facts(shown, encoder, cross, places)
+    facts = _facts(current, encoder, cross, places)
     found = []
     for stop in STOPS:
         layer, head = places[stop.place]
@@ -274,7 +274,7 @@ class TranslateTour(Tour):
     @property
     def inputs(self) -> list:
         """The sentence that the tour speaks of."""
-        return [self.tab.shown]
+        return [self.tab.current]
 
     @property
     def places(self) -> list:
@@ -283,14 +283,14 @@ class TranslateTour(Tour):
         parts = [view.address["part"] for view in self.tab.looks if "part" in view.address]
         return [seen.kind, seen.layer, seen.head, seen.look, seen.ends, self.tab.query, *parts]
 
-    def stops(self, shown: Shown) -> list[Stop]:
+    def stops(self, current: CurrentTranslation) -> list[Stop]:
         """All stops."""
-        return stops(shown)
+        return stops(current)
 
-    def arrive(self, stop: Stop, shown: Shown) -> dict:
+    def arrive(self, stop: Stop, current: CurrentTranslation) -> dict:
         """Shows the map that a stop speaks of."""
         seen = self.tab.attention
-        layers, layer = layer_choices(stop.kind, stop.layer, shown.attention)
+        layers, layer = layer_choices(stop.kind, stop.layer, current.attention)
         return {
             seen.kind: stop.kind,
             seen.layer: gr.update(choices=layers, value=layer),

@@ -44,24 +44,24 @@ def carrier() -> gr.Textbox:
     return gr.Textbox(visible=False, elem_id="visit")
 
 
-def read(carried: Any) -> Visit:
+def read_visit(text: Any) -> Visit:
     """The visit that the browser tells as JSON; whatever is not understood is left out."""
     try:
-        told = json.loads(carried or "{}")
+        fields = json.loads(text or "{}")
     except (TypeError, ValueError):
         return Visit()
-    if not isinstance(told, dict):
+    if not isinstance(fields, dict):
         return Visit()
 
     def word(name: str, most: int) -> str | None:
-        value = told.get(name)
+        value = fields.get(name)
         return value if isinstance(value, str) and 0 < len(value) <= most else None
 
     def number(name: str) -> int | None:
-        value = str(told.get(name, ""))
+        value = str(fields.get(name, ""))
         return int(value) - 1 if value.isdigit() and 1 <= int(value) <= 2000 else None
 
-    kind, head, place = told.get("kind"), told.get("head"), number("head")
+    kind, head, place = fields.get("kind"), fields.get("head"), number("head")
     view, part = MOVED.get(word("view", 20) or "", (word("view", 20), word("part", 20) or ""))
     return Visit(
         word("text", MAX_CHARACTERS) or "",
@@ -76,7 +76,7 @@ def read(carried: Any) -> Visit:
     )
 
 
-def keep(tab: Any) -> None:
+def remember(tab: Any) -> None:
     """Let the browser keep what is looked at in a `TranslateTab`, whenever that changes."""
     seen, chosen = tab.attention, tab.settings
     looked_at = [tab.source, chosen.pair, chosen.model, seen.kind, seen.layer, seen.head]

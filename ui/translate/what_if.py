@@ -20,7 +20,7 @@ from ui.translate import answers, decoding_figures
 from ui.translate.attention import KIND_LABELS, draw_map, heat
 from ui.translate.compare import Compare
 from ui.translate.decoding import identity, search_beam
-from ui.translate.shown import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, Shown, View
+from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
 from ui.translate.words import plain, query_names
 
 ALL = -1  # the choice "all heads" or "all rows"
@@ -37,9 +37,9 @@ OTHERS = [("share what is left", True), ("stay as they are", False)]
 class Changes:
     """What one visitor has changed, and for which translation."""
 
-    shown: tuple | None = None  # what tells the translation from any other
+    identity: tuple | None = None  # what tells the translation from any other
     intervention: Intervention = field(default_factory=Intervention)
-    worth: dict[str, list] | None = None  # the change of the log-probability without each head, if asked for
+    head_effects: dict[str, list] | None = None  # the change of the log-probability without each head, if asked for
 
 
 # -- the work behind the events, without Gradio ---------------------------------------------------------------------
@@ -113,46 +113,48 @@ def intervention_lines(attention: Any, intervention: Intervention) -> list[str]:
     return lines + [edit_sentence(attention, edit) for edit in intervention.edits]
 
 
-def listing(shown: Shown, intervention: Intervention) -> str:
+def listing(current: CurrentTranslation, intervention: Intervention) -> str:
     """HTML of everything that is changed."""
-    lines = intervention_lines(shown.attention, intervention)
+    lines = intervention_lines(current.attention, intervention)
     return messages.notes(lines) if lines else messages.status("Nothing is changed.")
 
 
-def map_of(shown: Shown, kind: str, layer: int, head: int) -> dict:
+def map_of(current: CurrentTranslation, kind: str, layer: int, head: int) -> dict:
     """One map ready for the page; head may be ALL."""
-    return draw_map(shown.attention, kind, int(layer), interpret.MEAN if head == ALL else int(head))
+    return draw_map(current.attention, kind, int(layer), interpret.MEAN if head == ALL else int(head))
 
 
-def force_text(services: Services, shown: Shown, text: str, beam: int, alpha: float) -> str:
+def force_text(services: Services, current: CurrentTranslation, text: str, beam: int, alpha: float) -> str:
     """Continue the translation that is shown from a beginning of the visitor's; returns the drawing."""
-    translator = services.translator(shown.model)
-    sentence, ids = shown.translation.chosen(shown.sentence, shown.hypothesis)
+    translator = services.translator(current.model)
+    sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
     names = sentence.stand_ins
     begin = intervene.prefix_ids(translator, text or "", names)
     found = intervene.decode_from(
         translator, sentence.source_ids, begin, SearchOptions(beam, float(alpha)), stand_ins=names
     )
-    before = sentence.hypotheses[shown.hypothesis]
+    before = sentence.hypotheses[current.hypothesis]
     words = intervene.word_difference(intervene.text_of(translator, ids, names), found.hypotheses[0].text)
     read = " ".join(translator.labels(begin, names)) or "nothing, so the search is free"
     how = f"Begun with: {read}; log-probability of that beginning {found.prefix.logprob:.3f}."
     return decoding_figures.branch(before, found, words, how)
 
 
-def run_intervention(services: Services, shown: Shown, intervention: Intervention, beam: int, alpha: float) -> str:
+def translate_with(
+    services: Services, current: CurrentTranslation, intervention: Intervention, beam: int, alpha: float
+) -> str:
     """Translate again with the changed model; returns the drawing."""
     if not intervention:
         raise ValueError("Nothing is changed yet; switch a head off or overwrite a weight first.")
     result = intervene.operate(
-        services.translator(shown.model),
-        shown.translation,
+        services.translator(current.model),
+        current.translation,
         intervention,
-        shown.sentence,
-        shown.hypothesis,
+        current.sentence,
+        current.hypothesis,
         SearchOptions(beam, float(alpha)),
     )
-    lines = intervention_lines(shown.attention, intervention)
+    lines = intervention_lines(current.attention, intervention)
     what = "; ".join(lines[:6]) + (f"; and {len(lines) - 6} more" if len(lines) > 6 else "") + "."
     return decoding_figures.outcome(result, what[0].upper() + what[1:])
 
@@ -214,7 +216,9 @@ class WhatIfView(View):
         gr.Markdown(
             "A filled box is a head at work. Select it, or a whole layer, to switch it off and on.", elem_classes="hint"
         )
-        self.switches = theme.drawn("translate/head_switches.js", "switches", "head-switches", off=None, changes=None)
+        self.switches = theme.script_component(
+            "translate/head_switches.js", "switches", "head-switches", off=None, changes=None
+        )
         with gr.Row():
             self.matter = gr.Button("Which head matters?", size="sm", min_width=120, elem_id="matter-button")
             self.restore = gr.Button("Undo all changes", size="sm", min_width=120, elem_id="restore-button")
@@ -246,7 +250,7 @@ class WhatIfView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        tab, held = self.tab, [self.tab.shown, self.changes]
+        tab, held = self.tab, [self.tab.current, self.changes]
         settings = [tab.settings.search, tab.settings.beam, tab.settings.alpha]
         drawn = [self.changes, self.note, *self.columns.values(), self.prefix, self.forced, self.switches]
         drawn += [self.matter_note, self.kind, self.layer, self.head, self.map, self.row, self.column]
@@ -260,7 +264,7 @@ class WhatIfView(View):
         gr.on(
             [self.force.click, self.prefix.submit],
             self.begin,
-            [tab.shown, self.prefix, *settings],
+            [tab.current, self.prefix, *settings],
             self.forced,
             api_name="force_prefix",
             **ON_DEVICE,
@@ -287,7 +291,7 @@ class WhatIfView(View):
             api_name="which_head_matters",
             **ON_DEVICE,
         )
-        look = [tab.shown, self.kind, self.layer, self.head]
+        look = [tab.current, self.kind, self.layer, self.head]
         places = [self.layer, self.map, self.row, self.column]
         self.kind.input(self.choose_kind, look, places, api_name="edit_kind", **QUICKLY)
         gr.on([self.layer.input, self.head.input], self.choose_map, look, self.map, api_name="edit_map", **QUICKLY)
@@ -301,10 +305,10 @@ class WhatIfView(View):
         )
         self.run.click(self.operate, [*held, *settings], self.outcome, api_name="operate", **ON_DEVICE)
 
-    def _places(self, shown: Shown, kind: str) -> dict:
+    def _places(self, current: CurrentTranslation, kind: str) -> dict:
         """The rows and columns that may be chosen."""
-        columns = interpret.labels(shown.attention, kind)[1]
-        names = query_names(shown.attention, kind)
+        columns = interpret.labels(current.attention, kind)[1]
+        names = query_names(current.attention, kind)
         row_choices = [("Every row", ALL)] + [(f"{n + 1}: {name}", n) for n, name in enumerate(names)]
         column_choices = [(f"{n + 1}: {plain(token)}", n) for n, token in enumerate(columns)]
         return {
@@ -313,31 +317,31 @@ class WhatIfView(View):
         }
 
     @alerts("note")
-    def show(self, shown: Shown, changes: Changes, part: str, *texts: str):
+    def show(self, current: CurrentTranslation, changes: Changes, part: str, *texts: str):
         """The chosen part. For a sentence that is new here its maps and its words; heads that are off stay off."""
-        now = identity(shown)
-        words = shown.attention is not None
+        now = identity(current)
+        words = current.attention is not None
         sight = {
             one: gr.update(visible=name == part and (words or part == "sides")) for name, one in self.columns.items()
         }
         if part == "sides":
-            sight |= self.compare.show(shown, *texts)
+            sight |= self.compare.show(current, *texts)
         if now is None or not words:
             copied = messages.alert("This sentence holds no words, so it was copied and there is nothing to change.")
-            note = "" if shown.translation is None or part == "sides" else copied
+            note = "" if current.translation is None or part == "sides" else copied
             return {**sight, self.changes: Changes(), self.note: note}
-        if changes.shown == now:  # the visitor comes back: everything is as it was left
+        if changes.identity == now:  # the visitor comes back: everything is as it was left
             return {**sight, self.note: ""}
-        return {**sight, **self._anew(shown, changes, now)}
+        return {**sight, **self._anew(current, changes, now)}
 
-    def _anew(self, shown: Shown, changes: Changes, now: tuple) -> dict:
+    def _anew(self, current: CurrentTranslation, changes: Changes, now: tuple) -> dict:
         """A sentence that is new here."""
-        attention = shown.attention
+        attention = current.attention
         layers = {kind: getattr(attention, kind).shape[0] for kind in interpret.KINDS}
         heads, last = attention.cross.shape[1], layers["cross"] - 1
-        words = shown.translation.sentences[shown.sentence].hypotheses[shown.hypothesis].text.split()
+        words = current.translation.sentences[current.sentence].hypotheses[current.hypothesis].text.split()
         # Heads that are off stay off for the next sentence; weights were set for the words of this one.
-        same_model = changes.shown is not None and changes.shown[0] == now[0]
+        same_model = changes.identity is not None and changes.identity[0] == now[0]
         intervention = Intervention(off=changes.intervention.off) if same_model else Intervention()
         # No changes at all take the numbers of the sentence before away; None would leave them where they are.
         switches = gr.update(value={"layers": layers, "heads": heads}, off=switch_state(intervention), changes={})
@@ -351,106 +355,106 @@ class WhatIfView(View):
             self.kind: "cross",
             self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers["cross"])], value=last),
             self.head: gr.update(choices=[("All heads", ALL)] + [(str(n + 1), n) for n in range(heads)], value=ALL),
-            self.map: map_of(shown, "cross", last, ALL),
-            **self._places(shown, "cross"),
-            self.list: listing(shown, intervention),
+            self.map: map_of(current, "cross", last, ALL),
+            **self._places(current, "cross"),
+            self.list: listing(current, intervention),
             self.outcome: "",
         }
 
     @alerts()
-    def begin(self, shown, text, search, beam, alpha):
+    def begin(self, current, text, search, beam, alpha):
         """Go on from the visitor's beginning."""
-        return force_text(self.services, shown, text, search_beam(search, beam), alpha)
+        return force_text(self.services, current, text, search_beam(search, beam), alpha)
 
     @alerts("list")
-    def switch(self, shown, changes, event: gr.EventData):
+    def switch(self, current, changes, event: gr.EventData):
         """Heads were switched off or on."""
-        if changes.shown is None:
+        if changes.identity is None:
             return gr.skip()
-        off = read_switches(list(event.off), self.services.translator(shown.model))
+        off = read_switches(list(event.off), self.services.translator(current.model))
         changes = replace(changes, intervention=replace(changes.intervention, off=off))
-        return {self.changes: changes, self.list: listing(shown, changes.intervention)}
+        return {self.changes: changes, self.list: listing(current, changes.intervention)}
 
-    def undo(self, shown, changes):
+    def undo(self, current, changes):
         """The model as it was."""
-        if changes.shown is None:
+        if changes.identity is None:
             return gr.skip()
         # An update of an HTML component replaces all of its own properties, so each one names them all.
-        switches = gr.update(off=switch_state(Intervention()), changes=changes.worth)
+        switches = gr.update(off=switch_state(Intervention()), changes=changes.head_effects)
         return {
             self.changes: replace(changes, intervention=Intervention()),
-            self.list: listing(shown, Intervention()),
+            self.list: listing(current, Intervention()),
             self.switches: switches,
             self.outcome: "",
         }
 
     @alerts("matter_note")
-    def ask_which_matters(self, shown, changes):
+    def ask_which_matters(self, current, changes):
         """The change of the log-probability without each head, on its switch."""
-        if changes.shown is None:
+        if changes.identity is None:
             return gr.skip()
-        translator = self.services.translator(shown.model)
-        logprob, found = interpret.ablation(translator, shown.translation, shown.hypothesis, shown.sentence)
+        translator = self.services.translator(current.model)
+        logprob, found = interpret.ablation(translator, current.translation, current.hypothesis, current.sentence)
         note = (
             f"The translation has log-probability {logprob:.3f}. Each number is what it changes by when that head "
             "alone is off: below 0, the head helped. Compare the mean attention beside it: a head may look hard at a "
             "word and still not matter."
         )
-        worth = {kind: values.tolist() for kind, values in found.items()}
+        effects = {kind: values.tolist() for kind, values in found.items()}
         return {
-            self.changes: replace(changes, worth=worth),
-            self.switches: gr.update(changes=worth, off=switch_state(changes.intervention)),
+            self.changes: replace(changes, head_effects=effects),
+            self.switches: gr.update(changes=effects, off=switch_state(changes.intervention)),
             self.matter_note: messages.status(note),
         }
 
-    def choose_kind(self, shown, kind, layer, head):
+    def choose_kind(self, current, kind, layer, head):
         """Another kind of attention: its layers, rows and columns."""
-        if shown.attention is None:
+        if current.attention is None:
             return gr.skip()
-        layers = getattr(shown.attention, kind).shape[0]
+        layers = getattr(current.attention, kind).shape[0]
         layer = min(int(layer or 0), layers - 1)
         return {
             self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
-            self.map: map_of(shown, kind, layer, head),
-            **self._places(shown, kind),
+            self.map: map_of(current, kind, layer, head),
+            **self._places(current, kind),
         }
 
-    def choose_map(self, shown, kind, layer, head):
+    def choose_map(self, current, kind, layer, head):
         """Another layer or head."""
-        return gr.skip() if shown.attention is None else map_of(shown, kind, layer, head)
+        return gr.skip() if current.attention is None else map_of(current, kind, layer, head)
 
     def pick(self, event: gr.EventData):
         """A cell was clicked."""
         return {self.row: int(event.row), self.column: int(event.column)}
 
-    def add_weight(self, shown, changes, kind, layer, head, row, column, weight, renormalise):
+    def add_weight(self, current, changes, kind, layer, head, row, column, weight, renormalise):
         """One more weight of the visitor's."""
-        if changes.shown is None:
+        if changes.identity is None:
             return gr.skip()
         try:
             edit = make_edit(kind, layer, head, row, column, weight, renormalise)
             intervention = add_edit(changes.intervention, edit)
             if sum(len(one.cells) for one in intervention.edits) > MAX_CELLS:
                 raise ValueError(f"There are {MAX_CELLS} changed weights already; undo them to set another one.")
-            intervention.check(self.services.translator(shown.model).model, len(shown.attention.source_tokens))
+            intervention.check(self.services.translator(current.model).model, len(current.attention.source_tokens))
         except Exception as error:
-            return {self.list: messages.alert(messages.sentence(error)) + listing(shown, changes.intervention)}
-        return {self.changes: replace(changes, intervention=intervention), self.list: listing(shown, intervention)}
+            return {self.list: messages.alert(messages.sentence(error)) + listing(current, changes.intervention)}
+        return {self.changes: replace(changes, intervention=intervention), self.list: listing(current, intervention)}
 
     @alerts()
-    def operate(self, shown, changes, search, beam, alpha):
+    def operate(self, current, changes, search, beam, alpha):
         """Translate again with the changed model."""
-        if changes.shown is None:
+        if changes.identity is None:
             return gr.skip()
-        return run_intervention(self.services, shown, changes.intervention, search_beam(search, beam), alpha)
+        return translate_with(self.services, current, changes.intervention, search_beam(search, beam), alpha)
 
-    def write(self, folder: Path, shown: Shown, changes, part, forced, outcome, *told) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, changes, part, forced, outcome, *told) -> list[Path]:
         """What was changed and what became of it, as files."""
         if part == "sides":
             return self.compare.write(folder, *told)
         drawn = forced if part == "begin" else outcome
-        if not drawn or shown.translation is None:
+        if not drawn or current.translation is None:
             raise ValueError("Change something and translate again first; the outcome is saved then.")
-        lines = intervention_lines(shown.attention, changes.intervention) if part == "model" else []
+        lines = intervention_lines(current.attention, changes.intervention) if part == "model" else []
         answer = answers.Answer("what-if", "What if", ["change"], [[line] for line in lines], {"changes": lines})
-        return answers.save(answer, shown.told, drawn, folder)
+        return answers.save(answer, current.caption, drawn, folder)

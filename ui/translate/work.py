@@ -14,7 +14,7 @@ from transformer.insight.intervene import Continuation
 from transformer.options import Sampling, SearchOptions
 from ui import figures, serving
 from ui.services import Services
-from ui.translate.shown import Shown
+from ui.translate.view import CurrentTranslation
 
 READ_BACK = "read back"
 SEARCHES = [
@@ -28,7 +28,7 @@ MOST_HYPOTHESES = 20  # at once: memory grows with them
 MOST_LINKED = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
 
 
-def drawn(temperature: float, top_k: float | None, seed: float | None) -> Sampling:
+def sampling_options(temperature: float, top_k: float | None, seed: float | None) -> Sampling:
     """How a sampling draws, from what the page's fields hold; an empty one counts as 0."""
     return Sampling(float(temperature), int(top_k or 0), int(seed or 0))
 
@@ -110,17 +110,19 @@ def hypothesis_rows(sentence: Any) -> list[list[Any]]:
     ]
 
 
-def linked_words(services: Services, shown: Shown) -> list[dict]:
+def linked_words(services: Services, current: CurrentTranslation) -> list[dict]:
     """The words of every sentence of the text with their partners, by the last layer's cross-attention, for the page.
 
     Sentences that were copied without the model have none. shown.attention is that of the chosen sentence, or None.
     """
-    sentences, found = shown.translation.sentences, []
-    for number in range(len(sentences)) if len(sentences) <= MOST_LINKED else [shown.sentence]:
-        attention = shown.attention
-        if number != shown.sentence:
+    sentences, found = current.translation.sentences, []
+    for number in range(len(sentences)) if len(sentences) <= MOST_LINKED else [current.sentence]:
+        attention = current.attention
+        if number != current.sentence:
             copied = not sentences[number].ids
-            attention = None if copied else services.translator(shown.model).attend(shown.translation, sentence=number)
+            attention = (
+                None if copied else services.translator(current.model).attend(current.translation, sentence=number)
+            )
         if attention is not None:
             last = attention.cross.shape[0] - 1
             columns = interpret.alignment(attention.cross, last, attention.source_tokens)
@@ -128,14 +130,14 @@ def linked_words(services: Services, shown: Shown) -> list[dict]:
     return found
 
 
-def whole_text(shown: Shown) -> str:
+def whole_text(current: CurrentTranslation) -> str:
     """The translated text with the chosen translation of the sentence that is looked at."""
-    text, place = shown.translation.text, 0
-    for number, sentence in enumerate(shown.translation.sentences):
+    text, place = current.translation.text, 0
+    for number, sentence in enumerate(current.translation.sentences):
         best = sentence.hypotheses[0].text
         place = max(text.find(best, place), place)
-        if number == shown.sentence:
-            return text[:place] + sentence.hypotheses[shown.hypothesis].text + text[place + len(best) :]
+        if number == current.sentence:
+            return text[:place] + sentence.hypotheses[current.hypothesis].text + text[place + len(best) :]
         place += len(best)
     return text
 
@@ -147,14 +149,14 @@ def first_pieces(tokens: Sequence[str]) -> list[int]:
     return firsts[:-1]
 
 
-def with_continuation(shown: Shown, found: Continuation) -> Shown:
+def with_continuation(current: CurrentTranslation, found: Continuation) -> CurrentTranslation:
     """A copy in which what a search made of a beginning is one more translation of the sentence, and the chosen one."""
-    sentence = shown.translation.sentences[shown.sentence]
+    sentence = current.translation.sentences[current.sentence]
     ids = found.candidates[0].ids
     if ids in sentence.ids:
-        return replace(shown, hypothesis=sentence.ids.index(ids))
+        return replace(current, hypothesis=sentence.ids.index(ids))
     added = replace(sentence, ids=[*sentence.ids, ids], hypotheses=[*sentence.hypotheses, found.hypotheses[0]])
-    sentences = list(shown.translation.sentences)
-    sentences[shown.sentence] = added
-    translation = replace(shown.translation, sentences=sentences)
-    return replace(shown, translation=translation, hypothesis=len(sentence.ids))
+    sentences = list(current.translation.sentences)
+    sentences[current.sentence] = added
+    translation = replace(current.translation, sentences=sentences)
+    return replace(current, translation=translation, hypothesis=len(sentence.ids))

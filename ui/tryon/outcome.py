@@ -37,7 +37,7 @@ class Outcome:
             interactive=False,
             buttons=["download", "fullscreen"],
         )
-        theme.drawn("tryon/slider_keys.js", "slider-keys", "slider-keys")
+        theme.script_component("tryon/slider_keys.js", "slider-keys", "slider-keys")
         self.stale = gr.HTML(elem_id="tryon-stale")
         self.summary = gr.HTML(self._of_example() if finished else "", elem_id="tryon-summary")
         self.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="tryon-go-on")

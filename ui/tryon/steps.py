@@ -156,7 +156,7 @@ class StepsView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        self.figure = theme.drawn("tryon/figure3.js", "figure3", "figure3", "card")
+        self.figure = theme.script_component("tryon/figure3.js", "figure3", "figure3", "card")
         self.figure.value = stored_figure()
         finished = example.finished()
         self.facts = finished.facts if finished else {"captions": {}, "legends": {}}
@@ -230,7 +230,7 @@ class FailuresView(View):
     title = "What goes wrong"
 
     @classmethod
-    def offered(cls) -> bool:
+    def available(cls) -> bool:
         """Where their pictures are stored."""
         return bool(example.failures())
 

@@ -96,7 +96,7 @@ class CompareView(View):
             )
             self.pairs = strip(offered, "Pairs with much misalignment", "compare-pairs")
         self.note = gr.HTML(elem_id="tryon-compare-note")
-        self.compared = theme.drawn("tryon/compare.js", "compare", "tryon-compared", "card")
+        self.compared = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")
         self.remember(self.note, self.compared)
         self.bar.resting.append(self.button)
 

@@ -69,7 +69,7 @@ class LookView(View):
             label="Map",
             elem_id="look-map",
         )
-        self.canvas = theme.drawn(CANVAS, "label-canvas", "look-view", "card", beside=None)
+        self.canvas = theme.script_component(CANVAS, "label-canvas", "look-view", "card", beside=None)
 
     def wire(self) -> None:
         """Connects the components with the handler below."""
@@ -104,7 +104,7 @@ class CorrectView(View):
             label="Map to correct",
             elem_id="paint-map",
         )
-        self.canvas = theme.drawn(CANVAS, "label-canvas", "painter", "card", beside=None)
+        self.canvas = theme.script_component(CANVAS, "label-canvas", "painter", "card", beside=None)
         with gr.Accordion("Correct it in another program", open=False, elem_id="tryon-elsewhere"):
             gr.Markdown(
                 "The file is a PNG whose pixels are the labels themselves. Keep its size, save it as PNG and without "
@@ -164,7 +164,7 @@ class WarpView(View):
             elem_classes="hint",
         )
         scripts = ("tryon/editing.js", "tryon/spline.js", "tryon/control_points.js")
-        self.points = theme.drawn(scripts, "warp-editor", "control-points", "card", beside=None)
+        self.points = theme.script_component(scripts, "warp-editor", "control-points", "card", beside=None)
 
     def wire(self) -> None:
         """Connects the points with the handlers below and with a run from them."""

@@ -21,7 +21,7 @@ QUIETLY_ON_DEVICE = {**ON_DEVICE, **QUIETLY}
 
 
 @dataclass
-class Shown:
+class CurrentTranslation:
     """What one visitor has on the page: a Translation, and the Attention of the sentence that is looked at."""
 
     translation: Any = None
@@ -35,7 +35,7 @@ class Shown:
     alpha: float = 0.6
 
     @property
-    def told(self) -> str:
+    def caption(self) -> str:
         """The sentence and its translation, as files name them."""
         sentence = self.translation.sentences[self.sentence]
         return f"{sentence.source_text} → {sentence.hypotheses[self.hypothesis].text}"
@@ -44,7 +44,7 @@ class Shown:
 class Tab(Protocol):
     """What a view may ask of the tab that it is in; `TranslateTab` has it."""
 
-    shown: gr.State  # a `Shown`
+    current: gr.State  # a `CurrentTranslation`
     query: gr.State  # row of the query that was picked last
     views: Views
     source: gr.Textbox
