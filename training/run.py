@@ -8,6 +8,7 @@ RUN/plan.json                   the learning rate's formula and its values over 
 RUN/model/                      what the weights need besides to be used: a tokenizer, its config.json
 RUN/data/                       data that was uploaded for this run
 RUN/command.json                the command and process, where the page started it
+RUN/visitor                     whose browser started it from the page, as a hash
 RUN/output.log                  what the process printed, where the page started it
 RUN/heartbeat.json              what the process does at this moment: update, losses, phase, time
 RUN/lock                        held (flock) by the process that trains; it names the process

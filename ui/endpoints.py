@@ -1,4 +1,4 @@
-"""What programs send: every argument checked for its kind before anything is done with it."""
+"""What programs send: every argument checked for its kind before anything is done with it, and told in words."""
 
 from __future__ import annotations
 
@@ -14,6 +14,28 @@ from ui import messages
 
 WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 MOST = 2**63 - 1  # of a whole number
+GROUPS = {
+    "Translation": ("translate",),
+    "Inside a translation": ("attend", "lens", "ablate", "trace"),
+    "Parsing": ("parse",),
+    "Try-on": ("try_on", "try_on_stage"),
+    "GAN": ("gan_step", "gan_sample"),
+}
+
+
+def _file(name: str) -> dict[str, Any]:
+    """An example of a file beside the program that sends it."""
+    return {"path": name, "url": name, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
+
+
+EXAMPLES: dict[str, Any] = {  # parameter -> what the API's page shows where there is no default
+    "text": "The animal didn't cross the street because it was too tired.",
+    "person": _file("person.jpg"),
+    "garment": _file("garment.jpg"),
+    "saved": _file("try-on.zip"),
+    "edited": _file("segmentation.png"),
+    "points": [[-1.0, 0.5], [1.0, 0.5], [0.0, -1.0]],
+}
 
 
 def argument(name: str, value: Any, kind: Any) -> Any:
@@ -57,3 +79,26 @@ def endpoint(function: Callable) -> Callable:
             raise gr.Error(escape(messages.sentence(error), quote=False), print_exception=False) from error
 
     return checked
+
+
+def describe(told: dict[str, Any], name: str, summary: str, words: dict[str, str], answer: list[str]) -> None:
+    """Completes what the API's page tells of an endpoint with the words of its docstring, and examples of ours.
+
+    Args:
+        told: Gradio's description of the endpoint, which is changed.
+        name: of the endpoint.
+        summary, words, answer: its docstring's first lines, what that says of every parameter, and of what it returns.
+    """
+    group = next((group for group, names in GROUPS.items() if name in names), "")
+    told["description"] = f"{group}: {summary} Answers with {' '.join(answer)}."
+    for parameter in told["parameters"]:
+        key = parameter["parameter_name"]
+        about = f"{words[key][:1].upper()}{words[key][1:]}."
+        parameter["label"] = key
+        parameter["python_type"]["description"] = about
+        parameter["type"] = {**parameter["type"], "description": about}
+        if not parameter["parameter_has_default"] or parameter["parameter_default"] is None:
+            parameter["example_input"] = EXAMPLES.get(key, parameter["parameter_default"])
+    for returned in told["returns"]:
+        if returned["component"] == "Api":
+            returned["label"] = "answer"

@@ -19,17 +19,19 @@ import traceback
 from abc import ABCMeta
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 import gradio_client
 from gradio.blocks import BlockFunction
 from gradio.route_utils import FnIndexInferError
-from gradio.utils import get_upload_folder
+from gradio.utils import get_function_description, get_upload_folder
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ui import endpoints
 
 log = logging.getLogger("atelier")
 UNFIT = "This request does not fit what it asks for; the page's API documentation lists the inputs of every endpoint."
@@ -75,6 +77,15 @@ class Page(gr.Blocks):
             return sent
         whole = self.pending_diff_streams[session_hash][run]
         return [[["replace", [], value]] if edits else [] for edits, value in zip(sent, whole)]
+
+    def get_api_info(self, all_endpoints: bool = False, page: str | None = None) -> Any:
+        """As Gradio has it, which leaves out what docstrings tell of parameters and answers."""
+        info = super().get_api_info(all_endpoints, page)
+        for function in self.fns.values():
+            told = info["named_endpoints"].get(f"/{function.api_name}")
+            if told is not None and function.fn and function.api_visibility == "public":
+                endpoints.describe(cast(dict, told), str(function.api_name), *get_function_description(function.fn))
+        return info
 
     def queue(self, *given: Any, **named: Any) -> Page:
         """As Gradio has it, with `next_events` to choose what runs next."""

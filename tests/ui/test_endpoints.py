@@ -62,3 +62,25 @@ def test_inputs_that_gradio_cannot_read_leave_no_traceback(error, caplog, apart)
         apart(gradio_private.refusing(preprocess)("secret"))
     assert not refused.value.print_exception and "secret" not in caplog.text
     assert refused.value.message == ("no such choice" if isinstance(error, gr.Error) else gradio_private.UNFIT)
+
+
+def test_the_api_tells_every_parameter_in_words_by_use_and_with_examples_of_ours():
+    from ui import page
+    from ui.services import Services
+
+    named = page.build(Services()).get_api_info()["named_endpoints"]
+    assert [name[1:] for name in named] == [name for names in endpoints.GROUPS.values() for name in names]
+    for group, names in endpoints.GROUPS.items():
+        assert all(named[f"/{name}"]["description"].startswith(f"{group}: ") for name in names)
+    assert "gradio-app" not in str(named) and "/tmp/" not in str(named)
+    for name, told in named.items():
+        for parameter in told["parameters"]:
+            words = parameter["python_type"]["description"]
+            assert len(words) > 6 and words.endswith("."), f"{name}({parameter['parameter_name']}): {words}"
+            needed = not parameter["parameter_has_default"]
+            assert not needed or parameter["example_input"] == endpoints.EXAMPLES[parameter["parameter_name"]]
+    assert [one["parameter_name"] for one in named["/try_on"]["parameters"] if not one["parameter_has_default"]] == [
+        "person",
+        "garment",
+    ]
+    assert all(one["parameter_has_default"] for one in named["/try_on_stage"]["parameters"])

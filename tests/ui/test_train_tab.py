@@ -11,6 +11,7 @@ from PIL import Image
 from training.run import Run, list_runs, open_run
 from ui.services import Services
 from ui.train import networks, recipes, watch
+from ui.train.controls import sign
 from ui.train.view import RunView
 
 
@@ -223,7 +224,7 @@ def test_the_last_words_of_a_run_that_failed(runs):
 @pytest.fixture
 def view(runs):
     with gr.Blocks(), gr.Tab("Train") as tab:
-        view = RunView(Services(runs=runs))
+        view = RunView(Services(runs=runs, local=True))
         view.wire(tab, [], runs)
     return view
 
@@ -308,3 +309,33 @@ def test_what_was_said_of_a_run_ends_with_it(runs):
     ended = controls.refresh(look(runs, "first"), told)
     assert ended[controls.note] == "" and ended[controls.told_of] == ""
     assert controls.note not in controls.refresh(look(runs, "first"), {controls.told_of: "second"})
+
+
+def test_on_a_public_page_a_run_is_changed_only_by_the_browser_that_started_it(runs):
+    with gr.Blocks():
+        view = RunView(Services(runs=runs))
+    controls, first = view.controls, runs / "first"
+    sign(first, "secret of one")
+    assert "secret" not in (first / "visitor").read_text()
+
+    def asked(visitor):
+        fields = {view.run: "first", controls.changed: "", controls.from_step: None, controls.new_name: "copy"}
+        return fields | {controls.visitor: visitor}
+
+    def buttons(visitor):
+        made = view.show("first", {controls.visitor: visitor})
+        return {one for one in ("stop", "delete", "resume") if made[getattr(controls, one)]["visible"]}
+
+    assert buttons("secret of one") == {"delete", "resume"}
+    for visitor in ("another", "", None):
+        assert buttons(visitor) == set()
+        for handler in (controls.stop_it, controls.resume_it, controls.ask_first, controls.delete_it):
+            assert "did not start that run" in handler(asked(visitor))[controls.note]
+        assert first.is_dir() and not (first / "STOP").exists()
+    assert "not started in this browser" not in controls.ask_first(asked("secret of one"))[controls.question]
+    assert "first was deleted" in controls.delete_it(asked("secret of one"))[controls.note] and not first.exists()
+    # On a page of this machine alone everything is its operator's, who is told whose a run is.
+    with gr.Blocks():
+        local = RunView(Services(runs=runs, local=True))
+    question = local.controls.ask_first({local.run: "second", local.controls.visitor: "another"})
+    assert "not started in this browser" in question[local.controls.question]

@@ -111,8 +111,13 @@ def given(controls, name, changed="", step=None, new_name=""):
 
 def test_the_commands_of_resume_and_fork(runs, monkeypatch):
     started = []
-    monkeypatch.setattr("training.start.start", lambda folder, commands: started.append((folder, commands)))
-    controls = controls_of(Services(runs=runs))
+
+    def begin(folder, commands):
+        folder.mkdir(exist_ok=True)
+        started.append((folder, commands))
+
+    monkeypatch.setattr("training.start.start", begin)
+    controls = controls_of(Services(runs=runs, local=True))
     made = controls.unfold(given(controls, "words"))
     assert made[controls.form]["visible"] and made[controls.new_name] == "words-fork-1"
     assert made[controls.from_step]["value"] == 2 and "--fork-step 2" in made[controls.commands]
@@ -140,14 +145,14 @@ def test_the_commands_of_resume_and_fork(runs, monkeypatch):
         assert sentence in controls.fork_it(given(controls, *asked))[controls.note]
     assert len(started) == 2
 
-    limited = controls_of(Services(runs=runs, training=PUBLIC))
+    limited = controls_of(Services(runs=runs, training=PUBLIC, local=True))
     assert "steps at most" in limited.resume_it(given(limited, "words", "--steps 999999"))[limited.note]
     assert "cannot be changed" in limited.resume_it(given(limited, "words", "--tokens 99999"))[limited.note]
     assert len(started) == 2
 
 
 def test_deleting_asks_and_needs_a_run_of_the_folder(runs):
-    controls = controls_of(Services(runs=runs))
+    controls = controls_of(Services(runs=runs, local=True))
     made = controls.ask_first(given(controls, "words"))
     assert made[controls.note] == "" and made[controls.ask]["visible"]
     assert "Delete the run words for good, with 2 checkpoints" in made[controls.question]

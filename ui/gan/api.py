@@ -59,8 +59,7 @@ class Api:
 
         Returns:
             table: iteration, V(D, G), C(G), -log 4 + 2 JSD, JSD, mean |D - D*| and modes, a row each; samples: of the
-                end;
-            note: a sentence where the game had to stop or lost its modes
+            end; note: a sentence where the game had to stop or lost its modes
         """
         settings = Settings(objective, k, 128, lr_generator, lr_discriminator, optimizer, seed)
         game, rows = laboratory.play(data, settings, iterations, max(1, every), points)

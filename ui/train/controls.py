@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -15,6 +17,8 @@ from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.train import recipes, watch
 from ui.train.networks import network_of_task
+
+SIGNATURE = "visitor"  # file of a run's folder
 
 
 def checkpoint_choices(run: Run) -> list[tuple[str, int]]:
@@ -32,6 +36,21 @@ def network_of(run: Run) -> str:
     return network
 
 
+def sign(folder: Path, visitor: str | None) -> None:
+    """Notes in a run's folder whose browser started it. visitor: the secret that the browser keeps."""
+    (folder / SIGNATURE).write_text(_signature(visitor), encoding="utf-8")
+
+
+def is_own(run: Run, visitor: str | None) -> bool:
+    """Whether that visitor's browser started the run from the page."""
+    file = run.folder / SIGNATURE
+    return bool(visitor) and file.is_file() and file.read_text(encoding="utf-8") == _signature(visitor)
+
+
+def _signature(visitor: str | None) -> str:
+    return hashlib.sha256((visitor or "").encode()).hexdigest()
+
+
 class RunControls:
     """The buttons under a run's name, and what they unfold. view: the RunView, which shows the run afterwards."""
 
@@ -41,6 +60,8 @@ class RunControls:
             self.stop = gr.Button("Stop and save", size="sm", elem_id="run-stop", min_width=110, visible=False)
             self.again = gr.Button("Resume or fork …", size="sm", elem_id="run-again", min_width=130, visible=False)
             self.delete = gr.Button("Delete …", size="sm", elem_id="run-delete", min_width=90, visible=False)
+        # Rendered by `wire`, outside the tab: what is in a tab is not in the browser before the tab is opened.
+        self.visitor = gr.BrowserState("", storage_key="atelier-visitor", secret="atelier", render=False)
         self.told_of = gr.State("")  # the run at work that the note is about, "" for none
 
     def unfolded(self) -> None:
@@ -96,25 +117,27 @@ class RunControls:
             self.from_step,
             self.note,
             self.told_of,
+            self.visitor,
         ]
 
     # -- updates ---------------------------------------------------------------------------------------------------
 
     def refresh(self, seen: watch.Seen, values: dict) -> dict:
-        """Updates of the buttons for the state of the run. values: of `from_step`, if it is known."""
+        """Updates of the buttons for the run's state. values: of `from_step` and `visitor`, where they are known."""
         busy, known = seen.state in watch.BUSY, seen.network is not None
+        own = self._may_change(seen.run, values)
         choices = checkpoint_choices(seen.run)
         steps = [step for _, step in choices]
         chosen = values.get(self.from_step)
-        said = {"finished": "Go on or fork …"}.get(seen.state, "Fork …" if busy else "Resume or fork …")
+        said = "Go on or fork …" if seen.state == "finished" else "Resume or fork …"
         stopping = seen.state == "stopping"
         made: dict[Any, Any] = {
             self.stop: gr.update(
-                visible=busy, interactive=not stopping, value="Stopping …" if stopping else "Stop and save"
+                visible=busy and own, interactive=not stopping, value="Stopping …" if stopping else "Stop and save"
             ),
-            self.again: gr.update(visible=bool(steps) and known, value=said),
-            self.delete: gr.update(visible=not busy),
-            self.resume: gr.update(visible=not busy),
+            self.again: gr.update(visible=bool(steps) and known, value=said if own and not busy else "Fork …"),
+            self.delete: gr.update(visible=own and not busy),
+            self.resume: gr.update(visible=own and not busy),
             self.fork: gr.update(visible=bool(steps)),
             self.from_step: gr.update(choices=choices, value=chosen if chosen in steps else next(iter(steps), None)),
         }
@@ -134,9 +157,16 @@ class RunControls:
 
     # -- handlers --------------------------------------------------------------------------------------------------
 
-    def _allowed(self) -> None:
+    def _may_change(self, run: Run, values: dict) -> bool:
+        """Whether the visitor may stop, resume or delete the run: who started it, or the operator of a local page."""
+        return self.services.local or is_own(run, values.get(self.visitor))
+
+    def _allowed(self, values: dict, changes: bool = True) -> None:
+        """Raises ValueError with one sentence. changes: it is about the run itself, not about a copy."""
         if self.services.training is None:
             raise ValueError("Trainings cannot be started or changed from this page.")
+        if changes and not self._may_change(open_run(self.runs, values[self.view.run]), values):
+            raise ValueError("This browser did not start that run, so it cannot stop, resume or delete it.")
 
     def _planned(self, name: str, changed: str) -> tuple[Run, str, dict[str, Any], dict[str, Any]]:
         """(run, network, the run's fields, changed ones) for a resume or a fork."""
@@ -165,12 +195,12 @@ class RunControls:
             return {self.commands: f"# {messages.sentence(error)}"}
 
     @alerts("note")
-    def _said(self, work: Callable[[], tuple[str, str | None]]) -> dict:
+    def _said(self, work: Callable[[], tuple[str, str | None]], values: dict, changes: bool = True) -> dict:
         """Runs `work`, which returns a sentence and the run to show; errors become a note, and what is open stays."""
-        self._allowed()
+        self._allowed(values, changes)
         text, name = work()
         folded = {self.form: gr.update(visible=False), self.ask: gr.update(visible=False)}
-        return {**self.view.show(name), **folded, **self.tell(text, name)}
+        return {**self.view.show(name, {self.visitor: values.get(self.visitor)}), **folded, **self.tell(text, name)}
 
     def stop_it(self, values: dict) -> dict:
         """Ask the process of the run to end."""
@@ -180,7 +210,7 @@ class RunControls:
             start.stop(open_run(self.runs, name))
             return "The run was asked to stop; its last step is saved.", name
 
-        return self._said(work)
+        return self._said(work, values)
 
     def resume_it(self, values: dict) -> dict:
         """Resume the run from its newest checkpoint."""
@@ -194,7 +224,7 @@ class RunControls:
             start.start(run.folder, [recipes.resume_command(network, run.folder, fields)])
             return f"{name} goes on.", name
 
-        return self._said(work)
+        return self._said(work, values)
 
     def fork_it(self, values: dict) -> dict:
         """A run of its own from a checkpoint of this one."""
@@ -206,20 +236,21 @@ class RunControls:
             self.services.limits().check(self.runs, fields.get("steps", saved["steps"]), new=True)
             folder = start.check_name(self.runs, values[self.new_name])
             start.start(folder, [recipes.fork_command(network, run.folder, step, folder, fields)])
+            sign(folder, values.get(self.visitor))
             return f"{folder.name} begins at step {step:,} of {name}.", folder.name
 
-        return self._said(work)
+        return self._said(work, values, changes=False)
 
     @alerts("note", hide="ask")
     def ask_first(self, values: dict) -> dict:
         """Ask before the run is deleted."""
-        self._allowed()
+        self._allowed(values)
         name = values[self.view.run]
         run = open_run(self.runs, name)
         if start.is_busy(run):
             raise ValueError(f"{name!r} is running; stop it first.")
         count = len(list_checkpoints(run.checkpoints))
-        whose = "" if self.services.local else " It is gone for everybody who opens this page."
+        whose = "" if is_own(run, values.get(self.visitor)) else " It was not started in this browser."
         text = f"Delete the run {name} for good, with {count} checkpoints and {run.megabytes():.0f} MB?{whose}"
         return {self.note: "", self.question: messages.status(text), self.ask: gr.update(visible=True)}
 
@@ -231,7 +262,7 @@ class RunControls:
             start.delete(self.runs, name)
             return f"{name} was deleted.", next(iter(list_runs(self.runs)), None)
 
-        return self._said(work)
+        return self._said(work, values)
 
     def unfold(self, values: dict) -> dict:
         """Resume and fork, with a name that is free and the newest checkpoint."""
@@ -253,8 +284,10 @@ class RunControls:
 
     def wire(self) -> None:
         """Connect the buttons with the handlers."""
+        self.visitor.render()
         run, shown = self.view.run, self.view.components
-        given = {run, self.changed, self.from_step, self.new_name}
+        own = {run, self.visitor}
+        given = {*own, self.changed, self.from_step, self.new_name}
         unfolded = [self.form, self.new_name, self.from_step, self.commands]
         self.again.click(self.unfold, given, unfolded, api_name="run_again", **QUICKLY)
         # One event for all boxes: answers to two of them could overtake each other.
@@ -267,9 +300,9 @@ class RunControls:
             api_name="run_commands",
             **QUICKLY,
         )
-        self.stop.click(self.stop_it, {run}, shown, api_name="run_stop", **QUICKLY)
+        self.stop.click(self.stop_it, own, shown, api_name="run_stop", **QUICKLY)
         self.resume.click(self.resume_it, given, shown, api_name="run_resume", **QUICKLY)
         self.fork.click(self.fork_it, given, shown, api_name="run_fork", **QUICKLY)
-        self.delete.click(self.ask_first, {run}, [self.note, self.question, self.ask], api_name="run_ask", **QUICKLY)
+        self.delete.click(self.ask_first, own, [self.note, self.question, self.ask], api_name="run_ask", **QUICKLY)
         self.no.click(lambda: gr.update(visible=False), None, self.ask, **QUICKLY)
-        self.yes.click(self.delete_it, {run}, shown, api_name="run_delete", **QUICKLY)
+        self.yes.click(self.delete_it, own, shown, api_name="run_delete", **QUICKLY)

@@ -21,6 +21,7 @@ from ui.gradio_private import hold
 from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Services
 from ui.train import recipes
+from ui.train.controls import sign
 from ui.train.data import BUNDLED, FILE_TYPES, LOCAL, UPLOAD, Data
 from ui.train.networks import COMMON, GENTLE, NETWORKS, POOL, RATES, settings_of
 from ui.train.view import RunView
@@ -449,6 +450,7 @@ class TrainForm:
             made.mkdir(parents=True)
             NETWORKS[values[self.network]].bring(self._data(values), made)
             start.start(made, commands)
+            sign(made, values.get(self.view.controls.visitor))
         except Exception:
             if made is not None:
                 shutil.rmtree(made, ignore_errors=True)
@@ -457,7 +459,7 @@ class TrainForm:
             self.note: "",
             self.name: free_name(self.runs, values[self.network], values[self.preset]),
             self.fold: gr.update(open=False),
-            **self.view.show(made.name),
+            **self.view.show(made.name, {self.view.controls.visitor: values.get(self.view.controls.visitor)}),
             **self.view.controls.tell(f"The run {made.name} was started.", made.name),
         }
 
@@ -521,7 +523,7 @@ class TrainForm:
         slowly: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": 1, "api_visibility": "private"}
         self.start.click(
             self.begin,
-            self.inputs,
+            {*self.inputs, view.controls.visitor},
             [self.note, self.name, self.fold, *view.components],
             api_name="train_start",
             **slowly,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import gradio as gr
@@ -209,8 +210,9 @@ class RunView:
 
     def newest(self, values: dict) -> dict:
         """Another run was chosen, or the tab was opened: its newest sample."""
-        kept = {one: values[one] for one in (self.kind, self.head)}
-        return self.show(values[self.run], kept)
+        visitor = values.get(self.controls.visitor) or secrets.token_urlsafe(16)
+        given = {one: values[one] for one in (self.kind, self.head)} | {self.controls.visitor: visitor}
+        return {**self.show(values[self.run], given), self.controls.visitor: visitor}
 
     def tick(self, values: dict) -> dict:
         """As `show`, but pictures, texts and maps are only sent again when there are newer ones."""
@@ -232,7 +234,8 @@ class RunView:
         """Connect the components with the handlers. opened: the page's tab; others: those that put it out of sight;
         folder: where zips for visitors are made.
         """
-        chosen: set[Block] = {self.run, self.kind, self.head}
+        self.controls.wire()
+        chosen: set[Block] = {self.run, self.kind, self.head, self.controls.visitor}
         opened.select(self.newest, chosen, self.components, api_name="open_runs", **QUICKLY)
         opened.select(lambda: gr.Timer(active=True), None, self.timer, api_name="watch", **QUICKLY)
         for other in others:
@@ -248,11 +251,11 @@ class RunView:
             self.use.picked,
             self.controls.from_step,
             self.controls.told_of,
+            self.controls.visitor,
         }
         self.timer.tick(self.tick, looked_at, self.components, api_name="tick", **as_sent)
         self.run.input(self.newest, chosen, self.components, api_name="choose_run", **QUICKLY)
         scrubbed: set[Block] = {self.run, self.step, self.kind, self.head}
         for control in (self.step, self.kind, self.head):
             control.input(self.scrub, scrubbed, self.sampled, trigger_mode="always_last", **as_sent)
-        self.controls.wire()
         self.use.wire(folder)

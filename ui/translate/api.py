@@ -24,10 +24,10 @@ class Api:
 
     def publish(self) -> None:
         """Add the endpoints to the current Blocks."""
-        gr.api(self.ablate, api_name="ablate", concurrency_id="translate")
         gr.api(self.translate, api_name="translate", concurrency_id="translate")
         gr.api(self.attend, api_name="attend", concurrency_id="translate")
         gr.api(self.lens, api_name="lens", concurrency_id="translate")
+        gr.api(self.ablate, api_name="ablate", concurrency_id="translate")
 
     @endpoints.endpoint
     def translate(
@@ -166,16 +166,14 @@ class Api:
         Args:
             text: one sentence; of a longer text the first is taken
             pair: source and target language, for example en-de
-            kind: logit (what each decoder layer would have said), encoder (the translation from each encoder layer) or
-                contributions (how much of each token comes from the source and from the prefix)
+            kind: logit (what each decoder layer would say), encoder (what each encoder layer knows), contributions
             beam: beam size, 1 is greedy search
             model: a model of the page's list, by its key; empty for one that has these languages
 
         Returns:
             translation: the text; tokens: of the translation; logit: layers with the likeliest word, its probability
-                and
-            the rank of the chosen one at every step; encoder: translations; contributions: source and prefix, rows
-            together sum to 1
+            and the rank of the chosen one at every step; encoder: translations; contributions: how much of each token
+            comes from the source and from the prefix, rows together sum to 1
         """
         key = model_for(self.services, pair, model)
         translation = translate_text(self.services, text, pair, beam, None, 1, key)

@@ -165,7 +165,8 @@ class TranslateTab(kit.View):
     # -- wiring ----------------------------------------------------------------------------------------------------
 
     def wire(self) -> None:
-        """Connects the components with the handlers below, and publishes `/translate`, `/attend` and `/ablate`."""
+        """Connects the components with the handlers below, and publishes the endpoints."""
+        Api(self.services).publish()  # first, and so on the API's page
         self.views.draw_always("tour", self.tour.show, [self.tour.at, self.current], [self.tour.card])
         self.views.transients = [self.save.files, self.save.status]
         self.views.wire()
@@ -181,7 +182,6 @@ class TranslateTab(kit.View):
         self._wire_translation()
         self._wire_choices()
         visit.remember(self)
-        Api(self.services).publish()
 
     def _wire_arrival(self) -> None:
         page: gr.Blocks = self.tab

@@ -15,17 +15,19 @@ from ui.kit import queue
 from ui.services import Services, last
 from ui.tryon import settings as form
 from ui.tryon import work
-from ui.tryon.inputs import Inputs
+from ui.tryon.inputs import Inputs, photograph
 from vton import record
 from vton.options import ABOUT
 from vton.pipeline import STAGES
 
 
 class Api:
-    """The two public endpoints. Their parameters are the inputs of the page, in the order of `Options`."""
+    """The two public endpoints. Their parameters are those of the page, in the order of `Options`."""
 
     def __init__(self, services: Services, inputs: Inputs):
         self.services, self.inputs = services, inputs
+        # Not those of the page: what these hold would count as a default.
+        self.person, self.garment = photograph(visible=False), photograph(visible=False)
         self.files = gr.File(visible=False, file_count="multiple", label="Every map as PNG, and the zip")
         self.record = gr.JSON(visible=False, label="Settings, seconds per stage, notes and quality")
         self.saved = gr.File(visible=False, label="The zip of an earlier try-on, to go on from")
@@ -51,7 +53,18 @@ class Api:
         yield from self._answered(lambda key: self._new(person, garment, settings, key, STAGES[-1]), model, device)
 
     @form.spread
-    def try_on_stage(self, person, garment, saved, name, edited, until, settings, model, device):
+    def try_on_stage(
+        self,
+        person=None,
+        garment=None,
+        saved=None,
+        name=None,
+        edited=None,
+        until=None,
+        settings=None,
+        model=None,
+        device=None,
+    ):
         """Run a try-on up to a stage, or go on from a saved one, with a corrected map if there is one.
 
         Args:
@@ -60,8 +73,7 @@ class Api:
             saved: the zip that /try_on or /try_on_stage gave before
             name: the corrected map: parse, parse_agnostic, segmentation, painted_mask, control_points or misalignment
             edited: its file, a PNG of labels or a mask, or JSON for control points
-            until: last stage to run: photo, pose, parse, garment, agnostic, segmentation, warp, misalignment,
-                synthesis, composite
+            until: photo, pose, parse, garment, agnostic, segmentation, warp, misalignment, synthesis, composite
             settings: ; this and what follows is for a new run
             model: key of the networks
             device: cpu, or cuda or mps where the page has them
@@ -111,18 +123,18 @@ class Api:
 
     def wire(self) -> None:
         """Connects the endpoint."""
-        inputs, outputs = self.inputs, [self.files, self.record]
+        outputs = [self.files, self.record]
         whole, staged = self.buttons
         whole.click(
             self.try_on,
-            [inputs.person, inputs.garment, *self._settings],
+            [self.person, self.garment, *self._settings],
             outputs,
             api_name="try_on",
             **queue("try-on"),
         )
         staged.click(
             self.try_on_stage,
-            [inputs.person, inputs.garment, self.saved, self.map, self.edited, self.until, *self._settings],
+            [self.person, self.garment, self.saved, self.map, self.edited, self.until, *self._settings],
             outputs,
             api_name="try_on_stage",
             **queue("try-on"),

@@ -55,7 +55,7 @@ def spread(function: Callable) -> Callable:
         yield from function(*values[:at], settings, *values[at + len(ABOUT) :])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    given[at : at + 1] = [inspect.Parameter(name, kind) for name in ABOUT]
+    given[at : at + 1] = [inspect.Parameter(name, kind, default=given[at].default) for name in ABOUT]
     spread_out: Any = functools.wraps(function)(taken)
     spread_out.__signature__ = inspect.Signature(given)
     lines = []
