@@ -68,7 +68,7 @@ def map_picture(services: Services) -> Picture | None:
 
 def try_on_picture() -> Picture | None:
     """The stored try-on: photograph, garment, result; None where none is shipped."""
-    example_try_on = example.finished()
+    example_try_on = example.load_example()
     if example_try_on is None:
         return None
     pictures = (

@@ -194,7 +194,7 @@ class Services:
         return found
 
     def tryon(self, key: str | None = None) -> TryOn:
-        """The TryOn of a key (see `placed`), the default one without. Raises ValueError with one sentence for an
+        """The TryOn of a key (see `key_on`), the default one without. Raises ValueError with one sentence for an
         unknown key.
         """
         device, networks = self.place_of(key)
@@ -212,12 +212,12 @@ class Services:
         names = [usual] if self.device != "auto" else [usual, *(name for name in present_devices() if name != usual)]
         return [(DEVICE_LABELS[name], name) for name in names]
 
-    def placed(self, networks: str | None, device: str | None) -> str | None:
+    def key_on(self, networks: str | None, device: str | None) -> str | None:
         """The key of some networks on a device of `devices`; the usual device needs no mention."""
         return f"{device}|{networks or self.tryon_model}" if device and device != self.devices()[0][1] else networks
 
     def place_of(self, key: str | None) -> tuple[str, str | None]:
-        """The device and the networks of a key that `placed` made."""
+        """The device and the networks of a key that `key_on` made."""
         device, mark, networks = (key or "").partition("|")
         return (device, networks) if mark else (self.devices()[0][1], key)
 
@@ -313,7 +313,7 @@ class Services:
         return folder if (folder / "parser").is_dir() else assets.model_dir(name_or_folder)
 
     def has_flow(self, key: str | None = None) -> bool:
-        """Whether the networks of a key (see `placed`) can warp by a flow, told without loading them."""
+        """Whether the networks of a key (see `key_on`) can warp by a flow, told without loading them."""
         from vton.pipeline import has_flow
 
         key = self.place_of(key)[1] or self.tryon_model

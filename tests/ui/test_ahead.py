@@ -8,12 +8,12 @@ import pytest
 
 from ui.services import Services
 from ui.tryon import ahead
-from ui.tryon.ahead import READ, Readings, Wanted
+from ui.tryon.ahead import STAGES_AHEAD, ReadingRequest, Readings
 from ui.tryon.work import example_pairs
 from vton.options import Options
 from vton.result import TryOnResult
 
-A = Wanted("a.png", "t.png", (256, 192), None)
+A = ReadingRequest("a.png", "t.png", (256, 192), None)
 
 
 class Networks:
@@ -53,13 +53,13 @@ def test_photographs_are_read_once_and_a_person_s_stages_stay_with_another_garme
     for _ in range(3):
         readings.begin(services, A)
     record = readings.of(A, "garment", 5)
-    assert list(record.seconds) == list(READ) and record.garment_photo == "t.png"
+    assert list(record.seconds) == list(STAGES_AHEAD) and record.garment_photo == "t.png"
     readings.begin(services, A)
     other = A._replace(garment="u.png")
     readings.begin(services, other)
     assert readings.of(A, "garment", 5) is None  # what the boxes no longer hold
     assert readings.of(other, "garment", 5).garment_photo == "u.png"
-    assert networks.read == [(stage, "a.png") for stage in (*READ, "garment")]
+    assert networks.read == [(stage, "a.png") for stage in (*STAGES_AHEAD, "garment")]
 
 
 @pytest.mark.parametrize("changed", [{"person": "b.png"}, {"size": (512, 384)}, {"key": "run:x@1"}])
@@ -71,7 +71,7 @@ def test_another_person_size_or_network_drops_the_reading(services, changed):
     readings.begin(services, other)
     record = readings.of(other, "garment", 5)
     assert record.photo == other.person and record.options.size == other.size
-    assert [stage for stage, _ in networks.read] == [*READ, *READ]
+    assert [stage for stage, _ in networks.read] == [*STAGES_AHEAD, *STAGES_AHEAD]
 
 
 def test_a_garment_that_changes_while_the_person_is_parsed_is_the_one_that_is_read(services):
@@ -83,7 +83,7 @@ def test_a_garment_that_changes_while_the_person_is_parsed_is_the_one_that_is_re
     readings.begin(services, other)
     networks.on.set()
     assert readings.of(other, "garment", 5).garment_photo == "u.png"
-    assert [stage for stage, _ in networks.read] == list(READ)
+    assert [stage for stage, _ in networks.read] == list(STAGES_AHEAD)
 
 
 def test_nothing_is_read_while_others_compute_unless_somebody_waits(services):
@@ -132,13 +132,13 @@ def test_a_run_on_from_a_reading_is_the_run_itself():
     services, readings = Services(device="cpu"), Readings()
     (person, garment), (_, before) = example_pairs()[:2]
     options = Options(size=(256, 192), seed=3, fit=False, sleeves="none")
-    first = Wanted(person, before, options.size, None)
+    first = ReadingRequest(person, before, options.size, None)
     for wanted in (first, first._replace(garment=garment)):
         readings.begin(services, wanted)
-        reading = readings.of(wanted, "garment", 60)
+        reading = readings.of(wanted, "garment", 600)
     tryon = services.tryon()
     on, whole = (
-        ahead.run_on(tryon, reading, options, None, "composite"),
+        ahead.continue_run(tryon, reading, options, None, "composite"),
         tryon.run(person, garment, options),
     )
     assert list(on.seconds) == list(whole.seconds)

@@ -26,7 +26,7 @@ def views_of():
 
 def facts(name):
     current = opening.load(Services(device="cpu"))
-    stored = example.finished().facts["settings"]
+    stored = example.load_example().facts["settings"]
     return {"attention": lambda: paths.of_sentence(current), "try-on": lambda: paths.of_tryon(stored), "gan": dict}[
         name
     ]()

@@ -285,19 +285,19 @@ def test_a_try_on_runs_on_the_device_that_was_chosen_among_those_there_are(monke
     monkeypatch.setattr(devices, "present_devices", lambda: ["mps", "cpu"])
     services = Services()
     assert [name for _, name in services.devices()] == ["mps", "cpu"]
-    key = services.placed("tryon-lite", "cpu")
+    key = services.key_on("tryon-lite", "cpu")
     assert services.place_of(key) == ("cpu", "tryon-lite")
     assert services.tryon(key).device.type == "cpu" and services.tryon(key) is services.tryon(
-        services.placed(None, "cpu")
+        services.key_on(None, "cpu")
     )
     for usual in ("mps", None, ""):
-        assert services.placed("tryon-lite", usual) == "tryon-lite" and services.place_of("tryon-lite") == (
+        assert services.key_on("tryon-lite", usual) == "tryon-lite" and services.place_of("tryon-lite") == (
             "mps",
             "tryon-lite",
         )
-    assert services.placed(None, "mps") is None
+    assert services.key_on(None, "mps") is None
     with pytest.raises(ValueError, match="no device 'cuda' on this page"):
-        services.tryon(services.placed("tryon-lite", "cuda"))
+        services.tryon(services.key_on("tryon-lite", "cuda"))
     assert [name for _, name in Services(device="cpu").devices()] == ["cpu"]  # the operator's word
     with pytest.raises(ValueError, match="no device 'mps' on this page"):
         Services(device="cpu").tryon("mps|tryon-lite")

@@ -152,7 +152,7 @@ def test_what_is_shown_belongs_to_its_photographs_and_settings(record):
         inputs.build_person(), inputs.build_garment(), inputs.build_settings()
     made = dataclasses.replace(record, options=Options())
     kept = Session(made, photos=(mark("/c/1/p.png"), mark("/c/2/g.png")), key="tryon-lite")
-    values = {c: form.held(name, getattr(Options(), name)) for name, c in inputs.settings.items()}
+    values = {c: form.component_value(name, getattr(Options(), name)) for name, c in inputs.settings.items()}
     values |= {
         inputs.person: "/c/1/p.png",
         inputs.garment: "/c/2/g.png",
@@ -163,13 +163,13 @@ def test_what_is_shown_belongs_to_its_photographs_and_settings(record):
     assert "other photographs" in inputs.stale({**values, inputs.garment: "/c/3/g.png"}, kept)
     assert "Seed" in inputs.stale({**values, inputs.settings["seed"]: 5}, kept)
     assert inputs.stale(values, Session()) == ""
-    finished = example.finished()
+    finished = example.load_example()
     shown = {**values, inputs.person: f"/c/9/{finished.person.name}", inputs.garment: f"/c/8/{finished.garment.name}"}
     assert inputs.stale(shown, Session(example=True)) == "" and inputs.stale(values, Session(example=True))
 
 
 def test_the_stored_example_is_whole_and_every_photograph_has_its_credit():
-    finished = example.finished()
+    finished = example.load_example()
     assert {"photo", *MAPS} <= set(finished.pictures) and finished.person.is_file() and finished.garment.is_file()
     assert set(finished.facts["settings"]["seconds"]) == set(STAGES)
     for kind in ("people", "garments"):
@@ -181,8 +181,8 @@ def test_the_stored_example_is_whole_and_every_photograph_has_its_credit():
     with pytest.raises(ValueError, match="no such example"):
         example.photograph("people", "../../models")
     # The pairs that Compare offers exist, the largest share first, and each picture is credited.
-    offered = example.misaligned()
-    assert len(offered) == example.OFFERED and len(example.pairs()["items"]) == len(offered)
+    offered = example.misaligned_pairs()
+    assert len(offered) == example.MAX_PAIRS and len(example.pairs()["items"]) == len(offered)
     assert [found.share for found in offered] == sorted((found.share for found in offered), reverse=True)
     assert all(item["credit"] for kind in ("people", "garments") for item in example.thumbnails(kind)["items"])
 
@@ -260,7 +260,7 @@ def test_what_has_no_flow_or_no_control_points_says_so(record):
     assert "not been made" in views.not_yet(Session(record), "warp")
     assert "by the flow" in tryon_figures.caption(flowed, "warped_cloth")
     assert "flow" not in tryon_figures.caption(record, "warped_cloth")
-    all_of_them = [tryon_work.Variant(label, record.cloth, None, "") for label, _ in tryon_work.WARPED]
+    all_of_them = [tryon_work.Variant(label, record.cloth, None, "") for label, _ in tryon_work.WARP_VARIANTS]
     assert "no flow warper" not in tryon_work.claim(tryon_work.WARPS, all_of_them)
     assert "no flow warper" in tryon_work.claim(tryon_work.WARPS, all_of_them[:-1])
 
@@ -272,8 +272,8 @@ def test_what_bends_the_cloth_in_the_browser_is_the_record_s_and_what_was_tried_
     np.testing.assert_array_equal(region > 127, record.segmentation == labels.UPPER)
     np.testing.assert_array_equal(decoded(value["person"]), record.person)
     np.testing.assert_array_equal(decoded(value["cloth"]), np.dstack([record.cloth, record.cloth_mask]))
-    np.testing.assert_array_equal(decoded(value["exact"]), tryon_figures.warped_over(record))
-    tried = tryon_figures.moved(record)
+    np.testing.assert_array_equal(decoded(value["exact"]), tryon_figures.warp_overlay(record))
+    tried = tryon_figures.points_overlay(record)
     assert set(tried) == {"fresh", "points", "exact", "note"} and value["fresh"] and not tried["fresh"]
     np.testing.assert_array_equal(decoded(tryon_figures.beside(record)["url"]), record.result)
     assert tryon_figures.beside(dataclasses.replace(record, result=None))["url"] == ""
@@ -298,7 +298,7 @@ def test_what_a_view_made_of_another_record_goes_when_it_is_drawn_anew(record):
     kept = Session(record)
     assert view.show(kept, record) == {view.tab.note: ""} == view.show(kept, None)
     cleared = view.show(Session(dataclasses.replace(record)), record)
-    assert cleared[view.shown]["value"] is None and cleared[view.of] is None
+    assert cleared[view.result]["value"] is None and cleared[view.of] is None
 
 
 def test_a_reload_brings_back_what_was_chosen_and_not_tried_on_yet(record, tmp_path, monkeypatch):
@@ -309,19 +309,19 @@ def test_a_reload_brings_back_what_was_chosen_and_not_tried_on_yet(record, tmp_p
     with gr.Blocks():
         runner = TryOnTab(None, Services()).runner
     inputs = runner.inputs
-    told = {component: component.value for component in inputs.kept}
+    told = {component: component.value for component in inputs.restorable}
     told |= {inputs.person: str(tmp_path / "cache" / "p.png"), inputs.settings["seed"]: 7}
     told |= {inputs.garment: str(tmp_path / "secret.png"), inputs.settings["size"]: "1x1"}
 
     def again(stale, session):
-        return runner.chosen_again(json.dumps({"values": list(told.values()), "stale": stale}), session)
+        return runner.restore_choices(json.dumps({"values": list(told.values()), "stale": stale}), session)
 
     back = again(True, Session(record))
     assert back[inputs.person].endswith("p.png") and back[inputs.settings["seed"]] == 7
     assert inputs.garment not in back and inputs.settings["size"] not in back  # none of the page's, none of the list
     assert again(False, Session(record)) == gr.skip() and again(False, Session()) == back
     for foreign in ("", "[", "[]", "7", '{"values": 7, "stale": true}', '{"values": ["\\u0000"], "stale": 1}'):
-        assert runner.chosen_again(foreign, Session()) == gr.skip()
+        assert runner.restore_choices(foreign, Session()) == gr.skip()
 
 
 def test_a_changed_box_takes_an_old_error_back_and_nothing_else():
@@ -329,8 +329,10 @@ def test_a_changed_box_takes_an_old_error_back_and_nothing_else():
         runner = TryOnTab(None, Services()).runner
     values = dict.fromkeys(runner.inputs.components)
     values |= {runner.inputs.readings: Readings(), runner.session: Session()}
-    assert runner.changed({**values, runner.bar.status: messages.alert("No person.")})[runner.bar.status] == ""
-    assert runner.bar.status not in runner.changed({**values, runner.bar.status: messages.status("Working on: warp")})
+    assert runner.note_change({**values, runner.bar.status: messages.alert("No person.")})[runner.bar.status] == ""
+    assert runner.bar.status not in runner.note_change(
+        {**values, runner.bar.status: messages.status("Working on: warp")}
+    )
 
 
 def test_the_choice_of_the_warp_follows_the_networks(monkeypatch):
@@ -483,7 +485,7 @@ def test_maps_are_those_of_a_result_in_its_order(record):
 def test_a_map_goes_to_the_canvas_and_back_unchanged(record, name):
     """What travels are the labels, a byte a pixel; unpainted, they come back as they went."""
     value = tryon_figures.painting(record, name)
-    back = tryon_figures.painted(name, value["labels"], value["width"], value["height"])
+    back = tryon_figures.map_from_canvas(name, value["labels"], value["width"], value["height"])
     np.testing.assert_array_equal(back, getattr(record, name))
     assert (
         len(value["names"]) == len(value["palette"])
@@ -496,11 +498,11 @@ def test_what_comes_back_from_a_canvas_is_checked(record):
     value = tryon_figures.painting(record, "segmentation")
     for text, width, height in (("", 24, 32), ("%%%", 24, 32), (value["labels"], 25, 32), (value["labels"], None, 32)):
         with pytest.raises(ValueError, match="paint again"):
-            tryon_figures.painted("segmentation", text, width, height)
+            tryon_figures.map_from_canvas("segmentation", text, width, height)
     with pytest.raises(ValueError, match="do not exist"):
-        tryon_figures.painted("misalignment", value["labels"], 24, 32)
+        tryon_figures.map_from_canvas("misalignment", value["labels"], 24, 32)
     with pytest.raises(ValueError):
-        tryon_figures.painted("soul", value["labels"], 24, 32)
+        tryon_figures.map_from_canvas("soul", value["labels"], 24, 32)
 
 
 def test_the_garment_can_be_painted_where_none_was_found():
@@ -511,11 +513,11 @@ def test_the_garment_can_be_painted_where_none_was_found():
         parse=np.zeros((512, 384), np.uint8),
         seconds={"photo": 0, "pose": 0, "parse": 0},
     )
-    assert tryon_figures.can_be_painted(record) == ["parse", "painted_mask"]
+    assert tryon_figures.paintable_maps(record) == ["parse", "painted_mask"]
     value = tryon_figures.painting(record, "painted_mask")
-    mask = tryon_figures.painted("painted_mask", value["labels"], value["width"], value["height"])
+    mask = tryon_figures.map_from_canvas("painted_mask", value["labels"], value["width"], value["height"])
     assert mask.shape == (300, 200) and not mask.any()
-    assert tryon_figures.can_be_painted(None) == []
+    assert tryon_figures.paintable_maps(None) == []
 
 
 def test_facts_under_a_map_name_stage_shape_time_and_correction(record):

@@ -74,13 +74,13 @@ def test_the_page_shows_every_option_and_its_api_describes_it():
         """
         yield person, settings, model
 
-    published = settings.spread(endpoint)
+    published = settings.spread_settings(endpoint)
     assert list(inspect.signature(published).parameters) == ["person", *ABOUT, "model"]
     for name, about in ABOUT.items():
         component = settings.component(name)
-        assert component.label == about.label and component.value == settings.held(name, DEFAULTS[name])
+        assert component.label == about.label and component.value == settings.component_value(name, DEFAULTS[name])
         assert f"{name}: {about.help}" in published.__doc__
     assert f"size: {ABOUT['size'].help}; for a new run\n" in published.__doc__
-    values = [settings.held(name, getattr(Options(seed=5), name)) for name in ABOUT]
+    values = [settings.component_value(name, getattr(Options(seed=5), name)) for name in ABOUT]
     assert next(published("p", *values, "m")) == ("p", dict(zip(ABOUT, values)), "m")
-    assert settings.read("p", "g", dict(zip(ABOUT, values))) == Options(seed=5)
+    assert settings.read_options("p", "g", dict(zip(ABOUT, values))) == Options(seed=5)

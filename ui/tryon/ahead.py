@@ -13,13 +13,13 @@ from vton.options import Options
 from vton.pipeline import STAGES
 from vton.result import TryOnResult
 
-READ = STAGES[:READING_STAGES]
+STAGES_AHEAD = STAGES[:READING_STAGES]
 NEXT = STAGES[READING_STAGES]  # the stage that a run goes on with
 STEP = 0.02  # seconds between two looks whether others compute
 PATIENCE = 60.0  # seconds for which others may go first
 
 
-class Wanted(NamedTuple):
+class ReadingRequest(NamedTuple):
     """What is to be read. person, garment: paths; size: (height, width); key: of the networks, see `ui.services`."""
 
     person: str
@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
     key: str | None
 
 
-class Superseded(Exception):
+class NewerRequest(Exception):
     """The boxes hold other photographs by now."""
 
 
@@ -40,99 +40,99 @@ class Readings:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._wanted: Wanted | None = None
-        self._of: Wanted | None = None  # what `_record` was read of
+        self._condition = threading.Condition()
+        self._request: ReadingRequest | None = None
+        self._of: ReadingRequest | None = None  # what `_record` was read of
         self._record: TryOnResult | None = None
-        self._working = self._failed = False
+        self._working = self._has_failed = False
         self._waiting = 0  # how many wait for the reading
 
     def __deepcopy__(self, _: Any) -> Readings:
         return Readings()  # every visitor has one
 
-    def begin(self, services: Services, wanted: Wanted | None) -> None:
+    def begin(self, services: Services, request: ReadingRequest | None) -> None:
         """Have these photographs read from now on, and forget the reading of others. None: there is nothing to read."""
-        with self._changed:
-            if wanted == self._wanted:
+        with self._condition:
+            if request == self._request:
                 return
-            self._wanted, self._failed = wanted, False
-            if wanted is None or (self._of is not None and not _same_person(self._of, wanted)):
+            self._request, self._has_failed = request, False
+            if request is None or (self._of is not None and not _same_person(self._of, request)):
                 self._record = self._of = None
-            self._changed.notify_all()
-            if wanted is not None and not self._working:
+            self._condition.notify_all()
+            if request is not None and not self._working:
                 self._working = True
                 threading.Thread(target=self._work, args=(services,), name="reading", daemon=True).start()
 
-    def of(self, wanted: Wanted | None, stage: str, timeout: float | None = None) -> TryOnResult | None:
+    def of(self, request: ReadingRequest | None, stage: str, timeout: float | None = None) -> TryOnResult | None:
         """The record of these photographs once a stage is done; None where they are not being read or cannot be.
 
-        stage: one of READ; timeout: seconds. Raises TimeoutError where the stage is not done by then.
+        stage: one of STAGES_AHEAD; timeout: seconds. Raises TimeoutError where the stage is not done by then.
         """
-        with self._changed:
+        with self._condition:
             self._waiting += 1
             try:
-                ended = self._changed.wait_for(
-                    lambda: self._wanted != wanted or self._done(wanted, stage) or not self._working, timeout
+                ended = self._condition.wait_for(
+                    lambda: self._request != request or self._holds(request, stage) or not self._working, timeout
                 )
             finally:
                 self._waiting -= 1
             if not ended:
                 raise TimeoutError
-            return self._record if self._wanted == wanted and self._done(wanted, stage) else None
+            return self._record if self._request == request and self._holds(request, stage) else None
 
-    def _done(self, wanted: Wanted | None, stage: str) -> bool:
+    def _holds(self, request: ReadingRequest | None, stage: str) -> bool:
         """Whether the record holds a stage of these photographs; the garment's is the only one to read the garment."""
-        if wanted is None or self._of is None or self._record is None or stage not in self._record.seconds:
+        if request is None or self._of is None or self._record is None or stage not in self._record.seconds:
             return False
-        return self._of == wanted if stage == "garment" else _same_person(self._of, wanted)
+        return self._of == request if stage == "garment" else _same_person(self._of, request)
 
     def _work(self, services: Services) -> None:
         while True:
-            with self._changed:
-                wanted = self._wanted
-                if wanted is None or self._failed or self._done(wanted, READ[-1]):
+            with self._condition:
+                request = self._request
+                if request is None or self._has_failed or self._holds(request, STAGES_AHEAD[-1]):
                     self._working = False
-                    self._changed.notify_all()
+                    self._condition.notify_all()
                     return
                 before, of = self._record, self._of
             try:
-                record, of = self._step(services, wanted, before, of)
-            except Superseded:
+                record, of = self._step(services, request, before, of)
+            except NewerRequest:
                 continue
             except Exception:  # the run that needs the photographs says what is wrong with them
                 record = None
-            with self._changed:
+            with self._condition:
                 if record is None:
-                    self._failed = self._wanted == wanted
-                elif self._wanted is not None and _same_person(self._wanted, wanted):
+                    self._has_failed = self._request == request
+                elif self._request is not None and _same_person(self._request, request):
                     self._record, self._of = record, of
-                self._changed.notify_all()
+                self._condition.notify_all()
 
     def _step(
-        self, services: Services, wanted: Wanted, before: TryOnResult | None, of: Wanted | None
-    ) -> tuple[TryOnResult, Wanted]:
+        self, services: Services, request: ReadingRequest, before: TryOnResult | None, of: ReadingRequest | None
+    ) -> tuple[TryOnResult, ReadingRequest]:
         """The record with the next stage that it lacks, and what that was read of."""
         # PyTorch's MPS backend takes no two threads at once.
-        alone = services.computing if services.place_of(wanted.key)[0] == "mps" else nullcontext()
-        self._step_aside(services, wanted)
+        alone = services.computing if services.place_of(request.key)[0] == "mps" else nullcontext()
+        self._step_aside(services, request)
         with alone:
-            tryon = services.tryon(wanted.key)
+            tryon = services.tryon(request.key)
             if before is None or of is None:
-                options = Options(size=wanted.size)
-                return tryon.run(wanted.person, wanted.garment, options, until="pose"), wanted
+                options = Options(size=request.size)
+                return tryon.run(request.person, request.garment, options, until="pose"), request
             if "parse" not in before.seconds:
                 return tryon.resume(before, "parse", until="parse"), of
-            if of.garment == wanted.garment:
-                return tryon.resume(before, "garment", until="garment"), wanted
-            return tryon.redress(before, wanted.garment, until="garment"), wanted
+            if of.garment == request.garment:
+                return tryon.resume(before, "garment", until="garment"), request
+            return tryon.redress(before, request.garment, until="garment"), request
 
-    def _step_aside(self, services: Services, wanted: Wanted) -> None:
+    def _step_aside(self, services: Services, request: ReadingRequest) -> None:
         """Waits until nobody computes or somebody needs the reading. Raises Superseded once it is of no use."""
         until = time.monotonic() + PATIENCE
         while True:
-            with self._changed:
-                if self._wanted != wanted:
-                    raise Superseded
+            with self._condition:
+                if self._request != request:
+                    raise NewerRequest
                 needed = self._waiting > 0
             busy = services.reading.locked() or services.computing.locked()
             if needed or not busy:
@@ -142,11 +142,11 @@ class Readings:
             time.sleep(STEP)
 
 
-def _same_person(one: Wanted, other: Wanted) -> bool:
+def _same_person(one: ReadingRequest, other: ReadingRequest) -> bool:
     return (one.person, one.size, one.key) == (other.person, other.size, other.key)
 
 
-def run_on(tryon: Any, reading: TryOnResult, options: Options, on_stage: Any, until: str) -> TryOnResult:
+def continue_run(tryon: Any, reading: TryOnResult, options: Options, on_stage: Any, until: str) -> TryOnResult:
     """The run that `reading` is the beginning of, with other options than it was read with; its size stays.
 
     Args as of `TryOn.run`. The record is that of a run from the first stage on.

@@ -36,7 +36,7 @@ class Api:
         self.until = gr.Textbox(STAGES[-1], visible=False, label="Last stage to run")
         self.buttons = gr.Button(visible=False), gr.Button(visible=False)
 
-    @form.spread
+    @form.spread_settings
     def try_on(self, person, garment, settings, model, device):
         """Put a garment on a person.
 
@@ -52,7 +52,7 @@ class Api:
         """
         yield from self._answered(lambda key: self._new(person, garment, settings, key, STAGES[-1]), model, device)
 
-    @form.spread
+    @form.spread_settings
     def try_on_stage(
         self,
         person=None,
@@ -95,7 +95,7 @@ class Api:
         return [*(self.inputs.settings[name] for name in ABOUT), self.inputs.model, self.inputs.device]
 
     def _new(self, person, garment, settings: dict, key: str | None, until: str) -> Iterator[Any]:
-        options = form.read(person, garment, settings)
+        options = form.read_options(person, garment, settings)
         return self.services.stream_tryon(person, garment, key, until=until, options=options)
 
     def _further(self, saved: str, name: str, edited: str | None, until: str, key: str | None) -> Iterator[Any]:
@@ -113,11 +113,11 @@ class Api:
         try:
             given = {"model": model, "device": device}
             model, device = (endpoints.argument(name, value or "", str) or None for name, value in given.items())
-            result = last(run(self.services.placed(model, device)))
+            result = last(run(self.services.key_on(model, device)))
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                 paths = work.write_pictures(result, Path(folder))
                 archive = work.write_zip(paths, result, model, Path(folder) / "try-on.zip")
-                yield [*(paths[name] for name in work.shown_maps(result)), archive], record.settings(result)
+                yield [*(paths[name] for name in work.available_maps(result)), archive], record.settings(result)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error)), print_exception=False) from error
 

@@ -15,7 +15,7 @@ from ui.tryon.session import Session
 from vton.pipeline import STAGES
 
 # Said by the browser itself, before the run has its turn: the line, no other run, and Cancel.
-ASKED = (
+START_JS = (
     f"() => [{json.dumps(messages.status('Starting …'))}, {{__type__: 'update', interactive: false}}, "
     "{__type__: 'update', visible: true}]"
 )
@@ -91,11 +91,11 @@ class Bar:
         """A line of progress while Cancel is offered."""
         return {**self.line(messages.status(line)), **self.busy()}
 
-    def failed(self, error: BaseException) -> dict:
+    def fail(self, error: BaseException) -> dict:
         """The sentence of an error, and the buttons at rest. It stays until something else is begun."""
-        return {**self.line(messages.alert(messages.sentence(error))), **self.idle(), **self.rested()}
+        return {**self.line(messages.alert(messages.sentence(error))), **self.idle(), **self.rest()}
 
-    def rested(self) -> dict:
+    def rest(self) -> dict:
         """What a run has switched off can be pressed again."""
         return {button: gr.update(interactive=True) for button in self.resting}
 
@@ -116,5 +116,5 @@ class Bar:
             **self.stages(None, session.result.seconds if session.result is not None else {}),
             **self.line(line),
             **self.idle(),
-            **self.rested(),
+            **self.rest(),
         }

@@ -45,7 +45,7 @@ def wire(tab: Any, remembered: gr.BrowserState, page: gr.Blocks) -> None:
     for name in ATTRIBUTES:
         tab.attribute_on(name)
     published = tab.outcome.published
-    tab.run_on(
+    tab.connect_run(
         published.input, runner.publish, [tab.session, published], [tab.outcome.slider, *tab.bar.components], "publish"
     )
     _cancel(runner, tab.runs)
@@ -65,7 +65,7 @@ def _stale(runner: Runner) -> None:
     }
     for name, component in fields.items():
         component.change(
-            runner.changed,
+            runner.note_change,
             given,
             [runner.outcome.stale, runner.bar.status],
             api_name=f"belongs_{name}",
@@ -105,20 +105,30 @@ def _back_and_open(tab: Any, remembered: gr.BrowserState, page: gr.Blocks) -> No
         event = button.click(partial(runner.back, to_first), runner.session, everything, api_name=name, **QUIETLY)
         tab.refresh_after(event, name)
     opened = runner.inputs.saved.upload(
-        runner.opened, runner.inputs.saved, everything, api_name="open_saved", **QUIETLY
+        runner.open_record, runner.inputs.saved, everything, api_name="open_saved", **QUIETLY
     )
     kept = gr.BrowserState("", storage_key="atelier-try-on-choices")
     known = [remembered, kept, runner.session]
-    restored = page.load(runner.restored, known, [*everything, runner.kept], api_name="restore_try_on", **QUIETLY)
+    restored = page.load(
+        runner.restore, known, [*everything, runner.stored_choices], api_name="restore_try_on", **QUIETLY
+    )
     given = {runner.inputs.person, runner.inputs.garment, runner.session}
     for name, event in (("open", opened), ("restore", restored)):
         stamped = event.then(runner.stamp, given, runner.session, api_name=f"stamp_{name}", **QUIETLY)
         tab.refresh_after(event, name)
-    again = [runner.kept, runner.session]
-    back = stamped.then(runner.chosen_again, again, runner.inputs.kept, api_name="choose_again", **QUICKLY)
+    again = [runner.stored_choices, runner.session]
+    back = stamped.then(runner.restore_choices, again, runner.inputs.restorable, api_name="choose_again", **QUICKLY)
     back.then(None, js=BACK, api_visibility="private", api_name="chosen_again")
-    changes = [component.change for component in (*runner.inputs.kept, runner.outcome.stale)]
-    gr.on(changes, None, [kept, *runner.inputs.kept], kept, js=KEEP, api_visibility="private", api_name="keep_choices")
+    changes = [component.change for component in (*runner.inputs.restorable, runner.outcome.stale)]
+    gr.on(
+        changes,
+        None,
+        [kept, *runner.inputs.restorable],
+        kept,
+        js=KEEP,
+        api_visibility="private",
+        api_name="keep_choices",
+    )
     runner.outcome.download.change(
         None,
         [runner.outcome.download, remembered],

@@ -7,7 +7,7 @@
 
 Photographs lie in `people/` and `garments/` of `assets/examples`, their credits in PHOTOGRAPHS.md there. The stored
 try-on is `finished/`: every picture as WebP, label maps without loss, and what stands below them as JSON.
-`misaligned.json` holds, of each person's pair with the largest misaligned share, the largest few.
+`misaligned_pairs.json` holds, of each person's pair with the largest misaligned share, the largest few.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ PAIR = ("man-white-tee-office", "t-shirt-printed")
 THUMBNAIL = (72, 96)  # width, height
 SIZE = (512, 384)
 LONGEST = 900  # of a stored picture
-MEASURED = (256, 192)  # size at which pairs are compared by their misaligned share
-OFFERED = 4  # pairs of `misaligned`
+PAIR_SIZE = (256, 192)  # size at which pairs are compared by their misaligned share
+MAX_PAIRS = 4  # pairs of `misaligned_pairs`
 EXACT = (
     "pose",
     "parse",
@@ -46,7 +46,7 @@ EXACT = (
 )
 
 
-class Misaligned(NamedTuple):
+class MisalignedPair(NamedTuple):
     """A pair of photographs, by name, and the share of the predicted cloth that the warped garment leaves open."""
 
     person: str
@@ -109,7 +109,7 @@ class Photograph:
 
 
 @dataclass(frozen=True)
-class Finished:
+class ExampleTryOn:
     """The stored try-on: its two photographs, its pictures by name, and what is said of it (`facts`)."""
 
     person: Path
@@ -175,25 +175,25 @@ def thumbnails(kind: str) -> dict[str, Any]:
         {"name": p.name, "title": p.shows, "credit": p.credit, "url": data_url(Image.open(p.path), twice)}
         for p in photographs(kind)
     ]
-    shown = finished()
+    shown = load_example()
     chosen = {"people": shown.person.stem, "garments": shown.garment.stem}[kind] if shown else ""
     return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": chosen}
 
 
 @lru_cache(maxsize=1)
-def misaligned() -> tuple[Misaligned, ...]:
+def misaligned_pairs() -> tuple[MisalignedPair, ...]:
     """The stored pairs of much misalignment, the most first; none where none are shipped."""
     folder = _folder()
     if folder is None or not (folder / "misaligned.json").is_file():
         return ()
-    return tuple(Misaligned(*row) for row in json.loads((folder / "misaligned.json").read_text(encoding="utf-8")))
+    return tuple(MisalignedPair(*row) for row in json.loads((folder / "misaligned.json").read_text(encoding="utf-8")))
 
 
 @lru_cache(maxsize=1)
 def pairs() -> dict[str, Any]:
-    """Value of the strip of `misaligned` pairs, each named "PERSON+GARMENT", with its share below."""
+    """Value of the strip of `misaligned_pairs` pairs, each named "PERSON+GARMENT", with its share below."""
     items = []
-    for found in misaligned():
+    for found in misaligned_pairs():
         person, garment = photograph("people", found.person), photograph("garments", found.garment)
         both = [ImageOps.fit(Image.open(p.path).convert("RGB"), (144, 192)) for p in (person, garment)]
         picture = np.concatenate([np.asarray(one) for one in both], 1)
@@ -205,7 +205,7 @@ def pairs() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def finished() -> Finished | None:
+def load_example() -> ExampleTryOn | None:
     """The stored try-on; None where none is shipped."""
     folder = _folder()
     if folder is None or not (folder / "finished" / "facts.json").is_file():
@@ -213,7 +213,7 @@ def finished() -> Finished | None:
     facts = json.loads((folder / "finished" / "facts.json").read_text(encoding="utf-8"))
     pictures = {path.stem: path for path in sorted((folder / "finished").glob("*.webp"))}
     person, garment = photograph("people", facts["person"]), photograph("garments", facts["garment"])
-    return Finished(person.path, garment.path, pictures, facts)
+    return ExampleTryOn(person.path, garment.path, pictures, facts)
 
 
 def write(person: str, garment: str, target: Path) -> None:
@@ -265,7 +265,7 @@ def write_failures(target: Path) -> None:
         _write(row, target / f"{found.person}-{found.garment}.webp", False)
 
 
-def write_misaligned(target: Path) -> None:
+def write_misaligned_pairs(target: Path) -> None:
     """Run every person with every garment up to the misalignment, and store the largest share of each person's."""
     from vton import TryOn
 
@@ -276,13 +276,13 @@ def write_misaligned(target: Path) -> None:
         for garment in photographs("garments"):
             path = str(garment.path)
             result = (
-                tryon.run(str(person.path), path, size=MEASURED, until="misalignment")
+                tryon.run(str(person.path), path, size=PAIR_SIZE, until="misalignment")
                 if result is None
                 else tryon.redress(result, path, until="misalignment")
             )
-            found.append(Misaligned(person.name, garment.name, round(float(result.misaligned_share), 4)))
+            found.append(MisalignedPair(person.name, garment.name, round(float(result.misaligned_share), 4)))
         most.append(max(found, key=lambda one: one.share))
-    rows = sorted(most, key=lambda one: -one.share)[:OFFERED]
+    rows = sorted(most, key=lambda one: -one.share)[:MAX_PAIRS]
     target.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
@@ -296,9 +296,9 @@ def failures() -> list[tuple[Failure, Path]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write `finished/`, `failures/` or `misaligned.json` of the shipped examples."""
+    """Write `finished/`, `failures/` or `misaligned_pairs.json` of the shipped examples."""
     if arguments == ["misaligned"]:
-        write_misaligned(assets.examples_dir() / "misaligned.json")
+        write_misaligned_pairs(assets.examples_dir() / "misaligned.json")
         return 0
     if arguments == ["failures"]:
         write_failures(assets.examples_dir() / "failures")

@@ -24,7 +24,7 @@ from vton.result import TryOnResult
 # Pictures of a result whose labels can be read: the field that holds them.
 LEGENDS = {"parse": "parse", "agnostic_map": "parse_agnostic", "segmentation": "segmentation", "divided": "divided"}
 # What can be painted: map of the page -> (title, the map of the library, label that the brush starts with).
-PAINTED = {
+PAINTABLE = {
     "segmentation": ("Predicted segmentation", "segmentation", 3),
     "parse": ("Parse", "parse", 5),
     "painted_mask": ("Garment cut-out", "painted_mask", 1),
@@ -146,7 +146,7 @@ def rerun(result: Any) -> str:
     return f"Run again: {times}. Kept as they were: {', '.join(earlier)}."
 
 
-def looked_at(result: Any, name: str) -> dict[str, Any]:
+def map_overlay(result: Any, name: str) -> dict[str, Any]:
     """Value for `static/tryon/label_canvas.js`: one map laid over the person, or over the garment's canvas for the
     garment's maps.
     """
@@ -186,15 +186,15 @@ def _labels(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) ->
     return {"labels": data, "names": list(names), "palette": np.asarray(palette).tolist()}
 
 
-def can_be_painted(result: Any) -> list[str]:
-    """Which of PAINTED exist in a record, so that they can be corrected;
+def paintable_maps(result: Any) -> list[str]:
+    """Which of PAINTABLE exist in a record, so that they can be corrected;
     the garment's mask also where none was found.
     """
     if result is None:
         return []
     return [
         name
-        for name in PAINTED
+        for name in PAINTABLE
         if (
             result.garment_photo is not None and "parse" in result.seconds
             if name == "painted_mask"
@@ -207,7 +207,7 @@ def painting(result: Any, name: str) -> dict[str, Any]:
     """Value for `static/tryon/label_canvas.js` with a brush: the labels of one map, one byte a pixel, over the picture
     they belong to.
     """
-    title, _, brush = PAINTED[name]
+    title, _, brush = PAINTABLE[name]
     names: tuple[str, ...]
     if name == "painted_mask":
         picture = result.garment_photo[..., :3]
@@ -257,7 +257,7 @@ def paint_file(result: Any, name: str) -> bytes:
     return png(result.garment_cut.mask if result.garment_cut else np.zeros(result.garment_photo.shape[:2], np.uint8))
 
 
-def painted(name: str, text: str, width: int, height: int) -> np.ndarray:
+def map_from_canvas(name: str, text: str, width: int, height: int) -> np.ndarray:
     """The map that comes back from the canvas, in the form in which `TryOn.correct` takes it. Raises ValueError with a
     sentence.
     """
@@ -271,7 +271,7 @@ def painted(name: str, text: str, width: int, height: int) -> np.ndarray:
     return values * np.uint8(255) if name in MASK_NAMES else values.copy()
 
 
-def warped_over(result: Any, cloth: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
+def warp_overlay(result: Any, cloth: np.ndarray | None = None, mask: np.ndarray | None = None) -> np.ndarray:
     """The person with the warped garment laid on and the uncovered part of the predicted cloth in orange, (H, W, 3)
     uint8.
 
@@ -290,7 +290,7 @@ def control_points(result: Any) -> dict[str, Any]:
     """Value for `static/tryon/control_points.js`: the points of a record, and what the browser bends the cloth with."""
     region = (result.segmentation == labels.UPPER).astype(np.uint8) * np.uint8(255)
     return {
-        **moved(result),
+        **points_overlay(result),
         "fresh": True,
         "start": result.control_points.tolist(),
         "width": result.options.size[1],
@@ -301,13 +301,13 @@ def control_points(result: Any) -> dict[str, Any]:
     }
 
 
-def moved(result: Any) -> dict[str, Any]:
+def points_overlay(result: Any) -> dict[str, Any]:
     """The same for points that have been tried: what the networks make of them, in place of the browser's preview."""
     n = round(len(result.control_points) ** 0.5)
     return {
         "fresh": False,
         "points": result.control_points.tolist(),
-        "exact": data_url(warped_over(result)),
+        "exact": data_url(warp_overlay(result)),
         "note": f"{n} × {n} points, {100 * result.misaligned_share:.1f} % of the predicted cloth uncovered (orange)",
     }
 

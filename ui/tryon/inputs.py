@@ -14,7 +14,7 @@ from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Services
 from ui.tryon import example, work
 from ui.tryon import settings as form
-from ui.tryon.ahead import Readings, Wanted
+from ui.tryon.ahead import ReadingRequest, Readings
 from ui.tryon.session import SECONDS, Session, mark
 from vton.options import ABOUT, DEFAULTS, SIZES, Options, read_size
 from vton.result import TryOnResult
@@ -22,7 +22,7 @@ from vton.result import TryOnResult
 BOX_HEIGHT = 392
 ATTRIBUTES = ("sleeves", "neckline", "hem")  # what a visitor knows of a garment better than any network
 CHECKS = {**QUIETLY, "concurrency_limit": 8}  # at once: most of what they do is to wait for a reading
-READ = ("sleeves", "neckline")  # those that a network reads from its picture
+READABLE = ("sleeves", "neckline")  # those that a network reads from its picture
 
 
 def photograph(**options: Any) -> Photograph:
@@ -66,14 +66,14 @@ class Inputs:
 
     def __init__(self, services: Services):
         self.services = services
-        self.finished = example.finished()
+        self.example = example.load_example()
         self.settings: dict[str, form.Control] = {}
         self.readings = gr.State(Readings(), time_to_live=SECONDS)
 
     def build_person(self) -> None:
         """The person's photograph, and others to choose from."""
         self.person = photograph(
-            value=str(self.finished.person) if self.finished else None,
+            value=str(self.example.person) if self.example else None,
             label="Person",
             height=BOX_HEIGHT,
             sources=["upload", "webcam", "clipboard"],
@@ -89,7 +89,7 @@ class Inputs:
     def build_garment(self) -> None:
         """The garment's photograph, others to choose from, and what is said of the garment."""
         self.garment = photograph(
-            value=str(self.finished.garment) if self.finished else None,
+            value=str(self.example.garment) if self.example else None,
             label="Garment",
             height=BOX_HEIGHT,
             sources=["upload", "webcam", "clipboard"],
@@ -159,47 +159,49 @@ class Inputs:
         return {self.person, self.garment, *self.settings.values(), self.model, self.device}
 
     @property
-    def kept(self) -> list[Block]:
+    def restorable(self) -> list[Block]:
         """What a reload brings back, in the order in which the browser keeps it."""
         return [self.person, self.garment, *self.settings.values()]
 
-    def chosen(self, told: Any) -> dict:
+    def restore(self, stored: Any) -> dict:
         """Updates that bring back what the browser has kept; what is no longer there, or never was, stays as it is.
 
-        told: values of `kept`, as a browser sends them: nothing but photographs in the page's own cache is opened.
+        stored: values of `restorable`, as a browser sends them; only photographs in the page's own cache are opened.
         """
-        if not isinstance(told, list) or len(told) != len(self.kept):
+        if not isinstance(stored, list) or len(stored) != len(self.restorable):
             return {}
-        return {component: value for component, value in zip(self.kept, told) if _holds(component, value)}
+        return {component: value for component, value in zip(self.restorable, stored) if _holds(component, value)}
 
     def options(self, values: dict) -> Options:
         """The options that are chosen. Raises ValueError with the sentence for what is missing or out of range."""
-        chosen = {name: values[component] for name, component in self.settings.items()}
-        return form.read(values[self.person], values[self.garment], chosen)
+        settings = {name: values[component] for name, component in self.settings.items()}
+        return form.read_options(values[self.person], values[self.garment], settings)
 
     def networks(self, values: dict) -> str | None:
         """The key of the networks and the device that are chosen."""
-        return self.services.placed(values[self.model], values[self.device])
+        return self.services.key_on(values[self.model], values[self.device])
 
     def show(self, options: Options, model: str | None) -> dict:
         """Updates that put the options of a record into the settings; model: a key that the page offers, or None."""
-        shown = {component: form.held(name, getattr(options, name)) for name, component in self.settings.items()}
-        return {**shown, self.model: model} if model else shown
+        updates = {
+            component: form.component_value(name, getattr(options, name)) for name, component in self.settings.items()
+        }
+        return {**updates, self.model: model} if model else updates
 
-    def wanted(self, values: dict) -> Wanted | None:
+    def reading_request(self, values: dict) -> ReadingRequest | None:
         """What is to be read ahead of a run; None where a box is empty or the size is none of the list."""
         person, garment, size = values[self.person], values[self.garment], values[self.settings["size"]]
-        if not person or not garment or size not in [form.held("size", known) for known in SIZES]:
+        if not person or not garment or size not in [form.component_value("size", known) for known in SIZES]:
             return None
-        return Wanted(str(person), str(garment), read_size(size), self.networks(values))
+        return ReadingRequest(str(person), str(garment), read_size(size), self.networks(values))
 
     def same_photos(self, values: dict, session: Session) -> bool:
         """Whether the boxes hold the pictures that what is shown was made of."""
-        given = values[self.person], values[self.garment]
-        if session.example and self.finished:
-            of = self.finished.person, self.finished.garment
-            return all(path and Path(path).name == source.name for path, source in zip(given, of))
-        return tuple(mark(path) for path in given) == session.photos
+        paths = values[self.person], values[self.garment]
+        if session.example and self.example:
+            of = self.example.person, self.example.garment
+            return all(path and Path(path).name == source.name for path, source in zip(paths, of))
+        return tuple(mark(path) for path in paths) == session.photos
 
     def stale(self, values: dict, session: Session) -> str:
         """What the boxes and the settings hold that the shown result was not made of: a sentence, "" if nothing."""
@@ -207,9 +209,11 @@ class Inputs:
             return ""
         if not self.same_photos(values, session):
             return "This result is of other photographs. Press “Try it on” for the ones in the boxes."
-        chosen = {name: values[component] for name, component in self.settings.items()}
-        made = session.result.options if session.result is not None else Options()
-        other = [ABOUT[n].label for n, value in chosen.items() if value != form.held(n, getattr(made, n))]
+        settings = {name: values[component] for name, component in self.settings.items()}
+        options = session.result.options if session.result is not None else Options()
+        other = [
+            ABOUT[n].label for n, value in settings.items() if value != form.component_value(n, getattr(options, n))
+        ]
         if session.result is not None and self.networks(values) != session.key:
             other.append("Networks")
         if not other:
@@ -220,7 +224,7 @@ class Inputs:
 
     def _read(self, values: dict, stage: str) -> TryOnResult | None:
         """The record of what stands in the boxes once a stage is done; None where it is not being read or cannot be."""
-        return values[self.readings].of(self.wanted(values), stage)
+        return values[self.readings].of(self.reading_request(values), stage)
 
     @alerts()
     def check_person(self, values: dict) -> str:
@@ -228,23 +232,25 @@ class Inputs:
         path = values[self.person]
         if not path:
             return ""
-        read = self._read(values, "pose")
-        seen, notes = (work.seen_of_person(read.keypoints), list(read.notes)) if read else work.look_at_person(path)
-        return messages.notes(notes) if notes else messages.status(f"✓ {seen}")
+        record = self._read(values, "pose")
+        summary, notes = (
+            (work.describe_person(record.keypoints), list(record.notes)) if record else work.look_at_person(path)
+        )
+        return messages.notes(notes) if notes else messages.status(f"✓ {summary}")
 
     def check_garment(self, values: dict) -> dict:
         """One line below the garment's picture, and beside each attribute what was read of it and how surely."""
         line, path = "", values[self.garment]
-        read: dict[str, str] = {}
+        readings: dict[str, str] = {}
         try:
             if path:
-                found = self._read(values, "garment")
-                seen, read = work.seen_of_garment(found.garment_cut) if found else work.look_at_garment(path)
-                line = messages.status(f"✓ {seen}")
+                record = self._read(values, "garment")
+                summary, readings = work.describe_garment(record.garment_cut) if record else work.look_at_garment(path)
+                line = messages.status(f"✓ {summary}")
         except Exception as error:
             line = messages.alert(messages.sentence(error))
-        told = {self.settings[name]: gr.update(info=read.get(name, "")) for name in READ}
-        return {self.garment_check: line, **told}
+        updates = {self.settings[name]: gr.update(info=readings.get(name, "")) for name in READABLE}
+        return {self.garment_check: line, **updates}
 
     def check_warp(self, model: str | None) -> Any:
         """Whether the chosen networks have a flow stands below the choice of the warp."""
@@ -257,42 +263,42 @@ class Inputs:
 
     def pick_garment(self, event: gr.EventData) -> dict:
         """The example that was clicked, as the garment."""
-        return {self.garment: str(example.photograph("garments", str(event.name)).path), **self.as_found()}
+        return {self.garment: str(example.photograph("garments", str(event.name)).path), **self.reset_attributes()}
 
     def pick_pair(self, event: gr.EventData) -> dict:
         """A person and a garment, of `example.pairs`."""
         person, _, garment = str(event.name).partition("+")
         paths = example.photograph("people", person).path, example.photograph("garments", garment).path
-        return {self.person: str(paths[0]), self.garment: str(paths[1]), **self.as_found()}
+        return {self.person: str(paths[0]), self.garment: str(paths[1]), **self.reset_attributes()}
 
-    def as_found(self) -> dict:
+    def reset_attributes(self) -> dict:
         """What was chosen for the last garment does not hold for another one."""
         return {self.settings[name]: DEFAULTS[name] for name in ATTRIBUTES}
 
-    def offered(self) -> Any:
+    def model_choices(self) -> Any:
         """Runs make checkpoints while the page is open."""
         return gr.update(choices=self.services.tryons())
 
     def wire(self) -> None:
         """Connects choosing networks, photographs and examples."""
         self.model.change(self.check_warp, self.model, self.settings["warp"], api_name="check_warp", **QUIETLY)
-        self.model.focus(self.offered, None, self.model, api_name="tryon_models", **QUICKLY)
+        self.model.focus(self.model_choices, None, self.model, api_name="tryon_models", **QUICKLY)
         size = self.settings["size"]
-        given: set[Block] = {self.person, self.garment, size, self.model, self.device, self.readings}
+        reading_inputs: set[Block] = {self.person, self.garment, size, self.model, self.device, self.readings}
         for component, check, line, name in (
             (self.person, self.check_person, [self.person_check], "check_person"),
             (
                 self.garment,
                 self.check_garment,
-                [self.garment_check, *(self.settings[n] for n in READ)],
+                [self.garment_check, *(self.settings[n] for n in READABLE)],
                 "check_garment",
             ),
         ):
-            component.change(check, given, line, api_name=name, trigger_mode="always_last", **CHECKS)
+            component.change(check, reading_inputs, line, api_name=name, trigger_mode="always_last", **CHECKS)
         for component, kind in ((self.person, "people"), (self.garment, "garments")):
             js = MARK.replace("KIND", kind)
             component.change(None, component, None, js=js, api_name=f"mark_{kind}", api_visibility="private")
         attributes = [self.settings[name] for name in ATTRIBUTES]
-        self.garment.input(self.as_found, None, attributes, api_name="as_found", **QUICKLY)
+        self.garment.input(self.reset_attributes, None, attributes, api_name="as_found", **QUICKLY)
         self.people.pick(self.pick_person, None, self.person, api_name="pick_person", **QUICKLY)
         self.garments.pick(self.pick_garment, None, [self.garment, *attributes], api_name="pick_garment", **QUICKLY)

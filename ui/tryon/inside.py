@@ -16,7 +16,7 @@ from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Progress
 from ui.tryon import work
 from ui.tryon.bar import with_quiet_end
-from ui.tryon.figures import data_url, warped_over
+from ui.tryon.figures import data_url, warp_overlay
 from ui.tryon.session import Session
 from ui.tryon.steps import StepsView
 from ui.tryon.view import View
@@ -43,16 +43,16 @@ def _row(title: str, figures: list[str], about: str = "") -> str:
 
 def _ramp(values: np.ndarray, most: float) -> np.ndarray:
     """Values from 0 to `most` in the page's colours."""
-    return _enlarged(colours.paint(np.clip(values / max(most, 1e-9), 0, 1), colours.RAMPS["light"]))
+    return _enlarge(colours.paint(np.clip(values / max(most, 1e-9), 0, 1), colours.RAMPS["light"]))
 
 
-def _signed(values: np.ndarray) -> np.ndarray:
+def _diverging(values: np.ndarray) -> np.ndarray:
     """Values around 0: blue below, orange above."""
     most = max(float(np.abs(values).max()), 1e-9)
-    return _enlarged(colours.paint(0.5 + values / most / 2, colours.SIGNED["light"]))
+    return _enlarge(colours.paint(0.5 + values / most / 2, colours.SIGNED["light"]))
 
 
-def _enlarged(picture: np.ndarray) -> np.ndarray:
+def _enlarge(picture: np.ndarray) -> np.ndarray:
     """Whole-number enlargement, so that every place of a small map stays a square."""
     times = max(1, SIDE // picture.shape[0])
     return picture.repeat(times, 0).repeat(times, 1)
@@ -68,8 +68,8 @@ def alias(tryon: Any, result: Any, on_stage: Any) -> str:
             _figure(_ramp(level.mask, 1.0), "M_misalign at this size")
             if level.mask is not None
             else "<figure><figcaption>No mask: this block standardises the whole picture.</figcaption></figure>",
-            _figure(_signed(level.gamma), f"γ, {level.gamma.min():.2f} to {level.gamma.max():.2f}"),
-            _figure(_signed(level.beta), f"β, {level.beta.min():.2f} to {level.beta.max():.2f}"),
+            _figure(_diverging(level.gamma), f"γ, {level.gamma.min():.2f} to {level.gamma.max():.2f}"),
+            _figure(_diverging(level.beta), f"β, {level.beta.min():.2f} to {level.beta.max():.2f}"),
             _figure(_ramp(level.before, most), f"activations before, rms {level.before.mean():.2f}"),
             _figure(_ramp(level.after, most), f"and after, rms {level.after.mean():.2f}"),
         ]
@@ -109,7 +109,7 @@ def fit(tryon: Any, result: Any, on_stage: Any) -> str:
     steps, shown = insight.fit_steps(tryon, result)
     frames = []
     for number, cloth, mask in shown:
-        picture = warped_over(result, cloth, mask)
+        picture = warp_overlay(result, cloth, mask)
         frames.append(_figure(picture, f"step {number}: loss {steps[number].loss:.3f}"))
     best = min(range(len(steps)), key=lambda number: steps[number].loss)
     about = (
@@ -201,27 +201,27 @@ class InsideView(View):
         )
         with gr.Row():
             self.button = gr.Button("Open it", elem_id="inside-button", min_width=140, scale=0)
-        self.shown = gr.HTML(elem_id="inside-shown")
-        self.remember(self.shown)
+        self.result = gr.HTML(elem_id="inside-shown")
+        self.remember(self.result)
         self.bar.resting.append(self.button)
 
     def wire(self) -> None:
         """Connects the button, and the networks of Figure 3, with a look inside."""
         super().wire()
         tab, given = self.tab, [self.tab.session, self.subject]
-        tab.run_on(self.button.click, self.run, given, self.components, "look_inside")
+        tab.connect_run(self.button.click, self.run, given, self.components, "look_inside")
         # Another choice never stands above the picture of the last one.
-        self.subject.input(None, None, self.shown, js="() => ''", api_name="choose_inside", **QUIETLY)
-        tab.run_on(self.subject.input, self.follow, given, self.components, "look_inside_chosen")
+        self.subject.input(None, None, self.result, js="() => ''", api_name="choose_inside", **QUIETLY)
+        tab.connect_run(self.subject.input, self.follow, given, self.components, "look_inside_chosen")
         figure = self.group[StepsView].figure
         chosen = figure.network(self.choose, None, [self.group.tabs, self.subject], api_name="open_network", **QUICKLY)
         chosen.then(None, js=SHOW_VIEW, api_visibility="private", api_name="show_network")
-        tab.run_on(chosen.then, self.run, given, self.components, "look_inside_network")
+        tab.connect_run(chosen.then, self.run, given, self.components, "look_inside_network")
 
     @property
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
-        return [self.shown, self.of, *self.bar.components]
+        return [self.result, self.of, *self.bar.components]
 
     def choose(self, event: gr.EventData) -> list:
         """A network of Figure 3 was clicked: updates of the views' tabs, which open this one, and of the subject."""
@@ -230,7 +230,7 @@ class InsideView(View):
     def follow(self, session: Session, name: str) -> Iterator[dict]:
         """Opens what was chosen, where there is a record to open."""
         if session.result is None:
-            yield {self.shown: messages.status(not_yet(session))}
+            yield {self.result: messages.status(not_yet(session))}
         else:
             yield from self.run(session, name)
 
@@ -240,17 +240,17 @@ class InsideView(View):
         """Compute and show one subject; cancellable like every other run."""
         title, stage, draw = SUBJECTS[name]
         if session.result is None or stage not in session.result.seconds:
-            raise ValueError(work.GONE)
-        begun = {self.shown: "", self.button: gr.update(interactive=False)}
+            raise ValueError(work.NO_RECORD)
+        begun = {self.result: "", self.button: gr.update(interactive=False)}
         yield {**self.bar.working(f"{title}: starting …"), **begun}
         for report in self.services.stream_on_tryon(lambda t, on_stage: draw(t, session.result, on_stage), session.key):
             if isinstance(report, Progress):
                 yield self.bar.working(f"{title}: {STAGES[max(report.stage, 0)]}")
             else:
-                done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rested()}
+                done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
                 shown = f'<div class="inside inside-{name} card">{report}</div>'
-                yield {self.shown: shown, self.of: session.result, **done}
+                yield {self.result: shown, self.of: session.result, **done}
 
     def fail(self, error: Exception) -> dict:
         """The sentence of an error, and nothing opened."""
-        return {self.shown: messages.status(""), **self.bar.failed(error)}
+        return {self.result: messages.status(""), **self.bar.fail(error)}

@@ -24,9 +24,9 @@ class Outcome:
 
     def __init__(self, services: Services):
         self.services = services
-        self.finished = finished = example.finished()
+        self.example = example_try_on = example.load_example()
         self.slider = gr.ImageSlider(
-            (str(finished.pictures["photo"]), str(finished.pictures["result"])) if finished else None,
+            (str(example_try_on.pictures["photo"]), str(example_try_on.pictures["result"])) if example_try_on else None,
             label=LABEL,
             format="png",
             type="filepath",
@@ -39,7 +39,7 @@ class Outcome:
         )
         theme.script_component("tryon/slider_keys.js", "slider-keys", "slider-keys")
         self.stale = gr.HTML(elem_id="tryon-stale")
-        self.summary = gr.HTML(self._of_example() if finished else "", elem_id="tryon-summary")
+        self.summary = gr.HTML(self._of_example() if example_try_on else "", elem_id="tryon-summary")
         self.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="tryon-go-on")
         self.published = gr.Checkbox(
             False,
@@ -62,7 +62,7 @@ class Outcome:
 
     @property
     def components(self) -> list[gr.components.Component]:
-        """All that `shown` updates."""
+        """All that `show` updates."""
         return [
             *(self.slider, self.summary, self.go_on, self.published, self.notes, self.picture, self.download),
             *(self.undo, self.reset, self.quality, self.stale),
@@ -73,7 +73,7 @@ class Outcome:
             "A finished try-on that came with the page. Choose any person and any garment, then press “Try it on”."
         )
 
-    def shown(self, session: Session, paths: dict[str, str]) -> dict:
+    def show(self, session: Session, paths: dict[str, str]) -> dict:
         """Updates that show a record. paths: photograph and result, by name. The zip comes later."""
         result, finished = session.result, session.result.result is not None
         _, networks = self.services.place_of(session.key)
@@ -82,13 +82,13 @@ class Outcome:
         number = f'<span data-record="{secrets.token_hex(4)}"></span>'
         device = self.services.tryon(session.key).device.type
         facts = figures.quality(result, device, work.licence(networks)) if result.keypoints is not None else ""
-        judged = figures.verdict(result) if finished else ""
+        verdict = figures.verdict(result) if finished else ""
         before = paths["photo"], paths["result"] if finished else paths["photo"]
         return {
             self.slider: gr.update(value=before if finished else None, label=LABEL, slider_position=EDGE),
             self.stale: "",
             self.summary: number
-            + judged
+            + verdict
             + messages.status(work.summary(result))
             + (messages.status(again) if again else ""),
             self.go_on: gr.update(visible=not finished and "misalignment" in result.seconds),
@@ -104,14 +104,14 @@ class Outcome:
         }
 
 
-def written(session: Session, services: Services, folder: Path) -> tuple[dict[str, str], str]:
+def write_files(session: Session, services: Services, folder: Path) -> tuple[dict[str, str], str]:
     """Every picture of a record and its zip as files in `folder`. Returns the paths by name, and the zip's."""
     paths = work.write_pictures(session.result, folder)
     _, networks = services.place_of(session.key)
     return paths, work.write_zip(paths, session.result, networks, folder / "try-on.zip")
 
 
-def stored(name: str) -> str | None:
+def example_picture(name: str) -> str | None:
     """A picture of the stored try-on by its name in MAPS, for what the page opens with."""
-    finished = example.finished()
-    return str(finished.pictures[name]) if finished and name in MAPS else None
+    example_try_on = example.load_example()
+    return str(example_try_on.pictures[name]) if example_try_on and name in MAPS else None

@@ -23,7 +23,7 @@ from ui.services import Progress, Services
 from ui.tryon import ahead, figures, work
 from ui.tryon.bar import Bar, with_quiet_end
 from ui.tryon.inputs import Inputs
-from ui.tryon.outcome import EDGE, LABEL, PUBLISHED_LABEL, Outcome, written
+from ui.tryon.outcome import EDGE, LABEL, PUBLISHED_LABEL, Outcome, write_files
 from ui.tryon.session import Session, mark
 from ui.tryon.steps import StepsView
 from vton import record
@@ -46,7 +46,7 @@ class Runner:
     ):
         self.services, self.bar, self.inputs = services, bar, inputs
         self.outcome, self.steps, self.session = outcome, steps, session
-        self.kept = gr.State("")  # what the browser has kept of the choices when the page was opened
+        self.stored_choices = gr.State("")  # what the browser has kept of the choices when the page was opened
 
     @property
     def components(self) -> list[gr.components.Component]:
@@ -60,7 +60,7 @@ class Runner:
 
     # -- what a run shows ------------------------------------------------------------------------------------------
 
-    def shown(self, session: Session, line: str = "", photos: bool = False) -> Iterator[dict]:
+    def show(self, session: Session, line: str = "", photos: bool = False) -> Iterator[dict]:
         """Show a record, and with `photos` its photographs in the boxes.
 
         The files lie in a folder of their own until Gradio has copied them, which is when more is asked for.
@@ -74,7 +74,7 @@ class Runner:
                 **self.bar.line(line),
                 **self.bar.idle(),
                 **self.bar.stages(None, session.result.seconds),
-                **self.outcome.shown(session, paths),
+                **self.outcome.show(session, paths),
             }
 
     def rest(self, session: Session) -> Iterator[dict]:
@@ -83,28 +83,28 @@ class Runner:
             yield gr.skip()
             return
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
-            paths, archive = written(session, self.services, Path(folder))
+            paths, archive = write_files(session, self.services, Path(folder))
             download = gr.update(value=archive, visible=True, interactive=True)
             yield {self.outcome.download: download, **self.steps.update(session, paths)}
 
-    def stream(self, call: Callable, made: Session, before: Session | None = None) -> Iterator[dict]:
+    def stream(self, call: Callable, session: Session, before: Session | None = None) -> Iterator[dict]:
         """Run `call(tryon, on_stage)` and keep the page up to date.
 
-        made: what the new record joins, with its networks and photographs; before: what the page holds, None for a run
-        from the beginning.
+        session: what the new record joins, with its networks and photographs; before: what the page holds, None for a
+        run from the beginning.
         """
-        current, seconds, told = None, dict(before.result.seconds) if before else {}, 0.0
+        current, seconds, last_line = None, dict(before.result.seconds) if before else {}, 0.0
         try:
-            for report in self.services.stream_on_tryon(call, made.key):
+            for report in self.services.stream_on_tryon(call, session.key):
                 if not isinstance(report, Progress):
                     result = report
                     break
-                if report.stage != current or time.monotonic() - told > EVERY:
-                    current, told = report.stage, time.monotonic()
+                if report.stage != current or time.monotonic() - last_line > EVERY:
+                    current, last_line = report.stage, time.monotonic()
                     yield self._progress(report, seconds)
-            yield from self.shown(replace(made, result=result))
+            yield from self.show(replace(session, result=result))
         except Exception as error:  # every error becomes a sentence; what was entered stays
-            yield from self._failed(error, made, before is not None, self.bar.stages(current, seconds, "failed"))
+            yield from self._failure(error, session, before is not None, self.bar.stages(current, seconds, "failed"))
 
     def _progress(self, report: Progress, seconds: dict) -> dict:
         if report.stage < 0:
@@ -115,14 +115,14 @@ class Runner:
             **self.bar.working(f"Working on: {STAGES[report.stage]} ({report.stage + 1} of {len(STAGES)})"),
         }
 
-    def _failed(self, error: Exception, made: Session, again: bool, stages: dict) -> Iterator[dict]:
+    def _failure(self, error: Exception, session: Session, again: bool, stages: dict) -> Iterator[dict]:
         partial_record = None if again else getattr(error, "record", None)
-        if not figures.can_be_painted(partial_record):
-            yield {**stages, **self.bar.failed(error)}
+        if not figures.paintable_maps(partial_record):
+            yield {**stages, **self.bar.fail(error)}
             return
         alert = messages.alert(messages.sentence(error))
         help_ = messages.status("Or paint the map yourself: choose “Correct a map” below.")
-        for update in self.shown(replace(made, result=partial_record), alert + help_):
+        for update in self.show(replace(session, result=partial_record), alert + help_):
             yield {**update, **stages}
 
     # -- handlers --------------------------------------------------------------------------------------------------
@@ -134,32 +134,32 @@ class Runner:
         try:
             options = inputs.options(values)
         except ValueError as error:
-            yield self.bar.failed(error)
+            yield self.bar.fail(error)
             return
         person, garment = values[inputs.person], values[inputs.garment]
-        made = Session(key=inputs.networks(values), photos=(mark(person), mark(garment)))
+        session = Session(key=inputs.networks(values), photos=(mark(person), mark(garment)))
         found: TryOnResult | None = None
         for found in self._reading(values):
             if found is None:
                 yield {**self.bar.stages(None, {}), **self.bar.working("Reading the photographs …")}
         if found is None:
             yield from self.stream(
-                lambda tryon, on_stage: tryon.run(person, garment, options, on_stage=on_stage, until=until), made
+                lambda tryon, on_stage: tryon.run(person, garment, options, on_stage=on_stage, until=until), session
             )
         else:
             reading = found
             yield from self.stream(
-                lambda tryon, on_stage: ahead.run_on(tryon, reading, options, on_stage, until),
-                made,
-                replace(made, result=reading),
+                lambda tryon, on_stage: ahead.continue_run(tryon, reading, options, on_stage, until),
+                session,
+                replace(session, result=reading),
             )
 
     def _reading(self, values: dict) -> Iterator[TryOnResult | None]:
         """What has been read of the photographs in the boxes: None while it is under way, or for good."""
-        wanted, readings = self.inputs.wanted(values), values[self.inputs.readings]
+        request, readings = self.inputs.reading_request(values), values[self.inputs.readings]
         while True:
             try:
-                yield readings.of(wanted, ahead.READ[-1], EVERY)
+                yield readings.of(request, ahead.STAGES_AHEAD[-1], EVERY)
                 return
             except TimeoutError:
                 yield None
@@ -170,7 +170,7 @@ class Runner:
         try:
             stage = work.next_stage(session.result)
         except ValueError as error:
-            yield self.bar.failed(error)
+            yield self.bar.fail(error)
             return
         yield from self.stream(lambda tryon, on_stage: tryon.resume(session.result, stage, on_stage), session, session)
 
@@ -190,20 +190,20 @@ class Runner:
         stop = work.upto(values[self.inputs.stop])
         yield from self.stream(
             lambda tryon, on_stage: tryon.resume(result, ABOUT[name].read_by, on_stage, stop, **{name: value}),
-            session.corrected(),
+            session.with_undo(),
             session,
         )
 
     @with_quiet_end
-    @alerts("bar.failed")
+    @alerts("bar.fail")
     def publish(self, session: Session, published: bool) -> Iterator[dict]:
         """The result of the paper's system alone beside the full one, or the photograph beside it again."""
-        work.finished(session.result)
+        work.require_finished(session.result)
         if not published:
             yield from self._beside(session.result.photo, session.result.result, LABEL, EDGE)
             return
         yield self.bar.working("The paper's system: starting …")
-        for report in work.streamed(self.services, session.result, PUBLISHED, session.key):
+        for report in work.stream_again(self.services, session.result, PUBLISHED, session.key):
             if isinstance(report, Progress):
                 yield self.bar.working(f"The paper's system: {STAGES[max(report.stage, 0)]}")
             else:
@@ -217,11 +217,11 @@ class Runner:
             slider = gr.update(value=tuple(map(str, paths)), label=label, slider_position=position)
             yield {self.outcome.slider: slider, **self.bar.line(""), **self.bar.idle()}
 
-    def changed(self, values: dict) -> dict:
+    def note_change(self, values: dict) -> dict:
         """After a change of a box or a setting: reads its photographs ahead, says what the shown result no longer
         belongs to, and takes back what was wrong with the ones before.
         """
-        values[self.inputs.readings].begin(self.services, self.inputs.wanted(values))
+        values[self.inputs.readings].begin(self.services, self.inputs.reading_request(values))
         line = {self.bar.status: ""} if messages.is_alert(values[self.bar.status]) else {}
         return {self.outcome.stale: self.stale(values), **line}
 
@@ -230,101 +230,101 @@ class Runner:
         line = self.inputs.stale(values, values[self.session])
         return messages.status(line) if line else ""
 
-    def corrected(self, session: Session, stop: bool, read: Callable[[], tuple[str, Any]]) -> Iterator[dict]:
+    def correct(self, session: Session, stop: bool, read: Callable[[], tuple[str, Any]]) -> Iterator[dict]:
         """Go on from a corrected map; `read` gives its name and value,
         or raises ValueError. A failure changes nothing.
         """
         try:
             if session.result is None:
-                raise ValueError(work.GONE)
+                raise ValueError(work.NO_RECORD)
             name, value = read()
         except ValueError as error:
-            yield self.bar.failed(error)
+            yield self.bar.fail(error)
             return
         yield from self.stream(
             lambda tryon, on_stage: tryon.correct(session.result, name, value, on_stage, work.upto(stop)),
-            session.corrected(),
+            session.with_undo(),
             session,
         )
 
     @with_quiet_end
-    def painted(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
+    def correct_by_painting(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
         """Goes on from the map that was painted on the page."""
-        yield from self.corrected(session, stop, partial(painted_of, event))
+        yield from self.correct(session, stop, partial(painting_of, event))
 
     @with_quiet_end
-    def uploaded(self, session: Session, stop: bool, name: str, file: str) -> Iterator[dict]:
+    def correct_by_upload(self, session: Session, stop: bool, name: str, file: str) -> Iterator[dict]:
         """Goes on from a map that was painted elsewhere."""
-        field = figures.PAINTED[name][1]
-        yield from self.corrected(session, stop, lambda: (field, record.read_map(session.result, field, file)))
+        field = figures.PAINTABLE[name][1]
+        yield from self.correct(session, stop, lambda: (field, record.read_map(session.result, field, file)))
 
     @with_quiet_end
-    def warped(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
+    def correct_by_points(self, session: Session, stop: bool, event: gr.EventData) -> Iterator[dict]:
         """Goes on from the control points that were dragged."""
-        yield from self.corrected(session, stop, partial(points_of, event))
+        yield from self.correct(session, stop, partial(points_of, event))
 
     @with_quiet_end
     def back(self, to_first: bool, session: Session) -> Iterator[dict]:
         """Undo the last correction, or all of them; the settings follow."""
         if not session.history:
-            yield self.bar.failed(ValueError(work.GONE))
+            yield self.bar.fail(ValueError(work.NO_RECORD))
             return
         before = session.back(to_first)
-        for update in self.shown(before):
+        for update in self.show(before):
             yield {**update, **self.inputs.show(before.result.options, None)}
 
     # -- saved records ---------------------------------------------------------------------------------------------
 
     @with_quiet_end
-    @alerts("bar.failed")
-    def opened(self, file: str) -> Iterator[dict]:
+    @alerts("bar.fail")
+    def open_record(self, file: str) -> Iterator[dict]:
         """A saved try-on with its photos, or settings alone."""
-        known = record.read_settings(file)
-        offered = self._offered(known)
-        settings = self.inputs.show(known["options"], offered)
-        remark = "" if offered else f"Its networks ({known['weights'] or 'unknown'}) are not on this page. "
+        settings_of = record.read_settings(file)
+        key = self._key_on_page(settings_of)
+        settings = self.inputs.show(settings_of["options"], key)
+        remark = "" if key else f"Its networks ({settings_of['weights'] or 'unknown'}) are not on this page. "
         if str(file).endswith(".json"):
             line = messages.status(remark + "The settings are back; add the same two photos and run.")
             yield {**settings, **self.bar.line(line), **self.bar.idle()}
             return
         line = messages.status(remark + "The saved try-on is back, with its photos, maps and settings.")
-        for update in self.shown(Session(record.load(file), (), offered), line, photos=True):
+        for update in self.show(Session(record.load(file), (), key), line, photos=True):
             yield {**settings, **update}
 
-    def _offered(self, known: dict) -> str | None:
+    def _key_on_page(self, settings_of: dict) -> str | None:
         """The networks of a saved try-on, None where this page has them not."""
-        model = str(known.get("model") or "")
+        model = str(settings_of.get("model") or "")
         return model if model in {key for _, key in self.services.tryons()} else None
 
     @with_quiet_end
-    def restored(self, address: str, kept: str, session: Session) -> Iterator[dict]:
+    def restore(self, address: str, choices: str, session: Session) -> Iterator[dict]:
         """After a reload: this visitor's last result, while its zip is kept. Otherwise the page stays as it opens.
 
         address: what the browser remembers of the zip; nothing but a try-on in the page's own cache is opened.
-        kept: what it remembers of the choices, for `chosen_again`.
+        choices: what it remembers of the choices, for `restore_choices`.
         """
-        yield {self.kept: kept}
+        yield {self.stored_choices: choices}
         cache = uploads().resolve()
         path = Path(address).resolve() if address else cache
         if session.result is not None or path.name != "try-on.zip" or cache not in path.parents or not path.is_file():
             yield {self.session: session}
             return
         try:
-            known = record.read_settings(str(path))
-            offered = self._offered(known)
+            settings_of = record.read_settings(str(path))
+            key = self._key_on_page(settings_of)
             line = messages.status("Your last result is back.")
-            for update in self.shown(Session(record.load(str(path)), (), offered), line, photos=True):
-                yield {**self.inputs.show(known["options"], offered), **update}
+            for update in self.show(Session(record.load(str(path)), (), key), line, photos=True):
+                yield {**self.inputs.show(settings_of["options"], key), **update}
         except Exception as error:
             messages.sentence(error)  # logged; the visitor has asked for nothing
             yield {self.session: session}
 
-    def chosen_again(self, kept: str, session: Session) -> dict:
+    def restore_choices(self, choices: str, session: Session) -> dict:
         """After a reload: what was chosen and not tried on yet. What the result was made of stands there already."""
         try:
-            told = json.loads(kept or "{}")
-            waits = bool(told.get("stale")) or session.result is None
-            return (self.inputs.chosen(told.get("values")) if waits else {}) or gr.skip()
+            stored = json.loads(choices or "{}")
+            waits = bool(stored.get("stale")) or session.result is None
+            return (self.inputs.restore(stored.get("values")) if waits else {}) or gr.skip()
         except (ValueError, AttributeError, RecursionError):  # not what this page has kept
             return gr.skip()
 
@@ -335,10 +335,10 @@ class Runner:
         return {self.session: session if session.result is None else replace(session, photos=photos)}
 
 
-def painted_of(event: gr.EventData) -> tuple[str, Any]:
+def painting_of(event: gr.EventData) -> tuple[str, Any]:
     """Name and value of the painted map in an event. Raises ValueError."""
-    value = figures.painted(event.name, event.labels, event.width, event.height)
-    return figures.PAINTED[event.name][1], value
+    value = figures.map_from_canvas(event.name, event.labels, event.width, event.height)
+    return figures.PAINTABLE[event.name][1], value
 
 
 def points_of(event: gr.EventData) -> tuple[str, Any]:

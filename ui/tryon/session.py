@@ -38,7 +38,7 @@ class Session:
     photos: tuple = ()
     example: bool = False
 
-    def corrected(self) -> Session:
+    def with_undo(self) -> Session:
         """The same with its result in the history, where a corrected one will follow it."""
         return replace(self, history=(*self.history, self.result)[-MOST_UNDO:])
 

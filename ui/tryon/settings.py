@@ -21,8 +21,8 @@ def component(name: str, **layout: Any) -> Control:
     about, default = ABOUT[name], DEFAULTS[name]
     words = {"label": about.label, "info": about.info or None, "elem_id": name, **layout}
     if about.choices:
-        choices = [(shown, held(name, value)) for shown, value in about.choices]
-        dropdown = gr.Dropdown(choices, value=held(name, default), **words)
+        choices = [(shown, component_value(name, value)) for shown, value in about.choices]
+        dropdown = gr.Dropdown(choices, value=component_value(name, default), **words)
         if isinstance(default, int):
             describe(dropdown, {"type": "integer", "enum": [value for _, value in choices]})
         return dropdown
@@ -31,17 +31,17 @@ def component(name: str, **layout: Any) -> Control:
     return gr.Number(default, step=1, **words)  # without rounding or bounds: 1.5 and -1 are refused with a sentence
 
 
-def held(name: str, value: Any) -> Any:
+def component_value(name: str, value: Any) -> Any:
     """A value as its component holds it: a size as 512x384."""
     return to_text(value) if name == "size" else value
 
 
-def read(person: str | None, garment: str | None, settings: dict[str, Any]) -> Options:
+def read_options(person: str | None, garment: str | None, settings: dict[str, Any]) -> Options:
     """The options out of what the page holds, and that both photos are there. Raises ValueError with one sentence."""
     return Options.of({**settings, **work.check_inputs(person, garment, settings["size"], settings["seed"])})
 
 
-def spread(function: Callable) -> Callable:
+def spread_settings(function: Callable) -> Callable:
     """A generator function whose parameter `settings` is one parameter for each option, in the docstring too.
 
     The function gets them as one dictionary. In its docstring the line "settings: REMARK" stands for the lines of all

@@ -14,7 +14,7 @@ from PIL import Image
 
 from ui import theme
 from ui.tryon import example, figures, work
-from ui.tryon.outcome import stored
+from ui.tryon.outcome import example_picture
 from ui.tryon.session import Session
 from ui.tryon.view import View
 from vton import record
@@ -139,9 +139,9 @@ def _on_white(picture: Any) -> Image.Image:
     return ground
 
 
-def stored_figure() -> dict[str, Any] | None:
+def example_figure() -> dict[str, Any] | None:
     """The figure of the stored try-on."""
-    finished = example.finished()
+    finished = example.load_example()
     if finished is None:
         return None
     pictures = {name: Image.open(path) for name, path in finished.pictures.items()}
@@ -157,8 +157,8 @@ class StepsView(View):
     def build(self) -> None:
         """Makes the components."""
         self.figure = theme.script_component("tryon/figure3.js", "figure3", "figure3", "card")
-        self.figure.value = stored_figure()
-        finished = example.finished()
+        self.figure.value = example_figure()
+        finished = example.load_example()
         self.facts = finished.facts if finished else {"captions": {}, "legends": {}}
         self.maps: dict[str, gr.Image] = {}
         self.captions: dict[str, gr.HTML] = {}
@@ -179,7 +179,7 @@ class StepsView(View):
             f'<span class="symbol">{figures.symbol(shown.symbol)}</span></div>'
         )
         self.maps[name] = gr.Image(
-            stored(name),
+            example_picture(name),
             label=shown.title,
             show_label=False,
             format="png",
@@ -202,7 +202,7 @@ class StepsView(View):
 
     def update(self, session: Session, paths: dict[str, str]) -> dict:
         """Updates that show a record. paths: files of its pictures, by name."""
-        ready = work.shown_maps(session.result)
+        ready = work.available_maps(session.result)
         values: dict[Component, Any] = {self.figure: figure(record.pictures(session.result))}
         values |= {image: paths.get(name) for name, image in self.maps.items()}
         for draw, lines in ((figures.caption, self.captions), (figures.legend, self.legends)):

@@ -14,7 +14,7 @@ from gradio.events import Dependency
 from ui.kit import QUICKLY, QUIETLY, View, Views
 from ui.tryon import events, example
 from ui.tryon.api import Api
-from ui.tryon.bar import ASKED, Bar
+from ui.tryon.bar import START_JS, Bar
 from ui.tryon.inputs import Inputs
 from ui.tryon.inside import InsideView
 from ui.tryon.outcome import Outcome
@@ -52,7 +52,7 @@ class TryOnTab(View):
         """Makes the components: parts of the tab, which hold their own, and the views."""
         services = self.services
         self.inputs = Inputs(services)
-        self.session = gr.State(Session(example=self.inputs.finished is not None), time_to_live=SECONDS)
+        self.session = gr.State(Session(example=self.inputs.example is not None), time_to_live=SECONDS)
         with gr.Row(elem_id="tryon-top"):
             with gr.Column(min_width=260, elem_id="tryon-person"):
                 self.inputs.build_person()
@@ -60,7 +60,7 @@ class TryOnTab(View):
                 self.inputs.build_garment()
             with gr.Column(min_width=260, elem_id="tryon-outcome"):
                 self.outcome = Outcome(services)
-        finished = example.finished()
+        finished = example.load_example()
         self.bar = Bar(finished.facts["settings"]["seconds"] if finished else {})
         self.inputs.build_settings()
         gr.Markdown(CREDITS, elem_classes="hint")
@@ -88,7 +88,7 @@ class TryOnTab(View):
 
     # -- runs: what a view may start ---------------------------------------------------------------------------------
 
-    def run_on(self, trigger: Callable, handler: Callable, given: Any, outputs: list, name: str) -> None:
+    def connect_run(self, trigger: Callable, handler: Callable, given: Any, outputs: list, name: str) -> None:
         """Connects a view's own run, which Cancel ends too. name: of the event."""
         self.runs[name] = trigger(handler, given, outputs, api_name=name, **AGAIN)
 
@@ -96,23 +96,23 @@ class TryOnTab(View):
         """Connects a run of the try-on itself; that it was asked for is said at once, by the browser."""
         bar = self.bar
         asked = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "multiple"}
-        trigger(None, None, [bar.status, bar.run, bar.cancel], js=ASKED, api_name=f"ask_{name}", **asked)
+        trigger(None, None, [bar.status, bar.run, bar.cancel], js=START_JS, api_name=f"ask_{name}", **asked)
         trigger(lambda: False, None, bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
-        return self._run_on(trigger, handler, given, name)
+        return self._connect(trigger, handler, given, name)
 
     def correct_on(self, trigger: Callable, handler: Callable, given: list, name: str) -> None:
         """Connects a run from a corrected map. The event carries the map itself, so it begins without a first step."""
         trigger(lambda: False, None, self.bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
-        event = self._run_on(trigger, handler, given, name)
+        event = self._connect(trigger, handler, given, name)
         event.success(None, js=events.SHOW_RESULT, api_visibility="private", api_name=f"show_{name}")
 
     def attribute_on(self, name: str) -> None:
         """Connects the choice of sleeves, neckline or hem: a result of the same pictures goes on from there at once."""
         inputs = self.inputs
         given = {*inputs.components, inputs.stop, self.session}
-        self._run_on(inputs.settings[name].input, partial(self.runner.attribute, name), given, f"set_{name}")
+        self._connect(inputs.settings[name].input, partial(self.runner.attribute, name), given, f"set_{name}")
 
-    def _run_on(self, trigger: Callable, handler: Callable, given: Any, name: str) -> Dependency:
+    def _connect(self, trigger: Callable, handler: Callable, given: Any, name: str) -> Dependency:
         # While others come first, the bar's line says how many.
         waiting = {**AGAIN, "show_progress": "minimal", "show_progress_on": self.bar.status}
         event = self.runs[name] = trigger(handler, given, self.runner.components, api_name=name, **waiting)

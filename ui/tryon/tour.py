@@ -30,7 +30,7 @@ def facts(session: Session) -> dict[str, Any] | None:
     """The settings and measures of the record on the page or of the stored example; None where there is neither."""
     if session.result is not None:
         return record.settings(session.result) if session.result.result is not None else None
-    finished = example.finished()
+    finished = example.load_example()
     return finished.facts["settings"] if session.example and finished else None
 
 

@@ -96,17 +96,17 @@ class CompareView(View):
             )
             self.pairs = strip(offered, "Pairs with much misalignment", "compare-pairs")
         self.note = gr.HTML(elem_id="tryon-compare-note")
-        self.compared = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")
-        self.remember(self.note, self.compared)
+        self.comparison = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")
+        self.remember(self.note, self.comparison)
         self.bar.resting.append(self.button)
 
     def wire(self) -> None:
         """Connects the button with a run of the variants, and an offered pair with a try-on of it."""
         super().wire()
         tab = self.tab
-        tab.run_on(self.button.click, self.run, [tab.session, self.comparison], self.components, "compare")
+        tab.connect_run(self.button.click, self.run, [tab.session, self.comparison], self.components, "compare")
         # Another choice never stands above the pictures of the last one.
-        places: list[Any] = [self.note, self.compared]
+        places: list[Any] = [self.note, self.comparison]
         self.comparison.input(None, None, places, js="() => ['', null]", api_name="choose_comparison", **QUIETLY)
         inputs = tab.inputs
         boxes = [inputs.person, inputs.garment, *(inputs.settings[name] for name in ATTRIBUTES)]
@@ -116,10 +116,10 @@ class CompareView(View):
     @property
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
-        return [self.note, self.compared, self.of, *self.bar.components]
+        return [self.note, self.comparison, self.of, *self.bar.components]
 
     @with_quiet_end
-    @alerts("bar.failed")
+    @alerts("bar.fail")
     def run(self, session: Session, name: str) -> Iterator[dict]:
         """Show the variants as they come."""
         comparison = work.COMPARISONS[name]
@@ -128,7 +128,7 @@ class CompareView(View):
             **self.bar.working("Compare: starting …"),
             self.button: gr.update(interactive=False),
             self.note: messages.status(comparison.about),
-            self.compared: None,
+            self.comparison: None,
             self.of: session.result,
         }
         for made in work.compare(self.services, session.result, name, session.key):
@@ -139,9 +139,9 @@ class CompareView(View):
                 continue
             found.append(made)
             # As text: a list that grows would reach the script as a change inside a value, which it does not see.
-            yield {self.compared: json.dumps([panel(v) for v in found])}
+            yield {self.comparison: json.dumps([panel(v) for v in found])}
         line = messages.status(work.claim(name, found if name == work.WARPS else found[:-1]))
-        yield {self.note: line, **self.bar.line(""), **self.bar.idle(), **self.bar.rested()}
+        yield {self.note: line, **self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
 
 
 class SeveralView(View):
@@ -171,14 +171,14 @@ class SeveralView(View):
             height=160,
             elem_id="several-files",
         )
-        self.chosen = gr.HTML(elem_id="several-chosen")
+        self.file_list = gr.HTML(elem_id="several-chosen")
         with gr.Row(elem_classes="actions"):
             self.button = gr.Button("Dress them", elem_id="several-button", min_width=120, scale=1)
             self.sheet = gr.DownloadButton(
                 "The grid (PNG)", visible=False, elem_id="several-sheet", min_width=120, scale=1
             )
         self.note = gr.HTML(elem_id="several-note")
-        self.shown = gr.Gallery(
+        self.gallery = gr.Gallery(
             label="Results",
             format="png",
             columns=3,
@@ -189,27 +189,27 @@ class SeveralView(View):
             elem_id="several-shown",
             visible=False,
         )
-        self.remember(self.note, self.shown, self.sheet)
+        self.remember(self.note, self.gallery, self.sheet)
         self.bar.resting.append(self.button)
 
     def wire(self) -> None:
         """Connects the files with their preview, and the button with a run of all of them."""
         super().wire()
         tab = self.tab
-        tab.run_on(self.button.click, self.run, [tab.session, self.kind, self.files], self.components, "several")
-        self.files.change(self.preview, self.files, self.chosen, api_name="several_chosen", **QUIETLY)
+        tab.connect_run(self.button.click, self.run, [tab.session, self.kind, self.files], self.components, "several")
+        self.files.change(self.preview, self.files, self.file_list, api_name="several_chosen", **QUIETLY)
 
     @property
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
-        return [self.note, self.shown, self.sheet, self.of, *self.bar.components]
+        return [self.note, self.gallery, self.sheet, self.of, *self.bar.components]
 
     def preview(self, files: list[str] | None) -> str:
         """Thumbnails and names of the chosen files."""
         return work.thumbnails(files or [])
 
     @with_quiet_end
-    @alerts("bar.failed")
+    @alerts("bar.fail")
     def run(self, session: Session, kind: str, files: list[str] | None) -> Iterator[dict]:
         """Dress one after another; a picture that cannot be used is named with its sentence."""
         files = files or []
@@ -219,7 +219,7 @@ class SeveralView(View):
         yield {
             **self.bar.working("Several: starting …"),
             self.note: "",
-            self.shown: gr.update(visible=False, value=None),
+            self.gallery: gr.update(visible=False, value=None),
             self.sheet: gr.update(visible=False),
             self.of: session.result,
             self.button: gr.update(interactive=False),
@@ -236,9 +236,9 @@ class SeveralView(View):
             else:
                 remarks.append(f"{row.name}: {row.error}")
             shown = gr.update(value=list(pictures), visible=bool(pictures))
-            yield {self.note: messages.notes(remarks), self.shown: shown}
+            yield {self.note: messages.notes(remarks), self.gallery: shown}
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
             path = Path(folder) / "grid.png"
             path.write_bytes(record.png(work.sheet(rows)))
-            done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rested()}
+            done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
             yield {self.sheet: gr.update(value=str(path), visible=True), **done}

@@ -13,7 +13,7 @@ from ui import messages, theme
 from ui.kit import QUIETLY, alerts
 from ui.services import Services, last
 from ui.tryon import figures, work
-from ui.tryon.runner import painted_of, points_of
+from ui.tryon.runner import painting_of, points_of
 from ui.tryon.session import AT_DEVICE, Session
 from ui.tryon.view import View
 from vton.maps import MAPS
@@ -32,7 +32,7 @@ def not_yet(session: Session, view: str = "") -> str:
         return NO_POINTS
     if session.example:
         return "The example is stored as pictures alone. Press “Try it on” to compute it here; then this view opens."
-    return "This map has not been made yet." if session.result is not None else work.GONE
+    return "This map has not been made yet." if session.result is not None else work.NO_RECORD
 
 
 def try_correction(
@@ -44,7 +44,7 @@ def try_correction(
     """
     result = session.result
     if result is None:
-        raise ValueError(work.GONE)
+        raise ValueError(work.NO_RECORD)
     return last(
         services.stream_on_tryon(
             lambda tryon, on_stage: tryon.correct(result, name, value, on_stage, until), session.key
@@ -82,7 +82,7 @@ class LookView(View):
         """The chosen map."""
         if session.result is None or name not in session.result.pictures():
             return {self.canvas: None, self.tab.note: messages.status(not_yet(session))}
-        return {self.canvas: figures.looked_at(session.result, name), self.tab.note: ""}
+        return {self.canvas: figures.map_overlay(session.result, name), self.tab.note: ""}
 
 
 class CorrectView(View):
@@ -99,7 +99,7 @@ class CorrectView(View):
             elem_classes="hint",
         )
         self.map = gr.Radio(
-            [(title, name) for name, (title, _, _) in figures.PAINTED.items()],
+            [(title, name) for name, (title, _, _) in figures.PAINTABLE.items()],
             value="segmentation",
             label="Map to correct",
             elem_id="paint-map",
@@ -125,13 +125,13 @@ class CorrectView(View):
         self.map.change(self.show, given, places, api_name="choose_paint", trigger_mode="always_last", **QUIETLY)
         self.canvas.preview(self.preview, [tab.session], [self.canvas, tab.note], api_name="try_map", **LATEST)
         common = [tab.session, tab.inputs.stop]
-        tab.correct_on(self.canvas.apply, tab.runner.painted, common, "correct")
-        tab.correct_on(self.upload.upload, tab.runner.uploaded, [*common, self.map, self.upload], "upload_map")
+        tab.correct_on(self.canvas.apply, tab.runner.correct_by_painting, common, "correct")
+        tab.correct_on(self.upload.upload, tab.runner.correct_by_upload, [*common, self.map, self.upload], "upload_map")
 
     @alerts("tab.note")
     def show(self, session: Session, name: str) -> Iterator[dict]:
         """The chosen map under a brush, and its file, which lies in a folder of its own until Gradio has copied it."""
-        if name not in figures.can_be_painted(session.result):
+        if name not in figures.paintable_maps(session.result):
             note = messages.status(not_yet(session))
             yield {self.canvas: None, self.download: gr.update(interactive=False), self.tab.note: note}
             return
@@ -146,7 +146,7 @@ class CorrectView(View):
     @alerts("tab.note")
     def preview(self, session: Session, event: gr.EventData) -> Iterator[dict]:
         """The result with the map of now; nothing is kept."""
-        made = try_correction(self.services, session, *painted_of(event))
+        made = try_correction(self.services, session, *painting_of(event))
         yield {self.canvas: gr.update(beside=figures.beside(made, "With the map as you painted it")), self.tab.note: ""}
 
 
@@ -170,7 +170,7 @@ class WarpView(View):
         """Connects the points with the handlers below and with a run from them."""
         tab = self.tab
         self.draw_with([tab.session], [self.points, tab.note])
-        tab.correct_on(self.points.apply, tab.runner.warped, [tab.session, tab.inputs.stop], "move_warp")
+        tab.correct_on(self.points.apply, tab.runner.correct_by_points, [tab.session, tab.inputs.stop], "move_warp")
         self.points.move(self.move, [tab.session], [self.points, tab.note], api_name="try_warp", **LATEST)
 
     @alerts("tab.note")
@@ -186,7 +186,7 @@ class WarpView(View):
     def move(self, session: Session, event: gr.EventData) -> Iterator[dict]:
         """The warp with the points of now, and then what is painted over it; nothing is kept."""
         moved = try_correction(self.services, session, *points_of(event), until="misalignment")
-        yield {self.points: gr.update(value=figures.moved(moved)), self.tab.note: ""}
+        yield {self.points: gr.update(value=figures.points_overlay(moved)), self.tab.note: ""}
         if session.result is not None and session.result.result is not None:
             made = last(
                 self.services.stream_on_tryon(

@@ -15,7 +15,7 @@ from training import assets
 from ui import figures
 from ui.services import Progress, Services
 from ui.tryon import example
-from ui.tryon.figures import garment_readings, warped_over
+from ui.tryon.figures import garment_readings, warp_overlay
 from vton import contact_sheet, insight, record
 from vton.inputs import garment, photo, pose
 from vton.maps import MAPS
@@ -26,14 +26,14 @@ from vton.warps import BY_FLOW
 
 MAX_SEED = 2**31 - 1
 MAX_SEVERAL = 6
-GONE = "There is no result of yours to work on yet, or it has been cleared away; press “Try it on” first."
-WORN = "Somebody wears it; the garment will be cut out of that person."
+NO_RECORD = "There is no result of yours to work on yet, or it has been cleared away; press “Try it on” first."
+ON_WEARER = "Somebody wears it; the garment will be cut out of that person."
 CELL = (256, 192)
 BASELINE = "Baseline: warped garment, pasted"
 
 
 WARPS = "warps"  # the comparison that shows the warp alone, without the stages after it
-WARPED: tuple[tuple[str, Any], ...] = (  # label, name in vton.warps
+WARP_VARIANTS: tuple[tuple[str, Any], ...] = (  # label, name in vton.warps
     ("5 × 5, as the network predicts it", "spline 5x5"),
     ("5 × 5, fitted", "spline 5x5, fitted"),
     ("10 × 10, fitted", "spline 10x10"),
@@ -106,7 +106,7 @@ COMPARISONS = {
     ),
     WARPS: Comparison(
         "The warps alone: splines and flow (Fig. 13)",
-        WARPED,
+        WARP_VARIANTS,
         "The garment by splines of 5 × 5, 10 × 10 and 20 × 20 control points and by the flow, in the region that was "
         "predicted for it. Orange is what a warp leaves open.",
     ),
@@ -159,10 +159,10 @@ def look_at_person(path: str) -> tuple[str, list[str]]:
     picture = photo.load_image(path, longest=1024)
     found, size = pose.detect(picture), (picture.shape[0], picture.shape[1])
     photo.frame_person(found.keypoints, size)
-    return seen_of_person(found.keypoints), pose.check(found, size)
+    return describe_person(found.keypoints), pose.check(found, size)
 
 
-def seen_of_person(keypoints: np.ndarray) -> str:
+def describe_person(keypoints: np.ndarray) -> str:
     """A person in a few words. keypoints: (25, 3) x, y, certainty."""
     joints = photo.present(keypoints)
     parts = {"shoulders": (2, 5), "elbows": (3, 6), "wrists": (4, 7), "hips": (9, 12)}
@@ -177,15 +177,15 @@ def look_at_garment(path: str) -> tuple[str, dict[str, str]]:
     Raises InputError when it cannot be used.
     """
     try:
-        return seen_of_garment(garment.cut_out(photo.load_image(path, alpha=True, longest=1024), shipped_reader()))
+        return describe_garment(garment.cut_out(photo.load_image(path, alpha=True, longest=1024), default_reader()))
     except garment.WornGarment:
-        return WORN, {}
+        return ON_WEARER, {}
 
 
-def seen_of_garment(cut: garment.Garment) -> tuple[str, dict[str, str]]:
+def describe_garment(cut: garment.Garment) -> tuple[str, dict[str, str]]:
     """As `look_at_garment`, of a garment that is cut out already."""
     if cut.method == "worn":
-        return WORN, garment_readings(cut.attributes)
+        return ON_WEARER, garment_readings(cut.attributes)
     how = {
         "alpha": "by its transparency",
         "uniform": "from its plain background",
@@ -196,7 +196,7 @@ def seen_of_garment(cut: garment.Garment) -> tuple[str, dict[str, str]]:
 
 
 @functools.cache
-def shipped_reader() -> Any:
+def default_reader() -> Any:
     """The reader of garments that goes with the shipped model, for a look before any model is loaded."""
     from vton.pipeline import load_network, network_folder
 
@@ -240,14 +240,14 @@ def summary(result: Any) -> str:
     return text
 
 
-def finished(result: Any) -> Any:
+def require_finished(result: Any) -> Any:
     """The record itself. Raises ValueError with a sentence when it has not been run to its end."""
     if result is None or result.result is None:
-        raise ValueError(GONE)
+        raise ValueError(NO_RECORD)
     return result
 
 
-def streamed(services: Services, result: Any, options: dict[str, Any], model: str | None) -> Iterator[Any]:
+def stream_again(services: Services, result: Any, options: dict[str, Any], model: str | None) -> Iterator[Any]:
     """The record with other options, run from the first stage that reads one of them: Progress, and the record at last.
 
     Options that are as they were run nothing.
@@ -280,14 +280,14 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
     """
     comparison = COMPARISONS[name]
     first: np.ndarray | None = None
-    finished(result)
+    require_finished(result)
     if name == WARPS:
         yield from _warps(services, result, model)
         return
     frame, size = result.frame, result.options.size
     region = photo.crop(result.region, frame, size, "nearest", 0) > 0
     for label, options in comparison.variants:
-        for report in streamed(services, result, options, model):
+        for report in stream_again(services, result, options, model):
             if isinstance(report, Progress):
                 yield report
         picture = report.synthesis if comparison.picture == "synthesis" else photo.crop(report.result, frame, size)
@@ -305,16 +305,16 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
 
 def _warps(services: Services, result: Any, model: str | None) -> Iterator[Any]:
     """The garment by every warp, one by one; networks without a flow leave it out."""
-    for label, name in WARPED:
+    for label, name in WARP_VARIANTS:
         if name == BY_FLOW and not services.has_flow(model):
             return
         yield Progress(STAGES.index("warp"), {})
-        for report in services.stream_on_tryon(partial(_warped, result, name), model):
+        for report in services.stream_on_tryon(partial(_warp, result, name), model):
             if not isinstance(report, Progress):
-                yield Variant(label, warped_over(result, report.cloth, report.mask), None, "", report)
+                yield Variant(label, warp_overlay(result, report.cloth, report.mask), None, "", report)
 
 
-def _warped(result: Any, name: str, tryon: Any, on_stage: Any) -> insight.WarpResult:
+def _warp(result: Any, name: str, tryon: Any, on_stage: Any) -> insight.WarpResult:
     return insight.warp_by_name(tryon, result, name)
 
 
@@ -322,7 +322,7 @@ def claim(name: str, variants: list[Variant]) -> str:
     """What a comparison shows, in words that its numbers carry. variants: without the baseline."""
     about = COMPARISONS[name].about
     if name == WARPS:
-        if len(variants) == len(WARPED):
+        if len(variants) == len(WARP_VARIANTS):
             return about
         return f"{about} These networks have no flow warper, so the flow is missing here."
     measured = [(variant.against.colour, variant.label, variant.against) for variant in variants if variant.against]
@@ -347,7 +347,7 @@ def several(
     (None after an error, whose sentence the row holds). The person's stages are not repeated for another garment.
     """
     if result is None or "garment" not in result.seconds:
-        raise ValueError(GONE)
+        raise ValueError(NO_RECORD)
     if not files:
         raise ValueError(f"Add up to {MAX_SEVERAL} pictures of {kind} first.")
     if len(files) > MAX_SEVERAL:
@@ -356,7 +356,7 @@ def several(
         # The visitor's name of a file is text for the eye alone.
         name = Path(file).stem[:60]
         try:
-            for made in services.stream_on_tryon(partial(_dressed, result, file, kind), model):
+            for made in services.stream_on_tryon(partial(_dress, result, file, kind), model):
                 yield made if isinstance(made, Progress) else (_row(name, made), made.result)
         except (ValueError, OSError) as error:
             given = result.photo if kind == "garments" else result.garment_photo
@@ -365,7 +365,7 @@ def several(
             yield contact_sheet.Row(name, ordered, "", " ".join(str(error).split())), None
 
 
-def _dressed(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
+def _dress(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
     if kind == "garments":
         return tryon.redress(result, file, on_stage)
     return tryon.run(file, result.garment_photo, result.options, on_stage=on_stage, painted_mask=result.painted_mask)
@@ -391,7 +391,7 @@ def upto(stop: bool) -> str:
 def next_stage(result: Any) -> str:
     """The first stage that has not run yet. Raises ValueError when there is nothing left."""
     if result is None:
-        raise ValueError(GONE)
+        raise ValueError(NO_RECORD)
     missing = [stage for stage in STAGES if stage not in result.seconds]
     if not missing:
         raise ValueError("Every stage has run; change something first.")
@@ -418,7 +418,7 @@ def example_pairs() -> list[list[str]]:
     return [[person, garments[i % len(garments)]] for i, person in enumerate(people)] if garments else []
 
 
-def shown_maps(result: Any) -> list[str]:
+def available_maps(result: Any) -> list[str]:
     """Names of the maps that a record holds, in the order of Fig. 3."""
     return [
         name for name in MAPS if MAPS[name].stage in result.seconds and getattr(result, PICTURES[name][0]) is not None
