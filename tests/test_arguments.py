@@ -47,6 +47,7 @@ NEEDED = {
     "vton.data": "--people FOLDER --out NEW",
     "lab.tryon.synthetic": "--out NEW",
     "lab.tryon.draping.anatomy": "--bodies FOLDER --out NEW.npz",
+    "lab.tryon.draping.openings": "--data FOLDER --out NEW",
     "lab.tryon.draping.drape": "--data FOLDER --body FILE --out NEW",
     "lab.tryon.draping.pack": "--records FOLDER --data FOLDER --openings FOLDER --studio FILE --out NEW.npz",
     "vton.data.draped.people": "--drapes FILE --out NEW",
