@@ -24,6 +24,9 @@ def everyday(device):
         ("en", "they like it but she doesn't", "They like it but she doesn't"),
         ("de", "ich habe ein haus in berlin", "Ich habe ein Haus in Berlin"),
         ("de", "DAS IST MEIN HAUS.", "Das ist mein Haus."),
+        ("de", "KÖNNEN SIE DAS LESEN?", "Können Sie das lesen?"),
+        ("de", "bitte klopfen sie laut", "Bitte klopfen Sie laut"),
+        ("de", "ER WEISS, DASS SIE KOMMT.", "Er weiss, dass sie kommt."),
         ("fr", "l'homme est ici.", "L'homme est ici."),
         # addresses and numbers are nobody's to change
         ("en", "WRITE TO INFO@FIRMA.DE BEFORE 12:30", "Write to INFO@FIRMA.DE before 12:30"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer.text.spelling import german_spellings, listed, mend, respell, without_accents
+from transformer.text.spelling import german_spellings, listed, mend, misspellings, respell, without_accents
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,9 @@ from transformer.text.spelling import german_spellings, listed, mend, respell, w
         ("fr", "Mon frere habite a Geneve.", "Mon frère habite à Genève."),
         ("fr", "Ou est la bibliotheque ?", "Où est la bibliothèque ?"),
         ("fr", "Le cafe est ferme.", "Le café est fermé."),
+        ("fr", "Une tasse de the, ma mere a prefere le cafe.", "Une tasse de thé, ma mère a préféré le café."),
+        ("en", "Wich of my freinds comes on wensday?", "Which of my friends comes on Wednesday?"),
+        ("en", "THE RESTAURENT IS CLOSED UNTILL MONDAY.", "THE RESTAURANT IS CLOSED UNTIL MONDAY."),
         ("en", "I dont know wheres the door, and Im late.", "I don't know where's the door, and I'm late."),
     ],
 )
@@ -37,6 +40,15 @@ def test_what_was_left_out_comes_back(language, typed, spelt):
 )
 def test_what_is_meant_stays(language, sentence):
     assert respell(sentence, language) == sentence
+
+
+def test_no_misspelling_is_a_word_that_is_meant():
+    """Each leads in one step to words that no line of the list calls misspelt."""
+    listed_words = misspellings()
+    assert len(listed_words) > 250
+    for typed, meant in listed_words.items():
+        assert typed.isalpha() and typed.islower() and typed != meant
+        assert not listed_words.keys() & set(meant.lower().split()), typed
 
 
 def test_nouns_get_their_capital_where_the_writer_has_none():

@@ -14,6 +14,7 @@ from transformer.text.verbatim import find
 
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _PRONOUN = re.compile(r"i(?:'\w+)?")  # the English one
+_POLITE = re.compile(r"(?:bitte )?\w+en sie\b", re.IGNORECASE)  # opens a German question or order: the capital "Sie"
 SHORT = 3  # words; in fewer, a small first letter is as likely meant
 ABBREVIATION = 4  # letters; of so few, a lone word in capitals is one unless the vocabulary has the word as a whole
 
@@ -39,7 +40,9 @@ def usual_case(sentence: str, language: str, pieces: Callable[[str], float]) -> 
         opens = word.islower() and len(words) >= SHORT and not sentence[: match.start()].strip()
         first = number == 0 and (capitals or opens)
         if capitals or small or first or (language == "en" and _PRONOUN.fullmatch(word)):
-            changed += [sentence[last : match.start()], usual_word(word, language, pieces, first, capitals)]
+            polite = language == "de" and word.lower() == "sie" and _POLITE.fullmatch(sentence[: match.end()])
+            usual = "Sie" if polite else usual_word(word, language, pieces, first, capitals)
+            changed += [sentence[last : match.start()], usual]
             last = match.end()
     return "".join([*changed, sentence[last:]])
 

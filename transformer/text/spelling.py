@@ -1,8 +1,8 @@
-"""Words as dictionaries have them, for text typed without umlauts, ß, accents or apostrophes.
+"""Words as dictionaries have them, for text typed without umlauts, ß, accents or apostrophes, or misspelt.
 
 `assets/spelling` lists the words of the phrasebook that have such letters, the commonest first; the command
 `lab.translator.spelling` writes the lists. In front of a word, ~ says that it is another word without them (marché,
-marche), ? that it is an English word then (thé, the).
+marche), ? that it is an English word then (thé, the). `en.txt` has common misspellings, each with what is meant.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _SUBJECTS = "il elle on qui y ça cela n l personne tout"
 # What often follows "a" where it is a form of avoir.
 _HAD = """déjà toujours encore bien beaucoup trop peu pas plus jamais souvent un une deux trois quatre cinq six sept
     huit neuf dix besoin faim soif froid chaud raison tort mal peur envie"""
+_BEFORE_TEA = "le du un de ce mon ton son"  # "the" is English, but for these before it
 _RARE = 0.05  # share of a word's occurrences below which another with the same letters counts for nothing
 _PARTICIPLE = re.compile(r"(?:é|i|u|is|it|rt|é[es]?s?)$")
 
@@ -57,6 +58,13 @@ def lexicon(language: str) -> dict[str, list[str]]:
     return found
 
 
+@cache
+def misspellings() -> dict[str, str]:
+    """From English words as they are often misspelt, in small letters, to what is meant."""
+    lines = (assets_dir() / "spelling" / "en.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split(" ", 1) for line in lines)
+
+
 def respell(sentence: str, language: str, cased: bool = True) -> str:
     """A normalised sentence with the letters that a keyboard or a habit left out; often unchanged.
 
@@ -64,7 +72,8 @@ def respell(sentence: str, language: str, cased: bool = True) -> str:
     cased: whether its capitals are the writer's; otherwise nouns get theirs from the list.
     """
     if language == "en":
-        return _IS.sub(r"\1'", _NOT.sub(r"\1't", sentence))
+        spelt = _WORD.sub(lambda m: _like(misspellings().get(m[0].lower(), m[0]), m[0], cased=False), sentence)
+        return _IS.sub(r"\1'", _NOT.sub(r"\1't", spelt))
     if language == "de":
         return _WORD.sub(lambda match: _german(match.group(), sentence, cased), sentence)
     bare = all(c.isascii() for c in sentence if c.isalpha())
@@ -141,6 +150,8 @@ def _french_word(word: str, before: str, after: str) -> str:
     if low == "a":
         owned = before in _SUBJECTS.split() or any(_PARTICIPLE.search(one) or one in _HAD.split() for one in following)
         return word if owned else _like("à", word)
+    if low == "the":
+        return _like("thé", word) if word.islower() and before in _BEFORE_TEA.split() else word
     if low == "ou":
         return _like("où", word) if not before or after in ("est", "sont", "se", "vas", "va") else word
     found = lexicon("fr").get(low, [])
