@@ -93,7 +93,7 @@ def describe(told: dict[str, Any], name: str, summary: str, words: dict[str, str
     told["description"] = f"{group}: {summary} Answers with {' '.join(answer)}."
     for parameter in told["parameters"]:
         key = parameter["parameter_name"]
-        about = f"{words[key][:1].upper()}{words[key][1:]}."
+        about = f"{words[key]}."
         parameter["label"] = key
         parameter["python_type"]["description"] = about
         parameter["type"] = {**parameter["type"], "description": about}

@@ -61,7 +61,7 @@ class Headers:
 def app_options() -> dict[str, Any]:
     """What the page's server is made with, besides Gradio's own."""
     return {
-        "routes": [Route("/health", health)],
+        "routes": [Route("/health", health), *gradio_private.scripts()],
         "middleware": [Middleware(Headers), Middleware(gradio_private.Gate), Middleware(gradio_private.Streams)],
         "exception_handlers": {
             RequestValidationError: unfit,

@@ -57,3 +57,16 @@ def test_arrow_keys_move_within_a_group(visit):
     switches.nth(1).focus()
     page.keyboard.press("ArrowRight")
     assert page.evaluate("document.activeElement.dataset.key") == switches.nth(2).get_attribute("data-key")
+
+
+def test_a_few_stops_of_the_keyboard_lead_to_try_it_on(visit):
+    page = visit(width=1440)
+    page.locator("#pages > .tab-wrapper").get_by_role("tab", name="Try on", exact=True).click()
+    page.locator("#tryon-button").wait_for()
+    page.wait_for_timeout(2500)  # what the tab holds has come
+    page.locator(".first-link").first.focus()  # the first thing of the page that takes the focus
+    stops = ["first-link"]
+    while len(stops) < 40 and "tryon-button" not in stops:
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate("(document.activeElement.id || document.activeElement.outerHTML.slice(0, 80))"))
+    assert len(stops) <= 20, stops

@@ -1,14 +1,20 @@
 """Gradio's inside is touched in one file, which is written against one minor release."""
 
 import ast
+import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import gradio
 import pytest
 import tomllib
 from packaging.requirements import Requirement
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 import ui
+from ui import gradio_private
 
 FOLDER = Path(ui.__file__).parent
 ROOT = FOLDER.parent
@@ -55,3 +61,31 @@ def test_gradio_is_pinned_to_the_minor_release_that_runs_here():
     assert len(pins) == 2
     for pin in pins:
         assert pin.specifier.contains(gradio.__version__) and not pin.specifier.contains(f"{major}.{minor + 1}.0")
+
+
+def test_the_page_s_scripts_find_components_and_events_once():
+    (route,) = gradio_private.scripts()  # of this release; another one may need another cure, or none
+    app = Starlette(routes=[route])
+    answer = TestClient(app).get(route.path)
+    assert answer.headers["content-type"].startswith("text/javascript")
+    before = (gradio_private.SCRIPTS / route.path.rpartition("/")[2]).read_text(encoding="utf-8")
+    for slow, quick in gradio_private.FOUND_ONCE.items():
+        assert slow in before and slow not in answer.text and quick in answer.text
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_events_found_once_are_those_that_were_searched_for():
+    (slow, quick), _ = gradio_private.FOUND_ONCE.items()
+    events = [
+        {"targets": [[1, "click"], [2, None]]},
+        {"targets": [[2, "input"], [2, "change"], [1, "load"]]},
+        {"targets": []},
+    ]
+    script = f"""
+      const t = {json.dumps(events)};
+      const before = (e) => {{ {slow} return n; }}, after = (e) => {{ {quick} return n; }};
+      console.log(JSON.stringify([1, 2, 3].map((id) => [before({{id}}), after({{id}})])));
+    """
+    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
+    pairs = json.loads(done.stdout)
+    assert pairs[0][0] == ["click", "load"] and all(before == after for before, after in pairs)
