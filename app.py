@@ -99,7 +99,7 @@ def serve(options: argparse.Namespace) -> None:
 
     from ui import shared_gpu  # before torch
 
-    device = "cpu" if options.device == "auto" and shared_gpu.lent() else options.device
+    device = "cpu" if options.device == "auto" and shared_gpu.is_shared_space() else options.device
 
     from training.devices import choose_device
     from training.memory import keep_memory

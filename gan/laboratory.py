@@ -214,7 +214,7 @@ class Laboratory:
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    def measured(self) -> tuple[measure.State, Tensor, Modes | None]:
+    def measure_state(self) -> tuple[measure.State, Tensor, Modes | None]:
         """Densities, D and D* and the rest; samples (1000, d) of fixed z; the modes that they reach."""
         if self._seen is not None:
             return self._seen
@@ -227,7 +227,7 @@ class Laboratory:
     def picture(self) -> dict[str, Any]:
         """Everything that the present moment shows: tensors, numbers and sentences by name."""
         with self._alone():
-            state, fake, modes = self.measured()
+            state, fake, modes = self.measure_state()
             with torch.no_grad():
                 fooled = self._objective.probability(self.discriminator(fake))
             row = self.moments[self.at].row
@@ -254,7 +254,7 @@ class Laboratory:
         the present D(G(z)) and what each would pass on there.
         """
         with self._alone():
-            _, fake, _ = self.measured()
+            _, fake, _ = self.measure_state()
             with torch.no_grad():
                 fooled = torch.sigmoid(self.discriminator(fake))
         d = torch.linspace(0.004, 0.996, 249)
@@ -362,7 +362,7 @@ class Laboratory:
 
     def _note_moment(self) -> None:
         self._seen = None
-        state, fake, modes = self.measured()
+        state, fake, modes = self.measure_state()
         if not bool(torch.isfinite(fake).all()) or float(fake.abs().max()) > FAR:
             raise FloatingPointError(f"The samples have left the picture: G(z) is not finite or beyond {FAR:g}.")
         with torch.no_grad():

@@ -241,7 +241,7 @@ class GanTask(Task):
         with torch.no_grad():
             return torch.cat([generator(part.to(self.device)).cpu() for part in z.split(1000)])
 
-    def measured(self) -> measure.State:
+    def measure_state(self) -> measure.State:
         """Densities, D and D*, C(G) and JSD; of a known distribution only."""
         assert self.mixture is not None, "nobody knows the density of digits"
         generator = copy.deepcopy(self.generator).cpu()
@@ -259,7 +259,7 @@ class GanTask(Task):
             best = int(curve.argmax())
             return {"parzen": float(curve[best]), "sigma": SIGMAS[best]}
         assert self.mixture is not None
-        state = self.measured()
+        state = self.measure_state()
         found = {"jsd": state.jsd, "criterion": state.criterion, "d_error": state.error}
         modes = count_modes(self.draw(MEASURED_SAMPLES, 4), self.mixture)
         return {**found, "modes": float(modes.count), "on_modes": modes.quality} if modes else found
@@ -271,7 +271,7 @@ class GanTask(Task):
             return
         assert self.mixture is not None
         if self.mixture.dimensions == 1:
-            state = self.measured()
+            state = self.measure_state()
             pictures.save(folder / "line.png", pictures.line(state.data, state.generated, state.measured))
         else:
             real = self.mixture.sample(500, torch.Generator().manual_seed(2))

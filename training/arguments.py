@@ -184,19 +184,19 @@ KINDS: dict[Any, tuple[type | tuple[type, ...], str]] = {
 }
 
 
-def expect_declared(kind: type, values: Mapping[str, Any]) -> None:
+def expect_fields(kind: type, values: Mapping[str, Any]) -> None:
     """Raises TypeError, as `expect` does, unless values are of the types that a dataclass declares for these fields.
 
     kind: the dataclass; values: by the names of its fields; what else there is, is left to the dataclass.
     """
-    declared = _declared(kind)
+    declared = _field_types(kind)
     for name, value in values.items():
         if name in declared:
             expect(name, value, *declared[name])
 
 
 @functools.lru_cache
-def _declared(kind: type) -> dict[str, tuple[tuple[type, ...], str]]:
+def _field_types(kind: type) -> dict[str, tuple[tuple[type, ...], str]]:
     found: dict[str, tuple[tuple[type, ...], str]] = {}
     for name, hint in typing.get_type_hints(kind).items():
         types: list[type] = []

@@ -22,9 +22,9 @@ import torch
 from training.arguments import MOST_SEED, CommandLine, a_boolean, a_folder_to_write, a_number, integer
 from training.checkpoint import average_checkpoints, latest_checkpoint, list_checkpoints
 from training.fork import fork
-from training.loop import TrainingFailed, fit, log_quietly
+from training.loop import TrainingError, fit, log_quietly
 from training.recipe import Recipe
-from training.run import Run, RunInUse
+from training.run import Run, RunLockError
 from training.task import Task
 
 R = TypeVar("R", bound=Recipe)
@@ -46,7 +46,7 @@ def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
     def explain(*args, **kwargs) -> int:
         try:
             return main(*args, **kwargs) or 0
-        except (ValueError, OSError, RunInUse, TrainingFailed) as error:
+        except (ValueError, OSError, RunLockError, TrainingError) as error:
             print(f"error: {error}", file=sys.stderr)
         except (MemoryError, OverflowError, RuntimeError) as error:
             if not is_too_large(error):

@@ -34,7 +34,7 @@ from training.run import Run
 from training.task import Task, Trainer
 
 
-class TrainingFailed(RuntimeError):
+class TrainingError(RuntimeError):
     """The run cannot go on; the message says why in one sentence. The last good checkpoint is kept."""
 
 
@@ -72,12 +72,12 @@ def fit(
     try:
         first, best, seconds = _begin(task, recipe, run, accelerator, resume)
         return _Loop(task, recipe, run, accelerator, first, best, seconds, quiet, before_update)()
-    except TrainingFailed as error:
+    except TrainingError as error:
         if main:
             log_quietly(run, "failed", reason=str(error))
         raise
     except OSError as error:
-        failure = TrainingFailed(f"{_disk(error)}; the last checkpoint is good. Make room and resume.")
+        failure = TrainingError(f"{_disk(error)}; the last checkpoint is good. Make room and resume.")
         if main:
             log_quietly(run, "failed", reason=str(failure))
         raise failure from error
@@ -330,7 +330,7 @@ def _check_finite(terms: dict[str, float], trainer: Trainer, step: int) -> None:
     if not bad and trainer.broken:
         bad = f"The gradient of '{trainer.broken}' became {trainer.gradient_norms[trainer.broken]}"
     if bad:
-        raise TrainingFailed(
+        raise TrainingError(
             f"{bad} at update {step}; the run stopped and its last checkpoint is good. "
             "Lower the learning rate and resume."
         )
@@ -420,7 +420,7 @@ def _save(task: Task, recipe: Recipe, run: Run, accelerator: Any, step: int, bes
     try:
         folder = save_checkpoint(run.checkpoints, step, task, generators, {"best": best, "seconds": round(seconds, 1)})
     except OSError as error:
-        raise TrainingFailed(
+        raise TrainingError(
             f"{_disk(error)}, so the checkpoint of update {step} was not written; the one before it is "
             "good. Make room and resume."
         ) from error

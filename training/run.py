@@ -35,7 +35,7 @@ ENDINGS = ("finished", "stopped", "failed")
 BEAT_SECONDS = 0.5  # between two heartbeats of one phase
 
 
-class RunInUse(RuntimeError):
+class RunLockError(RuntimeError):
     """Another process trains in the folder."""
 
 
@@ -91,7 +91,7 @@ class Run:
             handle.seek(0)
             owner = handle.read().strip() or "unknown"
             handle.close()
-            raise RunInUse(
+            raise RunLockError(
                 f"Another process (number {owner}) is training in '{self.folder.name}'; "
                 "stop it first or choose another run folder."
             ) from None

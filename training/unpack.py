@@ -26,15 +26,17 @@ def unpack(file: Path | str, folder: Path, most_bytes: int = MOST_BYTES, most_fi
         return _unpack(file, folder, most_bytes, most_files)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, _Refused) or not isinstance(error, Exception):
+        if isinstance(error, _UnpackError) or not isinstance(error, Exception):
             raise
         if isinstance(error, OSError):
-            raise _Refused(f"{file.name} could not be unpacked ({error.strerror or error}).") from None
+            raise _UnpackError(f"{file.name} could not be unpacked ({error.strerror or error}).") from None
         # Damaged archives raise as many kinds of errors as there are places in zipfile and its decompressors.
-        raise _Refused(f"{file.name} is no zip file, or a damaged one ({_one_line(error)}); make it again.") from None
+        raise _UnpackError(
+            f"{file.name} is no zip file, or a damaged one ({_one_line(error)}); make it again."
+        ) from None
 
 
-class _Refused(ValueError):
+class _UnpackError(ValueError):
     """A sentence of this module, and not one of the libraries that it uses."""
 
 
@@ -47,13 +49,13 @@ def _unpack(file: Path, folder: Path, most_bytes: int, most_files: int) -> int:
     with zipfile.ZipFile(file) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
         if not entries:
-            raise _Refused(f"{file.name} is an empty zip.")
+            raise _UnpackError(f"{file.name} is an empty zip.")
         if len(entries) > most_files:
-            raise _Refused(f"{file.name} holds {len(entries):,} files; at most {most_files:,} can be unpacked.")
+            raise _UnpackError(f"{file.name} holds {len(entries):,} files; at most {most_files:,} can be unpacked.")
         for entry in entries:
             _check(entry, file.name)
         if (total := sum(entry.file_size for entry in entries)) > most_bytes:
-            raise _Refused(
+            raise _UnpackError(
                 f"{file.name} would unpack to {total / 2**20:,.0f} MiB; at most {most_bytes / 2**20:,.0f} are taken."
             )
         room = most_bytes
@@ -75,13 +77,13 @@ def _check(entry: zipfile.ZipInfo, name: str) -> None:
         or ":" in path.parts[0]
         or "\0" in entry.filename
     ):
-        raise _Refused(f"{name} holds {shown!r}, a path that leads out of its folder; it was not unpacked.")
+        raise _UnpackError(f"{name} holds {shown!r}, a path that leads out of its folder; it was not unpacked.")
     if stat.S_ISLNK(entry.external_attr >> 16):
-        raise _Refused(f"{name} holds the link {shown!r}; a zip with links is not unpacked.")
+        raise _UnpackError(f"{name} holds the link {shown!r}; a zip with links is not unpacked.")
     if entry.flag_bits & 1:
-        raise _Refused(f"{name} is encrypted ({shown!r}); make a zip without a password.")
+        raise _UnpackError(f"{name} is encrypted ({shown!r}); make a zip without a password.")
     if entry.file_size > 2**20 and entry.file_size > MOST_RATIO * max(1, entry.compress_size):
-        raise _Refused(
+        raise _UnpackError(
             f"{name} holds {shown!r}, which grows {entry.file_size // max(1, entry.compress_size):,} times when "
             "unpacked; no picture or text does that."
         )
@@ -94,7 +96,7 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, room:
         while chunk := source.read(_CHUNK):
             size += len(chunk)
             if size > room or size > entry.file_size:
-                raise _Refused(
+                raise _UnpackError(
                     f"{name} holds {entry.filename[:100]!r}, which is larger than the zip says; it was not unpacked."
                 )
             sink.write(chunk)

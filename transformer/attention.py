@@ -93,13 +93,13 @@ class MultiHeadAttention(nn.Module):
     def project(self, x: Tensor, active: ActiveHypotheses | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, h, T, d) of one sequence x (B, T, d_model), or of its rows (N, d_model)."""
         projected = linear(x, self.qkv.weight, self.qkv.bias)
-        query, key, value = (active.spread(projected) if active else projected).split(self.widths, dim=-1)
+        query, key, value = (active.scatter(projected) if active else projected).split(self.widths, dim=-1)
         return self.split(query), self.split(key), self.split(value)
 
     def project_query(self, x: Tensor, active: ActiveHypotheses | None = None) -> Tensor:
         """Queries (B, h, T, d_k) of x (B, T, d_model), or of its rows (N, d_model)."""
         query = linear(x, self.qkv.weight, self.qkv.bias, (0, self.widths[0]))
-        return self.split(active.spread(query) if active else query)
+        return self.split(active.scatter(query) if active else query)
 
     def project_memory(self, memory: Tensor) -> KeyValue:
         """Keys and values (B, h, S, d) of memory (B, S, d_model)."""

@@ -46,7 +46,7 @@ class ActiveHypotheses:
         """What is in the places that are taken: (B, K, n) -> (N, n)."""
         return x.flatten(0, 1).index_select(0, self.places)
 
-    def spread(self, x: Tensor) -> Tensor:
+    def scatter(self, x: Tensor) -> Tensor:
         """Rows in their places: (N, n) -> (B, K, n). In a free place there is a copy of some row."""
         return x.index_select(0, self.rows_of_places).view(*self.shape, -1)
 

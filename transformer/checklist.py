@@ -162,7 +162,7 @@ def write(rows: Sequence[dict], path: Path) -> None:
     path.write_text(json.dumps(list(rows), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def stored(folder: Path) -> list[dict]:
+def load_summary(folder: Path) -> list[dict]:
     """The summary that lies beside the weights in `folder`; empty where their checklist was never counted."""
     path = folder / FILE
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []

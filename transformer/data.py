@@ -106,12 +106,14 @@ class Batch:
     guide: Tensor | None = (
         None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
     )
-    parted: tuple[Batch, ...] = ()  # its parts, where they were made before it went to a GPU, which would wait for them
+    in_parts: tuple[
+        Batch, ...
+    ] = ()  # its parts, where they were made before it went to a GPU, which would wait for them
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return type(self)(**{**vars(self), **moved, "parted": tuple(part.to(device) for part in self.parted)})
+        return type(self)(**{**vars(self), **moved, "in_parts": tuple(part.to(device) for part in self.in_parts)})
 
     def parts(self, part: int = PART["cpu"]) -> list[Batch]:
         """The same sentences in parts whose sources are alike in length; itself where that saves nothing.
@@ -121,8 +123,8 @@ class Batch:
 
         part: tokens that could be computed in the time that one part more takes.
         """
-        if self.parted:
-            return list(self.parted)
+        if self.in_parts:
+            return list(self.in_parts)
         groups = alike(self.src_mask[:, 0, 0].sum(-1).tolist(), part)
         return [self] if len(groups) == 1 else [self.rows(torch.tensor(g, device=self.src.device)) for g in groups]
 
@@ -189,7 +191,7 @@ def alike(lengths: Sequence[int], part: int = PART["cpu"]) -> list[list[int]]:
     return groups[::-1]
 
 
-def cut(order: Sequence[int], lengths: Sequence[int], tokens: int) -> list[list[int]]:
+def batch_indices(order: Sequence[int], lengths: Sequence[int], tokens: int) -> list[list[int]]:
     """`order` in pieces of at most `tokens` tokens a side, padding included.
 
     order: indices of sentence pairs, neighbours in length beside each other.
@@ -261,7 +263,7 @@ class ParallelData:
         order = list(range(len(self.pairs)))
         generator.shuffle(order)
         order.sort(key=lambda i: (len(self.pairs[i][1]), len(self.pairs[i][0])))  # stable: ties stay shuffled
-        batches = cut(order, [max(map(len, self.pairs[i])) for i in order], tokens)
+        batches = batch_indices(order, [max(map(len, self.pairs[i])) for i in order], tokens)
         generator.shuffle(batches)
         return batches
 

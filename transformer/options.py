@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from training.arguments import expect_declared
+from training.arguments import expect_fields
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class SearchOptions:
         """Raises `ValueError` with one sentence if beam and n_best do not go together or a number is not one, and
         TypeError for a field of another type.
         """
-        expect_declared(SearchOptions, vars(self))
+        expect_fields(SearchOptions, vars(self))
         if self.sampling is not None:
-            expect_declared(Sampling, vars(self.sampling))
+            expect_fields(Sampling, vars(self.sampling))
         if self.alpha is not None and not math.isfinite(self.alpha):
             raise ValueError(f"alpha has to be a finite number, but is {self.alpha}.")
         if not self.margin >= 0:

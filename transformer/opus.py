@@ -19,7 +19,7 @@ MEGABYTES = 300  # of a model, about
 SECONDS = 0.5  # between two reports of a download
 
 
-def _cached(name: str) -> Path:
+def _in_cache(name: str) -> Path:
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
@@ -30,11 +30,11 @@ def is_here(name: str) -> bool:
     return any(
         all((folder / file).is_file() for file in marian.FILES)
         and any((folder / file).is_file() for file in marian.WEIGHTS)
-        for folder in (_cached(name) / "snapshots").glob("*")
+        for folder in (_in_cache(name) / "snapshots").glob("*")
     )
 
 
-def offered() -> dict[str, str]:
+def available_models() -> dict[str, str]:
     """Name -> what a list of models says of it: those that are here, and those that may be fetched."""
     from huggingface_hub import constants
 
@@ -69,7 +69,7 @@ def fetch(name: str) -> Iterator[float]:
     worker.start()
     while worker.is_alive():
         worker.join(SECONDS)
-        yield _megabytes(_cached(name) / "blobs")
+        yield _megabytes(_in_cache(name) / "blobs")
     if failed:
         raise failed[0]
 

@@ -27,7 +27,7 @@ def trapezoid(step: int, steps: int, warmup: int, decay: float) -> float:
     return max(0.0, min(1.0, step / warmup, falling))
 
 
-def ramped_dropout(step: int, p: float, ramp: int, stages: int = 5) -> float:
+def dropout_at(step: int, p: float, ramp: int, stages: int = 5) -> float:
     """P_drop of update `step` (from 1): rises from 0 to `p` over `ramp` updates (Morerio et al. 2017).
 
     In `stages` equal steps, so that a compiled network is compiled no more than so many times. ramp 0: `p` at once.

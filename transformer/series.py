@@ -78,7 +78,7 @@ class Series:
             raise ValueError(f"'{self.name}' has no model of update {step}; it has {known}.")
         return Translator.from_pretrained(self.folders[step], device="cpu")
 
-    def evaluated(self, step: int) -> dict[str, float]:
+    def figures_at(self, step: int) -> dict[str, float]:
         """The figures of the last evaluation up to update `step`; empty before the first one."""
         at = self.evaluated_at(step)
         return {} if at is None else self.figures[at]
@@ -93,7 +93,7 @@ class Series:
         translation = translator.translate(text, beam=beam)
         decoded = bool(translation.sentences[0].ids and translation.sentences[0].ids[0])
         attention = translator.attend(translation) if decoded else None
-        return Moment(step, translation, attention, self.evaluated(step), self.evaluated_at(step))
+        return Moment(step, translation, attention, self.figures_at(step), self.evaluated_at(step))
 
 
 def step_folder(step: int) -> str:
@@ -134,7 +134,7 @@ def record(run: Path, out: Path, steps: list[int] | None = None) -> Series:
     return Series.load(out)
 
 
-def shipped() -> Series:
+def load_shipped() -> Series:
     """The recorded series that comes with the project. Raises `ValueError` if it is not there."""
     folders = sorted((assets.assets_dir() / "series").glob("*/series.json"))
     if not folders:
@@ -152,7 +152,7 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     series = record(given.run, given.out, given.steps)
     for step in series.steps:
-        print(step, json.dumps(series.evaluated(step)))
+        print(step, json.dumps(series.figures_at(step)))
     return 0
 
 

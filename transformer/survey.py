@@ -13,7 +13,7 @@ from transformer.data import SUFFIXES, open_table
 from transformer.tokenizer import Tokenizer, normalise
 
 MOST_ROWS = 20_000  # that are read
-MEASURED_PAIRS = 2_000  # whose word pieces are counted exactly: a vocabulary of so few is made in a second
+SAMPLE_PAIRS = 2_000  # whose word pieces are counted exactly: a vocabulary of so few is made in a second
 LONGEST = 512  # word pieces of a sentence that `fit` goes up to by itself
 SPECIAL = 4  # pieces that are no text: pad, unknown, beginning, end
 # Names that columns have, the surest first.
@@ -39,7 +39,7 @@ class Survey:
     whole: bool
 
     @property
-    def needed_vocabulary(self) -> int:
+    def min_vocabulary(self) -> int:
         """Word pieces without which some character could not be written."""
         return self.characters + SPECIAL
 
@@ -50,8 +50,8 @@ class Survey:
         up to `LONGEST` pieces.
         """
         found = {}
-        if fields["vocab_size"] < 1.25 * self.needed_vocabulary:
-            found["vocab_size"] = -(-3 * self.needed_vocabulary // 200) * 100
+        if fields["vocab_size"] < 1.25 * self.min_vocabulary:
+            found["vocab_size"] = -(-3 * self.min_vocabulary // 200) * 100
         longest = min(max(self.lengths) + 2, max(LONGEST, fields["max_length"]))
         if fields["max_length"] < longest:
             found["max_length"] = longest
@@ -59,19 +59,19 @@ class Survey:
             found["tokens"] = longest
         return found
 
-    def left_out(self, fields: dict[str, Any]) -> int:
+    def count_too_long(self, fields: dict[str, Any]) -> int:
         """How many pairs have a side that is too long for `max_length`; counted in pieces where the table is small.
 
         Raises ValueError where `vocab_size` cannot write every character. Of a large table it is a bound: no
         more than so many.
         """
-        if fields["vocab_size"] < self.needed_vocabulary:
+        if fields["vocab_size"] < self.min_vocabulary:
             raise ValueError(
                 f"These texts have {self.characters} different characters, so the vocabulary needs at least "
-                f"{self.needed_vocabulary} word pieces; it has {fields['vocab_size']}."
+                f"{self.min_vocabulary} word pieces; it has {fields['vocab_size']}."
             )
         longer = len(self.lengths) - bisect.bisect_right(self.lengths, fields["max_length"] - 2)
-        if not longer or len(self.pairs) > MEASURED_PAIRS:
+        if not longer or len(self.pairs) > SAMPLE_PAIRS:
             return longer
         tokenizer = Tokenizer.train((text for pair in self.pairs for text in pair), fields["vocab_size"])
         return sum(any(len(tokenizer.encode(text)) >= fields["max_length"] for text in pair) for pair in self.pairs)
@@ -80,7 +80,7 @@ class Survey:
         """Raises ValueError with one sentence where a training with these fields could not begin."""
         if len(self.pairs) < 2:
             raise ValueError("The table holds one pair only; training needs at least two.")
-        if self.left_out(fields) == len(self.pairs) and (self.whole and len(self.pairs) <= MEASURED_PAIRS):
+        if self.count_too_long(fields) == len(self.pairs) and (self.whole and len(self.pairs) <= SAMPLE_PAIRS):
             raise ValueError(
                 f"Every pair is longer than {fields['max_length']} word pieces, so nothing would be left to learn "
                 f"from; the longest text has {self.lengths[-1]} characters."

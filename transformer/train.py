@@ -45,7 +45,7 @@ from transformer.data import PART, Batch, ParallelData, find_split, read_paralle
 from transformer.loss import projected_cross_entropy
 from transformer.model import Transformer
 from transformer.options import SearchOptions
-from transformer.schedule import learning_rate, ramped_dropout, trapezoid
+from transformer.schedule import dropout_at, learning_rate, trapezoid
 from transformer.text.verbatim import with_stand_ins
 from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
@@ -370,12 +370,12 @@ class TranslationTask(Task):
         """The batch with this number in the endless sequence of epochs; a pure function of its arguments."""
         number, indices = self.place(step, micro, rank, world)
         batch = self.collate(indices, number)
-        batch = replace(batch, dropout=ramped_dropout(step, self.config.dropout, self.recipe.dropout_ramp))
+        batch = replace(batch, dropout=dropout_at(step, self.config.dropout, self.recipe.dropout_ramp))
         weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
         if weight:
             batch = replace(batch, guide=weight * self.guide(batch))
         if next(self.model.parameters()).is_cuda:
-            batch = replace(batch, parted=tuple(batch.parts(PART["cuda"])))
+            batch = replace(batch, in_parts=tuple(batch.parts(PART["cuda"])))
         return batch
 
     def place(self, step: int, micro: int, rank: int, world: int) -> tuple[int, list[int]]:
@@ -533,7 +533,7 @@ def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, p
     return header
 
 
-def saved_recipe(argv: list[str]) -> dict[str, Any]:
+def load_recipe(argv: list[str]) -> dict[str, Any]:
     """The recipe of the run that a command line goes on with; of a new one {"task": "ParseTask"} for its preset."""
     given = CommandLine(add_help=False, allow_abbrev=False)
     for option in ("--preset", "--run", "--fork"):
@@ -549,7 +549,7 @@ def saved_recipe(argv: list[str]) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    saved = saved_recipe(argv)
+    saved = load_recipe(argv)
     if saved.get("task") == "ParseTask":
         from transformer.parsing import recipe as parsing
 

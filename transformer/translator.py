@@ -48,7 +48,7 @@ from transformer.text.names import name_spans
 from transformer.text.quantities import AFTER_CLUE, clue, readings
 from transformer.text.sentences import split_clauses
 from transformer.text.spelling import mend, respell
-from transformer.text.verbatim import Masked, find, mask, restore, without_loops, word_numbers
+from transformer.text.verbatim import MaskedSentence, find, mask, restore, without_loops, word_numbers
 from transformer.threads import threads_for
 from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalise
 
@@ -114,7 +114,7 @@ class Translation:
     sentences: list[Sentence] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what a reader should know, one sentence each
 
-    def chosen(self, sentence: int = 0, hypothesis: int = 0) -> tuple[Sentence, list[int]]:
+    def sentence_and_ids(self, sentence: int = 0, hypothesis: int = 0) -> tuple[Sentence, list[int]]:
         """A sentence and the ids of one of its hypotheses. Raises `ValueError` if the model had no part in it."""
         if not 0 <= sentence < len(self.sentences):
             raise ValueError(
@@ -142,7 +142,7 @@ class Attention:
     decoder_tokens: list[str]  # T labels of what the decoder read: <s>, then the target
 
 
-def shortened(sentence: str) -> str:
+def shorten(sentence: str) -> str:
     """A sentence for a message."""
     return sentence if len(sentence) <= 40 else sentence[:40] + "…"
 
@@ -432,7 +432,7 @@ class Translator:
         own = self.shortlists.get(language)
         return len(ids) == 1 and ids[0] != self.model.config.unk and (own is None or bool((own == ids[0]).any()))
 
-    def mask(self, sentence: str, source: str, without: Set[str] = frozenset(), target: str = "") -> Masked:
+    def mask(self, sentence: str, source: str, without: Set[str] = frozenset(), target: str = "") -> MaskedSentence:
         """A normalised sentence without what has no translation: see `transformer.text.verbatim`.
 
         source: its language. Names that the vocabulary has to spell are copied where the model has learned to copy, and
@@ -463,7 +463,7 @@ class Translator:
         limit = self.most_pieces()
         if len(ids) > limit:
             raise ValueError(
-                f"The sentence “{shortened(sentence)}” has {len(ids)} word pieces and this "
+                f"The sentence “{shorten(sentence)}” has {len(ids)} word pieces and this "
                 f"model reads {limit} at most; "
                 "break it into shorter sentences."
             )
@@ -563,27 +563,27 @@ class Translator:
             for count in [len(result.candidates)]
         ]
 
-    def has_words(self, masked: Masked) -> bool:
+    def has_words(self, masked: MaskedSentence) -> bool:
         """True if there is anything to translate besides what was taken out."""
         rest = masked.text
         for stand_in in masked.stand_ins:
             rest = re.sub(re.escape(stand_in) + (AFTER_CLUE if stand_in in masked.clues else ""), "", rest)
         return has_letters(rest)
 
-    def check_script(self, sentence: str, masked: Masked) -> None:
+    def check_script(self, sentence: str, masked: MaskedSentence) -> None:
         """Raises `ValueError` if the words that were taken out are all there is, in letters the model cannot read."""
         taken = [*masked.stand_ins.values(), *(removed.text for removed in masked.removed)]
         letters = "".join(c for c in "".join(taken) if has_letters(c))
         if self.model.config.unk in self.tokenizer.encode(letters):
             languages = " or ".join(sorted({language_name(pair[0]) for pair in self.pairs}))
             raise ValueError(
-                f"This model cannot read the script of “{shortened(sentence)}”; please write in {languages}."
+                f"This model cannot read the script of “{shorten(sentence)}”; please write in {languages}."
             )
 
     def sentence(
         self,
         text: str,
-        masked: Masked,
+        masked: MaskedSentence,
         source_ids: list[int],
         result: SearchResult,
         target: str,
@@ -615,7 +615,7 @@ class Translator:
             own = said if repeated else without_loops(said, words)
             translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.removed or masked.stand_ins:
-                translated = self._restored(translated, masked, source_ids, own)
+                translated = self._restore(translated, masked, source_ids, own)
             changes: list[tuple[str, str]] = []
             if target == "fr" and "elision" not in options.without:
                 translated, changes = elide(translated)
@@ -657,7 +657,7 @@ class Translator:
         """The word pieces of some ids; a stand-in is shown as what it stands for."""
         return [stand_ins.get(piece, piece) for piece in self.tokenizer.pieces(ids)]
 
-    def _linked_words(self, source_ids: list[int], ids: list[int]) -> np.ndarray:
+    def _word_attention(self, source_ids: list[int], ids: list[int]) -> np.ndarray:
         """How much each word of a translation looks at each word of its source, (T, S) in [0, 1].
 
         By the last decoder layer's attention, mean of its heads and of a target word's pieces. Empty without words.
@@ -673,14 +673,14 @@ class Translator:
         rows[target, np.arange(len(target))] = 1
         return rows / np.maximum(rows.sum(1, keepdims=True), 1) @ cross @ columns
 
-    def _restored(self, text: str, masked: Masked, source_ids: list[int], ids: list[int]) -> str:
+    def _restore(self, text: str, masked: MaskedSentence, source_ids: list[int], ids: list[int]) -> str:
         """A translation with what was taken out of its source: behind the word that looks at the word it stood behind,
         and tags of a pair around the words that look most at those between them.
         """
 
         @functools.cache
         def links() -> np.ndarray:
-            return self._linked_words(source_ids, ids)
+            return self._word_attention(source_ids, ids)
 
         def words_before(words: int) -> int:
             shape = links().shape
@@ -774,7 +774,7 @@ class Translator:
         for whole in dict.fromkeys(s.segment.whole for s in sentences if s.segment.whole != s.segment.text):
             count = sum(s.segment.whole == whole for s in sentences)
             notes.append(
-                f"The sentence “{shortened(whole)}” is longer than those that the model was trained on; "
+                f"The sentence “{shorten(whole)}” is longer than those that the model was trained on; "
                 f"it was translated in {count} parts, cut at its clauses."
             )
         recased = [s.read for s in sentences if s.read and s.read != s.source_text]
@@ -782,7 +782,7 @@ class Translator:
             more = f" (and {len(recased) - 1} more)" if len(recased) > 1 else ""
             same = all(s.read.lower() == s.source_text.lower() for s in sentences if s.read)
             what = "capitals" if same else "spelling"
-            notes.append(f"The model was given the usual {what}: “{shortened(recased[0])}”{more}.")
+            notes.append(f"The model was given the usual {what}: “{shorten(recased[0])}”{more}.")
         for sentence in sentences:
             if sentence.looped:
                 notes.append(f"The model repeated itself in “{sentence.source_text[:40]}”; the repetition was cut.")
@@ -816,7 +816,7 @@ class Translator:
         Raises `ValueError` if there is no such hypothesis or sentence, or the sentence was copied without the model.
         """
         expect("translation", translation, Translation, "a Translation")
-        found, ids = translation.chosen(sentence, hypothesis)
+        found, ids = translation.sentence_and_ids(sentence, hypothesis)
         model, encoding = found.encoding or (None, None)
         weights = self.weights(found.source_ids, ids, encoding if model and model() is self.model else None)
         encoder, decoder, cross = (

@@ -66,7 +66,7 @@ class LRUCache(Generic[Value]):
             return self._values[key]
 
 
-class Cancelled(Exception):
+class RunCancelled(Exception):
     """Raised inside a run whose visitor has cancelled it or gone away."""
 
 
@@ -142,14 +142,16 @@ class Services:
     def translators(self) -> list[tuple[str, str]]:
         """(label, key) of every translation model: the default one first, shipped ones, runs' checkpoints, OPUS-MT."""
         found = [(_name(self.translation_model), self.translation_model)]
-        found += [(name, name) for name in _shipped("tokenizer.model") if name != self.translation_model]
+        found += [(name, name) for name in _models_with("tokenizer.model") if name != self.translation_model]
         found += self._checkpoints(lambda task: "" if task in ("TranslationTask", "ParseTask") else None)
-        return found + [(told, name) for name, told in opus.offered().items() if name != self.translation_model]
+        return found + [
+            (told, name) for name, told in opus.available_models().items() if name != self.translation_model
+        ]
 
     def tryons(self) -> list[tuple[str, str]]:
         """(label, key) of every set of try-on networks; a run stands for the default set with its one network in it."""
         found = [(_name(self.tryon_model), self.tryon_model)]
-        found += [(name, name) for name in _shipped("parser/config.json") if name != self.tryon_model]
+        found += [(name, name) for name in _models_with("parser/config.json") if name != self.tryon_model]
         found += [(f"{name} (released VITON-HD weights)", f"released:{name}") for name in self.released]
         return found + self._checkpoints(_word_of_network)
 
@@ -182,7 +184,7 @@ class Services:
 
     def translator(self, key: str | None = None) -> Translator:
         """The Translator of a key, the default one without. Raises ValueError with one sentence for an unknown key."""
-        return self._translators(self._resolve(key, self.translation_model, _shipped("tokenizer.model")))
+        return self._translators(self._resolve(key, self.translation_model, _models_with("tokenizer.model")))
 
     def parser(self, key: str) -> Parser:
         """The Parser of a key. Raises ValueError with one sentence where it is a translator's."""
@@ -200,7 +202,7 @@ class Services:
         device, networks = self.place_of(key)
         if device not in [name for _, name in self.devices()]:
             raise ValueError(f"There is no device {device[:80]!r} on this page; choose one of the list.")
-        return self._tryons(f"{device}|{self._resolve(networks, self.tryon_model, _shipped('parser/config.json'))}")
+        return self._tryons(f"{device}|{self._resolve(networks, self.tryon_model, _models_with('parser/config.json'))}")
 
     def devices(self) -> list[tuple[str, str]]:
         """(label, name) of the devices that try-ons may run on, the usual one first; one alone where the operator named
@@ -226,7 +228,7 @@ class Services:
         key = key or self.translation_model
         if key in opus.MODELS:
             return [opus.MODELS[key]]
-        shipped = shipped_pairs().get(key)
+        shipped = model_pairs().get(key)
         return shipped or [(source, target) for source, target in self.translator(key).pairs]
 
     def length_penalty(self, key: str | None, pair: str) -> float:
@@ -234,8 +236,8 @@ class Services:
         key = key or self.translation_model
         if key in opus.MODELS:
             return ALPHA
-        if key in shipped_pairs():
-            return read_penalties(shipped_header(key)).get(pair, ALPHA)
+        if key in model_pairs():
+            return read_penalties(model_header(key)).get(pair, ALPHA)
         source, _, target = pair.partition("-")
         return self.translator(key).length_penalty(source, target)
 
@@ -283,7 +285,7 @@ class Services:
 
         device, _, key = placed.partition("|")
         kind, _, rest = key.partition(":")
-        stages = {"synthesis": shared_gpu.synthesise} if shared_gpu.lent() else {}
+        stages = {"synthesis": shared_gpu.synthesise} if shared_gpu.is_shared_space() else {}
         if kind not in ("run", "released"):
             return TryOn.from_pretrained(key, device, stages)
         # The networks that the run or the release does not bring are those of the default set.
@@ -352,7 +354,7 @@ class Services:
             reports.put(("stage", ("", index - 1)))  # no stage's time goes on while this one waits
             turn.take(index >= READING_STAGES)
             if cancelled.is_set():
-                raise Cancelled
+                raise RunCancelled
             reports.put(("stage", (name, index)))
 
         def work() -> None:
@@ -399,7 +401,7 @@ def last(reports: Iterator[Progress | Value]) -> Value:
     return value
 
 
-def _shipped(file: str) -> list[str]:
+def _models_with(file: str) -> list[str]:
     """Names of the shipped models that have this file."""
     try:
         return [name for name in assets.list_models() if (assets.model_dir(name) / file).is_file()]
@@ -407,14 +409,14 @@ def _shipped(file: str) -> list[str]:
         return []
 
 
-def shipped_header(name: str) -> dict[str, Any]:
+def model_header(name: str) -> dict[str, Any]:
     """What config.json says of a shipped model."""
     return json.loads((assets.model_dir(name) / "config.json").read_text())
 
 
-def shipped_pairs() -> dict[str, list[tuple[str, str]]]:
+def model_pairs() -> dict[str, list[tuple[str, str]]]:
     """The language pairs (source, target) of every shipped translation model, read from its config alone."""
-    return {name: [tuple(pair) for pair in shipped_header(name)["pairs"]] for name in _shipped("tokenizer.model")}
+    return {name: [tuple(pair) for pair in model_header(name)["pairs"]] for name in _models_with("tokenizer.model")}
 
 
 def _word_of_network(task: str) -> str | None:

@@ -25,7 +25,7 @@ SECONDS = 20  # of the GPU that one call asks for; a visitor's time is little, a
 log = logging.getLogger("atelier")
 
 
-def lent() -> bool:
+def is_shared_space() -> bool:
     """Whether GPUs are lent here: on a shared Space alone."""
     return spaces is not None and os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "true")
 

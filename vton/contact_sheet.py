@@ -157,7 +157,7 @@ def draw(
     if title:
         pen.text((gap, 8), title, INK, font)
     for i, name in enumerate(names):
-        pen.text((gap + i * (width + gap), top - 24), _cut(name, font, width), INK, font)
+        pen.text((gap + i * (width + gap), top - 24), _truncate(name, font, width), INK, font)
     for j, row in enumerate(table):
         y = top + j * (height + caption + gap)
         for i, picture in enumerate(row.cells):
@@ -170,7 +170,10 @@ def draw(
                 (x + 2 * gap, y + 2 * gap), text.encode("latin-1", "replace").decode("latin-1"), INK, font
             )
         pen.text(
-            (gap, y + height + 2), _cut(f"{j + 1}  {row.name}   {row.line}", small, sheet.width - 2 * gap), QUIET, small
+            (gap, y + height + 2),
+            _truncate(f"{j + 1}  {row.name}   {row.line}", small, sheet.width - 2 * gap),
+            QUIET,
+            small,
         )
     return np.asarray(sheet)
 
@@ -181,7 +184,7 @@ def _heading(name: str) -> str:
     return f"{shown.title}  {plain}".strip()
 
 
-def _cut(text: str, font: Any, width: float) -> str:
+def _truncate(text: str, font: Any, width: float) -> str:
     text = text.encode("latin-1", "replace").decode("latin-1")
     if font.getlength(text) <= width:
         return text

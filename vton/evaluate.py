@@ -26,9 +26,9 @@ from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.garment import outline
 from vton.inputs.parsing import parse
-from vton.inputs.reading import LONGEST, read
+from vton.inputs.reading import LONGEST, read_garment
 from vton.labels import read_indices
-from vton.metrics import PARSER_GROUPS, confusion, garment_confusion, garment_figures, grouped_iou, iou
+from vton.metrics import PARSER_GROUPS, confusion, garment_confusion, garment_figures, group_iou, iou
 from vton.pipeline import load_network
 
 
@@ -90,7 +90,7 @@ def evaluate_parser(
             )
             inside = warp_picture(valid.astype(np.uint8), matrix, size, nearest=True) > 0
             framed += confusion(warp_picture(truth, matrix, size, nearest=True), answer, inside, n)
-    groups, crop = grouped_iou(whole, PARSER_GROUPS), grouped_iou(framed, PARSER_GROUPS)
+    groups, crop = group_iou(whole, PARSER_GROUPS), group_iou(framed, PARSER_GROUPS)
     return {
         "photographs": len(names[: limit or None]),
         "mean_iou": float(np.nanmean(list(groups.values()))),
@@ -114,7 +114,7 @@ def evaluate_garments(reader: torch.nn.Module, folders: list[Path], held_out: bo
     ]
     readings = []
     for picture in pictures:  # the mask is the one that a try-on would cut out
-        found = read(reader, picture.image)
+        found = read_garment(reader, picture.image)
         readings.append(dataclasses.replace(found, mask=outline(picture.image, found)[0].astype(np.float32)))
     figures = garment_figures(readings, [p.attributes for p in pictures], [p.mask for p in pictures])
     taken = {

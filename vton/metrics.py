@@ -46,7 +46,7 @@ def iou(matrix: np.ndarray) -> np.ndarray:
     return np.divide(overlap, union, out=np.full(len(overlap), np.nan), where=union > 0)
 
 
-def grouped_iou(matrix: np.ndarray, groups: dict[str, tuple[int, ...]]) -> dict[str, float]:
+def group_iou(matrix: np.ndarray, groups: dict[str, tuple[int, ...]]) -> dict[str, float]:
     """IoU of groups of labels. Pixels whose true label is in no group are ignored; an answer in no group is wrong."""
     n = len(groups)
     merged = np.zeros((n + 1, n + 1), np.int64)

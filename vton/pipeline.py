@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from training.arguments import expect, expect_declared
+from training.arguments import expect, expect_fields
 from training.assets import model_dir
 from training.devices import choose_device
 from training.weights import build, from_json, load_model
@@ -115,7 +115,7 @@ class TryOn:
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
         expect("options", options, (Options, type(None)), "an Options or None")
-        expect_declared(Options, {name: value for name, value in changed.items() if value is not None})
+        expect_fields(Options, {name: value for name, value in changed.items() if value is not None})
         options = Options.of({**dataclasses.asdict(options or Options()), **changed})
         corrected = ("painted_mask",) if painted_mask is not None else ()
         record = TryOnResult(
@@ -140,7 +140,7 @@ class TryOn:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
         if stage == "photo":
             raise ValueError("The first stage decodes the pictures; use run() for new pictures.")
-        expect_declared(Options, edited)
+        expect_fields(Options, edited)
         _check_edits(result, edited)
         options = replace(result.options, **{name: value for name, value in edited.items() if name in ABOUT})
         options.check()
@@ -152,7 +152,7 @@ class TryOn:
         record = replace(
             _before(result, index),
             options=options,
-            corrected=_still_corrected(result, index, changed),
+            corrected=_corrections_before(result, index, changed),
             resumed_from=stage,
             **changed,
         )
@@ -239,7 +239,7 @@ def _before(r: TryOnResult, index: int) -> TryOnResult:
     return replace(r, seconds=seconds, **{name: () if name == "notes" else None for name in later})
 
 
-def _still_corrected(r: TryOnResult, index: int, changed: dict[str, Any]) -> tuple[str, ...]:
+def _corrections_before(r: TryOnResult, index: int, changed: dict[str, Any]) -> tuple[str, ...]:
     """The maps of a record that are a person's: a correction counts until the stage that makes its map runs again."""
     kept = [
         name

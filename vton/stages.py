@@ -109,7 +109,7 @@ def cut_garment(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     else:
         try:
             cut = garment.cut_out(r.garment_photo, networks.garment)
-        except garment.WornGarment:
+        except garment.GarmentOnPerson:
             cut = garment.cut_from_wearer(r.garment_photo, networks.parser, networks.garment)
     notes = tuple(note for note in r.notes if note not in (WORN, TURNED))
     notes += ((WORN,) if cut.method == "worn" else ()) + ((TURNED,) if cut.turned else ())

@@ -21,7 +21,7 @@ from typing import cast
 import numpy as np
 
 from training.files import write_atomic
-from transformer.data import Batch, collate, cut
+from transformer.data import Batch, batch_indices, collate
 from transformer.marian import MarianTokenizer
 from transformer.prepare import ORIGIN
 from transformer.tokenizer import Tokenizer
@@ -215,7 +215,7 @@ class Mixture:
         order = self.draw(seed, epoch)
         lengths = self.lengths[order]
         order = order[np.lexsort((lengths[:, 0], lengths[:, 1]))]  # stable: ties stay shuffled
-        batches = cut(order.tolist(), self.lengths[order].max(1).tolist(), tokens)
+        batches = batch_indices(order.tolist(), self.lengths[order].max(1).tolist(), tokens)
         random.Random(f"{seed}/{epoch}").shuffle(batches)
         return batches
 

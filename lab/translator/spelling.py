@@ -13,7 +13,7 @@ from pathlib import Path
 
 from training.assets import assets_dir
 from training.command import one_sentence
-from transformer.text.spelling import german_spellings, listed, without_accents
+from transformer.text.spelling import count_lines, german_spellings, without_accents
 
 PHRASEBOOK = Path(__file__).resolve().parents[1] / "phrasebook"
 
@@ -45,7 +45,7 @@ def main() -> int:
     out = assets_dir() / "spelling"
     out.mkdir(exist_ok=True)
     for language, typed in (("de", german_spellings), ("fr", lambda word: {without_accents(word)})):
-        lines = listed(common_case(counts[language]).items(), typed, english)
+        lines = count_lines(common_case(counts[language]).items(), typed, english)
         (out / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 

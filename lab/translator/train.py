@@ -205,7 +205,7 @@ class AnchoredTask(MixtureTask):
         learned = self.recipe.learned.split()
         origins = [self.data.origin(index).split(".")[0] for index in indices]
         held = torch.tensor([origin not in learned for origin in origins])
-        return AnchoredBatch(**{**vars(batch), "parted": ()}, held=held)
+        return AnchoredBatch(**{**vars(batch), "in_parts": ()}, held=held)
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
         """`loss` and `nll` are those of the learned sentences, `held` is the divergence of the others from what the

@@ -20,7 +20,7 @@ from vton.data.pack import Pack
 from vton.data.samples import Sampler
 from vton.inference import Conditions
 from vton.inputs import pose
-from vton.inputs.reading import Attribute, read
+from vton.inputs.reading import Attribute, read_garment
 from vton.metrics import edge_distances, mask_iou
 from vton.networks.segmentation import SegmentationGenerator
 from vton.pipeline import TryOn
@@ -86,7 +86,7 @@ def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu"
 
 def read_sample(tryon: TryOn, sample: dict[str, np.ndarray]) -> dict[str, Attribute]:
     """What the garment reader says of a sample's garment; see `Garment.attributes`."""
-    return read(tryon.garment, sample["cloth"], sample["cloth_mask"][0] > 0).attributes
+    return read_garment(tryon.garment, sample["cloth"], sample["cloth_mask"][0] > 0).attributes
 
 
 def reads_attributes(tryon: TryOn) -> bool:

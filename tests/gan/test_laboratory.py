@@ -189,6 +189,6 @@ def test_the_ring_is_covered_and_minimax_with_a_strong_discriminator_loses_modes
     for _ in range(16):
         whole.advance(100)
         strong.advance(50)
-    covered, lost = whole.measured()[2], strong.measured()[2]
+    covered, lost = whole.measure_state()[2], strong.measure_state()[2]
     assert covered.count == 8 and covered.quality > 0.7
     assert lost.count <= 5

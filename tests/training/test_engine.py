@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from training import Recipe, Run, Task, TrainingFailed, average_checkpoints, fit, latest_checkpoint
+from training import Recipe, Run, Task, TrainingError, average_checkpoints, fit, latest_checkpoint
 from training.checkpoint import list_checkpoints, module_state
 from training.task import Trainer
 from training.weights import fill, load_model, save_model
@@ -171,7 +171,7 @@ def test_signal_finishes_the_step_and_saves(tmp_path):
 
 def test_nan_names_term_and_step_and_keeps_the_checkpoint(tmp_path):
     bad = recipe(poison=17)
-    with pytest.raises(TrainingFailed, match="'squared' became nan at update 17"):
+    with pytest.raises(TrainingError, match="'squared' became nan at update 17"):
         fit(LineTask(bad), bad, tmp_path / "run", quiet=True)
     assert Run(tmp_path / "run").status() == "failed"
     assert latest_checkpoint(tmp_path / "run" / "checkpoints").name == "step-00000010"
@@ -188,7 +188,7 @@ def test_full_disk_keeps_the_last_good_checkpoint(tmp_path, monkeypatch):
         return real(tensors, file)
 
     monkeypatch.setattr(module, "save_file", full)
-    with pytest.raises(TrainingFailed, match="disk is full"):
+    with pytest.raises(TrainingError, match="disk is full"):
         fit(LineTask(recipe()), recipe(), tmp_path / "run", quiet=True)
     assert [f.name for f in list_checkpoints(tmp_path / "run" / "checkpoints")] == ["step-00000010"]
     assert not list((tmp_path / "run" / "checkpoints").glob(".part*"))

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from training import Recipe, Run, Task, TrainingFailed, fit, latest_checkpoint, launch
+from training import Recipe, Run, Task, TrainingError, fit, latest_checkpoint, launch
 from training.checkpoint import list_checkpoints, module_state
 
 
@@ -159,7 +159,7 @@ def test_the_time_of_all_parts_of_a_run_counts(tmp_path):
 def test_a_gradient_that_is_not_finite_leaves_the_weights_good(tmp_path):
     bad = recipe(fault="gradient", save_every=1)
     task = CubeTask(bad)
-    with pytest.raises(TrainingFailed, match="gradient of 'model' became .* at update 17"):
+    with pytest.raises(TrainingError, match="gradient of 'model' became .* at update 17"):
         fit(task, bad, tmp_path / "run", quiet=True)
     assert latest_checkpoint(tmp_path / "run" / "checkpoints").name == "step-00000016"
     assert same(weights(tmp_path / "run"), task.modules["model"].state_dict())
@@ -301,7 +301,7 @@ def test_a_disk_that_fills_up_while_logging(tmp_path):
                 (tmp_path / "run" / "events.jsonl").symlink_to("/dev/full")
             return super().batch(step, *rest)
 
-    with pytest.raises(TrainingFailed, match="The disk is full; the last checkpoint is good"):
+    with pytest.raises(TrainingError, match="The disk is full; the last checkpoint is good"):
         fit(Filling(made), made, tmp_path / "run", quiet=True)
     assert latest_checkpoint(tmp_path / "run" / "checkpoints").name == "step-00000010"
 

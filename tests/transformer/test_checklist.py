@@ -10,8 +10,8 @@ from transformer.checklist import (
     Answer,
     Item,
     holds,
+    load_summary,
     read_items,
-    stored,
     summary,
     table,
     weak_kinds,
@@ -92,9 +92,9 @@ def test_what_is_weak_is_read_from_beside_the_weights(tmp_path):
     def row(kind, half, right):
         return {"kind": kind, "half": half, "pair": "en-de", "right": right, "of": 10, "wrong": [["a", "b"]]}
 
-    assert stored(tmp_path) == []
+    assert load_summary(tmp_path) == []
     write([row("clock", "card", 8), row("words", "card", 3), row("html", "card", 9), row("names", "choosing", 0)],
           tmp_path / FILE)  # fmt: skip
-    rows = stored(tmp_path)
+    rows = load_summary(tmp_path)
     assert weak_kinds(rows, "en-de") == [("words", 0.3, [["a", "b"]]), ("clock", 0.8, [["a", "b"]])]
     assert weak_kinds(rows, "de-en") == []

@@ -59,9 +59,9 @@ def test_a_sentence_without_words_is_refused(translator):
 def test_permuted_is_never_the_order_it_was():
     for words in range(2, 9):
         for seed in range(20):
-            order = experiments.permuted(words, seed)
+            order = experiments.permutation(words, seed)
             assert sorted(order) == list(range(words)) != order
-    assert experiments.permuted(1) == [0]
+    assert experiments.permutation(1) == [0]
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_permuted_is_never_the_order_it_was():
     ],
 )
 def test_the_pronoun_shows_what_was_understood(text, language, meant, verdict):
-    assert pronouns.read(text, language).verdict(meant).startswith(verdict)
+    assert pronouns.last_pronoun(text, language).verdict(meant).startswith(verdict)
 
 
 def test_nothing_is_said_where_a_gender_cannot_be_told():
-    assert pronouns.read("Die Trophäe passt nicht in die Dings, weil sie groß ist.", "de") is None
-    assert pronouns.read("Die Trophäe passt nicht in den Koffer.", "de") is None
+    assert pronouns.last_pronoun("Die Trophäe passt nicht in die Dings, weil sie groß ist.", "de") is None
+    assert pronouns.last_pronoun("Die Trophäe passt nicht in den Koffer.", "de") is None

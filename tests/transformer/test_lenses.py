@@ -62,7 +62,7 @@ def test_ranks_entropies_and_the_layer_where_an_answer_settles(translator, trans
     order = probabilities.argsort(descending=True).tolist()
     assert lens.ranks[1, 2] == 1 + order.index(int(labels[0, 2]))
     assert lens.entropies[1, 2] == pytest.approx(float(-(probabilities * probabilities.log()).sum()), abs=1e-3)
-    for step, first in enumerate(lens.settled):
+    for step, first in enumerate(lens.settling_row):
         assert (lens.ranks[first:, step] == 1).all() and (first == 0 or lens.ranks[first - 1, step] > 1)
 
 

@@ -29,13 +29,15 @@ def put(cache, *names):
 
 
 def test_what_is_offered_says_what_it_costs(cache, monkeypatch):
-    assert opus.offered()[NAME] == "OPUS-MT en-de, downloads about 300 MB" and len(opus.offered()) == 4
+    assert (
+        opus.available_models()[NAME] == "OPUS-MT en-de, downloads about 300 MB" and len(opus.available_models()) == 4
+    )
     put(cache, *marian.FILES)
     assert not opus.is_here(NAME)  # its weights are still to come
     put(cache, marian.WEIGHTS[1])
-    assert opus.is_here(NAME) and opus.offered()[NAME] == "OPUS-MT en-de, on this machine"
+    assert opus.is_here(NAME) and opus.available_models()[NAME] == "OPUS-MT en-de, on this machine"
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert list(opus.offered()) == [NAME]
+    assert list(opus.available_models()) == [NAME]
 
 
 def test_a_download_tells_how_far_it_is(cache, monkeypatch):

@@ -3,11 +3,11 @@
 import pytest
 
 from transformer.parsing import evalb
-from transformer.parsing.trees import add_top, prepare_tree, read
+from transformer.parsing.trees import add_top, parse_brackets, prepare_tree
 
 
 def tree(text: str):
-    return prepare_tree(add_top(read(text)))
+    return prepare_tree(add_top(parse_brackets(text)))
 
 
 GOLD = "(S (NP (DT The) (NN cell)) (VP (VBZ divides) (ADVP (RB again))) (. .))"

@@ -17,7 +17,7 @@ from transformer.options import SearchOptions
 from transformer.parsing import words
 from transformer.parsing.parser import Parser, phrase_weights
 from transformer.parsing.recipe import ParseRecipe, ParseTask, schedule
-from transformer.parsing.trees import read
+from transformer.parsing.trees import parse_brackets
 from transformer.pretrained import from_pretrained
 from transformer.text.verbatim import word_numbers
 from transformer.translator import Translator
@@ -81,7 +81,7 @@ def test_what_is_no_token_of_a_tree_is_never_said(trained):
     task, _ = trained
     parser = task.parser()
     found = parser.translate("The cell divides.")
-    sentence, ids = found.chosen()
+    sentence, ids = found.sentence_and_ids()
     src = torch.tensor([sentence.source_ids])
     only = parser.trees([sentence.source_ids], [50])
     assert [parser.tokenizer.pieces([i])[0].lstrip("\u2581") for i in only.words[0]][0].startswith("T")
@@ -95,7 +95,7 @@ def test_the_walk_through_the_model_reads_words_where_the_leaves_are(trained):
     task, _ = trained
     parser, config = task.parser(), task.config
     found = parser.translate("The strain grows in a tissue.", beam=3)
-    sentence, ids = found.chosen()
+    sentence, ids = found.sentence_and_ids()
     src, tgt = (torch.tensor([row]) for row in (sentence.source_ids, parser.reads(sentence.source_ids, ids)))
     assert tgt[0].tolist() != [config.bos, *ids]
     with torch.inference_mode():
@@ -108,7 +108,7 @@ def test_the_walk_through_the_model_reads_words_where_the_leaves_are(trained):
 def test_a_parse_that_is_followed_holds_no_weights_and_its_forks_watch_nothing(trained):
     task, _ = trained
     parser = task.parser()
-    sentence, ids = parser.translate("The strain grows.").chosen()
+    sentence, ids = parser.translate("The strain grows.").sentence_and_ids()
     decoding = follow(parser, sentence.source_ids, ids)
     assert decoding.state.take_weights() == {}
     assert decoding.read == parser.reads(sentence.source_ids, ids) != [task.config.bos, *ids]
@@ -150,7 +150,7 @@ def test_the_views_of_a_translation_open_on_a_parse(trained):
     task, _ = trained
     parser = task.parser()
     found = parser.translate("The strain grows in a tissue.")
-    sentence, ids = found.chosen()
+    sentence, ids = found.sentence_and_ids()
     decoding = follow(parser, sentence.source_ids, ids)
     assert decoding.logprobs.sum() == pytest.approx(sentence.hypotheses[0].logprob, abs=1e-3)
     again = decode_from(parser, sentence.source_ids, ids[:3], SearchOptions(2, 0.3))
@@ -173,7 +173,7 @@ def test_beams_of_every_width_end_in_trees(trained):
         found = parser.translate(text, beam=beam, alpha=0.3, n_best=beam)
         for tree in found.sentences[0].trees:
             assert tree.words() == words.split_words(text)
-        assert read(found.sentences[0].hypotheses[0].text) == found.sentences[0].trees[0]
+        assert parse_brackets(found.sentences[0].hypotheses[0].text) == found.sentences[0].trees[0]
 
 
 @pytest.mark.parametrize(
@@ -264,4 +264,4 @@ def test_a_run_that_goes_on_is_known_for_one_on_trees(argv, trees, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "recipe.json").write_text('{"task": "ParseTask"}')
     argv = [arg.replace("RUN", str(tmp_path / "run")).replace("NEW", str(tmp_path / "new")) for arg in argv]
-    assert (train.saved_recipe(argv).get("task") == "ParseTask") is trees
+    assert (train.load_recipe(argv).get("task") == "ParseTask") is trees

@@ -16,7 +16,7 @@ CRAFT = (
 
 
 def craft() -> Tree:
-    return trees.prepare_tree(trees.add_top(trees.read(CRAFT)))
+    return trees.prepare_tree(trees.add_top(trees.parse_brackets(CRAFT)))
 
 
 def test_the_usual_preparation_leaves_no_function_tags_and_no_empty_elements():
@@ -27,7 +27,7 @@ def test_the_usual_preparation_leaves_no_function_tags_and_no_empty_elements():
         "3) (-RRB- -RRB-))))) (. .)))"
     )
     assert tree.words()[-4:] == ["(", "3", ")", "."]
-    assert trees.prepare_tree(trees.read("( (S (NP (-NONE- *))))")) is None
+    assert trees.prepare_tree(trees.parse_brackets("( (S (NP (-NONE- *))))")) is None
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,9 @@ def test_a_bare_label(label, bare):
 
 
 def test_a_linearised_tree_has_typed_brackets_and_one_symbol_for_every_word():
-    tokens = linear.linearise(trees.add_top(trees.read("(S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .))")))
+    tokens = linear.linearise(
+        trees.add_top(trees.parse_brackets("(S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .))"))
+    )
     assert " ".join(tokens) == "(S (NP XX XX )NP (VP XX )VP XX )S"
 
 
@@ -48,8 +50,8 @@ def test_linearising_is_reversible():
     tags = [leaf.tag for leaf in tree.leaves()]
     assert linear.delinearise(linear.linearise(tree), tree.words(), tags) == tree
     assert linear.linearise(linear.delinearise(linear.linearise(tree), tree.words())) == linear.linearise(tree)
-    assert trees.read(str(tree)) == tree
-    assert trees.read(trees.indent_tree(tree, 40)) == tree
+    assert trees.parse_brackets(str(tree)) == tree
+    assert trees.parse_brackets(trees.indent_tree(tree, 40)) == tree
     assert max(map(len, trees.indent_tree(tree, 40).splitlines())) < len(str(tree))
 
 
@@ -63,7 +65,7 @@ def test_what_is_no_tree_over_two_words_is_one_sentence(tokens):
 
 
 def test_spans_count_words():
-    tree = trees.read("(S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .))")
+    tree = trees.parse_brackets("(S (NP (DT The) (NN cell)) (VP (VBZ divides)) (. .))")
     assert tree.spans() == [("S", 0, 4), ("NP", 0, 2), ("VP", 2, 3)]
     assert trees.add_top(tree).spans() == [("TOP", 0, 4), *tree.spans()]
 
@@ -74,7 +76,7 @@ def test_spans_count_words():
 )
 def test_broken_brackets_are_one_sentence(text):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        trees.read(text)
+        trees.parse_brackets(text)
 
 
 def test_a_file_may_be_gzipped_and_trees_may_take_several_lines(tmp_path):
@@ -101,6 +103,6 @@ def test_a_damaged_file_names_its_line(tmp_path):
 
 
 def test_leaves_hold_brackets_as_printed():
-    tree = trees.read("(NP (-LRB- -LRB-) (NN a))")
+    tree = trees.parse_brackets("(NP (-LRB- -LRB-) (NN a))")
     assert tree.leaves()[0] == Leaf("-LRB-", "(")
     assert str(tree) == "(NP (-LRB- -LRB-) (NN a))"

@@ -5,14 +5,14 @@ import random
 import pytest
 
 from transformer.parsing import variety
-from transformer.parsing.trees import Tree, add_top, read, to_brackets
+from transformer.parsing.trees import Tree, add_top, parse_brackets, to_brackets
 
 SENTENCE = "(S (NP (PRP We)) (VP (VBP show) (SBAR (IN that) (S (NP (DT the) (NN cell)) (VP (VBZ divides))))) (. .))"
 OTHERS = "(S (NP (NNP Mice) (NN food)) (VP (VBZ grows) (NP (JJ blue) (NN hair))) (. .))"
 
 
 def tree(text: str) -> Tree:
-    return add_top(read(text))
+    return add_top(parse_brackets(text))
 
 
 def shape(node) -> list:

@@ -35,10 +35,10 @@ def test_a_recorded_series_says_what_the_checkpoints_say(run, tmp_path, capsys):
     assert series.main(["--run", str(run), "--steps", "3", "6", "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.startswith("3 {")
     found = series.Series.load(tmp_path / "out")
-    assert found.steps == [3, 6] and set(found.evaluated(6)) >= {"bleu", "perplexity"}
-    assert found.evaluated(-1) == {}
+    assert found.steps == [3, 6] and set(found.figures_at(6)) >= {"bleu", "perplexity"}
+    assert found.figures_at(-1) == {}
     moment = found.moment("the dog sees a cat", 6)
-    assert moment.step == 6 and moment.figures == found.evaluated(6)
+    assert moment.step == 6 and moment.figures == found.figures_at(6)
     if moment.attention is not None:
         assert 0 <= moment.entropy("cross", 0, 1) <= math.log(moment.attention.cross.shape[-1]) + 1e-6
     from transformer.export import export

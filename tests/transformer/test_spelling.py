@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer.text.spelling import german_spellings, listed, mend, misspellings, respell, without_accents
+from transformer.text.spelling import count_lines, german_spellings, mend, misspellings, respell, without_accents
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_ways_to_type_a_word():
 
 def test_a_list_marks_words_that_are_others_without_their_accents():
     counts = [("marché", 9), ("marche", 5), ("été", 7), ("thé", 2), ("la", 90), ("là", 1), ("près", 99), ("prés", 1)]
-    lines = listed(counts, lambda word: {without_accents(word)}, {"the"})
+    lines = count_lines(counts, lambda word: {without_accents(word)}, {"the"})
     assert lines == ["près", "~marché", "été", "?thé"]  # "prés" is too rare beside "près", "là" beside "la"
 
 

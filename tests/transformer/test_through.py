@@ -41,7 +41,7 @@ def translated(translator, text="ab cad bad dab"):
 
 def test_the_walk_ends_with_the_model_s_own_log_probabilities(translator):
     translation = translated(translator)
-    sentence, ids = translation.chosen()
+    sentence, ids = translation.sentence_and_ids()
     model, config = translator.model, translator.model.config
     src, tgt = torch.tensor([sentence.source_ids]), torch.tensor([[config.bos, *ids]])
     with torch.inference_mode():

@@ -11,7 +11,7 @@ import training
 from tests.transformer.words import ENGLISH, GERMAN
 from training.run import Run
 from transformer.data import Batch, collate
-from transformer.schedule import ramped_dropout
+from transformer.schedule import dropout_at
 from transformer.train import PRESETS, TranslationRecipe, TranslationTask, load_splits, main
 from transformer.translator import Translator
 
@@ -289,8 +289,8 @@ def test_the_data_folders_own_vocabulary_is_used(three, tmp_path):
 
 def test_dropout_rises_in_steps(data):
     options = recipe(data, dropout=0.3, dropout_ramp=10)
-    assert [ramped_dropout(step, 0.3, 10) for step in (1, 2, 3, 10, 11)] == pytest.approx([0, 0, 0.06, 0.24, 0.3])
-    assert ramped_dropout(1, 0.3, 0) == 0.3
+    assert [dropout_at(step, 0.3, 10) for step in (1, 2, 3, 10, 11)] == pytest.approx([0, 0, 0.06, 0.24, 0.3])
+    assert dropout_at(1, 0.3, 0) == 0.3
     task = TranslationTask(options)
     model = task.modules["model"].train()
 

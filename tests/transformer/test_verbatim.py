@@ -9,7 +9,7 @@ from transformer.config import TransformerConfig
 from transformer.model import Transformer
 from transformer.options import DEFAULTS
 from transformer.search import Candidate, SearchResult
-from transformer.text.verbatim import find, mask, restore, shared_words, with_stand_ins, without_loops, word_numbers
+from transformer.text.verbatim import common_words, find, mask, restore, with_stand_ins, without_loops, word_numbers
 from transformer.tokenizer import STAND_INS, Tokenizer
 from transformer.translator import Translator
 
@@ -110,7 +110,7 @@ def test_a_model_is_told_that_a_number_is_a_time_of_the_clock():
 
 def test_training_pairs_with_stand_ins_agree_on_both_sides():
     pair = ("Tom met Mary in Boston in 1998.", "Tom traf Mary 1998 in Boston.")
-    assert shared_words(*pair) == ["Tom", "Mary", "Boston", "1998"]
+    assert common_words(*pair) == ["Tom", "Mary", "Boston", "1998"]
     source, target = with_stand_ins(*pair, random.Random(0))
     assert sorted(w.strip(".") for w in source.split() if "<x" in w) == list(STAND_INS)
     for piece in STAND_INS:

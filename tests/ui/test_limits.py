@@ -14,7 +14,7 @@ def test_weak_kinds_are_named_with_what_became_of_them(monkeypatch):
         {"kind": "words", "half": "choosing", "pair": "en-de", "right": 0, "of": 10, "wrong": []},
         {"kind": "words", "half": "card", "pair": "de-en", "right": 0, "of": 10, "wrong": []},
     ]
-    monkeypatch.setattr(checklist, "stored", lambda folder: rows)
+    monkeypatch.setattr(checklist, "load_summary", lambda folder: rows)
     html = limits.limits("everyday", "en-de")
     assert "15 come out right (75 %)" in html and "clock" not in html
     assert "<strong>words</strong>: 50 % right" in html and "“&lt;b&gt;Save” became “Saub”" in html

@@ -10,7 +10,7 @@ from transformer.config import preset
 from transformer.model import Transformer
 from transformer.parsing.linear import linearise, phrases, symbols
 from transformer.parsing.parser import Parser
-from transformer.parsing.trees import read
+from transformer.parsing.trees import parse_brackets
 from transformer.tokenizer import Tokenizer
 from ui import page
 from ui.services import Services
@@ -79,19 +79,19 @@ def test_the_view_says_why_it_is_empty(services, parser, monkeypatch):
     view.services = services
     for name in ("note", "results", "tree", "brackets"):
         setattr(view, name, Component(name=name))
-    monkeypatch.setattr(parse, "shipped_pairs", lambda: {})
+    monkeypatch.setattr(parse, "model_pairs", lambda: {})
     assert "not installed" in view.show(CurrentTranslation())[view.note]
-    monkeypatch.setattr(parse, "shipped_pairs", lambda: {"parse": [("en", "tree")]})
+    monkeypatch.setattr(parse, "model_pairs", lambda: {"parse": [("en", "tree")]})
     assert "choose English" in view.show(CurrentTranslation())[view.note]
     drawn = view.show(current(parser))
-    assert "repaired" in drawn[view.note] and read(drawn[view.brackets]).words()[0] == "The"
+    assert "repaired" in drawn[view.note] and parse_brackets(drawn[view.brackets]).words()[0] == "The"
 
 
 def test_files(parser, tmp_path):
     look = current(parser)
     picture, brackets = parse.save(look, tmp_path)
     ElementTree.parse(picture)
-    assert read(brackets.read_text()) == look.translation.sentences[0].trees[1]
+    assert parse_brackets(brackets.read_text()) == look.translation.sentences[0].trees[1]
     with pytest.raises(ValueError, match="no tree to save"):
         parse.save(CurrentTranslation(), tmp_path)
 
@@ -100,9 +100,9 @@ def test_the_api(services, monkeypatch):
     blocks = page.build(services)
     api = {f.api_name: f for f in blocks.fns.values()}["parse"]
     assert api.api_visibility == "public"
-    monkeypatch.setattr(parse, "shipped_pairs", lambda: {"parse": [("en", "tree")]})
+    monkeypatch.setattr(parse, "model_pairs", lambda: {"parse": [("en", "tree")]})
     (sentence,) = api.fn("The cell divides.", beam=3)["sentences"]
-    assert read(sentence["tree"]).words() == sentence["words"] == ["The", "cell", "divides", "."]
+    assert parse_brackets(sentence["tree"]).words() == sentence["words"] == ["The", "cell", "divides", "."]
     assert sentence["phrases"][0]["start"] == 0 and sentence["phrases"][0]["end"] == 4
     assert sentence["repairs"] >= 0
 
@@ -118,13 +118,13 @@ def test_the_api(services, monkeypatch):
     ],
 )
 def test_what_cannot_be_parsed_is_one_sentence(services, monkeypatch, text, beam, says):
-    monkeypatch.setattr(parse, "shipped_pairs", lambda: {"parse": [("en", "tree")]})
+    monkeypatch.setattr(parse, "model_pairs", lambda: {"parse": [("en", "tree")]})
     with pytest.raises(ValueError, match=says) as error:
         parse.parse_text(services, text, beam, 0.3)
     assert "\n" not in str(error.value)
 
 
 def test_without_weights_it_says_so(services, monkeypatch):
-    monkeypatch.setattr(parse, "shipped_pairs", lambda: {})
+    monkeypatch.setattr(parse, "model_pairs", lambda: {})
     with pytest.raises(ValueError, match="weights, assets/models/parse, are not installed"):
         parse.parse_text(services, "The cell divides.", 4, 0.3)

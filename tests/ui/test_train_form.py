@@ -301,12 +301,12 @@ def test_a_survey_counts_what_is_left_out_in_word_pieces(tmp_path):
     fields = {"vocab_size": 40, "max_length": 12, "tokens": 64}
     tokenizer = Tokenizer.train((text for pair in found.pairs for text in pair), 40)
     long = [pair for pair in found.pairs if max(len(tokenizer.encode(text)) for text in pair) >= 12]
-    assert 0 < found.left_out(fields) == len(long) < 11
+    assert 0 < found.count_too_long(fields) == len(long) < 11
     assert found.fit(fields)["max_length"] == max(len(text) for pair in found.pairs for text in pair) + 2
-    with pytest.raises(ValueError, match=f"at least {found.needed_vocabulary} word pieces"):
-        found.left_out({**fields, "vocab_size": found.needed_vocabulary - 1})
-    with pytest.raises(ValueError, match=str(found.needed_vocabulary)):  # and so says the library that makes them
-        Tokenizer.train((text for pair in found.pairs for text in pair), found.needed_vocabulary - 1)
+    with pytest.raises(ValueError, match=f"at least {found.min_vocabulary} word pieces"):
+        found.count_too_long({**fields, "vocab_size": found.min_vocabulary - 1})
+    with pytest.raises(ValueError, match=str(found.min_vocabulary)):  # and so says the library that makes them
+        Tokenizer.train((text for pair in found.pairs for text in pair), found.min_vocabulary - 1)
 
 
 def test_room_on_the_disk_is_looked_at(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from transformer.options import Sampling
 from ui.page import build
-from ui.services import Services, shipped_pairs
+from ui.services import Services, model_pairs
 from ui.translate import decoding, languages, opening, visit
 from ui.translate import work as translate
 from ui.translate.settings import search_in_words
@@ -83,7 +83,7 @@ def test_the_default_model_offers_its_pairs_and_nothing_twice():
 
 def test_languages_bring_a_model_that_has_them(monkeypatch):
     captions = {"multi30k-en-de": [("en", "de")], "multi30k-en-fr": [("en", "fr")]}
-    assert captions.items() <= shipped_pairs().items()
+    assert captions.items() <= model_pairs().items()
     services = Services(translation_model="multi30k-en-de")
     for model in (None, "multi30k-en-de"):  # of several models that have the languages, the chosen one stays
         assert languages.model_for(services, "en-de", model) == model
@@ -91,7 +91,7 @@ def test_languages_bring_a_model_that_has_them(monkeypatch):
     assert ("en", "fr") in services.pairs(other) and other != "multi30k-en-de"
     with pytest.raises(ValueError, match="No model here translates Korean → English"):
         languages.model_for(services, "ko-en", None)
-    monkeypatch.setattr(languages, "shipped_pairs", lambda: captions)
+    monkeypatch.setattr(languages, "model_pairs", lambda: captions)
     assert languages.model_for(services, "en-fr", "multi30k-en-de") == "multi30k-en-fr"
     with pytest.raises(ValueError, match="No model here translates German → English"):
         languages.model_for(services, "de-en", None)

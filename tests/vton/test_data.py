@@ -165,7 +165,7 @@ def test_each_usable_person_comes_once(packed, monkeypatch):
 
 def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
     """The rule-made truth: a long sleeve covers the arms that a T-shirt bares."""
-    from vton.data.pairs import dress, dressed_segmentation
+    from vton.data.pairs import dress, target_segmentation
 
     person = packed.person(1)
     shape = person.parse.shape
@@ -173,7 +173,7 @@ def test_sleeves_of_a_product_decide_what_the_arms_show(packed):
     for sleeves in ("short", "long"):
         cloth = draw_pair(7, size=shape, sleeves=sleeves, pose="down")
         pair = dress(cloth.cloth, cloth.cloth_mask > 127, person.keypoints, shape, sleeves == "long")
-        seg = dressed_segmentation(labels.lip_to_13(person.parse), person.parse, person.keypoints, pair)
+        seg = target_segmentation(labels.lip_to_13(person.parse), person.parse, person.keypoints, pair)
         bare[sleeves] = int(np.isin(seg, (5, 6)).sum())
     assert bare["long"] < 0.6 * bare["short"]
 
@@ -209,7 +209,7 @@ def test_a_vest_bares_the_arms_though_outerwear_has_long_sleeves(packed, monkeyp
 
 def test_a_dressed_long_sleeve_follows_the_arm_and_the_throat_stays_bare():
     """The rule-made truth on a drawn person, whose joints are known."""
-    from vton.data.pairs import _distance_to_segment, dress, dressed_segmentation, person_skeleton
+    from vton.data.pairs import _distance_to_segment, dress, person_skeleton, target_segmentation
     from vton.rules import neckline
 
     shape = (256, 192)
@@ -219,7 +219,7 @@ def test_a_dressed_long_sleeve_follows_the_arm_and_the_throat_stays_bare():
     )
     body = person_skeleton(wearer.keypoints)
     pair = dress(product.cloth, product.cloth_mask > 127, wearer.keypoints, shape, True)
-    truth = dressed_segmentation(labels.lip_to_13(wearer.parse), wearer.parse, wearer.keypoints, pair)
+    truth = target_segmentation(labels.lip_to_13(wearer.parse), wearer.parse, wearer.keypoints, pair)
     grid = np.stack(np.meshgrid(np.arange(192, dtype=np.float32), np.arange(256, dtype=np.float32)), -1)
     for joints in ((2, 3, 4), (5, 6, 7)):
         assert present(wearer.keypoints)[list(joints)].all()

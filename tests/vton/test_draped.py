@@ -9,7 +9,7 @@ from lab.tryon.draping import panels
 from lab.tryon.draping.drape import constraints, surrounded, two_panels
 from vton.data.draped import draw
 from vton.data.draped.codec import decode, encode
-from vton.data.draped.pack import TWINS, Drapes, held_out
+from vton.data.draped.pack import TWINS, Drapes, is_validation
 from vton.data.draped.people import DrapedPeople, load_people, read_drawing, write_drawing
 from vton.data.draped.raster import rasterise
 
@@ -201,8 +201,8 @@ def test_a_drawing_is_the_same_mirrored_and_from_its_file(people, tmp_path):
 
 
 def test_garments_photographed_twice_are_on_one_side_of_the_split():
-    assert all(held_out(one) == held_out(other) for one, other in TWINS.items())
-    shares = np.mean([held_out(f"garments/tshirt_{i:04}") for i in range(1000)])
+    assert all(is_validation(one) == is_validation(other) for one, other in TWINS.items())
+    shares = np.mean([is_validation(f"garments/tshirt_{i:04}") for i in range(1000)])
     assert 0.07 < shares < 0.13
 
 

@@ -148,7 +148,7 @@ class Told:
 def test_the_readers_mask_is_drawn_to_the_pictures_edges(monkeypatch):
     cloth, mask = drawn(14)
     loose = cv2.dilate(mask.astype(np.uint8), np.ones((9, 9))) > 0
-    monkeypatch.setattr(garment, "read", Told(loose))
+    monkeypatch.setattr(garment, "read_garment", Told(loose))
     for ground, method in (("white", "uniform"), ("wood", "network"), ("tiles", "network")):
         cut = garment.cut_out(on(grounds()[ground], cloth, mask), reader=object())
         assert cut.method == method and iou(cut.mask, mask) > max(0.95, iou(loose, mask) + 0.02), ground
@@ -170,11 +170,11 @@ def test_the_readers_mask_is_drawn_to_the_pictures_edges(monkeypatch):
 )
 def test_what_is_no_upper_garment_gets_one_sentence(monkeypatch, kind, words):
     cloth, mask = drawn(14)
-    monkeypatch.setattr(garment, "read", Told(mask, kind))
+    monkeypatch.setattr(garment, "read_garment", Told(mask, kind))
     image = on(grounds()["white"], cloth, mask)
     with pytest.raises(InputError, match=words) as caught:
         garment.cut_out(image, reader=object())
-    assert str(caught.value).count(".") == 1 and not isinstance(caught.value, garment.WornGarment)
+    assert str(caught.value).count(".") == 1 and not isinstance(caught.value, garment.GarmentOnPerson)
     painted = garment.cut_by_mask(image, mask.astype(np.uint8) * 255, reader=object())
     assert painted.method == "painted" and painted.attributes["kind"].value == "not upper"  # the person knows better
     with pytest.raises(InputError, match=words):
@@ -183,8 +183,8 @@ def test_what_is_no_upper_garment_gets_one_sentence(monkeypatch, kind, words):
 
 def test_a_garment_is_cut_out_of_the_person_who_wears_it(monkeypatch):
     person = draw_pair(1, (H, W), pose="down")
-    monkeypatch.setattr(garment, "read", Told(person.parse > 0, "person"))
-    with pytest.raises(garment.WornGarment, match="a person"):
+    monkeypatch.setattr(garment, "read_garment", Told(person.parse > 0, "person"))
+    with pytest.raises(garment.GarmentOnPerson, match="a person"):
         garment.cut_out(person.person, reader=object())
     monkeypatch.setattr(
         garment.parsing,

@@ -87,8 +87,8 @@ def test_two_garments_on_a_transparent_ground_are_refused_too(reader, cuts):
 
 def test_a_transparent_picture_loses_the_inside_of_its_back_as_any_other(reader, pictures, cuts):
     """Its transparency is the whole outline, as a shop cuts it, with what is seen of the back in the neck."""
-    small = garment.reduced(pictures["polo-green"])
-    whole = garment.outline(small, garment.read(reader, small))[0]
+    small = garment.shrink(pictures["polo-green"])
+    whole = garment.outline(small, garment.read_garment(reader, small))[0]
     cut = garment.cut_out(np.dstack([small, whole.astype(np.uint8) * 255]), reader)
     assert cut.method == "alpha" and cut.open_neck
     behind = whole & (cuts["polo-green"].mask == 0)

@@ -20,16 +20,16 @@ from vton.data.garments import (
     Garments,
     attributes_of,
     draw_opening,
-    laid_flat,
-    marked_openings,
+    flat_garment,
     names_of,
+    neck_openings,
     read_folder,
     with_v_neck,
 )
 from vton.data.pairs import WHITE
 from vton.evaluate import main
 from vton.geometry import prescale
-from vton.inputs.reading import Reading, neck_box, read
+from vton.inputs.reading import Reading, neck_box, read_garment
 from vton.metrics import garment_confusion, garment_figures, mask_iou
 from vton.networks.garment_reader import (
     GROUPS,
@@ -67,7 +67,7 @@ def test_the_mask_comes_back_in_the_pictures_own_frame_and_the_second_look_is_gi
     )
     picture[ellipse > 0] = 235
     reader = Bright()
-    found = read(reader, picture)
+    found = read_garment(reader, picture)
     assert found.mask.shape == size and mask_iou(found.mask > 0.5, ellipse > 0) > 0.96
     first, second = reader.priors
     assert not first.any() and 0.2 < second.mean() < 0.9
@@ -93,10 +93,10 @@ def test_the_neck_is_looked_at_larger_for_the_neckline_and_its_opening():
     picture = np.full((400, 300, 3), 20, np.uint8)
     picture[100:380, 60:240] = 235
     reader, usual = Necks(), Bright()
-    found = read(reader, picture)
+    found = read_garment(reader, picture)
     assert len(reader.priors) == 3 and reader.priors[2].mean() > 0.4
-    assert found.best("neckline")[0] == "v" and read(usual, picture).groups["neckline"]["v"] < 0.2
-    np.testing.assert_array_equal(found.mask, read(usual, picture).mask)
+    assert found.best("neckline")[0] == "v" and read_garment(usual, picture).groups["neckline"]["v"] < 0.2
+    np.testing.assert_array_equal(found.mask, read_garment(usual, picture).mask)
     rows, columns = (np.flatnonzero((found.opening > 0.5).any(axis)) for axis in (1, 0))
     x0, y0, x1, y1 = neck_box(found.mask > 0.5)
     assert y0 - 10 <= rows[0] and rows[-1] <= y1 + 30 and x0 - 10 <= columns[0] and columns[-1] <= x1 + 10
@@ -112,7 +112,7 @@ def test_the_neck_lies_in_the_middle_below_raised_sleeves():
 
 def test_nothing_found_is_looked_at_once():
     reader = Bright()
-    assert not (read(reader, np.full((60, 40, 3), 20, np.uint8)).mask > 0.5).any()
+    assert not (read_garment(reader, np.full((60, 40, 3), 20, np.uint8)).mask > 0.5).any()
     assert len(reader.priors) == 1
 
 
@@ -186,13 +186,13 @@ def test_corrected_necklines_are_learned_and_never_measured(folder, monkeypatch,
     (tmp_path / "necklines.tsv").write_text("folder\tid\tneckline\ngarments_more\tg2\tv\ngarments\tg3\tcollar\n")
     monkeypatch.setattr(garments, "__file__", str(tmp_path / "garments.py"))
     (tmp_path / "openings.tsv").write_text("folder\tid\n")
-    marked_openings.cache_clear()
+    neck_openings.cache_clear()
     try:
         learned = {p.name: p.attributes["neckline"] for p in Garments(folder).sources["photo"]}
         assert learned.pop("g2") == "v" and set(learned.values()) == {"round"}
         assert read_folder(folder / "garments_more", ["g2"])[0].attributes["neckline"] == "round"
     finally:
-        marked_openings.cache_clear()
+        neck_openings.cache_clear()
 
 
 def test_corrections_name_necklines_that_there_are():
@@ -238,7 +238,7 @@ def test_a_garment_is_set_on_another_background_inside_its_mask_unchanged():
     for i in range(12):
         rng = np.random.default_rng(i)
         street = rng.integers(0, 255, (50, 70, 3), np.uint8)
-        shown = garments.set_on(cloth, mask, garments.background((96, 64), np.full(3, 128.0), rng, street), rng)
+        shown = garments.compose_on(cloth, mask, garments.background((96, 64), np.full(3, 128.0), rng, street), rng)
         np.testing.assert_array_equal(shown[31:69, 21:44], cloth[31:69, 21:44])
         assert shown.std((0, 1))[0] > 0 and (shown[:25] != cloth[:25]).any()
 
@@ -355,15 +355,15 @@ def test_clothes_laid_flat_have_the_sleeves_that_their_people_show():
     image, parse, keypoints = drawn.person, drawn.parse, drawn.keypoints
     frame = np.array([0, 0, 192, 256.0])
     person = SimpleNamespace(name="p", image=image, parse=parse, keypoints=keypoints, frame=frame)
-    (found,) = laid_flat(SimpleNamespace(person=lambda index: person), 0)
+    (found,) = flat_garment(SimpleNamespace(person=lambda index: person), 0)
     assert found.attributes == {"kind": "upper", "sleeves": "short"} and found.cut
     assert found.mask.mean() / 255 > 0.05 and (found.image[found.mask == 0] == WHITE).all()
     person.keypoints = keypoints * [[1, 1, 0]]  # nobody is seen
-    assert laid_flat(SimpleNamespace(person=lambda index: person), 0) == []
+    assert flat_garment(SimpleNamespace(person=lambda index: person), 0) == []
 
 
 def test_every_mark_is_a_place_in_its_picture():
-    marks = marked_openings()
+    marks = neck_openings()
     seen = [mark for mark in marks.values() if mark]
     assert len(seen) > 160 and len(marks) - len(seen) > 20
     for left_x, left_y, right_x, right_y, bottom_x, bottom_y, power in seen:

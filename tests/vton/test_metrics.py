@@ -10,7 +10,7 @@ from vton.metrics import (
     confusion,
     coverage,
     edge_distances,
-    grouped_iou,
+    group_iou,
     iou,
     mask_iou,
     sharpness,
@@ -58,8 +58,8 @@ def test_overlap_by_hand():
     np.testing.assert_allclose(iou(matrix), [1 / 2, 1 / 3, 0])
     assert confusion(truth, answer, np.array([[True, False, True, True]]), 3).sum() == 3
     # Labels 1 and 2 in one group: the confusion between them is no error. Label 0 is outside: ignored in the truth.
-    assert grouped_iou(matrix, {"both": (1, 2)}) == {"both": 1.0}
-    assert grouped_iou(matrix, {"zero": (0,), "one": (1,)}) == {
+    assert group_iou(matrix, {"both": (1, 2)}) == {"both": 1.0}
+    assert group_iou(matrix, {"zero": (0,), "one": (1,)}) == {
         "zero": pytest.approx(1 / 2),
         "one": pytest.approx(1 / 3),
     }

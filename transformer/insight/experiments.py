@@ -58,7 +58,7 @@ def single_head(model: Transformer, head: int) -> Intervention:
     return Intervention(off=frozenset(off))
 
 
-def permuted(words: int, seed: int = SEED) -> list[int]:
+def permutation(words: int, seed: int = SEED) -> list[int]:
     """The places 0 to words - 1 in an order drawn by the seed, never the order that they have (of two or more)."""
     order, draw = list(range(words)), random.Random(seed)
     while words > 1 and order == sorted(order):
@@ -66,7 +66,7 @@ def permuted(words: int, seed: int = SEED) -> list[int]:
     return order
 
 
-def _chosen(translation: Translation, sentence: int) -> Sentence:
+def _best_hypothesis(translation: Translation, sentence: int) -> Sentence:
     found = translation.sentences[sentence]
     if not found.ids:
         raise ValueError("This sentence holds no words, so it was copied; translate one with words first.")
@@ -78,7 +78,7 @@ def heads_alone(
     translator: Translator, translation: Translation, sentence: int = 0, options: SearchOptions = DEFAULTS
 ) -> list[Reading]:
     """The sentence with all heads, then with each number of head alone. Raises `ValueError` for a copied sentence."""
-    chosen = _chosen(translation, sentence)
+    chosen = _best_hypothesis(translation, sentence)
     heads = translator.model.config.heads
     found = []
     for head in (None, *range(heads)):
@@ -96,11 +96,11 @@ def encoders(
     """The sentence as the encoder reads it, in its own order of words and in another one: as it is, without positions,
     and with queries and keys exchanged. Raises `ValueError` for a copied sentence.
     """
-    chosen, model = _chosen(translation, sentence), translator.model
+    chosen, model = _best_hypothesis(translation, sentence), translator.model
     groups = source_words(translator, chosen.source_ids)
     whole = [token for group in groups for token in group]
     start = chosen.source_ids[: len(chosen.source_ids) - 1 - len(whole)]  # a language token, where there is one
-    orders = [list(range(len(groups))), permuted(len(groups))]
+    orders = [list(range(len(groups))), permutation(len(groups))]
     rows = [[*start, *(token for place in order for token in groups[place]), model.config.eos] for order in orders]
     words = [text_of(translator, group, chosen.stand_ins) for group in groups]
     sources = [" ".join(words[place] for place in order) for order in orders]

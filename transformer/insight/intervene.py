@@ -589,7 +589,7 @@ def operate(
     Raises `ValueError` with one sentence if the intervention does not fit or the sentence was copied without the
     model.
     """
-    found, ids = translation.chosen(sentence, hypothesis_number)
+    found, ids = translation.sentence_and_ids(sentence, hypothesis_number)
     source_ids = found.source_ids
     finished = len(ids) < limit(translator, source_ids)
     old = logprob(translator, source_ids, ids, finished)

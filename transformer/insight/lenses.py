@@ -35,7 +35,7 @@ class LogitLens:
     entropies: np.ndarray  # (L + 1, T) float32, nats
 
     @property
-    def settled(self) -> np.ndarray:
+    def settling_row(self) -> np.ndarray:
         """(T,) int64, the first row from which on the chosen token stays the likeliest; L + 1 where it never is."""
         first = np.where(self.ranks == 1, 0, np.arange(1, len(self.ranks) + 1)[:, None])
         return first.max(0)
@@ -119,7 +119,7 @@ def decoder_lens(
         is the translation itself.
     Raises `ValueError` if there is no such hypothesis or sentence, or the model does not have these languages.
     """
-    chosen, _ = translation.chosen(sentence, hypothesis)
+    chosen, _ = translation.sentence_and_ids(sentence, hypothesis)
     source, target = translator.check_pair(source, target)
     options = translator.search_options(source, target, replace(options, n_best=1, quick=False))
     model, config = translator.model, translator.model.config

@@ -46,7 +46,7 @@ class Pronoun:
         return f"Wrong: “{self.word}” agrees with neither noun."
 
 
-def read(text: str, language: str) -> Pronoun | None:
+def last_pronoun(text: str, language: str) -> Pronoun | None:
     """The last subject pronoun of a translation; None where there is none, or a noun's gender cannot be told.
 
     language: "de" or "fr". The subject's gender is that of its noun, or of its article where the noun is unknown.

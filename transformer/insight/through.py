@@ -19,7 +19,7 @@ from transformer.translator import Translation, Translator
 
 
 @dataclass
-class Embedded:
+class TokenEmbedding:
     """A token on its way in (sections 3.4 and 3.5)."""
 
     embedding: np.ndarray  # (d_model,) its row of the embedding matrix times sqrt(d_model)
@@ -68,10 +68,10 @@ class FeedForwardPass:
 class Walk:
     """A source position through one encoder layer, and a step through one decoder layer to the next token."""
 
-    source: Embedded
+    source: TokenEmbedding
     encoder_attention: AttentionPass
     encoder_feed_forward: FeedForwardPass
-    target: Embedded
+    target: TokenEmbedding
     decoder_attention: AttentionPass
     cross_attention: AttentionPass
     decoder_feed_forward: FeedForwardPass
@@ -119,10 +119,10 @@ def _feed_forward_at(row: int, found: FeedForwardTrace) -> FeedForwardPass:
     return FeedForwardPass(inner, active, output, _norm_at(row, found))
 
 
-def _embedded_at(model: Transformer, token: int, place: int, total: Tensor) -> Embedded:
+def _embedding_at(model: Transformer, token: int, place: int, total: Tensor) -> TokenEmbedding:
     """total (T, d_model): what enters the first layer."""
     embedding = model.embedding.weight[token] * math.sqrt(model.config.d_model)
-    return Embedded(_array(embedding), _array(model.positions[place]), _array(total[place]))
+    return TokenEmbedding(_array(embedding), _array(model.positions[place]), _array(total[place]))
 
 
 def _check_numbers(*given: tuple[int, int, str]) -> None:
@@ -163,10 +163,10 @@ def walk(
     assert second.cross is not None, "a decoder's layer has it"
     logits = model.project(hidden)
     return Walk(
-        _embedded_at(model, source_ids[place], place, trace.source),
+        _embedding_at(model, source_ids[place], place, trace.source),
         _attention_at(place, first.attention),
         _feed_forward_at(place, first.feed_forward),
-        _embedded_at(model, read[step], step, trace.target),
+        _embedding_at(model, read[step], step, trace.target),
         _attention_at(step, second.attention),
         _attention_at(step, second.cross),
         _feed_forward_at(step, second.feed_forward),

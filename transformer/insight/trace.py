@@ -139,7 +139,7 @@ def teacher_forced(translator: Translator, translation: Translation, hypothesis:
 
     hypothesis, sentence: counted from 0. Raises `ValueError` if there is no such one.
     """
-    found, ids = translation.chosen(sentence, hypothesis)
+    found, ids = translation.sentence_and_ids(sentence, hypothesis)
     return translator.pair(found.source_ids, ids)
 
 

@@ -29,7 +29,7 @@ from transformer.text.layout import Segment
 from transformer.text.verbatim import word_numbers
 from transformer.threads import threads_for
 from transformer.tokenizer import SPACE, Tokenizer
-from transformer.translator import Attention, Hypothesis, Sentence, Translation, Translator, shortened
+from transformer.translator import Attention, Hypothesis, Sentence, Translation, Translator, shorten
 
 P = TypeVar("P", bound="Parser")
 PAIR = ("en", "tree")
@@ -169,7 +169,7 @@ class Parser(Translator):
             if one.repairs:
                 times = "once" if one.repairs == 1 else f"{one.repairs} times"
                 made.notes.append(
-                    f"In “{shortened(one.source_text)}” the model's favourite could not have become a tree {times}; "
+                    f"In “{shorten(one.source_text)}” the model's favourite could not have become a tree {times}; "
                     "the likeliest token that could was taken."
                 )
         return made

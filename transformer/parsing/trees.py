@@ -61,7 +61,7 @@ class Tree:
 def to_brackets(node: Tree | Leaf) -> str:
     """The tree on one line, as in the files: `(NP (DT the) (NN cell))`; the outermost label TOP is left out."""
     if isinstance(node, Leaf):
-        return f"({node.tag} {_escaped(node.word)})"
+        return f"({node.tag} {_escape(node.word)})"
     label = "" if node.label == TOP else node.label
     return f"({label} {' '.join(map(to_brackets, node.children))})"
 
@@ -82,11 +82,11 @@ def indent_tree(node: Tree, width: int = 100, depth: int = 0) -> str:
     return "  " * depth + f"({label}\n" + "\n".join(parts) + ")"
 
 
-def _escaped(word: str) -> str:
+def _escape(word: str) -> str:
     return _ESCAPES.get(word, word.replace("(", "-LRB-").replace(")", "-RRB-"))
 
 
-def read(text: str) -> Tree:
+def parse_brackets(text: str) -> Tree:
     """One tree from its brackets, as it stands; an outer pair without a label becomes `TOP`.
 
     Raises `ValueError` with one sentence for text that is no tree: brackets that do not balance, a phrase of nothing,
@@ -108,7 +108,7 @@ def read(text: str) -> Tree:
         elif token == ")":
             if not open_phrases:
                 raise ValueError("a bracket closes and none is open")
-            done = _closed(*open_phrases.pop())
+            done = _close(*open_phrases.pop())
             fresh = False
             if open_phrases:
                 open_phrases[-1][1].append(done)
@@ -125,7 +125,7 @@ def read(text: str) -> Tree:
     return done
 
 
-def _closed(label: str, parts: list) -> Tree | Leaf:
+def _close(label: str, parts: list) -> Tree | Leaf:
     """A phrase, or a word, of the parts between its brackets."""
     if not parts or not label:
         raise ValueError(f"the phrase {label!r} holds nothing" if label else "a phrase without a label")
@@ -182,7 +182,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
                 depth += line.count("(") - line.count(")")
                 if depth > 0:
                     continue
-                tree = prepare_tree(add_top(read("".join(lines))))
+                tree = prepare_tree(add_top(parse_brackets("".join(lines))))
                 lines, depth, found = [], 0, found + 1
                 if tree:
                     yield tree

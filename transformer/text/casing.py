@@ -60,7 +60,7 @@ def usual_word(word: str, language: str, pieces: Callable[[str], float], first: 
     chosen.
     """
     lower = word.lower()
-    upper = capitalised(lower)
+    upper = capitalise(lower)
     if language == "en" and _PRONOUN.fullmatch(lower):
         chosen = upper
     elif first:
@@ -70,6 +70,6 @@ def usual_word(word: str, language: str, pieces: Callable[[str], float], first: 
     return word if pieces(chosen) > pieces(word) or pieces(chosen) == math.inf else chosen
 
 
-def capitalised(word: str) -> str:
+def capitalise(word: str) -> str:
     """The word with a capital first letter; the others as they are."""
     return word[:1].upper() + word[1:]

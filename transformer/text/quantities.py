@@ -259,14 +259,14 @@ def _french_century(match: re.Match, target: str) -> str | None:
     return f"{number}{ending} century" if target == "en" else None
 
 
-def _compiled(*pairs: tuple[str, Reading]) -> tuple[tuple[re.Pattern[str], Reading], ...]:
+def _compile(*pairs: tuple[str, Reading]) -> tuple[tuple[re.Pattern[str], Reading], ...]:
     return tuple((re.compile(pattern, re.IGNORECASE), reading) for pattern, reading in pairs)
 
 
 _SHORT_HOUR = r"(?P<hour>1[0-2]|0?\d)"
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])", r"(?P<month>0?[1-9]|1[0-2])", r"(?P<year>[12]\d{3})"
 _TIMES = {
-    "en": _compiled(
+    "en": _compile(
         (rf"\b{_SHORT_HOUR}(?:[:.](?P<minute>{_MINUTE}))? ?(?P<part>{_MERIDIEM})", _english_time),
         (
             rf"\b{_SHORT_HOUR}(?:[:.](?P<minute>{_MINUTE}))?"
@@ -286,7 +286,7 @@ _TIMES = {
         (r"\bthe (?P<year>(?:1[5-9]|20)[1-9]0)s\b", _decade),
         (r"\b(?P<number>1\d?|2[01]?|[3-9])(?:st|nd|rd|th) century\b", _century),
     ),
-    "de": _compiled(
+    "de": _compile(
         (
             rf"\b(?P<hour>{_HOUR})(?:[:.](?P<minute>{_MINUTE}))? Uhr\b(?: (?P<part>{'|'.join(_DAYPARTS)})\b)?",
             _german_time,
@@ -299,7 +299,7 @@ _TIMES = {
         (rf"\b{_DAY[0]}\.{_DAY[1]}\.{_DAY[2]}\b", _date),
         (r"\b(?:die|den|der) (?P<year>(?:1[5-9]|20)[1-9]0)er[- ]Jahren?\b", _decade),
     ),
-    "fr": _compiled(
+    "fr": _compile(
         (rf"\b(?P<hour>{_HOUR}) ?(?:h|heures) ?(?P<minute>{_MINUTE})\b", _french_time),
         (
             rf"\b(?P<hour>{_HOUR}) ?h\b(?P<minute>)(?= ?[-–] ?(?P<later>{_HOUR}) ?h)",

@@ -165,7 +165,7 @@ def _french_word(word: str, before: str, after: str) -> str:
     return _like((others or plain)[0] if len(plain) > 1 and plain[0] in past else plain[0], word)
 
 
-def listed(words: Iterable[tuple[str, int]], typed: Callable[[str], set[str]], english: set[str]) -> list[str]:
+def count_lines(words: Iterable[tuple[str, int]], typed: Callable[[str], set[str]], english: set[str]) -> list[str]:
     """The lines of a list: of words with how often each stands in a text, those that may be typed otherwise.
 
     typed: how a word may be typed. english: English words in small letters.

@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"(?:\d+(?:[.,:/-]\d+)+|\d{2,})(?!\d|(?:st|nd|rd|th|s|er|er
 _STOPS = ".,;:!?…)]}»”\"'"
 
 
-def shared_words(source: str, target: str) -> list[str]:
+def common_words(source: str, target: str) -> list[str]:
     """Names and numbers that stand exactly once in both sentences, in the source's order."""
     theirs = [m.group() for m in _WORD.finditer(target)]
     ours = [m.group() for m in _WORD.finditer(source)]
@@ -60,8 +60,8 @@ def replace_word(text: str, word: str, by: str) -> str:
 
 
 def with_stand_ins(source: str, target: str, draw: random.Random) -> tuple[str, str]:
-    """The pair with each of `shared_words`, four at most, replaced on both sides; `draw` decides by which stand-ins."""
-    words = shared_words(source, target)[: len(STAND_INS)]
+    """The pair with each of `common_words`, four at most, replaced on both sides; `draw` decides by which stand-ins."""
+    words = common_words(source, target)[: len(STAND_INS)]
     for word, stand_in in zip(words, draw.sample(STAND_INS, len(words))):
         source, target = replace_word(source, word, stand_in), replace_word(target, word, stand_in)
     return source, target
@@ -126,7 +126,7 @@ def find(
 
 
 @dataclass
-class Removed:
+class Extract:
     """Something taken out of a sentence, and where it stood."""
 
     text: str
@@ -138,12 +138,12 @@ class Removed:
 
 
 @dataclass
-class Masked:
+class MaskedSentence:
     """A sentence as a model can read it, and what was taken out."""
 
     text: str
     stand_ins: dict[str, str] = field(default_factory=dict)  # piece -> what it stands for
-    removed: list[Removed] = field(default_factory=list)
+    removed: list[Extract] = field(default_factory=list)
     clues: set[str] = field(default_factory=set)  # pieces behind which the text says what they are
     rewritten: list[tuple[str, str]] = field(default_factory=list)  # what the translation says otherwise, and how
 
@@ -154,13 +154,13 @@ def mask(
     stand_ins: Sequence[str],
     readings: Mapping[tuple[int, int], str] | None = None,
     clue: Callable[[str], str] = lambda said: "",
-) -> Masked:
+) -> MaskedSentence:
     """The first spans give way to `stand_ins`, as many as there are; tags, emoji and the others are taken out.
 
     readings: what a span says in the translation, where that is not the same.
     clue: what the sentence says behind the stand-in of a reading, so that the model knows what it is.
     """
-    out, position, result = "", 0, Masked("")
+    out, position, result = "", 0, MaskedSentence("")
     free = list(stand_ins)
     for begin, end in spans:
         out += text[position:begin]
@@ -182,7 +182,7 @@ def mask(
             stop = stop or "."  # wherever the words before it come to stand
         opens = tag is not None and not tag[1] and not original.endswith("/>") and text[end : end + 1] not in ("", " ")
         word = len(out.split()) - (opens and glued)
-        result.removed.append(Removed(said, word, glued, stop, opens))
+        result.removed.append(Extract(said, word, glued, stop, opens))
         if tag and tag[1]:
             _pair(result.removed, tag[2])
         if out.endswith(" ") and (end == len(text) or text[end] == " " or stop) and not opens:
@@ -193,7 +193,7 @@ def mask(
     return result
 
 
-def _pair(removed: Sequence[Removed], name: str) -> None:
+def _pair(removed: Sequence[Extract], name: str) -> None:
     """Notes for the closing tag at the end, and the tag that it closes, which words stand between them."""
     for one in reversed(removed[:-1]):
         tag = _TAG_NAME.match(one.text)
@@ -209,7 +209,7 @@ def stops(text: str) -> str:
 
 def restore(
     text: str,
-    masked: Masked,
+    masked: MaskedSentence,
     words_before: Callable[[int], int],
     partners: Callable[[int, int], tuple[int, int]] | None = None,
 ) -> str:
@@ -229,9 +229,9 @@ def restore(
         else:
             at = masked.text.index(stand_in)
             before, after = masked.text[:at], masked.text[at + len(stand_in) :]
-            missing.append(Removed(stand_in, len(before.split()), False, stops(after)))
+            missing.append(Extract(stand_in, len(before.split()), False, stops(after)))
     words = text.split(" ") if text else []
-    places: dict[int, list[Removed]] = {}
+    places: dict[int, list[Extract]] = {}
     for removed in missing:
         place = _place(removed, words_before, partners)
         places.setdefault(min(place, len(words)), []).append(removed)
@@ -257,7 +257,7 @@ def restore(
 
 
 def _place(
-    removed: Removed, words_before: Callable[[int], int], partners: Callable[[int, int], tuple[int, int]]
+    removed: Extract, words_before: Callable[[int], int], partners: Callable[[int, int], tuple[int, int]]
 ) -> int:
     """How many words of the translation come before what was removed; the arguments of `restore`."""
     if removed.around:
@@ -267,7 +267,7 @@ def _place(
     return words_before(removed.word) if removed.word else 0
 
 
-def _append(out: list[str], removed: Removed, number: int) -> None:
+def _append(out: list[str], removed: Extract, number: int) -> None:
     """Puts what was removed behind the words in `out`, `number` of the translation's, before their punctuation."""
     stop = ""
     if out and removed.stop and number:

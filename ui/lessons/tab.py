@@ -90,7 +90,7 @@ def trophy_html(services: Any) -> str:
     for pair in ("en-de", "en-fr"):
         for text, meant in pronouns.SENTENCES.items():
             translated = translate_text(services, text, pair, 4, None, 1).text
-            found = pronouns.read(translated, pair[-2:])
+            found = pronouns.last_pronoun(translated, pair[-2:])
             verdict = found.verdict(meant) if found else "No pronoun, or a noun whose gender cannot be told here."
             rows.append((escape(pair_label(*pair.split("-"))), escape(text), escape(translated), escape(verdict)))
     return table(("", "sentence", "translation", "what the pronoun shows"), rows)

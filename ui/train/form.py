@@ -88,7 +88,7 @@ def survey_html(found: Survey, fields: dict[str, Any]) -> str:
     """What a table holds: how many pairs, how long, and the first of them; `fields`: of the run."""
     more = "" if found.whole else "the first "
     said = f"{more}{len(found.pairs):,} pairs, the longest text has {found.lengths[-1]:,} characters".capitalize()
-    out = found.left_out(fields)
+    out = found.count_too_long(fields)
     if out:
         exactly = "" if len(found.pairs) <= 2000 else "up to "
         said += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"

@@ -50,7 +50,7 @@ def lens_answer(lens: LogitLens) -> Answer:
             [layer, step + 1, lens.tokens[step], lens.ranks[layer, step], lens.probabilities[layer, step]]
             + [lens.entropies[layer, step], *(part for pair in top for part in pair)]
         )
-    value = {**asdict(lens), "settled": lens.settled}
+    value = {**asdict(lens), "settled": lens.settling_row}
     return Answer("logit-lens", "Logit lens: what each decoder layer would have said", head, rows, value)
 
 

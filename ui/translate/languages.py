@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from transformer.text.languages import language_name
-from ui.services import Services, shipped_pairs
+from ui.services import Services, model_pairs
 
 
 def pair_label(source: str, target: str) -> str:
@@ -16,7 +16,7 @@ def pair_label(source: str, target: str) -> str:
 def pair_choices(services: Services, model: str | None, others: bool = False) -> list[tuple[str, str]]:
     """(label, "source-target") of a model's language pairs; others: then those that only other shipped models have."""
     pairs = list(services.pairs(model or None))
-    for found in shipped_pairs().values() if others else ():
+    for found in model_pairs().values() if others else ():
         pairs += [pair for pair in found if pair not in pairs]
     return [(pair_label(*pair), "-".join(pair)) for pair in pairs]
 
@@ -29,7 +29,7 @@ def model_for(services: Services, pair: str, model: str | None) -> str | None:
     source, _, target = str(pair).partition("-")
     if (source, target) in services.pairs(model or None):
         return model or None
-    for name, pairs in shipped_pairs().items():
+    for name, pairs in model_pairs().items():
         if (source, target) in pairs:
             return name
     raise ValueError(

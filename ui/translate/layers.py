@@ -77,7 +77,7 @@ def lens_html(lens: LogitLens) -> str:
     head = ["chosen", *("embedding" if layer == 0 else f"layer {layer}" for layer in layers)]
     more = len(lens.tokens) - WIDEST
     note = f'<p class="hint">The first {WIDEST} of {len(lens.tokens)} steps are shown.</p>' if more > 0 else ""
-    settled = [int(first) for first in lens.settled if first < len(lens.ranks)]
+    settled = [int(first) for first in lens.settling_row if first < len(lens.ranks)]
     mean = f" On average, the answer is settled from layer {np.mean(settled):.1f} on." if settled else ""
     return table(head, rows, "Logit lens by layer and step") + (
         f'<p class="hint">Each cell: the likeliest word of that layer, its probability, and the rank of the word that '

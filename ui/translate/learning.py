@@ -32,7 +32,7 @@ def choices(runs: Path) -> list[tuple[str, str]]:
     """(label, key) of what can be looked at: the shipped series, and the runs of a Transformer."""
     found = []
     try:
-        found.append((f"Recorded: {recorded.shipped().name}", SHIPPED))
+        found.append((f"Recorded: {recorded.load_shipped().name}", SHIPPED))
     except (ValueError, FileNotFoundError):
         pass
     for name in list_runs(runs):
@@ -55,7 +55,7 @@ def moments(runs: Path, key: str, text: str) -> list[Moment]:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"Enter a sentence of at most {MOST_CHARACTERS} characters.")
     if key == SHIPPED:
-        return _read(recorded.shipped(), text)
+        return _read(recorded.load_shipped(), text)
     if not str(key).startswith("run:"):
         raise ValueError("Choose a recorded series or a run of the list.")
     run = open_run(runs, str(key).removeprefix("run:"))

@@ -17,7 +17,7 @@ UNKNOWN = "Nobody has counted what this model gets wrong: python -m transformer.
 
 def limits(model: str, pair: str) -> str:
     """HTML for a model, by its key in `ui.services`, and a pair such as "en-de"."""
-    rows = checklist.stored(model_dir(model)) if model in list_models() else []
+    rows = checklist.load_summary(model_dir(model)) if model in list_models() else []
     own = [row for row in rows if row["pair"] == pair and row["half"] == "card"]
     if not own:
         return f'<p class="hint">{escape(UNKNOWN)}</p>'

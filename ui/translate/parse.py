@@ -13,7 +13,7 @@ from transformer.parsing.linear import Phrase, linearise, phrases
 from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, ParsedSentence, phrase_weights
 from transformer.parsing.trees import indent_tree
 from ui import endpoints, messages, theme
-from ui.services import Services, shipped_pairs
+from ui.services import Services, model_pairs
 from ui.translate.exports import font
 from ui.translate.view import CurrentTranslation, View
 
@@ -33,7 +33,7 @@ def parser_key(services: Services, model: str | None) -> str:
     """Key of a parser: the given one, or the shipped one. Raises ValueError with one sentence if there is none."""
     if model:
         return model
-    if DEFAULT_MODEL not in shipped_pairs():
+    if DEFAULT_MODEL not in model_pairs():
         raise ValueError(MISSING)
     return DEFAULT_MODEL
 
@@ -217,7 +217,7 @@ class TreeView(View):
         """Draw the tree, or say why there is none."""
         sentence = current_tree(current)
         if sentence is None:
-            says = OTHER if DEFAULT_MODEL in shipped_pairs() else MISSING
+            says = OTHER if DEFAULT_MODEL in model_pairs() else MISSING
             return {self.note: messages.status(says), self.results: gr.update(visible=False)}
         return {
             self.note: messages.status(summary(sentence)),

@@ -18,7 +18,7 @@ from transformer.parsing.parser import PAIR as PARSED
 from transformer.text.languages import language_name
 from ui import kit, messages, theme
 from ui.kit import QUICKLY, QUIETLY, Views, alerts
-from ui.services import shipped_pairs
+from ui.services import model_pairs
 from ui.translate import opening, visit, words
 from ui.translate.api import Api
 from ui.translate.attention import COMBINED, AttentionView
@@ -307,7 +307,7 @@ class TranslateTab(kit.View):
     def arrive(self, carried, *values):
         """What a link or this visitor's last visit asks for; otherwise the sentence that the page opens with."""
         wanted = visit.read_visit(carried)
-        if wanted.view == TreeView.name and not wanted.pair and DEFAULT_PARSER in shipped_pairs():
+        if wanted.view == TreeView.name and not wanted.pair and DEFAULT_PARSER in model_pairs():
             wanted = replace(wanted, pair="-".join(PARSED), model=DEFAULT_PARSER)
         found: dict[Any, Any] = {self.settings.model: gr.update(choices=self.services.translators())}
         try:
@@ -508,7 +508,7 @@ class TranslateTab(kit.View):
         try:
             translator = self.services.translator(current.model)
             step = first_pieces(current.attention.target_tokens)[word]
-            sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
+            sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
             decoding = intervene.follow(
                 translator, sentence.source_ids, ids[: step + 1], finished=False, stand_ins=sentence.stand_ins
             )
@@ -523,7 +523,7 @@ class TranslateTab(kit.View):
         if current.attention is None:
             return gr.skip()
         translator, step = self.services.translator(current.model), int(event.step)
-        sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
+        sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
         begin = [*ids[:step], int(event.token)]
         found = intervene.decode_from(
             translator,

@@ -11,7 +11,7 @@ import gradio as gr
 import numpy as np
 
 from transformer.insight import through
-from transformer.insight.through import AttentionPass, Embedded, FeedForwardPass, Norm, Walk
+from transformer.insight.through import AttentionPass, FeedForwardPass, Norm, TokenEmbedding, Walk
 from transformer.translator import Translator
 from ui import figures, messages, theme
 from ui.kit import QUICKLY, alerts
@@ -49,7 +49,7 @@ def bars(name: str, symbol: str, numbers: np.ndarray, labels: list[str], note: s
     return {**strip(name, symbol, numbers, note), "labels": labels}
 
 
-def embedding_part(token: str, place: int, found: Embedded) -> list[dict]:
+def embedding_part(token: str, place: int, found: TokenEmbedding) -> list[dict]:
     """Input or output embedding, and the position."""
     return [
         strip(f"Embedding of {token}", "E[token] · √d_model", found.embedding, "its row of the embedding matrix"),
@@ -306,7 +306,10 @@ class ThroughView(View):
             return gr.skip()
         value, walk = self._read(current, place, step, encoder_layer, decoder_layer, head)
         translator = self.services.translator(current.model)
-        ids = [*current.translation.chosen(current.sentence, current.hypothesis)[1], translator.model.config.eos]
+        ids = [
+            *current.translation.sentence_and_ids(current.sentence, current.hypothesis)[1],
+            translator.model.config.eos,
+        ]
         return {
             self.logits: (current.model, walk.logits, ids[int(step)]),
             self.note: "",

@@ -127,7 +127,7 @@ def map_of(current: CurrentTranslation, kind: str, layer: int, head: int) -> dic
 def force_text(services: Services, current: CurrentTranslation, text: str, beam: int, alpha: float) -> str:
     """Continue the translation that is shown from a beginning of the visitor's; returns the drawing."""
     translator = services.translator(current.model)
-    sentence, ids = current.translation.chosen(current.sentence, current.hypothesis)
+    sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
     names = sentence.stand_ins
     begin = intervene.prefix_ids(translator, text or "", names)
     found = intervene.decode_from(

@@ -96,8 +96,8 @@ class CompareView(View):
             )
             self.pairs = strip(offered, "Pairs with much misalignment", "compare-pairs")
         self.note = gr.HTML(elem_id="tryon-compare-note")
-        self.comparison = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")
-        self.remember(self.note, self.comparison)
+        self.pictures = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")
+        self.remember(self.note, self.pictures)
         self.bar.resting.append(self.button)
 
     def wire(self) -> None:
@@ -106,7 +106,7 @@ class CompareView(View):
         tab = self.tab
         tab.connect_run(self.button.click, self.run, [tab.session, self.comparison], self.components, "compare")
         # Another choice never stands above the pictures of the last one.
-        places: list[Any] = [self.note, self.comparison]
+        places: list[Any] = [self.note, self.pictures]
         self.comparison.input(None, None, places, js="() => ['', null]", api_name="choose_comparison", **QUIETLY)
         inputs = tab.inputs
         boxes = [inputs.person, inputs.garment, *(inputs.settings[name] for name in ATTRIBUTES)]
@@ -116,7 +116,7 @@ class CompareView(View):
     @property
     def components(self) -> list[gr.components.Component]:
         """All that `run` updates."""
-        return [self.note, self.comparison, self.of, *self.bar.components]
+        return [self.note, self.pictures, self.of, *self.bar.components]
 
     @with_quiet_end
     @alerts("bar.fail")
@@ -128,7 +128,7 @@ class CompareView(View):
             **self.bar.working("Compare: starting …"),
             self.button: gr.update(interactive=False),
             self.note: messages.status(comparison.about),
-            self.comparison: None,
+            self.pictures: None,
             self.of: session.result,
         }
         for made in work.compare(self.services, session.result, name, session.key):
@@ -139,7 +139,7 @@ class CompareView(View):
                 continue
             found.append(made)
             # As text: a list that grows would reach the script as a change inside a value, which it does not see.
-            yield {self.comparison: json.dumps([panel(v) for v in found])}
+            yield {self.pictures: json.dumps([panel(v) for v in found])}
         line = messages.status(work.claim(name, found if name == work.WARPS else found[:-1]))
         yield {self.note: line, **self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
 

@@ -178,7 +178,7 @@ def look_at_garment(path: str) -> tuple[str, dict[str, str]]:
     """
     try:
         return describe_garment(garment.cut_out(photo.load_image(path, alpha=True, longest=1024), default_reader()))
-    except garment.WornGarment:
+    except garment.GarmentOnPerson:
         return ON_WEARER, {}
 
 

@@ -42,7 +42,7 @@ def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Pers
     if rng.random() < 0.5:  # hair in front of it
         kept |= person.parse == labels.HAIR_LIP
     image, parse, mask = person.image.astype(np.float32), person.parse.copy(), person.person_mask
-    label = worn_label(person.parse)
+    label = garment_label(person.parse)
     for form in forms:
         corners = place(smooth(form), right, left)
         share = fill(corners, parse.shape, unit * rng.uniform(0.004, 0.02)) * ~kept
@@ -137,6 +137,6 @@ def shade(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: n
     return spread * np.clip(1 + rng.normal(0, 0.1) + slope * along, 0.3, 1.7)[..., None]
 
 
-def worn_label(parse: np.ndarray) -> int:
+def garment_label(parse: np.ndarray) -> int:
     """The LIP label of the upper garment that covers most of the parse (H, W)."""
     return int(max(CLOTH, key=lambda label: int((parse == label).sum())))

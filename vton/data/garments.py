@@ -76,7 +76,7 @@ def names_of(folder: Path, held_out: bool | None = None) -> list[str]:
 
 
 @functools.cache
-def marked_openings() -> dict[tuple[str, str], tuple[float, ...]]:
+def neck_openings() -> dict[tuple[str, str], tuple[float, ...]]:
     """Neck openings marked by eye (openings.tsv), by folder and id, in shares of the picture's width and height.
 
     Where the front neckline begins, where it ends, its lowest point, and its power (1 = a V, 2 = round). Nothing of an
@@ -104,7 +104,7 @@ def with_corrections(folder: Path, pictures: list[GarmentPicture]) -> list[Garme
 
 
 def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
-    """What a mark of `marked_openings` encloses, above the neckline and on the garment: (H,W) uint8 0/255.
+    """What a mark of `neck_openings` encloses, above the neckline and on the garment: (H,W) uint8 0/255.
 
     mask: (H,W) uint8, the garment.
     """
@@ -128,7 +128,7 @@ def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random
     """A garment with a round neck as one with a V, of which there are few: image and opening (H, W) change.
 
     picture: with mask and opening, otherwise ValueError.
-    mark: its opening as in `marked_openings`, in shares of width and height.
+    mark: its opening as in `neck_openings`, in shares of width and height.
 
     What the V opens shows the inside of the back, what it leaves of the round neck becomes cloth; a seam follows it.
     """
@@ -163,7 +163,7 @@ def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random
 
 
 def v_mark(mark: tuple[float, ...], deeper: float, power: float) -> tuple[float, ...]:
-    """A mark of `marked_openings` between the same ends with its lowest point in the middle, lower by `deeper` (a share
+    """A mark of `neck_openings` between the same ends with its lowest point in the middle, lower by `deeper` (a share
     of the picture's height), and another power (1 = a V).
     """
     left_x, left_y, right_x, right_y, _, bottom_y, _ = mark
@@ -176,7 +176,7 @@ def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> l
     What attributes.tsv describes is an upper garment; kinds.tsv tells what the others are. Raises ValueError with one
     sentence for a picture that is missing or cannot be read.
     """
-    rows, kinds, marks = read_attributes(folder), read_attributes(folder, "kinds.tsv"), marked_openings()
+    rows, kinds, marks = read_attributes(folder), read_attributes(folder, "kinds.tsv"), neck_openings()
     found = []
     for name in names:
         places = [(p, m) for p, m in PLACES if (folder / p / f"{name}.jpg").is_file()]
@@ -255,7 +255,7 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
     return found
 
 
-def laid_flat(pack: Pack, index: int) -> list[GarmentPicture]:
+def flat_garment(pack: Pack, index: int) -> list[GarmentPicture]:
     """What a packed person wears, laid flat as for the made pairs, with the sleeves that the person shows; empty where
     it cannot be laid flat, or no kind of sleeves is seen.
     """
@@ -327,7 +327,7 @@ def background(
     return out + rng.normal(0, rng.uniform(0, 4), (height, width, 1)).astype(np.float32)
 
 
-def set_on(image: np.ndarray, mask: np.ndarray, ground: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def compose_on(image: np.ndarray, mask: np.ndarray, ground: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The cut-out on another background, with a soft shadow and at times a hanger; uint8.
 
     image (H,W,3), mask (H,W) float32 in [0, 1], ground (H,W,3) float32.
@@ -415,7 +415,7 @@ class Garments:
             for picture in pieces_of(pack, index):
                 kind = picture.attributes["kind"]
                 self.sources[kind if kind in ("person", "nothing") else "piece"].append(picture)
-            self.sources["worn"] += laid_flat(pack, index)
+            self.sources["worn"] += flat_garment(pack, index)
         self.streets = [p.image for p in self.sources["nothing"]]
         present = [name for name in MIXTURE if self.sources[name]]
         shares = np.array([MIXTURE[name] for name in present])
@@ -431,7 +431,7 @@ class Garments:
         if (data / "garments").is_dir():
             self.sources["cut"] = self.sources["cut"] + 2 * self._read_garments(data / "garments")
         known = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
-        marks = {name: mark for (_, name), mark in marked_openings().items()}
+        marks = {name: mark for (_, name), mark in neck_openings().items()}
         rounded = [p for p in known.values() if marks[p.name] and p.attributes.get("neckline") in ("round", "scoop")]
         self.sources["marked"] = [*known.values()] + [
             with_v_neck(p, marks[p.name], np.random.default_rng([i, 7])) for i, p in enumerate(rounded)

@@ -515,7 +515,7 @@ def _sleeve_round_arm(worn, mask, part, arm, number, width):
     return worn, mask | missing, np.where(missing, np.uint8(number), part)
 
 
-def dressed_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, pair: Pair) -> np.ndarray:
+def target_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, pair: Pair) -> np.ndarray:
     """Rule-made truth: the 13-class segmentation of the person in the dressed garment.
 
     Args:

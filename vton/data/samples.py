@@ -17,7 +17,7 @@ from vton.attributes import BETWEEN, LONG_SLEEVES
 from vton.data.draped.people import DrapedPeople
 from vton.data.hems import hem_of
 from vton.data.pack import Pack, change_colours
-from vton.data.pairs import WHITE, Pair, dress, dressed_segmentation, flat_worn
+from vton.data.pairs import WHITE, Pair, dress, flat_worn, target_segmentation
 from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
@@ -32,7 +32,7 @@ VARIANTS = 3  # ways in which each worn garment is laid flat
 
 
 @functools.cache
-def marked_sleeveless() -> frozenset[str]:
+def sleeveless_names() -> frozenset[str]:
     """Names of the packed product photos whose garments have no sleeves although their category mostly does
     (sleeves.tsv, labelled by eye).
     """
@@ -167,13 +167,13 @@ class Sampler:
         if product.sleeves:
             is_long = product.sleeves in LONG_SLEEVES or (None if product.sleeves == BETWEEN else False)
         else:
-            is_long = (product.category in LONG and product.name not in marked_sleeveless()) or None
+            is_long = (product.category in LONG and product.name not in sleeveless_names()) or None
         pair = dress(np.ascontiguousarray(cloth), np.ascontiguousarray(mask), keypoints, self.size, is_long)
         if pair is None or pair.worn_mask.mean() < 0.03:
             return None
         pair.high_collar = product.neckline in HIGH
         pair.known = {"sleeves": attributes.group_of("sleeves", product.sleeves)}
-        segmentation = dressed_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)
+        segmentation = target_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)
         # Sleeves that the flat garment hides, or that an arm foreshortens, are finished along the arm.
         kind = pair.known["sleeves"]
         wrong = contradicting(segmentation, keypoints, kind) if kind else ()

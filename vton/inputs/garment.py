@@ -12,7 +12,7 @@ from torch import nn
 from vton import labels
 from vton.inputs import parsing, pose
 from vton.inputs.photo import InputError, disc
-from vton.inputs.reading import Attribute, Reading, read
+from vton.inputs.reading import Attribute, Reading, read_garment
 
 # Numbers with no figure beside them were set by eye on photographs of garments and are not measured one by one.
 BACKGROUND = 246  # as in the published pairs, and so is the share of the canvas below
@@ -182,7 +182,7 @@ def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.
     return shadow if shadow.sum() < 0.2 * (~outside).sum() else np.zeros_like(outside)
 
 
-def _guided(guide: np.ndarray, mask: np.ndarray, radius: int, eps: float) -> np.ndarray:
+def _guided_filter(guide: np.ndarray, mask: np.ndarray, radius: int, eps: float) -> np.ndarray:
     """Guided filter (He, Sun and Tang 2010, eq. 5 and 6) of a mask by a grey guide; float32 (H, W), 0 to 1."""
 
     def mean(v):
@@ -223,7 +223,7 @@ def _by_grabcut(image: np.ndarray) -> np.ndarray:
     mask = _keep_large((labels == cv2.GC_FGD) | (labels == cv2.GC_PR_FGD)).astype(np.float32)
     mask = cv2.resize(mask, (W, H), interpolation=cv2.INTER_LINEAR)
     guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
-    refined = _guided(guide, mask, max(2, round(1.2 * W / w)), 1e-4)
+    refined = _guided_filter(guide, mask, max(2, round(1.2 * W / w)), 1e-4)
     # Far from the outline the filter has no say: a print's edges are not the garment's.
     band = (mask > 0.02) & (mask < 0.98)
     return _clean(np.where(band, refined, mask) > 0.5, None, 0)
@@ -241,7 +241,7 @@ def by_background(image: np.ndarray) -> tuple[np.ndarray, str]:
     return _by_grabcut(image), "grabcut"
 
 
-class WornGarment(InputError):
+class GarmentOnPerson(InputError):
     """The picture shows a person, whose garment can be cut out by the human parser."""
 
 
@@ -256,7 +256,7 @@ def check_kind(reading: Reading, image: np.ndarray) -> None:
     kinds = {name: reading.values["kind"][name] for name in NOT_UPPER}
     wanted = "use the picture of an upper garment such as a shirt, a sweater or a jacket."
     if _shows_a_person(image):
-        raise WornGarment(f"This looks like {NOT_UPPER['person']}; {wanted}")
+        raise GarmentOnPerson(f"This looks like {NOT_UPPER['person']}; {wanted}")
     blank = float(image.std((0, 1)).max()) < BLANK
     if blank or reading.upper < LEAST_UPPER:
         shown = "nothing" if blank else max(kinds, key=kinds.__getitem__)
@@ -296,7 +296,7 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
     mask = _keep_large((trimap == cv2.GC_FGD) | (trimap == cv2.GC_PR_FGD)).astype(np.float32)
     mask = cv2.resize(mask, image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
     guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
-    refined = _guided(guide, mask, max(2, round(1.2 / scale)), 1e-4)
+    refined = _guided_filter(guide, mask, max(2, round(1.2 / scale)), 1e-4)
     # Far from the outline the filter has no say: a print's edges are not the garment's.
     band = (mask > 0.02) & (mask < 0.98)
     return _clean(np.where(band, refined, mask) > 0.5, None, 0), "network"
@@ -326,7 +326,7 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
 
     image: (H, W, 3) or (H, W, 4) uint8. Raises InputError when no person or no upper garment is found.
     """
-    rgb = opaque(bounded(np.asarray(image)))
+    rgb = opaque(limit_size(np.asarray(image)))
     small = cv2.resize(
         rgb, None, fx=min(1.0, 2 * WORKING_SIZE / max(rgb.shape)), fy=min(1.0, 2 * WORKING_SIZE / max(rgb.shape))
     )
@@ -335,12 +335,12 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
     mask = _keep_large(np.isin(labelled, labels.UPPER_LIP))
     if mask.mean() < SMALLEST_SHARE:
         raise InputError(f"No upper garment was found on the person in this picture; {_ADVICE}.")
-    attributes = read(reader, small, mask).attributes
+    attributes = read_garment(reader, small, mask).attributes
     mask = cv2.resize(mask.astype(np.float32), rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR) > 0.5
     return replace(with_mask(rgb, mask, "worn"), attributes=attributes, open_neck=True)
 
 
-def bounded(image: np.ndarray) -> np.ndarray:
+def limit_size(image: np.ndarray) -> np.ndarray:
     """The picture with at most LONGEST pixels on its longer side."""
     ratio = min(1.0, LONGEST / max(image.shape[:2]))
     size = (round(image.shape[1] * ratio), round(image.shape[0] * ratio))
@@ -363,7 +363,7 @@ def pale(image: np.ndarray) -> bool:
     return bool(min(np.median(light[_border((h, w), 0.025)]), np.median(middle)) >= PALE)
 
 
-def contrasted(image: np.ndarray) -> np.ndarray:
+def stretch_contrast(image: np.ndarray) -> np.ndarray:
     """A pale picture (H, W, 3) uint8 with its lightest tones spread, in which white cloth on a white ground is seen;
     any other as it is.
     """
@@ -376,15 +376,15 @@ def read_upright(reader: nn.Module, image: np.ndarray) -> tuple[Reading, int]:
     """What the reader says of a picture (H, W, 3) uint8, turned by as many quarters, counterclockwise, as make it
     surest that an upper garment is seen; the reading is that of the turned picture.
     """
-    reading = read(reader, image)
+    reading = read_garment(reader, image)
     if reading.upper >= UPRIGHT:
         return reading, 0
-    turns = {k: read(reader, np.ascontiguousarray(np.rot90(image, k)), views=1) for k in (1, 2, 3)}
+    turns = {k: read_garment(reader, np.ascontiguousarray(np.rot90(image, k)), views=1) for k in (1, 2, 3)}
     best = max(turns, key=lambda k: turns[k].upper)
     worn = turns[best].groups["view"]["worn"] >= HARDLY_WORN
     if turns[best].upper < max(TURNED, reading.upper + SURER) or worn:
         return reading, 0
-    return read(reader, np.ascontiguousarray(np.rot90(image, best))), best
+    return read_garment(reader, np.ascontiguousarray(np.rot90(image, best))), best
 
 
 def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
@@ -400,17 +400,17 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:
         raise ValueError("The garment's picture is (H, W, 3) or (H, W, 4) uint8.")
-    image = bounded(image)
+    image = limit_size(image)
     if image.shape[2] == 4 and 0.02 < (image[..., 3] > 127).mean() < 0.985:
         return _by_alpha(image, reader)
     rgb = opaque(image)
-    small = reduced(rgb)
+    small = shrink(rgb)
     attributes: dict[str, Attribute] = {}
     open_neck, turned = False, 0
     if reader is None:
         mask, method = by_background(small)
     else:
-        seen = contrasted(small)
+        seen = stretch_contrast(small)
         reading, turned = read_upright(reader, seen)
         rgb, small, seen = (np.ascontiguousarray(np.rot90(picture, turned)) for picture in (rgb, small, seen))
         check_kind(reading, small)
@@ -434,11 +434,11 @@ def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
     cut = with_mask(image[..., :3], mask, "alpha")
     if reader is None:
         return cut
-    reading, turned = read_upright(reader, reduced(cut.cloth))
+    reading, turned = read_upright(reader, shrink(cut.cloth))
     cloth, mask = (np.ascontiguousarray(np.rot90(picture, turned)) for picture in (cut.cloth, mask))
-    check_kind(reading, reduced(cloth))
-    small = reduced(mask.astype(np.uint8) * 255) > 127
-    reading = read(reader, reduced(cloth), small)
+    check_kind(reading, shrink(cloth))
+    small = shrink(mask.astype(np.uint8) * 255) > 127
+    reading = read_garment(reader, shrink(cloth), small)
     behind = inside_of_back(reading, small)
     mask &= ~np.maximum.accumulate(_at_size(behind, mask.shape)[::-1], 0)[::-1]
     return replace(
@@ -446,7 +446,7 @@ def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
     )
 
 
-def reduced(picture: np.ndarray) -> np.ndarray:
+def shrink(picture: np.ndarray) -> np.ndarray:
     """A picture or mask (H, W) or (H, W, 3) uint8 with at most WORKING_SIZE pixels on its longer side."""
     scale = min(1.0, WORKING_SIZE / max(picture.shape[:2]))
     size = (max(8, round(picture.shape[1] * scale)), max(8, round(picture.shape[0] * scale)))
@@ -473,7 +473,7 @@ def with_attributes(cut: Garment, reader: nn.Module | None) -> Garment:
     """A cut-out with what the reader says of it."""
     if reader is None:
         return cut
-    return replace(cut, attributes=read(reader, reduced(cut.cloth), reduced(cut.mask) > 127).attributes)
+    return replace(cut, attributes=read_garment(reader, shrink(cut.cloth), shrink(cut.mask) > 127).attributes)
 
 
 def _complain(mask: np.ndarray) -> None:
@@ -511,7 +511,7 @@ def cut_by_mask(image: np.ndarray, mask: np.ndarray, reader: nn.Module | None = 
         raise InputError("The painted mask has another shape than the garment's picture; paint it on this picture.")
     if (mask > 127).mean() < 0.005:
         raise InputError("The garment's mask is empty; paint over the garment.")
-    rgb = opaque(bounded(image))
+    rgb = opaque(limit_size(image))
     if mask.shape != rgb.shape[:2]:
         growth = max(1.0, rgb.shape[1] / mask.shape[1])
         mask = cv2.resize((mask > 127).astype(np.float32), rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR)

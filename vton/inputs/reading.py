@@ -65,7 +65,9 @@ class Reading:
 
 
 @torch.inference_mode()
-def read(reader: nn.Module, image: np.ndarray, known: np.ndarray | None = None, views: int = len(MARGINS)) -> Reading:
+def read_garment(
+    reader: nn.Module, image: np.ndarray, known: np.ndarray | None = None, views: int = len(MARGINS)
+) -> Reading:
     """Reads a picture (H, W, 3) uint8 RGB.
 
     known: (H, W) bool, the garment's mask where it is known; the reading then keeps it.

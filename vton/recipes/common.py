@@ -113,7 +113,7 @@ def samplers(recipe: PictureRecipe, pack: Pack | None, size: tuple[int, int]) ->
     return train, val
 
 
-def misplaced(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+def displacement(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Tensor:
     """(B,) mean distance of a warp from the true one where that is known, in halves of the cloth picture's sides.
 
     grid: (B, H, W, 2) in [-1, 1]; another size than the batch's is enlarged.

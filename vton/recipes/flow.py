@@ -15,7 +15,7 @@ from vton.metrics import mask_iou, structural_similarity
 from vton.networks.config import LITE, PAPER, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
-from vton.recipes.common import PairTask, PictureRecipe, misplaced, samplers, save_grid
+from vton.recipes.common import PairTask, PictureRecipe, displacement, samplers, save_grid
 from vton.tensors import tensor_to_picture
 
 
@@ -118,7 +118,7 @@ class FlowTask(PairTask):
             sums["mask"] += ((true - warp(mask, grid, "zeros")).abs() * known).mean() * n / len(flows)
             sums["smooth"] += roughness(flow) * n / len(flows)
             if self.recipe.place:
-                sums["place"] = sums.get("place", 0) + misplaced(grid, batch).sum() / len(flows)
+                sums["place"] = sums.get("place", 0) + displacement(grid, batch).sum() / len(flows)
         return sums
 
     def evaluate(self):
@@ -134,7 +134,7 @@ class FlowTask(PairTask):
             "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
             "ssim": float(np.mean(similar)),
             "l1": float((batch["worn"] - warped).abs().mean()),
-            **({"misplaced": float(misplaced(grid, batch).mean())} if batch["placed"].any() else {}),
+            **({"misplaced": float(displacement(grid, batch).mean())} if batch["placed"].any() else {}),
             "folded": float(np.mean([(j[m[:-1, :-1]] <= 0).mean() for j, m in zip(jacobian(grid).numpy(), mask)])),
         }
 

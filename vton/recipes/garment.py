@@ -20,15 +20,15 @@ from vton.data.garments import (
     Garments,
     background,
     change_garment_colours,
+    compose_on,
     draped_garments,
-    marked_openings,
     names_of,
+    neck_openings,
     read_folder,
-    set_on,
 )
 from vton.data.pack import Pack
 from vton.geometry import affine, prescale, warp_picture
-from vton.inputs.reading import Reading, neck_box, read
+from vton.inputs.reading import Reading, neck_box, read_garment
 from vton.metrics import garment_figures
 from vton.networks.garment_reader import (
     UPPER_KINDS,
@@ -165,7 +165,7 @@ class GarmentTask(PictureTask):
         if mask is not None and rng.random() < SIDES.get(source, 0):
             colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
             ground = background(size, colour, rng, street)
-            shown = set_on(warp_picture(small, onto, size), inside, ground, rng)
+            shown = compose_on(warp_picture(small, onto, size), inside, ground, rng)
         elif rng.random() < 0.75:
             shown = cv2.warpAffine(small, onto, size[::-1], borderMode=cv2.BORDER_REPLICATE)
         else:
@@ -225,7 +225,7 @@ class GarmentTask(PictureTask):
         for folder in ("garments", "garments_more"):  # and every held-out one whose opening is marked
             if (data / folder).is_dir():
                 marked = [
-                    name for name in names_of(data / folder, held_out=True) if marked_openings().get((folder, name))
+                    name for name in names_of(data / folder, held_out=True) if neck_openings().get((folder, name))
                 ]
                 found += read_folder(data / folder, [name for name in marked if name not in {p.name for p in found}])
         return found
@@ -233,7 +233,7 @@ class GarmentTask(PictureTask):
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         pictures = self.validation(self.recipe.validation)
-        readings = [read(self.modules["ema"], p.image, views=1) for p in pictures]
+        readings = [read_garment(self.modules["ema"], p.image, views=1) for p in pictures]
         figures = garment_figures(
             readings, [p.attributes for p in pictures], [p.mask for p in pictures], [p.opening for p in pictures]
         )
@@ -242,7 +242,10 @@ class GarmentTask(PictureTask):
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
-        rows = [[draw_reading(p.image, read(self.modules["ema"], p.image, views=1))] for p in self.validation(12)[:8]]
+        rows = [
+            [draw_reading(p.image, read_garment(self.modules["ema"], p.image, views=1))]
+            for p in self.validation(12)[:8]
+        ]
         save_grid(
             folder / "garments.png", [sum(rows[:4], []), sum(rows[4:8], [])] if len(rows) == 8 else [sum(rows, [])]
         )

@@ -14,7 +14,7 @@ from vton.metrics import coverage, mask_iou, structural_similarity
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.networks.losses import second_order
 from vton.networks.warping import MatchingModule, jacobian, sampling_grid, warp
-from vton.recipes.common import PairTask, PictureRecipe, generators, misplaced, samplers, save_grid
+from vton.recipes.common import PairTask, PictureRecipe, displacement, generators, samplers, save_grid
 from vton.tensors import tensor_to_picture
 
 
@@ -139,7 +139,7 @@ class MatchingTask(PairTask):
             "l1": ((batch["worn"] - warped).abs() * counted).mean((1, 2, 3)).sum(),
             "second_order": second_order(theta) * n,  # eq. 12
             "mask": ((batch["worn_mask"] - warped_mask).abs() * counted).mean((1, 2, 3)).sum(),
-            **({"place": misplaced(grid, batch).sum()} if self.recipe.place else {}),
+            **({"place": displacement(grid, batch).sum()} if self.recipe.place else {}),
         }
 
     def evaluate(self):
@@ -159,7 +159,7 @@ class MatchingTask(PairTask):
             "covered": float(np.mean([coverage(a, b) for a, b in zip(mask, truth)])),
             "l1": float((batch["worn"] - warped).abs().mean()),
             "smallest_jacobian": float(jacobian(grid).min()),
-            **({"misplaced": float(misplaced(grid, batch).mean())} if batch["placed"].any() else {}),
+            **({"misplaced": float(displacement(grid, batch).mean())} if batch["placed"].any() else {}),
         }
 
     def sample(self, folder, step):

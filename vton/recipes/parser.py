@@ -17,7 +17,7 @@ from vton.data.pack import Pack, change_colours, degrade
 from vton.geometry import affine, move_points, warp_picture
 from vton.inputs.parsing import joint_maps, parse
 from vton.joints import present
-from vton.metrics import PARSER_GROUPS, confusion, grouped_iou
+from vton.metrics import PARSER_GROUPS, confusion, group_iou
 from vton.networks.config import ParserConfig
 from vton.networks.parser import Parser
 from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid
@@ -206,7 +206,7 @@ class ParserTask(PictureTask):
                 mirror=False,
             )
             matrix += confusion(person.parse, answer, ~person.carried, 20)
-        ious = grouped_iou(matrix, PARSER_GROUPS)
+        ious = group_iou(matrix, PARSER_GROUPS)
         return {"mean_iou": float(np.nanmean(list(ious.values()))), **{f"iou_{k}": float(v) for k, v in ious.items()}}
 
     def sample(self, folder, step):

@@ -118,8 +118,8 @@ def half_width(vertices: np.ndarray, body: Body, level: float, side: int) -> flo
 
 
 def random_pose(body: Body, shape: np.ndarray, rng: np.random.Generator, kind: str) -> dict[str, np.ndarray]:
-    """A standing pose: bone -> direction or rotation, see `Body.posed`. kind: one of POSES, for both arms."""
-    still, joints = body.posed(shape, {})
+    """A standing pose: bone -> direction or rotation, see `Body.pose_vertices`. kind: one of POSES, for both arms."""
+    still, joints = body.pose_vertices(shape, {})
     pose: dict[str, np.ndarray] = {
         "head": rotation((0, 0, 1), rng.uniform(-0.3, 0.3)) @ rotation((1, 0, 0), rng.uniform(-0.12, 0.12)),
         "spine03": rotation((0, 1, 0), rng.normal(0, 0.02)) @ rotation((0, 0, 1), rng.normal(0, 0.05)),
@@ -228,7 +228,7 @@ def fit(outline: panels.Outline, body: Body, shape: np.ndarray, ease: float, lon
     """
     spread = {"upperarm01.L": limb(45, 0, 1), "upperarm01.R": limb(45, 0, -1)}
     spread |= {"lowerarm01.L": limb(45, 0, 1), "lowerarm01.R": limb(45, 0, -1)}
-    vertices, joints = body.posed(shape, spread)
+    vertices, joints = body.pose_vertices(shape, spread)
     across = chest_of(vertices, joints, body) * ease / 2 / outline.chest
     points, marks = outline.points, outline.marks
     crotch = body.joint(joints, "upperleg01.L")[2] - 0.06
@@ -434,7 +434,7 @@ def drape(outline: panels.Outline, row: dict[str, str], body: Body, rng: np.rand
     kind = str(rng.choice(POSES, p=POSE_SHARES))
     pose = random_pose(body, shape, rng, kind)
     trousers = float(rng.uniform(0.006, 0.014))
-    steps = [body.posed(shape, blend(sewing, pose, share)) for share in np.linspace(0, 1, 7)]
+    steps = [body.pose_vertices(shape, blend(sewing, pose, share)) for share in np.linspace(0, 1, 7)]
     waist = body.joint(steps[0][1], "upperleg01.L")[2] + float(rng.uniform(0.06, 0.16))
     lower = below_waist(body, steps[0][0], waist)
     keyframes = [v + normals(v, body.faces) * (trousers * lower)[:, None] for v, _ in steps]

@@ -48,7 +48,7 @@ class Body:
         return both[: -len(self.names)], both[-len(self.names) :]
 
     def transforms(self, joints: np.ndarray, pose: dict[str, np.ndarray]) -> np.ndarray:
-        """(J, 4, 4): from rest to pose for each bone. pose: see `posed`."""
+        """(J, 4, 4): from rest to pose for each bone. pose: see `pose_vertices`."""
         out = np.zeros((len(self.names), 4, 4))
         for i, name in enumerate(self.names):
             above = out[self.parents[i]] if self.parents[i] >= 0 else np.eye(4)
@@ -64,7 +64,7 @@ class Body:
             out[i] = above @ local
         return out
 
-    def posed(self, shape: np.ndarray, pose: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def pose_vertices(self, shape: np.ndarray, pose: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Vertices (V, 3) and joints (J, 3) float32 in a pose by linear blend skinning.
 
         pose: bone -> (3,) the direction in which it points (limbs alone), or (3, 3) its own rotation.

@@ -93,7 +93,8 @@ class Studio:
 @dataclass
 class Record:
     """One drape. garment: "folder/id"; vertices (N, 3) metres; flat (N, 2) pixels of the photograph; faces (F, 3);
-    seams (S, 2); front: how many points the front has, which come first; shape, pose: see `Body.posed`; told: the rest.
+    seams (S, 2); front: how many points the front has, which come first; shape, pose: see `Body.pose_vertices`; told:
+    the rest.
     """
 
     garment: str
@@ -153,7 +154,7 @@ class Scene:
 def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Scene, dict[str, np.ndarray]]:
     """The scene of a record, and the joints of the body in it."""
     body, told = studio.body, record.told
-    skin, _ = body.posed(record.shape, record.pose)
+    skin, _ = body.pose_vertices(record.shape, record.pose)
     points = studio.points(skin)
     lower = np.isin(body.parts, ("legL", "legR", "footL", "footR")) | (
         (body.parts == "torso") & (skin[:, 2] < told["waist"])
@@ -172,7 +173,7 @@ def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Sce
     if look["hair"]:
         mesh = studio.hair(look["hair"])
         head = np.isin(body.parts, ("head",))
-        vertices = moved(mesh["vertices"].astype(np.float32), studio.rest[head], skin[head]).astype(np.float32)
+        vertices = align(mesh["vertices"].astype(np.float32), studio.rest[head], skin[head]).astype(np.float32)
         faces = mesh["faces"].astype(np.int64)
         look["hair mesh"] = mesh
         parts.append((vertices, normals(vertices, faces), faces, HAIR))
@@ -189,7 +190,7 @@ def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Sce
     return scene, points
 
 
-def moved(points: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+def align(points: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Points (N, 3) by the similarity that takes `source` (K, 3) closest to `target` (Umeyama 1991)."""
     middle, to = source.mean(0), target.mean(0)
     a, b = source - middle, target - to
@@ -385,7 +386,7 @@ def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, sh
     (n,).
     """
     corners, material, look = scene.faces[own], scene.material[own], scene.look
-    place, normal = mixed(scene.vertices, corners, share), mixed(scene.normals, corners, share)
+    place, normal = interpolate(scene.vertices, corners, share), interpolate(scene.normals, corners, share)
     normal /= np.linalg.norm(normal, axis=1, keepdims=True) + 1e-9
     away = (normal * (place - camera.place)).sum(1) > 0
     normal[away] *= -1
@@ -394,8 +395,8 @@ def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, sh
     where, inside = np.full((n, 2), np.nan, np.float32), np.zeros(n, bool)
 
     cloth = material == GARMENT
-    where[cloth] = mixed(record.flat, corners[cloth] - scene.garment_start, share[cloth])
-    colour[cloth] = sampled(photograph, where[cloth])
+    where[cloth] = interpolate(record.flat, corners[cloth] - scene.garment_start, share[cloth])
+    colour[cloth] = sample_colours(photograph, where[cloth])
     inside[cloth] = away[cloth]
     label[cloth] = labels.LIP.index(
         "coat" if record.told["attributes"]["kind"] in ("jacket", "coat") else "upper-clothes"
@@ -404,11 +405,11 @@ def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, sh
 
     body = material == SKIN
     label[body] = body_labels(studio, corners[body], share[body])
-    uv = mixed(studio.body.texture, studio.body.texture_faces[own[body]], share[body])
+    uv = interpolate(studio.body.texture, studio.body.texture_faces[own[body]], share[body])
     picture, mean = studio.skin(look["skin"])
     size = np.array([picture.shape[1], picture.shape[0]], np.float32)
-    colour[body] = toned(
-        sampled(picture, (uv * np.array((1, -1), np.float32) + np.array((0, 1), np.float32)) * size - 0.5),
+    colour[body] = retone(
+        sample_colours(picture, (uv * np.array((1, -1), np.float32) + np.array((0, 1), np.float32)) * size - 0.5),
         mean,
         look["tone"],
     )
@@ -423,12 +424,12 @@ def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, sh
     }  # fmt: skip
 
 
-def mixed(values: np.ndarray, corners: np.ndarray, share: np.ndarray) -> np.ndarray:
+def interpolate(values: np.ndarray, corners: np.ndarray, share: np.ndarray) -> np.ndarray:
     """(n, c) values (N, c) of three corners (n, 3), weighted by their shares (n, 3)."""
     return sum(values[corners[:, k]] * share[:, k : k + 1] for k in range(3))
 
 
-def sampled(picture: np.ndarray, at: np.ndarray) -> np.ndarray:
+def sample_colours(picture: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Colours (n, 3) float32 of a picture at places (n, 2), x and y in its pixels."""
     if not len(at):
         return np.zeros((0, 3), np.float32)
@@ -486,7 +487,7 @@ def strands(colour: np.ndarray, hair: np.ndarray, place: np.ndarray) -> None:
     colour[hair] *= (1 + 0.14 * streak[:, None]).astype(np.float32)
 
 
-def toned(colours: np.ndarray, mean: np.ndarray, tone: float) -> np.ndarray:
+def retone(colours: np.ndarray, mean: np.ndarray, tone: float) -> np.ndarray:
     """Colours (n, 3) of a skin whose mean is (3,) in another tone, a place between two of TONES."""
     low = int(min(tone, len(TONES) - 2))
     wanted = TONES[low] + (TONES[low + 1] - TONES[low]) * (tone - low)
@@ -504,7 +505,7 @@ def light(scene: Scene, surface: dict[str, np.ndarray], shape, pixel, depth, rng
     to /= np.linalg.norm(to)
     soft = rng.uniform(0.1, 0.5)
     lamp = np.clip((normal @ to + soft) / (1 + soft), 0, None)
-    shade = blurred(in_shadow(scene, place, to), shape, pixel, rng.uniform(1.0, 3.5) * shape[0] / 512)
+    shade = blur(in_shadow(scene, place, to), shape, pixel, rng.uniform(1.0, 3.5) * shape[0] / 512)
     strength = rng.uniform(0.3, 0.8)
     sky = 0.62 + 0.25 * normal[:, 2] - 0.18 * normal[:, 1]
     out = strength * lamp * (1 - 0.75 * shade) + (1.12 - strength) * sky
@@ -555,7 +556,7 @@ def remapped(values: np.ndarray, at: np.ndarray) -> np.ndarray:
     return values[y.clip(0, values.shape[0] - 1), x.clip(0, values.shape[1] - 1)]
 
 
-def blurred(values: np.ndarray, shape, pixel: np.ndarray, sigma: float) -> np.ndarray:
+def blur(values: np.ndarray, shape, pixel: np.ndarray, sigma: float) -> np.ndarray:
     """(n,) values of pixels, each the mean of its neighbours among them."""
     field, there = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     field.ravel()[pixel], there.ravel()[pixel] = values, 1

@@ -69,7 +69,7 @@ class Drapes:
 
     def numbers(self, split: str) -> list[int]:
         """Indices of the records of 'train' or 'val'."""
-        return [i for i, name in enumerate(self.worn) if held_out(name) == (split == "val")]
+        return [i for i, name in enumerate(self.worn) if is_validation(name) == (split == "val")]
 
     def _bytes(self, kind: str, index: int) -> np.ndarray:
         ends = self._data[kind + "_ends"]
@@ -86,6 +86,6 @@ class Drapes:
         return Product(name, np.ascontiguousarray(cloth), masks > 0, masks == 128, attributes)
 
 
-def held_out(garment: str) -> bool:
+def is_validation(garment: str) -> bool:
     """Whether a garment is for validation: decided by its name, so that it holds in every file, and twins together."""
     return hashlib.sha256(TWINS.get(garment, garment).encode()).digest()[0] % HELD_OUT == 0

@@ -65,7 +65,7 @@ class DrapedPeople:
         rng = np.random.default_rng([number, 31])
         product = self.product(number)
         if rng.random() < 0.5:
-            product = recoloured(product, rng)
+            product = recolour(product, rng)
         file = self.folder / f"{number}.npz" if self.folder else None
         if file and file.is_file():
             return read_drawing(file), product
@@ -127,7 +127,7 @@ def folder_name(drapes: Drapes, size: tuple[int, int], split: str) -> str:
     return f"{len(drapes)}-{len(drapes.garments)}-{size[0]}-{split}"
 
 
-def recoloured(product: Product, rng: np.random.Generator) -> Product:
+def recolour(product: Product, rng: np.random.Generator) -> Product:
     """A garment in other colours: another hue, lightness or contrast."""
     cloth = product.cloth
     if rng.random() < 0.6:
