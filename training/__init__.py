@@ -16,7 +16,7 @@ _HOMES = {
     "Recipe": "recipe",
     "Run": "run",
     "Task": "task",
-    "TrainingFailed": "loop",
+    "TrainingError": "loop",
     "average_checkpoints": "checkpoint",
     "fit": "loop",
     "latest_checkpoint": "checkpoint",

@@ -58,8 +58,8 @@ def fit(
     SIGTERM, SIGINT or a file `STOP` in the folder end it after the current update, with a checkpoint; so do the
     recipe's limits. It is finished early when `recipe.patience` evaluations in a row were no better than the best.
 
-    Raises RunInUse when another process trains in this folder, ValueError when the folder already holds a run and
-    `resume` is False, TrainingFailed on a loss that is not finite and on a full disk.
+    Raises RunLockError when another process trains in this folder, ValueError when the folder already holds a run and
+    `resume` is False, TrainingError on a loss that is not finite and on a full disk.
     """
     recipe.check()
     if recipe.threads:
@@ -192,7 +192,7 @@ class _Loop:
             restore()
 
     def _update(self, step: int) -> dict[str, float]:
-        """One update; returns the learning rates. Raises TrainingFailed when a number is not finite."""
+        """One update; returns the learning rates. Raises TrainingError when a number is not finite."""
         if self.before_update:
             self.before_update(step)
         task, trainer = self.task, self.trainer
@@ -323,7 +323,7 @@ def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:
 
 
 def _check_finite(terms: dict[str, float], trainer: Trainer, step: int) -> None:
-    """Raises TrainingFailed that names the first loss term, or else the gradient, that is not finite."""
+    """Raises TrainingError that names the first loss term, or else the gradient, that is not finite."""
     bad = next(
         (f"The loss term '{name}' became {value}" for name, value in terms.items() if not math.isfinite(value)), ""
     )

@@ -81,7 +81,7 @@ class Run:
     def acquire(self) -> None:
         """Takes the lock for this process.
 
-        Raises RunInUse when another process trains in this folder.
+        Raises RunLockError when another process trains in this folder.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         handle = open(self.folder / "lock", "a+", encoding="utf-8")

@@ -246,7 +246,8 @@ class GarmentOnPerson(InputError):
 
 
 def check_kind(reading: Reading, image: np.ndarray) -> None:
-    """Raises InputError with one sentence for a picture that surely shows no upper garment, WornGarment for a person.
+    """Raises InputError with one sentence for a picture that surely shows no upper garment, and GarmentOnPerson for a
+    person.
 
     image: (H, W, 3) uint8, as it was read. The reader judges the garment; the search for joints tells whether a
     person wears it.
@@ -395,7 +396,7 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     reader: see `vton.networks.garment_reader`; None: the background alone decides, and no attribute is known.
     Returns a Garment of the picture's size, at most 2048 on its longer side, upright.
     Raises InputError when nothing, next to nothing or the whole picture would be cut out, for more than one garment,
-        and for what surely is no upper garment; WornGarment for a person.
+        and for what surely is no upper garment; GarmentOnPerson for a person.
     """
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:

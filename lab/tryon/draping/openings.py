@@ -16,7 +16,7 @@ from lab.tryon.draping.drape import PLACES, garment_rows
 from training.arguments import CommandLine, a_folder_to_write, an_existing_folder
 from training.command import one_sentence
 from vton.inputs.garment import inside_of_back
-from vton.inputs.reading import read
+from vton.inputs.reading import read_garment
 from vton.pipeline import TryOn
 
 
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         folder = name.split("/")[0]
         picture = cv2.imread(str(arguments.data / folder / pictures[folder] / f"{row['id']}.jpg"))[..., ::-1]
         mask = cv2.imread(str(mask_file), cv2.IMREAD_GRAYSCALE) > 127
-        opening = inside_of_back(read(reader, np.ascontiguousarray(picture), mask), mask)
+        opening = inside_of_back(read_garment(reader, np.ascontiguousarray(picture), mask), mask)
         cv2.imwrite(str(file), 255 * opening.astype(np.uint8))
     print(f"The neck openings of {len(rows)} garments are in {arguments.out}.")
     return 0
