@@ -122,7 +122,7 @@ class RunControls:
 
     # -- updates ---------------------------------------------------------------------------------------------------
 
-    def refresh(self, seen: watch.Seen, values: dict) -> dict:
+    def refresh(self, seen: watch.RunSnapshot, values: dict) -> dict:
         """Updates of the buttons for the run's state. values: of `from_step` and `visitor`, where they are known."""
         busy, known = seen.state in watch.BUSY, seen.network is not None
         own = self._may_change(seen.run, values)

@@ -119,7 +119,7 @@ def boxes(network: str, fields: dict[str, Any], initial: str = "") -> dict[str, 
             value = round(value * GENTLE, 10)
         paper = f"paper: {setting.paper}" if setting.paper else ""
         info = "; ".join(part for part in (paper, setting.about) if part)
-        made[setting.field] = {"label": setting.label, "value": recipes.shown(setting, value), "info": info}
+        made[setting.field] = {"label": setting.label, "value": recipes.box_text(setting, value), "info": info}
     return made
 
 

@@ -17,7 +17,7 @@ def text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def shown(setting: Setting, value: Any) -> str:
+def box_text(setting: Setting, value: Any) -> str:
     """A field's value as it stands in its box."""
     return "" if setting.unset is not None and value == setting.unset else text(value)
 

@@ -119,7 +119,7 @@ class CheckpointUse:
             self.about,
         ]
 
-    def refresh(self, seen: watch.Seen, values: dict, fresh: bool) -> dict:
+    def refresh(self, seen: watch.RunSnapshot, values: dict, fresh: bool) -> dict:
         """The checkpoints of the run that is shown, the newest one chosen unless a visitor has picked another; `fresh`:
         another run, and what was made of the last one goes.
         """

@@ -156,7 +156,7 @@ class RunView:
             self.use.view: hidden,
         }
 
-    def _steady(self, seen: watch.Seen) -> dict:
+    def _steady(self, seen: watch.RunSnapshot) -> dict:
         """State, progress and curves."""
         tail = watch.output_of(seen)
         charts = {"losses": watch.losses(seen), "tests": watch.tests(seen), "rates": watch.rates(seen),
@@ -168,7 +168,7 @@ class RunView:
             **{self.charts[name]: chart for name, chart in charts.items()},
         }
 
-    def _samples(self, seen: watch.Seen, values: dict, fresh: bool) -> dict:
+    def _samples(self, seen: watch.RunSnapshot, values: dict, fresh: bool) -> dict:
         """The sample that is looked at, where it is new or another one; the end of the slider follows what is new."""
         steps, name = watch.sample_steps(seen.run), seen.run.folder.name
         if not steps:

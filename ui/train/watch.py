@@ -49,7 +49,7 @@ FIGURES = {"nll": "loss without smoothing", "bleu": "BLEU", "jsd": "JSD", "ssim"
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunSnapshot:
     """One look at a run: its folder, its log, its state and its heartbeat."""
 
     run: Run
@@ -86,9 +86,9 @@ class Seen:
         return max(self.beat.get("step", 0), *told)
 
 
-def look(run: Run) -> Seen:
+def look(run: Run) -> RunSnapshot:
     """Reads the run's folder once."""
-    return Seen(run, list(run.events()), state_of(run), run.heartbeat())
+    return RunSnapshot(run, list(run.events()), state_of(run), run.heartbeat())
 
 
 def state_of(run: Run) -> str:
@@ -105,7 +105,7 @@ def state_of(run: Run) -> str:
     return "failed" if start.died_early(run) else run.status()
 
 
-def report(seen: Seen) -> str:
+def report(seen: RunSnapshot) -> str:
     """What a run is doing, as one or two plain sentences."""
     title = NETWORKS[seen.network].title if seen.network else seen.task or "The run"
     parts = [f"{title} {MEANING[seen.state]}"]
@@ -119,7 +119,7 @@ def report(seen: Seen) -> str:
     return ", ".join(parts) + "."
 
 
-def preparing(seen: Seen) -> str:
+def preparing(seen: RunSnapshot) -> str:
     """What a process does before its first step; a preparation that takes minutes tells how far it is."""
     said = [line for line in seen.run.output(3) if not line.startswith(("$ ", "{"))]
     if said and not seen.beat:
@@ -127,7 +127,7 @@ def preparing(seen: Seen) -> str:
     return PHASES["preparing"] if seen.beat else "its program is being loaded"
 
 
-def figures_of(seen: Seen) -> dict[str, float]:
+def figures_of(seen: RunSnapshot) -> dict[str, float]:
     """The finite numbers of the newest test."""
     found = seen.newest("evaluation").get("figures", {})
     return {name: value for name, value in found.items() if isinstance(value, (int, float))}
@@ -138,7 +138,7 @@ def in_words(name: str) -> str:
     return FIGURES.get(name, name.replace("_", " "))
 
 
-def facts(seen: Seen) -> list[str]:
+def facts(seen: RunSnapshot) -> list[str]:
     """How fast it is, how long it takes, how much memory it needs."""
     log, found = seen.newest("log"), []
     best = [f"{in_words(name)} {value:.3g}" for name, value in figures_of(seen).items()]
@@ -155,7 +155,7 @@ def facts(seen: Seen) -> list[str]:
     return found
 
 
-def heartbeat(seen: Seen) -> str:
+def heartbeat(seen: RunSnapshot) -> str:
     """The process's last sign of life, in words; empty for a run without a process."""
     if seen.state not in BUSY or not seen.beat:
         return ""
@@ -166,7 +166,7 @@ def heartbeat(seen: Seen) -> str:
     return f"{what}, {when}" + (f": {', '.join(losses)}" if losses else "")
 
 
-def status_html(seen: Seen) -> str:
+def status_html(seen: RunSnapshot) -> str:
     """The sentence, the progress bar and the heartbeat of a run; every text is escaped here."""
     alert = seen.state == "failed"
     role = "alert" if alert else "status"
@@ -188,7 +188,7 @@ def status_html(seen: Seen) -> str:
     return "\n".join([*lines, f'<div class="run-facts">{"".join(told)}</div>' if told else ""])
 
 
-def output_of(seen: Seen) -> str:
+def output_of(seen: RunSnapshot) -> str:
     """The last printed lines of a run that failed or was interrupted; empty for the others."""
     return "\n".join(seen.run.output(TAIL)) if seen.state in ("failed", "interrupted") else ""
 
@@ -242,7 +242,7 @@ def chart(title: str, lines: dict[str, list[tuple[int, float]]], dashed: tuple[s
     return {"title": title, "lines": made, "note": note}
 
 
-def losses(seen: Seen) -> dict:
+def losses(seen: RunSnapshot) -> dict:
     """The loss terms; the heartbeat's are the newest point, so that the first one is there from the first step."""
     lines = curves(seen.log, "log", "losses")
     last = seen.newest("log").get("step", 0)
@@ -252,7 +252,7 @@ def losses(seen: Seen) -> dict:
     return chart("What it learns from: loss", {in_words(name): points for name, points in lines.items()})
 
 
-def tests(seen: Seen) -> dict:
+def tests(seen: RunSnapshot) -> dict:
     """The figures on text or pictures that were put aside."""
     lines = curves(seen.log, "evaluation", "figures")
     if "loss" in lines:
@@ -262,7 +262,7 @@ def tests(seen: Seen) -> dict:
     return chart("What it was not shown: tests", {in_words(name): points for name, points in lines.items()})
 
 
-def rates(seen: Seen) -> dict:
+def rates(seen: RunSnapshot) -> dict:
     """The learning rates that were used, and those of the formula over the whole run."""
     plan = seen.run.plan()
     used = curves(seen.log, "log", "learning_rates")
@@ -277,7 +277,7 @@ def rates(seen: Seen) -> dict:
     return {**made, "linear": True}
 
 
-def norms(seen: Seen) -> dict:
+def norms(seen: RunSnapshot) -> dict:
     """The gradient norms."""
     return chart("Size of the gradient", curves(seen.log, "log", "gradient_norms"))
 

@@ -210,7 +210,7 @@ class Compare:
         gr.on([self.layer.input, self.head.input], self.choose, sides, maps, api_name="compare_map", **QUICKLY)
 
     @property
-    def given(self) -> list:
+    def show_inputs(self) -> list:
         """What `show` reads besides the translation."""
         return [self.inputs[side].text for side in SIDES]
 

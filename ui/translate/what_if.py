@@ -255,7 +255,7 @@ class WhatIfView(View):
         drawn = [self.changes, self.note, *self.columns.values(), self.prefix, self.forced, self.switches]
         drawn += [self.matter_note, self.kind, self.layer, self.head, self.map, self.row, self.column]
         drawn += [self.list, self.outcome, *self.compare.places]
-        looked_at = [*held, self.part, *self.compare.given]
+        looked_at = [*held, self.part, *self.compare.show_inputs]
         self.draw_with(looked_at, drawn, concurrency_id="translate")
         self.part.input(self.show, looked_at, drawn, api_name="what_if_part", **QUIETLY_ON_DEVICE)
         self.compare.wire()
