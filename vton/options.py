@@ -54,11 +54,10 @@ class Options:
     from the fitted warp with more freedom. sleeves: their length on the predicted segmentation: "predicted" by the
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
     says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
-    collar or a hood. hem: "auto" is worn over trousers or skirt, and no background shows between them, "tucked" is
-    tucked in, "predicted" as the network alone decides. mirror: the segmentation is the mean of the network's answers
-    for the picture and for its mirror image. warp: what bends the garment: "spline", the paper's, or "flow"
-    (ClothFlow), to which fit and grid do not apply. reveal: the generator is shown what of the photograph stays as it
-    was.
+    collar or a hood. hem: "auto" is worn over trousers or skirt, "tucked" is tucked in, "predicted" as the network
+    decides that is told neither. mirror: the segmentation is the mean of the network's answers for the picture and for
+    its mirror image. warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid
+    do not apply. reveal: the generator is shown what of the photograph stays as it was.
     """
 
     size: tuple[int, int] = _option(
@@ -129,7 +128,7 @@ class Options:
     hem: str = _option(
         "auto",
         "Hem",
-        "auto (worn over trousers or skirt, without a gap), predicted (by the network alone), or tucked (in)",
+        "auto (worn over trousers or skirt), predicted (by the network alone), or tucked (in)",
         "segmentation",
         choices=(("Loose", "auto"), BY_NETWORK, ("Tucked in", "tucked")),
         info="its lower edge",

@@ -144,7 +144,7 @@ def conditions(networks: Networks, r: TryOnResult) -> Conditions:
 
 
 def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
-    """6 segmentation: S-hat (3.2), after the rules on sleeves, neckline and hem."""
+    """6 segmentation: S-hat (3.2), after the rules on sleeves and neckline."""
     told = cast(segmentation.SegmentationGenerator, networks.segmentation).config.attributes
     if r.options.hem == attributes.TUCKED and told < attributes.LENGTH:
         raise ValueError(NO_HEM)
@@ -167,9 +167,6 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         r.garment_cut.attributes,
         r.options.sleeves,
         "predicted" if carried else r.options.neckline,
-        r.options.hem,
-        np.isin(r.parse, labels.UPPER_LIP),
-        np.isin(r.parse, (*labels.UPPER_LIP, *labels.ARMS_LIP)),
     )
     if carried:
         predicted = carry_neckline(networks, r, predicted)

@@ -39,7 +39,7 @@ def region_figures(
 ) -> dict[str, float]:
     """Overlap of a predicted segmentation (H, W) with a sample's rule-made truth, as IoU in [0, 1].
 
-    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves, neckline and hem; arms_iou:
+    region_iou: the upper garment; region_iou_rules: the same after the rules on sleeves and neckline; arms_iou:
     both arms; sleeves_right: see `shows`, and the same after the rules. Of draped people, whose truth is exact, also
     `edge_distances`.
     attributes: what was read of the garment. A photographed garment's pixels behind a bag are left out, because their
@@ -182,8 +182,7 @@ def evaluate_rules(tryon: TryOn, pack: Path | None, count: int = 24, size: tuple
         predicted = given[0].numpy().astype(np.uint8)
 
         def ruled(without, sample=sample, attributes=attributes, predicted=predicted) -> np.ndarray:
-            removed = sample["removed"][0]
-            return apply_rules(predicted, sample["keypoints"], attributes, removed=removed, without=without)[0]
+            return apply_rules(predicted, sample["keypoints"], attributes, without=without)[0]
 
         answers = {"all": ruled(())} | {f"without {rule}": ruled((rule,)) for rule in RULES} | {"none": predicted}
         for name, made in answers.items():

@@ -46,8 +46,7 @@ class Sampler:
     person (H,W,3) uint8; keypoints (25,3); pose P, agnostic I_a (H,W,3) uint8; parse_agnostic S_a one-hot (13,H,W);
     cloth (H,W,3) uint8 on (246,246,246), cloth_mask (1,H,W); worn (H,W,3) and worn_mask (1,H,W): the truth of the warp;
     parse (H,W) uint8, the photograph's LIP labels; segmentation (H,W) uint8 13 classes, its truth; carried (1,H,W):
-    True = out of the loss; background (1,H,W): neither person nor carried; removed (1,H,W): where the photographed
-    garment was; source;
+    True = out of the loss; background (1,H,W): neither person nor carried; source;
     grid (H,W,2) float32 and placed (1,H,W): the true warp as in `Pair`, and where it is known (of draped people alone);
     attributes (LENGTH,): what is known of the garment, see `vton.attributes`.
     """
@@ -229,7 +228,6 @@ class Sampler:
             "carried": carried[None],
             "parse": parse.astype(np.uint8),
             "background": ((parse == 0) & ~carried)[None],
-            "removed": np.isin(parse, labels.UPPER_LIP)[None],
             "source": np.int64(SOURCES.index(source)),
             "grid": np.zeros((*parse.shape, 2), np.float32) if pair.grid is None else pair.grid,
             "placed": (pair.worn_mask & (pair.grid is not None))[None],
