@@ -263,13 +263,14 @@ from vton import TryOn
 
 tryon = Services(device="cpu").tryon()
 same = []
-if shared_gpu.lent():
+lent = shared_gpu.is_shared_space()
+if lent:
     names = [examples_dir() / name for name in ("person-1.png", "garment-stripes.png")]
     made = tryon.run(*names, size=(256, 192), mirror=False)  # on the lent GPU
     again = tryon.resume(made, "synthesis")  # refused there
     plain = TryOn.from_pretrained("tryon-lite", "cpu").resume(made, "synthesis")
     same = [bool((one.result == plain.result).all()) for one in (made, again)]
-print(repr({"lent": shared_gpu.lent(), "calls": shared_gpu.spaces.calls if shared_gpu.spaces else [], "same": same}))
+print(repr({"lent": lent, "calls": shared_gpu.spaces.calls if shared_gpu.spaces else [], "same": same}))
 """
 
 

@@ -119,6 +119,7 @@ def test_written_sentences_are_whole_and_none_is_held_out():
     assert len(held) == 60 and not {e.casefold() for e, _, _ in held} & {e.casefold() for e, _, _ in rows}
 
 
+@pytest.mark.slow
 def test_no_written_sentence_is_nearly_one_that_is_held_out():
     def words(row):
         return [set(re.findall(r"\w+", text.lower())) for text in row]

@@ -253,6 +253,7 @@ def test_a_second_run_reads_while_the_first_one_computes_and_computes_after_it()
     assert not services.reading.locked() and not services.computing.locked()
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_give_the_records_of_one_after_the_other():
     services = Services(device="cpu")
     pairs = [(draw_pair(n, size=(640, 480)).person, draw_pair(n + 13, size=(640, 480)).cloth) for n in (1, 4)]

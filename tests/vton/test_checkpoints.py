@@ -141,6 +141,7 @@ def arguments(root, folder, out):
     ]
 
 
+@pytest.mark.slow
 def test_inference_in_both_naming_styles(released, tmp_path):
     for style in (False, True):
         root = tmp_path / str(style)

@@ -44,6 +44,7 @@ def test_a_collar_is_cloth_near_the_neck_and_leaves_the_face(person: Person):
     assert grown > 12 * 0.01 * unit**2
 
 
+@pytest.mark.slow
 def test_necks_hair_and_background_are_covered_at_times(person: Person):
     hidden = set()
     for seed in range(40):
@@ -72,6 +73,7 @@ def test_without_shoulders_or_cloth_nothing_is_drawn(person: Person):
     assert with_collar(bare, bare, np.random.default_rng(1)) is bare
 
 
+@pytest.mark.slow
 def test_the_parser_recipe_draws_collars_on_its_share_of_the_samples(monkeypatch: pytest.MonkeyPatch):
     drawn = []
     monkeypatch.setattr("vton.recipes.parser.with_collar", lambda person, other, rng: drawn.append(1) or person)

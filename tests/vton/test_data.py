@@ -295,6 +295,7 @@ def test_colour_changes_are_seeded_and_stay_in_range():
     assert np.array_equal(one, same) and not np.array_equal(one, other) and one.dtype == np.uint8
 
 
+@pytest.mark.slow
 def test_figures_of_the_parser_and_the_networks(folders, packed):
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
     report = evaluate_parser(tryon.parser, folders[0])

@@ -90,6 +90,7 @@ def test_the_recipe_lays_one_garment_where_it_is_worn(tmp_path):
     assert (tmp_path / "warp.png").is_file()
 
 
+@pytest.mark.slow
 def test_the_warps_stand_beside_each_other(monkeypatch):
     monkeypatch.setattr(evaluate, "perceptual_distance", lambda parser: ("distance", lambda a, b: 0.5))
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")

@@ -57,7 +57,10 @@ def small_recipe(kind, **fields):
     )
 
 
-@pytest.mark.parametrize("kind", MODULES)
+# One network quickly: what stops and resumes is shared.
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind == "matching" else pytest.mark.slow) for kind in MODULES]
+)
 def test_short_run_stops_resumes_exactly_and_exports(kind, tmp_path):
     task_class = MODULES[kind][1]
     recipe = small_recipe(kind)
@@ -104,6 +107,7 @@ def train(network, loss, steps, lr=2e-3):
     network.eval()
 
 
+@pytest.mark.slow
 def test_parser_overfits_one_drawing():
     torch.manual_seed(0)
     person = load_people((256, 192)).person(3)
@@ -193,6 +197,7 @@ def test_samples_in_twos_have_different_sleeves_and_contrary_ones_show_what_is_t
     assert not unknown.batch(3, 0, 0, 1)["attributes"].any()
 
 
+@pytest.mark.slow
 def test_matching_module_overfits_one_drawing():
     torch.manual_seed(0)
     drawn = draw_pair(int(np.random.default_rng(5).integers(2**31)), size=(256, 192))
@@ -227,6 +232,7 @@ def test_matching_module_overfits_one_drawing():
     assert after < 0.03 and after < 0.4 * before
 
 
+@pytest.mark.slow
 def test_alias_generator_overfits_one_drawing():
     torch.manual_seed(0)
     recipe = small_recipe(
@@ -239,6 +245,7 @@ def test_alias_generator_overfits_one_drawing():
     assert float((task.generate(network, batch)[0][0] - batch["person"]).abs().mean().detach()) / 2 < 0.03
 
 
+@pytest.mark.slow
 def test_a_share_of_the_alias_updates_has_twice_as_many_pictures_of_half_the_size():
     task = alias.AliasTask(small_recipe("alias", half=0.5))
     shapes = [tuple(task.batch(step, 0, 0, 1)["person"].shape) for step in range(1, 25)]

@@ -48,7 +48,6 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
     }
     row_axis, column_axis = axes(kind)
     picture: dict[str, Any] = {
-        "shown": found,
         "title": title(settings),
         "row_axis": row_axis,
         "column_axis": column_axis,
@@ -66,8 +65,8 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         interpret.alignment(attention.cross, attention.cross.shape[0] - 1, attention.source_tokens),
     )
     make: dict[str, Callable[[], str | bytes]] = {
-        "png": lambda: exports.png(**picture),
-        "svg": lambda: exports.svg(**picture, queries=queries),
+        "png": lambda: exports.png(found, **picture),
+        "svg": lambda: exports.svg(found, **picture, queries=queries),
         "csv": lambda: exports.csv_text(found, queries),
         "json": lambda: exports.json_text(attention, found, settings),
         "npz": lambda: exports.npz(attention, found, settings),

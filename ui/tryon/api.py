@@ -27,7 +27,8 @@ class Api:
     def __init__(self, services: Services, inputs: Inputs):
         self.services, self.inputs = services, inputs
         # Not those of the page: what these hold would count as a default.
-        self.person, self.garment = photograph(visible=False), photograph(visible=False)
+        self.person = photograph(visible=False, alt_text="Photo of the person")
+        self.garment = photograph(visible=False, alt_text="Photo of the garment")
         self.files = gr.File(visible=False, file_count="multiple", label="Every map as PNG, and the zip")
         self.record = gr.JSON(visible=False, label="Settings, seconds per stage, notes and quality")
         self.saved = gr.File(visible=False, label="The zip of an earlier try-on, to go on from")

@@ -146,6 +146,7 @@ def test_a_drawn_person_in_the_other_garment_is_the_same_person():
     assert np.array_equal(sample["agnostic"], own["agnostic"])  # which garment was worn does not show
 
 
+@pytest.mark.slow
 def test_table_of_drawn_people(offline, tmp_path, capsys, monkeypatch):
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
     report = evaluate_table(tryon, None, count=3, sizes=((256, 192),))

@@ -23,6 +23,7 @@ BLOCKED = (
 )
 
 
+@pytest.mark.slow
 def test_training_needs_few_packages():
     """Every recipe is imported in a fresh interpreter in which other packages cannot be."""
     program = f"""
@@ -60,6 +61,7 @@ def updates(folder):
     return {network: [e["step"] for e in Run(folder / network).events() if e["event"] == "log"] for network in NETWORKS}
 
 
+@pytest.mark.slow
 def test_stopped_in_the_middle_the_same_command_goes_on(tmp_path, quick, capsys, monkeypatch):
     command = ["--budget", "20", "--run", str(tmp_path), "--preset", "draped"]
     task = NETWORKS["segmentation"].task
