@@ -34,6 +34,16 @@ def registered():
     return [kind for found in tuples for kind in found]
 
 
+def test_what_draws_the_open_view_reads_what_any_view_draws_with():
+    """Views are wired one after the other, and an early one starts runs after which a late one is drawn."""
+    drawn = [
+        event for event in page.build(Services()).fns.values() if getattr(event.fn, "__func__", None) is Views.stream
+    ]
+    assert len(drawn) > 10
+    for event in drawn:
+        assert event.inputs == event.fn.__self__.inputs and set(event.outputs) == set(event.fn.__self__.outputs)
+
+
 def test_every_view_is_on_the_page():
     known = registered()
     assert {one for one in kinds() if not one.__subclasses__()} == set(known)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import gradio as gr
+from gradio.events import Dependency
 
 from ui.gradio_private import value_in
 from ui.kit.handlers import QUICKLY, QUIETLY
@@ -199,6 +200,14 @@ class Views:
             places = list(dict.fromkeys([*outputs, *self.outputs]))
             trigger(act, [*inputs, *self.inputs], places, **options)
 
+        self._when_wired(connect)
+
+    def redraw_after(self, event: Dependency, **options: Any) -> None:
+        """Draws the open view anew once `event` has ended. options: of the event that does it."""
+        self._when_wired(lambda: event.then(self.stream, self.inputs, self.outputs, **options))
+
+    def _when_wired(self, connect: Callable[[], Any]) -> None:
+        # A view that is wired later draws with components of its own, which the event has to read, too.
         if self._later is None:
             connect()
         else:

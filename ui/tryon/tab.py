@@ -122,4 +122,4 @@ class TryOnTab(View):
     def refresh_after(self, event: Dependency, name: str) -> None:
         """After the event, what lies below the picture and the open view are drawn anew."""
         rest = event.then(self.runner.rest, self.session, self.runner.more, api_name=f"rest_of_{name}", **QUIETLY)
-        rest.then(self.views.stream, self.views.inputs, self.views.outputs, api_name=f"refresh_{name}", **QUIETLY)
+        self.views.redraw_after(rest, api_name=f"refresh_{name}", **QUIETLY)
