@@ -103,12 +103,10 @@ class Batch:
     src_mask: Tensor  # (B, 1, 1, S), True = may be looked at: no padding
     tgt_mask: Tensor  # (1, 1, T, T), True = may be looked at: itself and what is before; padding comes last, unseen
     dropout: float | None = None  # P_drop while this batch is learned; None = the model's own
-    guide: Tensor | None = (
-        None  # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
-    )
-    in_parts: tuple[
-        Batch, ...
-    ] = ()  # its parts, where they were made before it went to a GPU, which would wait for them
+    # (B, T, S): how much a head is to look where, by `transformer.align`; None = as it likes
+    guide: Tensor | None = None
+    # The batch's parts, where they were made before it went to a GPU, which would wait for them
+    in_parts: tuple[Batch, ...] = ()
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""

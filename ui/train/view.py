@@ -54,11 +54,9 @@ class RunView:
 
     def _charts(self, names: tuple[str, ...]) -> list[tuple[str, gr.HTML]]:
         with gr.Row():
+            script, classes = "train/chart.js", "card chart-cell"
             return [
-                (
-                    name,
-                    theme.script_component("train/chart.js", "chart", f"plot-{name}", "card chart-cell", min_width=300),
-                )
+                (name, theme.script_component(script, "chart", f"plot-{name}", classes, min_width=300))
                 for name in names
             ]
 
