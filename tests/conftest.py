@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from training.assets import model_dir
 
 ROOT = Path(__file__).resolve().parents[1]
 STARTS_WITHIN = 400  # seconds until a page has to answer
@@ -31,6 +34,14 @@ def pytest_sessionfinish(session, exitstatus):
     if session.config.getoption("--no-skips") and skipped and exitstatus == 0:
         reporter.write_line(f"{len(skipped)} tests were skipped, which --no-skips does not allow", red=True)
         session.exitstatus = 1
+
+
+@pytest.fixture
+def without_shortlists(tmp_path):
+    """A folder of the shipped translator without what quick mode chooses among."""
+    for name in ("config.json", "tokenizer.model", "model.safetensors"):
+        shutil.copyfile(model_dir("everyday") / name, tmp_path / name)
+    return tmp_path
 
 
 @pytest.fixture

@@ -72,6 +72,35 @@ def test_a_run_is_started_and_ends(visit, runs):
     assert (Run(runs / "short").checkpoints / "step-00000002").is_dir()
 
 
+def test_on_a_public_page_a_run_is_changed_by_the_browser_that_started_it_alone(browser, serve_app, tmp_path):
+    with serve_app("--no-local", "--training", "limited", "--runs", tmp_path) as address:
+        contexts = [browser.new_context() for _ in range(2)]
+        owner, other = (context.new_page() for context in contexts)
+        for page in (owner, other):
+            page.set_default_timeout(60_000)
+            page.goto(address)
+        open_training_form(owner, "steps")
+        set_up_training(owner, "mine", steps="Steps in all: 2")
+        owner.click("#train-start")
+        owner.locator("#run-status", has_text="has finished at step 2").wait_for(timeout=STARTS)
+        owner.locator("#run-delete").wait_for()
+
+        other.get_by_role("tab", name="Train").click()
+        other.locator("#run-status", has_text="has finished at step 2").wait_for()
+        other.locator("#run-again", has_text="Fork").wait_for()
+        assert not other.locator("#run-delete").is_visible()
+
+        # The browser still knows after a reload.
+        owner.reload()
+        owner.get_by_role("tab", name="Train").click()
+        owner.locator("#run-delete").wait_for()
+        owner.click("#run-delete")
+        owner.click("#run-delete-yes")
+        owner.locator("#run-status", has_text="There is no run").wait_for()
+        for context in contexts:
+            context.close()
+
+
 def test_a_run_is_started_watched_stopped_resumed_forked_used_and_deleted(visit, runs):
     page = visit()
     open_training_form(page, "800 steps")

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -20,14 +19,6 @@ MODEL = "everyday"
 @pytest.fixture(scope="module")
 def tokenizer():
     return Tokenizer.load(model_dir(MODEL) / "tokenizer.model")
-
-
-@pytest.fixture()
-def folder(tmp_path):
-    """The shipped model without its shortlists."""
-    for name in ("config.json", "tokenizer.model", "model.safetensors"):
-        shutil.copyfile(model_dir(MODEL) / name, tmp_path / name)
-    return tmp_path
 
 
 def test_the_most_frequent_pieces_are_held_and_whatever_spells(tokenizer):
@@ -56,21 +47,21 @@ def test_pieces_are_counted_as_they_are_written(tokenizer):
     assert counts.sum() == 2 * len(tokenizer.encode(text)) and counts[tokenizer.id("\u2581ein")] >= 2
 
 
-def test_the_command_writes_what_each_target_language_needs(folder, tmp_path, capsys):
+def test_the_command_writes_what_each_target_language_needs(without_shortlists, tmp_path, capsys):
     rows = [("The house is old.", "Das Haus ist alt.", ""), ("The garden is small.", "", "Le jardin est petit.")]
     table = tmp_path / "train.tsv.gz"
     with gzip.open(table, "wt", encoding="utf-8") as file:
         file.write("en\tde\tfr\torigin\n" + "".join("\t".join((*row, "own")) + "\n" for row in rows))
-    argv = ["--model", str(folder), "--data", str(table), "--share", "1"]
+    argv = ["--model", str(without_shortlists), "--data", str(table), "--share", "1"]
     assert shortlist.main(argv) == 0
-    lengths, found = json.loads(capsys.readouterr().out), load_shortlists(folder, 16000)
+    lengths, found = json.loads(capsys.readouterr().out), load_shortlists(without_shortlists, 16000)
     assert {language: len(ids) for language, ids in found.items()} == lengths and set(lengths) == {"en", "de", "fr"}
-    tokens = Tokenizer.load(folder / "tokenizer.model")
+    tokens = Tokenizer.load(without_shortlists / "tokenizer.model")
     assert set(tokens.encode("Das Haus ist alt.")) <= set(found["de"].tolist())
     assert set(tokens.encode("Le jardin est petit.")) <= set(found["fr"].tolist())
     assert set(tokens.encode("The house is old. The garden is small.")) <= set(found["en"].tolist())
     assert tokens.id("\u2581Haus") not in found["fr"] and tokens.id("\u2581jardin") not in found["de"]
-    assert mix.main([f"{folder}=1", "--out", str(tmp_path / "mixed")]) == 0  # the vocabulary is the same
+    assert mix.main([f"{without_shortlists}=1", "--out", str(tmp_path / "mixed")]) == 0  # the vocabulary is the same
     assert load_shortlists(tmp_path / "mixed", 16000).keys() == found.keys()
     assert shortlist.main([*argv[:-1], "0"]) == 2
     assert "--share: it has to be more than 0" in capsys.readouterr().err

@@ -1,33 +1,17 @@
 """Quick translation among the words of one language."""
 
-import shutil
-
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from training.assets import model_dir
 from transformer import Translator, kernels
 from transformer.model import Shortlist
 from transformer.options import Sampling, SearchOptions
 from transformer.shortlist import FILE, load_shortlists
-from transformer.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from transformer.tokenizer import BOS, EOS, PAD, UNK
 from transformer.translator import Sentence
 
 MODEL = "everyday"
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer.load(model_dir(MODEL) / "tokenizer.model")
-
-
-@pytest.fixture()
-def folder(tmp_path):
-    """The shipped model without its shortlists."""
-    for name in ("config.json", "tokenizer.model", "model.safetensors"):
-        shutil.copyfile(model_dir(MODEL) / name, tmp_path / name)
-    return tmp_path
 
 
 def test_logits_of_a_shortlist_are_those_of_its_words():
@@ -40,21 +24,21 @@ def test_logits_of_a_shortlist_are_those_of_its_words():
         assert not Shortlist(ids, weight, bias).weight.is_inference()  # else it could not be packed
 
 
-def test_a_file_that_does_not_belong_there_gets_a_sentence(folder):
-    file = folder / FILE
-    assert load_shortlists(folder, 16000) == {}
+def test_a_file_that_does_not_belong_there_gets_a_sentence(without_shortlists):
+    file = without_shortlists / FILE
+    assert load_shortlists(without_shortlists, 16000) == {}
     for content in ({"de": torch.ones(15999, dtype=torch.bool)}, {"de": torch.ones(16000)}):
         save_file(content, file)
         with pytest.raises(ValueError, match="another vocabulary"):
-            Translator.from_pretrained(folder, "cpu")
+            Translator.from_pretrained(without_shortlists, "cpu")
     without_eos = torch.ones(16000, dtype=torch.bool)
     without_eos[EOS] = False
     save_file({"de": without_eos}, file)
     with pytest.raises(ValueError, match="another vocabulary"):
-        load_shortlists(folder, 16000)
+        load_shortlists(without_shortlists, 16000)
     file.write_bytes(b"nothing")
     with pytest.raises(ValueError, match="is damaged"):
-        load_shortlists(folder, 16000)
+        load_shortlists(without_shortlists, 16000)
 
 
 def seen(sentence: Sentence) -> set[int]:
@@ -64,9 +48,9 @@ def seen(sentence: Sentence) -> set[int]:
 
 
 @pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
-def test_quick_beam_search_alone_stays_within_the_shortlist(folder):
+def test_quick_beam_search_alone_stays_within_the_shortlist(without_shortlists):
     """The words that the exact search writes are taken out; only a quick beam search does without them."""
-    translator, text = Translator.from_pretrained(folder, "cpu"), "The dog is sleeping in the garden."
+    translator, text = Translator.from_pretrained(without_shortlists, "cpu"), "The dog is sleeping in the garden."
     (exact,) = translator.translate_sentences([text], "en", "de", SearchOptions(trace=True))
     wanted = exact.ids[0]
     rest = torch.ones(16000, dtype=torch.bool)
