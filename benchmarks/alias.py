@@ -57,8 +57,8 @@ class DirectNorm(nn.Module):
         size = mask.sum((2, 3), keepdim=True)
         size = torch.where(size == 0, torch.ones_like(size), size)
         mean = (h * mask).sum((2, 3), keepdim=True) / size
-        filled = h * mask + (1 - mask) * mean
-        return self.standardise(filled) * torch.sqrt(size / (h.shape[2] * h.shape[3]))
+        whole = h * mask + (1 - mask) * mean
+        return self.standardise(whole) * torch.sqrt(size / (h.shape[2] * h.shape[3]))
 
     def forward(self, h, segmentation, misalign, noise):
         """h (B,C,H,W), segmentation and misalign maps of its size -> the modulated h."""
@@ -190,12 +190,12 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
     """One variant in this process: seconds of each forward pass and peak memory; the answer goes to a file."""
     torch.set_num_threads(options.threads)
     size = (options.height, options.height * 3 // 4)
-    network, given = build(variant, CONFIGS[options.config]), load_file(options.given)
+    network, tensors = build(variant, CONFIGS[options.config]), load_file(options.given)
     answer = partial(alias_inference.forward, network) if variant == "ours" else network
-    loaded, seconds, cpu_seconds = peak_mib(), [], []
+    memory, seconds, cpu_seconds = peak_mib(), [], []
     for _ in range(options.repeats):
         start, cpu = time.perf_counter(), time.process_time()
-        out = answer(**given, noise=gaussian_noise(1) if options.noise else None)
+        out = answer(**tensors, noise=gaussian_noise(1) if options.noise else None)
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)  # of all threads; does not count what other programs take
     save_file({"out": out}, options.answer)
@@ -208,7 +208,7 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
         "seconds": [round(s, 3) for s in seconds],
         "cpu_seconds": [round(s, 3) for s in cpu_seconds],
         "peak_mib": round(peak_mib()),
-        "peak_mib_before": round(loaded),
+        "peak_mib_before": round(memory),
     }
 
 
@@ -216,7 +216,7 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
 def measure_cuda(variant: str, options: argparse.Namespace, batch: int = 4, repeats: int = 10) -> dict:
     """Pictures per second and peak memory in bf16 on CUDA."""
     network = build(variant, CONFIGS[options.config]).to("cuda", memory_format=torch.channels_last)
-    given = {
+    tensors = {
         k: t.cuda().repeat(batch, 1, 1, 1).contiguous(memory_format=torch.channels_last)
         for k, t in load_file(options.given).items()
     }
@@ -226,7 +226,7 @@ def measure_cuda(variant: str, options: argparse.Namespace, batch: int = 4, repe
             if i == 3:  # the first ones choose the convolution algorithms
                 torch.cuda.synchronize()
                 start = time.perf_counter()
-            network(**given)
+            network(**tensors)
         torch.cuda.synchronize()
     seconds = time.perf_counter() - start
     return {
@@ -243,13 +243,13 @@ def compare(options: argparse.Namespace) -> None:
     """Both variants in processes of their own, then the ratios."""
     results, answers = {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        given = Path(folder) / "given.safetensors"
-        save_file({k: v.contiguous() for k, v in inputs((options.height, options.height * 3 // 4)).items()}, given)
+        file = Path(folder) / "given.safetensors"
+        save_file({k: v.contiguous() for k, v in inputs((options.height, options.height * 3 // 4)).items()}, file)
         for variant in VARIANTS:
             answer = Path(folder) / f"{variant}.safetensors"
-            passed = {
+            arguments = {
                 "variant": variant,
-                "given": given,
+                "given": file,
                 "answer": answer,
                 "config": options.config,
                 "height": options.height,
@@ -258,7 +258,7 @@ def compare(options: argparse.Namespace) -> None:
                 "noise": options.noise,
             }
             command = [sys.executable, "-m", "benchmarks.alias"]
-            command += [str(word) for name, value in passed.items() for word in (f"--{name}", value)]
+            command += [str(word) for name, value in arguments.items() for word in (f"--{name}", value)]
             lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
             for line in lines:
                 print(line, flush=True)

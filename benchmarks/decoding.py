@@ -36,7 +36,7 @@ from transformer import marian
 from transformer.attention import causal_mask, key_mask
 from transformer.cache import ActiveHypotheses
 from transformer.data import collate
-from transformer.kernels import int8_products, int8_supported
+from transformer.kernels import has_int8, int8_products
 from transformer.model import Shortlist, Transformer
 from transformer.options import SearchOptions
 from transformer.search import TransformerDecoder, beam_search
@@ -157,7 +157,7 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
     words = [["</s>" if i == EOS else "<unk>" if i == UNK else f"w{i}" for i in [*s, EOS]] for s in sources]
 
     def third_run(translator):
-        found = translator.translate_batch(
+        results = translator.translate_batch(
             words,
             beam_size=beam,
             length_penalty=0.0,
@@ -165,26 +165,26 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
             max_decoding_length=tokens,
             max_batch_size=0,
         )
-        return [[UNK if w == "<unk>" else int(w[1:]) for w in f.hypotheses[0]] for f in found]
+        return [[UNK if w == "<unk>" else int(w[1:]) for w in f.hypotheses[0]] for f in results]
 
     runs = {"theirs": their_run, "ours": our_run}
-    if int8_supported():
+    if has_int8():
         runs["quick"] = functools.partial(our_run, int8_products, shortlist_of(ours), MARGIN)
     runs |= {name: functools.partial(third_run, translator) for name, translator in faster.items()}
     outputs = {name: run() for name, run in runs.items()}
     outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]
     outputs |= {name: [f.candidates[0].ids for f in outputs[name]] for name in ("ours", "quick") if name in outputs}
     result = {"batch": batch, "beam": beam, "tokens": tokens}
-    for name, found in outputs.items():
+    for name, ids in outputs.items():
         if name != "ours":
-            result[f"same_outputs_{name}"] = f"{sum(map(eq, found, outputs['ours']))}/{batch}"
+            result[f"same_outputs_{name}"] = f"{sum(map(eq, ids, outputs['ours']))}/{batch}"
     times = alternating(runs, repeats)
     result |= {f"seconds_{name}": statistics.median(seconds) for name, seconds in times.items()}
     for other, own in RATIOS:
         if {other, own} <= set(runs):
             ratios = sorted(long / short for long, short in zip(times[other], times[own]))
-            spread = {"median": statistics.median(ratios), "least": ratios[0], "most": ratios[-1]}
-            result[f"ratio_{other}_{own}"] = spread
+            bounds = {"median": statistics.median(ratios), "least": ratios[0], "most": ratios[-1]}
+            result[f"ratio_{other}_{own}"] = bounds
     return result
 
 
@@ -204,9 +204,9 @@ def alternating(runs: dict, repeats: int) -> dict[str, list[float]]:
 
 def table(results: list[dict]) -> str:
     """The ratios as a table in Markdown: how many times as long the others take as we do."""
-    shown = {f"ratio_{other}_{own}": label for (other, own), label in RATIOS.items()}
-    names = [name for name in shown if name in results[0]]
-    lines = ["| Batch | " + " | ".join(shown[name] for name in names) + " |", "| ---: " * (len(names) + 1) + "|"]
+    headings = {f"ratio_{other}_{own}": label for (other, own), label in RATIOS.items()}
+    names = [name for name in headings if name in results[0]]
+    lines = ["| Batch | " + " | ".join(headings[name] for name in names) + " |", "| ---: " * (len(names) + 1) + "|"]
     for result in results:
         cells = [result[name] for name in names]
         texts = [f"{c['median']:.2f} ({c['least']:.2f} to {c['most']:.2f})" for c in cells]
@@ -214,7 +214,7 @@ def table(results: list[dict]) -> str:
     return "\n".join(lines)
 
 
-class Timed(TransformerDecoder):
+class StopwatchDecoder(TransformerDecoder):
     """Notes the seconds of each step."""
 
     def step(self, tokens: torch.Tensor, active: ActiveHypotheses | None = None) -> torch.Tensor:
@@ -232,7 +232,7 @@ def late_tokens(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
     rows = []
     for _ in range(repeats):
         with threads_for(ours, beam):
-            decoder = Timed(ours, src, key_mask(src, PAD))
+            decoder = StopwatchDecoder(ours, src, key_mask(src, PAD))
             beam_search(decoder, [205], PAD, EOS, SearchOptions(beam, 0.0), [PAD], min_length=205)
         rows.append(decoder.seconds)
     early, late = (statistics.median(min(row[i] for row in rows) for i in range(n - 4, n + 5)) for n in (20, 200))
@@ -252,9 +252,9 @@ def asking_for_attention(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
 
     def attend():
         with threads_for(ours, tgt.shape[1]):
-            return ours.attend(src, tgt, mask, causal_mask(11), kept)
+            return ours.attend(src, tgt, mask, causal_mask(11), encoding)
 
-    kept = TransformerDecoder(ours, src, mask).encoding  # which a `Translation` of one sentence brings along
+    encoding = TransformerDecoder(ours, src, mask).encoding  # which a `Translation` of one sentence brings along
     runs = {"translate": translate, "attend": attend}
     best = {name: min(seconds) for name, seconds in alternating(runs, 5 * repeats).items()}
     return dict(
@@ -265,31 +265,31 @@ def asking_for_attention(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    options = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--threads", type=integer(1, 1024), default=2)
-    options.add_argument("--beam", type=integer(1, MOST_BEAM), default=4)
-    options.add_argument("--tokens", type=integer(1), default=30)
-    options.add_argument("--repeats", type=integer(1), default=5)
-    options.add_argument("--batches", type=integer(1), nargs="+", default=[1, 8, 32])
-    options.add_argument("--json", action="store_true", help="one JSON object a measurement, and two more measurements")
-    options.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
-    given = options.parse_args(argv)
+    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=integer(1, 1024), default=2)
+    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=4)
+    parser.add_argument("--tokens", type=integer(1), default=30)
+    parser.add_argument("--repeats", type=integer(1), default=5)
+    parser.add_argument("--batches", type=integer(1), nargs="+", default=[1, 8, 32])
+    parser.add_argument("--json", action="store_true", help="one JSON object a measurement, and two more measurements")
+    parser.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
+    options = parser.parse_args(argv)
     global CLOCK
-    CLOCK = time.process_time if given.cpu_time else time.perf_counter
-    torch.set_num_threads(given.threads)
+    CLOCK = time.process_time if options.cpu_time else time.perf_counter
+    torch.set_num_threads(options.threads)
     keep_memory()
     theirs, ours = models()
-    if given.json:
-        print(json.dumps(late_tokens(ours, given.beam, given.repeats)), flush=True)
-        print(json.dumps(asking_for_attention(ours, given.beam, given.repeats)), flush=True)
+    if options.json:
+        print(json.dumps(late_tokens(ours, options.beam, options.repeats)), flush=True)
+        print(json.dumps(asking_for_attention(ours, options.beam, options.repeats)), flush=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        faster = third(theirs, folder, given.threads)
-        for batch in given.batches:
-            results.append(measure(theirs, ours, faster, batch, given.beam, given.tokens, given.repeats))
-            if given.json:
+        faster = third(theirs, folder, options.threads)
+        for batch in options.batches:
+            results.append(measure(theirs, ours, faster, batch, options.beam, options.tokens, options.repeats))
+            if options.json:
                 print(json.dumps(results[-1]), flush=True)
-    if not given.json:
+    if not options.json:
         print(table(results))
 
 

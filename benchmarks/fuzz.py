@@ -63,7 +63,7 @@ Attack = Callable[[random.Random, Path], None]
 # -- mutation ---------------------------------------------------------------------------------------------------------
 
 
-def mutated(data: bytes, rng: random.Random) -> bytes:
+def mutate(data: bytes, rng: random.Random) -> bytes:
     """A file after one to four accidents: bytes flipped, overwritten, cut out, doubled, cut off,
     or numbers made huge.
     """
@@ -130,10 +130,10 @@ def images() -> Attack:
         files.append(buffer.getvalue())
 
     def attack(rng: random.Random, folder: Path) -> None:
-        found = load_image(mutated(rng.choice(files), rng), alpha=rng.random() < 0.5)
-        shaped = found.ndim == 3 and found.shape[2] in (3, 4) and max(found.shape[:2]) <= 4096
-        if found.dtype != np.uint8 or not shaped:
-            raise AssertionError(f"a picture of {found.shape} {found.dtype}")
+        answer = load_image(mutate(rng.choice(files), rng), alpha=rng.random() < 0.5)
+        fits = answer.ndim == 3 and answer.shape[2] in (3, 4) and max(answer.shape[:2]) <= 4096
+        if answer.dtype != np.uint8 or not fits:
+            raise AssertionError(f"a picture of {answer.shape} {answer.dtype}")
 
     return attack
 
@@ -156,7 +156,7 @@ def _hostile_zip(rng: random.Random) -> bytes:
             at = data.find(mark)
             if at >= 0:
                 data[at + offset : at + offset + 8] = struct.pack("<II", rng.randrange(2**16), rng.randrange(2**20))
-    return mutated(bytes(data), rng) if rng.random() < 0.4 else bytes(data)
+    return mutate(bytes(data), rng) if rng.random() < 0.4 else bytes(data)
 
 
 def archives() -> Attack:
@@ -202,24 +202,24 @@ def weights() -> Attack:
         kind = rng.randrange(4)
         if kind == 0:
             file = rng.choice(files)
-            file.write_bytes(mutated(file.read_bytes(), rng))
+            file.write_bytes(mutate(file.read_bytes(), rng))
         elif kind == 1:
-            changed = json.loads(json.dumps(header))
-            target = rng.choice([changed, changed["transformer"]])
+            damage = json.loads(json.dumps(header))
+            target = rng.choice([damage, damage["transformer"]])
             target[rng.choice(list(target))] = value(rng)
-            files[0].write_text(json.dumps(changed))
+            files[0].write_text(json.dumps(damage))
         elif kind == 2:
             name = rng.choice(list(state))
             shape = [rng.randrange(1, 9) for _ in range(rng.randrange(4))]
             save_model(folder / "model", header, {**state, name: torch.zeros(shape)})
         else:
             name = rng.choice(list(state))
-            broken = state[name].clone()
-            broken.view(-1)[0] = rng.choice([float("nan"), float("inf")])
+            tensor = state[name].clone()
+            tensor.view(-1)[0] = rng.choice([float("nan"), float("inf")])
             files[1].unlink()
             from safetensors.torch import save_file
 
-            save_file({**state, name: broken}, files[1])
+            save_file({**state, name: tensor}, files[1])
         translator = Translator.from_pretrained(folder / "model", device="cpu")
         if kind == 3:
             raise AssertionError("weights that are not finite were taken")
@@ -234,9 +234,9 @@ def texts() -> Attack:
 
     def attack(rng: random.Random, folder: Path) -> None:
         length = rng.choice((1, 5, 40, 200, 5000))
-        written = rng.choice([text(rng, length), "x" * length, text(rng, 3) * min(length, 400)])
-        found = translator.translate(written[:5000], beam=1, max_length=8)  # as many as the page takes
-        if not isinstance(found.text, str):
+        source = rng.choice([text(rng, length), "x" * length, text(rng, 3) * min(length, 400)])
+        translation = translator.translate(source[:5000], beam=1, max_length=8)  # as many as the page takes
+        if not isinstance(translation.text, str):
             raise AssertionError("the translation is no text")
 
     return attack
@@ -253,12 +253,12 @@ def settings() -> Attack:
     def attack(rng: random.Random, folder: Path) -> None:
         if rng.random() < 0.4:
             file = folder / "try-on.zip"
-            file.write_bytes(mutated(whole, rng))
+            file.write_bytes(mutate(whole, rng))
             record.load(file)
             return
-        made = {**values, **{rng.choice(list(values)): value(rng) for _ in range(rng.randrange(4))}}
-        data = json.dumps(made).encode()
-        record.read_settings(mutated(data, rng) if rng.random() < 0.3 else data)
+        damage = {**values, **{rng.choice(list(values)): value(rng) for _ in range(rng.randrange(4))}}
+        data = json.dumps(damage).encode()
+        record.read_settings(mutate(data, rng) if rng.random() < 0.3 else data)
 
     return attack
 
@@ -286,14 +286,14 @@ class Endpoints:
 
     def _prepare(self) -> None:
         """What the endpoints are, the pictures uploaded, and what a translation and the memory are to stay."""
-        told = self.client.get("gradio_api/info").json()["named_endpoints"]
-        self.endpoints = {name: one["parameters"] for name, one in told.items()}
+        info = self.client.get("gradio_api/info").json()["named_endpoints"]
+        self.endpoints = {name: one["parameters"] for name, one in info.items()}
         pairs = [sorted((ROOT / "assets" / "examples" / kind).glob("*.jpg"))[0] for kind in ("people", "garments")]
         self.photo = np.asarray(Image.open(pairs[0]).convert("RGB"))
         files = [("files", (path.name, path.read_bytes())) for path in pairs]
         paths = self.client.post("gradio_api/upload", files=files).json()
         self.files = [{"path": path, "meta": {"_type": "gradio.FileData"}} for path in paths]
-        self.wanted = self.ask("/translate", self.usual("/translate"))
+        self.translation = self.ask("/translate", self.usual("/translate"))
         self.memory = self.server.memory()
 
     def close(self) -> None:
@@ -303,37 +303,37 @@ class Endpoints:
 
     def usual(self, name: str) -> list[Any]:
         """Arguments that the endpoint answers, quick ones where there is a choice."""
-        found = []
+        arguments = []
         for one in self.endpoints[name]:
-            known, default = one["parameter_name"], one.get("parameter_default")
+            parameter, default = one["parameter_name"], one.get("parameter_default")
             pictures = {"person": self.files[0], "garment": self.files[1]}
-            found.append(pictures.get(known, self.QUICK.get(known, default)))
-        return found
+            arguments.append(pictures.get(parameter, self.QUICK.get(parameter, default)))
+        return arguments
 
     def ask(self, name: str, data: Any) -> Any:
         """The answer of an endpoint. Raises ValueError with its sentence where it refuses."""
-        begun = self.client.post(
+        call = self.client.post(
             f"gradio_api/call{name}", content=json.dumps({"data": data}).encode(), headers=self.JSON
         )
-        if begun.status_code != 200:
-            self._refused(begun)
-        address, lines, kind = f"gradio_api/call{name}/{begun.json()['event_id']}", [], ""
+        if call.status_code != 200:
+            self._refuse(call)
+        address, lines, kind = f"gradio_api/call{name}/{call.json()['event_id']}", [], ""
         with self.client.stream("GET", address) as events:
             for line in events.iter_lines():
                 if line.startswith("event: "):
                     kind = line[7:]
                 elif line.startswith("data: ") and kind in ("complete", "error"):
                     lines.append((kind, line[6:]))
-        kind, said = lines[-1] if lines else ("nothing", "")
+        kind, text = lines[-1] if lines else ("nothing", "")
         if kind == "error":
-            told = json.loads(said)
-            raise ValueError(told.get("error") if isinstance(told, dict) else told or "")
+            error = json.loads(text)
+            raise ValueError(error.get("error") if isinstance(error, dict) else error or "")
         if kind != "complete":
             raise AssertionError(f"{name} never ended")
-        return json.loads(said)
+        return json.loads(text)
 
     @staticmethod
-    def _refused(answer: httpx.Response) -> None:
+    def _refuse(answer: httpx.Response) -> None:
         if answer.status_code >= 500:
             raise AssertionError(f"status {answer.status_code}: {answer.text[:80]!r}")
         raise ValueError(answer.text)
@@ -343,17 +343,17 @@ class Endpoints:
         name = rng.choice(list(self.endpoints))
         data: Any = self.usual(name)
         if rng.random() < 0.1:  # no arguments at all, or no JSON
-            body = mutated(json.dumps({"data": data}).encode(), rng) if rng.random() < 0.5 else json.dumps(value(rng))
+            body = mutate(json.dumps({"data": data}).encode(), rng) if rng.random() < 0.5 else json.dumps(value(rng))
             self._raw(name, body if isinstance(body, bytes) else body.encode())
         else:
-            data = data if rng.random() < 0.1 else self._mutated(data, rng)
+            data = data if rng.random() < 0.1 else self._mutate_arguments(data, rng)
             try:
                 answer = self.ask(name, data)
             finally:
                 self.look(name)
             self._same(name, data, answer)
 
-    def _mutated(self, data: list, rng: random.Random) -> Any:
+    def _mutate_arguments(self, data: list, rng: random.Random) -> Any:
         """A list of arguments after one to three accidents."""
         for _ in range(rng.randint(1, 3)):
             accident = rng.random()
@@ -393,12 +393,12 @@ class Endpoints:
 
     def _same(self, name: str, data: Any, answer: Any) -> None:
         """What was not touched is what it was."""
-        if name == "/translate" and data == self.usual(name) and answer != self.wanted:
+        if name == "/translate" and data == self.usual(name) and answer != self.translation:
             raise AssertionError("another translation than before")
         if name.startswith("/try_on") and data[:1] == self.files[:1] and not (name == "/try_on_stage" and data[2]):
             address = answer[0][-1]["path"]
-            zipped = io.BytesIO(self.client.get(f"gradio_api/file={address}").content)
-            with zipfile.ZipFile(zipped) as archive, Image.open(io.BytesIO(archive.read("photo.png"))) as photo:
+            record_file = io.BytesIO(self.client.get(f"gradio_api/file={address}").content)
+            with zipfile.ZipFile(record_file) as archive, Image.open(io.BytesIO(archive.read("photo.png"))) as photo:
                 if (np.asarray(photo) != self.photo).any():
                     raise AssertionError("the try-on is of another photograph")
 
@@ -432,20 +432,20 @@ class Addresses(Endpoints):
                 "event_data",
                 "trigger_id",
             )
-            sent = {name: value(rng) for name in fields if rng.random() < 0.6}
+            arguments = {name: value(rng) for name in fields if rng.random() < 0.6}
             body = rng.choice(
                 [
-                    {"content": json.dumps(sent).encode(), "headers": self.JSON},
+                    {"content": json.dumps(arguments).encode(), "headers": self.JSON},
                     {"content": json.dumps(value(rng)).encode(), "headers": self.JSON},
                     {"files": {"files": (text(rng, 20) or "x", b"a")}},
                     {"data": {"a": "b"}},
                 ]
             )
         with self.client.stream(method, path, **body) as answer:
-            status, told = answer.status_code, next(answer.iter_text(), "")  # the beginning: some go on and on
-        if status >= 500 and "error" not in told:
-            raise AssertionError(f"{path[:80]}: status {status}: {told[:80]!r}")
-        if "root:x:" in told:
+            status, body_text = answer.status_code, next(answer.iter_text(), "")  # the beginning: some go on and on
+        if status >= 500 and "error" not in body_text:
+            raise AssertionError(f"{path[:80]}: status {status}: {body_text[:80]!r}")
+        if "root:x:" in body_text:
             raise AssertionError(f"{path[:80]} gave a file of this machine")
         self.look(path[:80])
         if status >= 400:
@@ -477,13 +477,13 @@ def run(target: str, attempts: int, seed: int, only: int | None = None, seconds:
 
     Returns target, tried, refused (one clear sentence), and findings, each with its seed and what was found.
     """
-    attack, refused, findings, tried = TARGETS[target](), 0, [], 0
+    attack, refusals, findings, count = TARGETS[target](), 0, [], 0
     began, memory = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         for number in [only] if only is not None else range(seed, seed + attempts):
             if time.monotonic() - began > seconds:
                 break
-            tried += 1
+            count += 1
             with tempfile.TemporaryDirectory(prefix="fuzz-") as outside:
                 folder = Path(outside) / "given"
                 folder.mkdir()
@@ -493,28 +493,28 @@ def run(target: str, attempts: int, seed: int, only: int | None = None, seconds:
                         warnings.simplefilter("ignore")
                         attack(random.Random(number), folder)
                 except (ValueError, InputError) as error:
-                    refused += 1
+                    refusals += 1
                     if not str(error).strip() or isinstance(error, UnicodeError):
                         findings.append({"seed": number, "found": f"no sentence: {error!r}"})
                 except Exception as error:
                     last = traceback.extract_tb(error.__traceback__)[-1]
                     findings.append({"seed": number, "found": f"{error!r} in {Path(last.filename).name}:{last.lineno}"})
-                spent = time.process_time() - start
-                if spent > SLOW:
-                    findings.append({"seed": number, "found": f"{spent:.0f} s"})
+                cpu = time.process_time() - start
+                if cpu > SLOW:
+                    findings.append({"seed": number, "found": f"{cpu:.0f} s"})
                 if len(list(Path(outside).iterdir())) != 1:
                     findings.append({"seed": number, "found": "a file outside its folder"})
     finally:
         getattr(attack, "close", lambda: None)()
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
-    if grown > MOST_MEMORY:
-        findings.append({"seed": seed, "found": f"{grown / 1e6:.1f} GB more memory"})
+    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    if growth > MOST_MEMORY:
+        findings.append({"seed": seed, "found": f"{growth / 1e6:.1f} GB more memory"})
     return {
         "target": target,
         "seed": seed if only is None else only,
-        "tried": tried,
-        "refused": refused,
-        "grown_mb": round(grown / 1000),
+        "tried": count,
+        "refused": refusals,
+        "grown_mb": round(growth / 1000),
         "findings": findings,
     }
 
@@ -531,15 +531,15 @@ def main(argv: list[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     names = list(TARGETS) if options.target == "all" else [options.target]
-    found = 0
+    total = 0
     for name in names:
         attempts, seconds = ATTEMPTS[name], 1e9
         if options.minutes:
             attempts, seconds = 10**9, 60 * options.minutes / len(names)
         report = run(name, attempts, options.seed, options.only, seconds)
-        found += len(report["findings"])
+        total += len(report["findings"])
         print(json.dumps(report), flush=True)
-    return int(found > 0)
+    return int(total > 0)
 
 
 if __name__ == "__main__":

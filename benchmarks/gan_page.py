@@ -28,8 +28,8 @@ from training.command import one_sentence
 VIEWS = {"line": "Figure 1 in motion", "plane": "In two dimensions", "loss": "Why the other loss"}
 PATIENCE = 400  # seconds until the page answers
 TICKS = os.sysconf("SC_CLK_TCK")
-RESTED = 3  # seconds in which nothing is played
-SETTLED = 1500  # milliseconds after Pause in which a last picture would come
+REST = 3  # seconds in which nothing is played
+PAUSE = 1500  # milliseconds after Pause in which a last picture would come
 
 
 def family(root: int) -> set[int]:
@@ -40,10 +40,10 @@ def family(root: int) -> set[int]:
             parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
         except OSError:  # it has ended
             continue
-    found = {root}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
+    pids = {root}
+    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+        pids |= more
+    return pids
 
 
 def cpu_seconds(root: int) -> float:
@@ -96,7 +96,7 @@ def measure(page: Page, kind: str, seconds: float, server: int, browser: int) ->
 
     page.wait_for_timeout(2000)
     idle, rest = (cpu_seconds(server), cpu_seconds(browser)), time.monotonic()
-    page.wait_for_timeout(1000 * RESTED)
+    page.wait_for_timeout(1000 * REST)
     rest = time.monotonic() - rest
     idle = (cpu_seconds(server) - idle[0]) / rest, (cpu_seconds(browser) - idle[1]) / rest
     page.click(f"#gan-{kind}-play")
@@ -105,10 +105,10 @@ def measure(page: Page, kind: str, seconds: float, server: int, browser: int) ->
     cpu = cpu_seconds(server), cpu_seconds(browser)
     sizes.clear()
     page.wait_for_timeout(1000 * seconds)
-    drawn, took = pictures() - before, time.monotonic() - at
-    used = cpu_seconds(server) - cpu[0] - took * idle[0], cpu_seconds(browser) - cpu[1] - took * idle[1]
+    frames, duration = pictures() - before, time.monotonic() - at
+    load = cpu_seconds(server) - cpu[0] - duration * idle[0], cpu_seconds(browser) - cpu[1] - duration * idle[1]
     kilobytes = sum(sizes) / 1000
-    paused = page.evaluate(
+    pause = page.evaluate(
         """([kind, settled]) => new Promise((done) => {
           const game = document.querySelector(`#gan-${kind}-game .game`), start = performance.now();
           let last = 0;
@@ -117,15 +117,15 @@ def measure(page: Page, kind: str, seconds: float, server: int, browser: int) ->
           document.querySelector(`#gan-${kind}-pause`).click();
           setTimeout(() => done(last), settled);
         })""",
-        [kind, SETTLED],
+        [kind, PAUSE],
     )
     page.remove_listener("response", count)
     return {
-        "pictures_per_second": round(drawn / took, 1),
-        "page_cpu_ms": round(1000 * used[0] / max(1, drawn), 1),
-        "browser_cpu_ms": round(1000 * used[1] / max(1, drawn), 1),
-        "kilobytes": round(kilobytes / max(1, drawn), 1),
-        "pause_ms": round(paused),
+        "pictures_per_second": round(frames / duration, 1),
+        "page_cpu_ms": round(1000 * load[0] / max(1, frames), 1),
+        "browser_cpu_ms": round(1000 * load[1] / max(1, frames), 1),
+        "kilobytes": round(kilobytes / max(1, frames), 1),
+        "pause_ms": round(pause),
     }
 
 
@@ -150,13 +150,13 @@ def main(argv: list[str] | None = None) -> int:
                 page.goto(address)
                 page.get_by_role("tab", name="GAN", exact=True).click()
                 pids = server.pid if server else os.getpid(), os.getpid()
-                found = {kind: measure(page, kind, options.seconds, *pids) for kind in options.games}
+                figures = {kind: measure(page, kind, options.seconds, *pids) for kind in options.games}
                 browser.close()
         finally:
             if server:
                 server.terminate()
                 server.wait()
-    print(json.dumps(found, indent=1))
+    print(json.dumps(figures, indent=1))
     return 0
 
 

@@ -38,7 +38,7 @@ from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor
 
 LEVELS = 2  # of 255, by which pictures may differ
 # The maps of each stage that are compared, and the stage that makes them.
-COMPARED = {
+MAPS = {
     "segmentation": "segmentation",
     "warped_cloth": "warp",
     "misalignment": "misalignment",
@@ -55,7 +55,7 @@ SENTENCES = (
 SUBJECTS, VERBS = ("red", "blue", "old", "new", "small", "long"), ("sees", "finds", "takes", "hides")
 
 
-def synchronised(device: torch.device) -> float:
+def time_of(device: torch.device) -> float:
     """The time once everything asked of the device is done, in seconds."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
@@ -65,12 +65,12 @@ def synchronised(device: torch.device) -> float:
 def seconds_of(work: Callable[[], object], device: torch.device, repeats: int) -> float:
     """The shortest of several runs, after one that is not counted."""
     work()
-    taken = []
+    times = []
     for _ in range(repeats):
-        start = synchronised(device)
+        start = time_of(device)
         work()
-        taken.append(synchronised(device) - start)
-    return min(taken)
+        times.append(time_of(device) - start)
+    return min(times)
 
 
 def precision(device: torch.device, name: str) -> contextlib.AbstractContextManager:
@@ -83,26 +83,26 @@ def translations(translator: Translator, sentences: Sequence[str]) -> list[str]:
     return [one.text for one in translator.translate(list(sentences), "en", "de")]
 
 
-def differing(record: TryOnResult, tryon: TryOn) -> dict[str, float]:
+def differences(record: TryOnResult, tryon: TryOn) -> dict[str, float]:
     """How far another device is from a finished record, each stage beginning with what the record holds.
 
     Returns:
         Of label maps the share of other labels in percent; of pictures the largest difference in levels of 255.
     """
-    found = {}
-    for name, stage in COMPARED.items():
-        made = tryon.resume(record, stage, until="composite" if name == "result" else stage)
-        ours, theirs = (np.asarray(getattr(one, name), np.int16) for one in (record, made))
-        found[name] = float((ours != theirs).mean() * 100 if name == "segmentation" else np.abs(ours - theirs).max())
-    return found
+    figures = {}
+    for name, stage in MAPS.items():
+        other = tryon.resume(record, stage, until="composite" if name == "result" else stage)
+        ours, theirs = (np.asarray(getattr(one, name), np.int16) for one in (record, other))
+        figures[name] = float((ours != theirs).mean() * 100 if name == "segmentation" else np.abs(ours - theirs).max())
+    return figures
 
 
 def pictures(tryon: TryOn, record: TryOnResult, batch: int) -> Callable[[], object]:
     """The synthesis of `batch` pictures at once, equal to the record's, as a function."""
-    given = conditions(tryon, record)
+    maps = conditions(tryon, record)
     seven = labels_to_tensor(labels.thirteen_to_7(record.segmentation), len(labels.ALIAS), tryon.device)
     misalign = mask_to_tensor(record.misalignment, tryon.device)
-    x = torch.cat((given.agnostic, given.pose, picture_to_tensor(record.warped_cloth, tryon.device)), 1)
+    x = torch.cat((maps.agnostic, maps.pose, picture_to_tensor(record.warped_cloth, tryon.device)), 1)
     inputs = [one.repeat(batch, 1, 1, 1) for one in (x, seven, alias.divide(seven, misalign), misalign)]
 
     @torch.inference_mode()
@@ -141,7 +141,7 @@ def measure(device: torch.device, size: tuple[int, int], sentences: int, batch: 
     figures = {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "other translations": other,
-        "differences": differing(record, on_device),
+        "differences": differences(record, on_device),
     }
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)

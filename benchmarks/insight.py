@@ -38,12 +38,12 @@ def sentence(translator: Translator, tokens: int) -> str:
 
 def milliseconds(work: Callable[[], object], runs: int) -> float:
     """Processor time of the quickest of some runs."""
-    taken = []
+    times = []
     for _ in range(runs):
         start = time.process_time()
         work()
-        taken.append(time.process_time() - start)
-    return 1000 * min(taken)
+        times.append(time.process_time() - start)
+    return 1000 * min(times)
 
 
 @one_sentence
@@ -66,15 +66,17 @@ def main(argv: list[str] | None = None) -> int:
         "source against prefix": lambda: contributions(translator, translation),
         "neurons": lambda: neurons(head_steps(translator, translation, "cross", 0, 0), 0),
     }
-    found = {name: milliseconds(one, options.runs) for name, one in work.items()}
-    whole = found["translation"]
-    told = {name: {"cpu_ms": round(value, 1), "translations": round(value / whole, 2)} for name, value in found.items()}
+    times = {name: milliseconds(one, options.runs) for name, one in work.items()}
+    whole = times["translation"]
+    figures = {
+        name: {"cpu_ms": round(value, 1), "translations": round(value / whole, 2)} for name, value in times.items()
+    }
     sizes = {
         "model": translator.name,
         "source": len(translation.sentences[0].source_ids),
         "target": len(translation.tokens),
     }
-    print(json.dumps({**sizes, **told}, indent=1))
+    print(json.dumps({**sizes, **figures}, indent=1))
     return 0
 
 

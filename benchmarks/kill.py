@@ -30,7 +30,7 @@ from training.command import one_sentence
 FIELDS = ["--preset", "line", "--save-every", "5", "--evaluate-every", "20", "--log-every", "5", "--threads", "1"]
 MOST_STARTS = 40  # of one disturbed training, before it counts as stuck
 LONGEST = 300  # seconds of one process
-MOST_MISSED = 8  # trainings in a row that ended before their first disturbance
+MOST_MISSES = 8  # trainings in a row that ended before their first disturbance
 
 
 def command(run: Path, steps: int, resume: bool) -> list[str]:
@@ -68,50 +68,50 @@ def fingerprint(run: Path) -> str:
 
 def whole(run: Path) -> bool:
     """Whether every listed checkpoint holds all its files."""
-    wanted = {"model.safetensors", "optimizer.safetensors", "state.json"}
-    return all(wanted <= {file.name for file in folder.iterdir()} for folder in list_checkpoints(run / "checkpoints"))
+    files = {"model.safetensors", "optimizer.safetensors", "state.json"}
+    return all(files <= {file.name for file in folder.iterdir()} for folder in list_checkpoints(run / "checkpoints"))
 
 
-def finished(run: Path, steps: int) -> bool:
+def is_complete(run: Path, steps: int) -> bool:
     """Whether the checkpoint of the last update is there."""
     folder = latest_checkpoint(run / "checkpoints")
     return folder is not None and int(folder.name.split("-")[1]) == steps
 
 
-def killed(folder: Path, steps: int, seconds: float, kills: int, rng: random.Random) -> tuple[Path, int, bool]:
+def kill_training(folder: Path, steps: int, seconds: float, kills: int, rng: random.Random) -> tuple[Path, int, bool]:
     """One training with up to `kills` kills at random moments: its folder, the kills,
     whether checkpoints stayed whole.
     """
-    run, done, good = folder / f"killed-{rng.randrange(10**9)}", 0, True
+    run, count, good = folder / f"killed-{rng.randrange(10**9)}", 0, True
     for _ in range(MOST_STARTS):
         process = start(command(run, steps, resume=(run / "recipe.json").exists()))
-        process.join(rng.uniform(0.05, 1.0) * seconds if done < kills else LONGEST)
+        process.join(rng.uniform(0.05, 1.0) * seconds if count < kills else LONGEST)
         if process.exitcode is None:
             process.kill()
             process.join()
-            done += 1
+            count += 1
         good = good and whole(run)
-        if finished(run, steps):
+        if is_complete(run, steps):
             break
-    return run, done, good
+    return run, count, good
 
 
-def filled(folder: Path, steps: int, most: int, times: int, rng: random.Random) -> tuple[Path, int, bool]:
+def fill_disk(folder: Path, steps: int, most: int, times: int, rng: random.Random) -> tuple[Path, int, bool]:
     """One training that meets a full disk up to `times` times, then room: its folder, refusals, whether all stayed
     whole.
 
     most: bytes of the largest file of a checkpoint; no attempt may write one as large.
     """
-    run, refused, good = folder / f"full-{rng.randrange(10**9)}", 0, True
+    run, refusals, good = folder / f"full-{rng.randrange(10**9)}", 0, True
     for attempt in range(MOST_STARTS):
         limit = rng.randrange(most) if attempt < times else None
         process = start(command(run, steps, resume=(run / "recipe.json").exists()), limit)
         process.join(LONGEST)
-        refused += int(process.exitcode != 0)
+        refusals += int(process.exitcode != 0)
         good = good and whole(run)
-        if limit is None and finished(run, steps):
+        if limit is None and is_complete(run, steps):
             break
-    return run, refused, good
+    return run, refusals, good
 
 
 def measure(kills: int, full: int, seed: int, steps: int = 60, minutes: float = 1e9) -> dict:
@@ -120,29 +120,29 @@ def measure(kills: int, full: int, seed: int, steps: int = 60, minutes: float = 
 
     Returns the counts and what differed.
     """
-    rng, differing, told = random.Random(seed), [], {"kills": 0, "full": 0}
+    rng, differing, counts = random.Random(seed), [], {"kills": 0, "full": 0}
     with tempfile.TemporaryDirectory(prefix="atelier-kill-") as temporary:
         folder = Path(temporary)
         began = time.monotonic()
         start(command(folder / "whole", steps, False)).join(LONGEST)
-        seconds, wanted = time.monotonic() - began, fingerprint(folder / "whole")
+        seconds, target = time.monotonic() - began, fingerprint(folder / "whole")
         newest = latest_checkpoint(folder / "whole" / "checkpoints")
         largest = max(file.stat().st_size for file in newest.iterdir())
-        for kind, disturb, most in (("kills", killed, kills), ("full", filled, full)):
-            until, missed = time.monotonic() + 60 * minutes / 2, 0
-            while told[kind] < most and time.monotonic() < until:
-                share = min(10, most - told[kind])
+        for kind, disturb, most in (("kills", kill_training, kills), ("full", fill_disk, full)):
+            until, misses = time.monotonic() + 60 * minutes / 2, 0
+            while counts[kind] < most and time.monotonic() < until:
+                share = min(10, most - counts[kind])
                 arguments = (seconds, share, rng) if kind == "kills" else (largest, share, rng)
                 run, count, good = disturb(folder, steps, *arguments)
-                told[kind] += count
-                missed = 0 if count else missed + 1
+                counts[kind] += count
+                misses = 0 if count else misses + 1
                 if not count:  # it was over too soon: the machine is less busy than when `seconds` were measured
                     seconds *= 0.7
-                if missed > MOST_MISSED:
+                if misses > MOST_MISSES:
                     raise RuntimeError(f"No disturbance reached the training ({kind}).")
-                if not good or fingerprint(run) != wanted:
+                if not good or fingerprint(run) != target:
                     differing.append(run.name)
-    return {"kills": told["kills"], "disk_full": told["full"], "seed": seed, "steps": steps, "differing": differing}
+    return {"kills": counts["kills"], "disk_full": counts["full"], "seed": seed, "steps": steps, "differing": differing}
 
 
 @one_sentence

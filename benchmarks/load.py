@@ -44,14 +44,14 @@ SIZE = "256x192"
 LONGEST = 600  # seconds of one run, its wait included, before it counts as lost
 PATIENT = {"timeout": 120}  # seconds for one answer of the server
 REST = 60  # seconds for the memory to come back
-MOST_GROWN = 1.15
+MOST_GROWTH = 1.15
 SENTENCES = (
     "The number is {}.",
     "Room {} is free today.",
     "A man with the number {} is riding a bicycle.",
     "The woman in room {} is reading a book.",
 )
-MAX_LOGGED = re.compile(r"Traceback|ERROR|unexpected error")
+LOG_ERROR = re.compile(r"Traceback|ERROR|unexpected error")
 
 
 @dataclass
@@ -62,28 +62,28 @@ class Run:
     """
 
     kind: str
-    asked: float
-    answered: float = 0.0
-    waited: float = 0.0
+    start: float
+    end: float = 0.0
+    wait: float = 0.0
     places: list[tuple[int, int]] = field(default_factory=list)
     wrong: str = ""
 
     @property
     def seconds(self) -> float:
         """From asking to the answer."""
-        return self.answered - self.asked
+        return self.end - self.start
 
 
 # -- marks ------------------------------------------------------------------------------------------------------------
 
 
-def marked_photos(folder: Path, number: int, total: int) -> tuple[Path, Path, tuple[int, int, int]]:
+def photos_with_mark(folder: Path, number: int, total: int) -> tuple[Path, Path, tuple[int, int, int]]:
     """A person and a garment with this visitor's patch in the upper left corner. Returns both files and its colour."""
     red, green, blue = (round(255 * c) for c in colorsys.hsv_to_rgb(number / total, 0.9, 0.8))
     files = []
     for kind in ("people", "garments"):
-        shipped = sorted((ROOT / "assets" / "examples" / kind).glob("*.jpg"))
-        picture = np.array(Image.open(shipped[number % len(shipped)]).convert("RGB"))
+        examples = sorted((ROOT / "assets" / "examples" / kind).glob("*.jpg"))
+        picture = np.array(Image.open(examples[number % len(examples)]).convert("RGB"))
         picture[:PATCH, :PATCH] = red, green, blue
         files.append(folder / f"{kind}-{number}.png")
         Image.fromarray(picture).save(files[-1], compress_level=1)
@@ -92,9 +92,9 @@ def marked_photos(folder: Path, number: int, total: int) -> tuple[Path, Path, tu
 
 def wrong_pictures(archive: bytes | Path, colour: tuple[int, int, int]) -> str:
     """What is wrong with a try-on's zip: "" where both photographs and the result carry this patch."""
-    with zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as opened:
+    with zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as file:
         for name in ("photo", "garment_photo", "result"):
-            picture = np.asarray(Image.open(io.BytesIO(opened.read(f"{name}.png"))).convert("RGB"))
+            picture = np.asarray(Image.open(io.BytesIO(file.read(f"{name}.png"))).convert("RGB"))
             if (picture[:PATCH, :PATCH] != colour).any():
                 return f"{name} shows {picture[0, 0].tolist()} instead of {list(colour)}"
     return ""
@@ -102,15 +102,15 @@ def wrong_pictures(archive: bytes | Path, colour: tuple[int, int, int]) -> str:
 
 def wrong_text(text: str, number: int, others: Sequence[int]) -> str:
     """What is wrong with a translation: "" where it holds this number and none of the others."""
-    found = [int(one) for one in re.findall(r"\d{5}", text)]
-    return "" if number in found and not set(found) & set(others) else f"{text!r} instead of one with {number}"
+    numbers = [int(one) for one in re.findall(r"\d{5}", text)]
+    return "" if number in numbers and not set(numbers) & set(others) else f"{text!r} instead of one with {number}"
 
 
 # -- visitors ---------------------------------------------------------------------------------------------------------
 
 
 class Crowd:
-    """The visitors of one server and all their runs. began: when the clock of `Run.asked` starts."""
+    """The visitors of one server and all their runs. began: when the clock of `Run.start` starts."""
 
     def __init__(self, server: Server, folder: Path, visitors: int, seed: int) -> None:
         self.server, self.folder, self.total = server, folder, visitors
@@ -133,12 +133,12 @@ class Crowd:
         run = Run(kind.partition(" ")[0], self.now())
         self.runs.append(run)
         job = client.submit(api_name=f"/{run.kind}", **inputs)
-        queued = 0
-        while not job.done() and self.now() - run.asked < LONGEST:
+        polls = 0
+        while not job.done() and self.now() - run.start < LONGEST:
             status = job.status()
             if status.code.name == "IN_QUEUE":
-                queued += 1
-                run.waited = self.now() - run.asked
+                polls += 1
+                run.wait = self.now() - run.start
                 if status.rank is not None and (not run.places or run.places[-1] != (status.rank, status.queue_size)):
                     run.places.append((status.rank, status.queue_size))
             time.sleep(0.05)
@@ -146,8 +146,8 @@ class Crowd:
             run.wrong = check(job.result(timeout=1))
         except Exception as error:
             run.wrong = f"lost: {type(error).__name__}: {error}"
-        run.answered = self.now()
-        if queued > 20 and not run.places and not run.wrong:
+        run.end = self.now()
+        if polls > 20 and not run.places and not run.wrong:
             run.wrong = "waited without being told its place"
         run.kind = kind
         return run
@@ -163,20 +163,20 @@ class Crowd:
             if until is not None and until.is_set() and turn >= times:
                 break
             text = SENTENCES[(number + turn) % len(SENTENCES)].format(mark)
-            self._ask(client, kind, lambda found: wrong_text(found["text"], mark, others), text=text)
+            self._ask(client, kind, lambda answer: wrong_text(answer["text"], mark, others), text=text)
 
     def try_on(self, number: int, times: int, kind: str = "try_on") -> None:
         """A visitor who tries on so many times."""
         client = self.client()
-        person, garment, colour = marked_photos(self.folder, number, self.total)
+        person, garment, colour = photos_with_mark(self.folder, number, self.total)
 
-        def check(found: Any) -> str:
-            files, _ = found
+        def check(answer: Any) -> str:
+            files, _ = answer
             return wrong_pictures(Path(files[-1]), colour)
 
-        given = {"person": handle_file(str(person)), "garment": handle_file(str(garment)), "size": SIZE}
+        inputs = {"person": handle_file(str(person)), "garment": handle_file(str(garment)), "size": SIZE}
         for turn in range(times):
-            self._ask(client, kind, check, seed=turn, **given)
+            self._ask(client, kind, check, seed=turn, **inputs)
 
     async def in_browser(self, numbers: Sequence[int], habits: Sequence[str]) -> list[str]:
         """Visitors of the page with these habits.
@@ -193,7 +193,7 @@ class Crowd:
             visitors = [BrowserVisitor(self, browser, *one) for one in zip(numbers, habits, strict=True)]
             wrong = [one for one in await asyncio.gather(*(visitor.visit() for visitor in visitors)) if one]
             await browser.close()
-        if len(visitors) > 1 and not any(visitor.told for visitor in visitors):
+        if len(visitors) > 1 and not any(visitor.has_place for visitor in visitors):
             wrong.append("no visitor of the page was told a place in the queue")
         return wrong
 
@@ -202,8 +202,8 @@ class BrowserVisitor:
     """One visitor of the Try on tab, in a window of its own. habit: "stay" or one of `HABITS`."""
 
     def __init__(self, crowd: Crowd, browser: Any, number: int, habit: str) -> None:
-        self.crowd, self.browser, self.habit, self.told = crowd, browser, habit, False
-        self.person, self.garment, self.colour = marked_photos(crowd.folder, number, crowd.total)
+        self.crowd, self.browser, self.habit, self.has_place = crowd, browser, habit, False
+        self.person, self.garment, self.colour = photos_with_mark(crowd.folder, number, crowd.total)
 
     async def visit(self) -> str:
         """All that this visitor does. Returns what went wrong, "" if nothing did."""
@@ -217,14 +217,14 @@ class BrowserVisitor:
             if self.habit == "leave":
                 await self.page.context.close()
                 return ""
-            kind, asked = "try_on first", self.crowd.now()
+            kind, start = "try_on first", self.crowd.now()
             if self.habit != "stay":
                 await (self._cancel() if self.habit == "cancel" else self._reload())
-                kind, asked = "try_on page", self.crowd.now()
+                kind, start = "try_on page", self.crowd.now()
                 await self.page.click("#tryon-button")
                 await self._working()
             wrong = await self._result()
-            self.crowd.runs.append(Run(kind, asked, self.crowd.now(), wrong=wrong))
+            self.crowd.runs.append(Run(kind, start, self.crowd.now(), wrong=wrong))
             return ""
         except Exception as error:
             return f"the visitor who wanted to {self.habit}: {error}"
@@ -249,7 +249,7 @@ class BrowserVisitor:
               return /Working on/.test(text);
             }"""
         )
-        self.told = self.told or await self.page.evaluate("Boolean(window.told)")
+        self.has_place = self.has_place or await self.page.evaluate("Boolean(window.told)")
 
     async def _cancel(self) -> None:
         await self.page.click("#cancel-button")
@@ -280,7 +280,7 @@ def overtaken(runs: Sequence[Run]) -> int:
     """Pairs of a translation and a try-on that was asked for before it and answered after it."""
     slow = [run for run in runs if run.kind == "try_on"]
     quick = [run for run in runs if run.kind == "translate"]
-    return sum(before.asked < run.asked and run.answered < before.answered for run in quick for before in slow)
+    return sum(before.start < run.start and run.end < before.end for run in quick for before in slow)
 
 
 def percentiles(runs: Sequence[Run], kind: str) -> dict[str, float]:
@@ -303,7 +303,7 @@ def measure(
         seed: of the marks.
         windows: whether three of those who try on come in a browser.
 
-    Returns the times of each kind, the memory in MB after the first runs, at most and at the end, and `failed`: what
+    Returns the times of each kind, the memory in MB after the first runs, at most and at the end, and `failures`: what
     did not hold, a sentence each.
     """
     if visitors < (10 if windows else 4):
@@ -313,64 +313,65 @@ def measure(
         crowd = Crowd(server, Path(name), visitors, seed)
         crowd.try_on(visitors, 2, "try_on first")
         crowd.translate(visitors, 2, "translate first")
-        failed = asyncio.run(crowd.in_browser([visitors], ["stay"])) if windows else []
+        failures = asyncio.run(crowd.in_browser([visitors], ["stay"])) if windows else []
         memory = [server.memory()]
         with ThreadPoolExecutor(visitors) as pool:
             list(pool.map(lambda n: crowd.translate(n, 2, "translate alone"), range(half, visitors)))
-            done = threading.Event()
-            watch = pool.submit(_watch, server, memory, done)
-            dressed = threading.Event()
+            end = threading.Event()
+            watch = pool.submit(_watch, server, memory, end)
+            all_dressed = threading.Event()
             slow = [pool.submit(crowd.try_on, number, try_ons) for number in range(len(habits), half)]
             quick = [
-                pool.submit(crowd.translate, number, translations, until=dressed) for number in range(half, visitors)
+                pool.submit(crowd.translate, number, translations, until=all_dressed)
+                for number in range(half, visitors)
             ]
             if windows:
-                failed += asyncio.run(crowd.in_browser(range(3), habits))
+                failures += asyncio.run(crowd.in_browser(range(3), habits))
             for task in slow:
                 task.result()
-            dressed.set()
+            all_dressed.set()
             for task in quick:
                 task.result()
-            done.set()
+            end.set()
             watch.result()
         end = _at_rest(server, memory[0])
-        return report(crowd.runs, [*memory, end], failed, server.log, visitors - half)
+        return report(crowd.runs, [*memory, end], failures, server.log, visitors - half)
 
 
-def _watch(server: Server, memory: list[float], done: threading.Event) -> None:
-    while not done.wait(0.5):
+def _watch(server: Server, memory: list[float], end: threading.Event) -> None:
+    while not end.wait(0.5):
         memory.append(server.memory())
 
 
 def _at_rest(server: Server, before: float) -> float:
     """The memory once it is back near `before`, or after a while."""
     deadline = time.monotonic() + REST
-    while server.memory() > MOST_GROWN * before and time.monotonic() < deadline:
+    while server.memory() > MOST_GROWTH * before and time.monotonic() < deadline:
         time.sleep(1)
     return server.memory()
 
 
 def report(
-    runs: Sequence[Run], memory: Sequence[float], failed: Sequence[str], log: str, translators: int
+    runs: Sequence[Run], memory: Sequence[float], failures: Sequence[str], log: str, translators: int
 ) -> dict[str, Any]:
     """What `measure` returns. memory: first after the warm-up, last at rest; translators: visitors who translate."""
-    failed = [*failed, *(f"{run.kind}: {run.wrong}" for run in runs if run.wrong)]
-    told = [size for run in runs if run.kind.startswith("translate") for _, size in run.places]
-    if told and max(told) > translators:
-        failed.append(f"a translation was told a queue of {max(told)}, more than there are visitors who translate")
-    passed = overtaken(runs)
-    if not passed:
-        failed.append("no translation was answered before a try-on that was asked for earlier")
-    if memory[-1] > MOST_GROWN * memory[0]:
-        failed.append(f"memory: {memory[-1]:.0f} MB at rest, {memory[0]:.0f} MB after the first runs")
-    failed += [line for line in log.splitlines() if MAX_LOGGED.search(line)]
+    failures = [*failures, *(f"{run.kind}: {run.wrong}" for run in runs if run.wrong)]
+    sizes = [size for run in runs if run.kind.startswith("translate") for _, size in run.places]
+    if sizes and max(sizes) > translators:
+        failures.append(f"a translation was told a queue of {max(sizes)}, more than there are visitors who translate")
+    count = overtaken(runs)
+    if not count:
+        failures.append("no translation was answered before a try-on that was asked for earlier")
+    if memory[-1] > MOST_GROWTH * memory[0]:
+        failures.append(f"memory: {memory[-1]:.0f} MB at rest, {memory[0]:.0f} MB after the first runs")
+    failures += [line for line in log.splitlines() if LOG_ERROR.search(line)]
     kinds = ("translate alone", "translate", "try_on", "try_on page")
     return {
         "seconds": {kind: percentiles(runs, kind) for kind in kinds},
-        "overtaken": passed,
+        "overtaken": count,
         "told_a_place": sum(bool(run.places) for run in runs),
         "memory_mb": {"first": round(memory[0]), "most": round(max(memory)), "rest": round(memory[-1])},
-        "failed": failed,
+        "failed": failures,
     }
 
 
@@ -385,9 +386,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if chromium() is None:
         parser.error("Three of the visitors come in a browser: put Chromium on the PATH.")
-    found = measure(options.visitors, options.try_ons, options.translations, options.seed)
-    print(json.dumps(found, indent=1))
-    return int(bool(found["failed"]))
+    figures = measure(options.visitors, options.try_ons, options.translations, options.seed)
+    print(json.dumps(figures, indent=1))
+    return int(bool(figures["failed"]))
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ MUTANTS = [
         "transformer/data.py",
         "tests/transformer/test_transformer_data.py",
         ("* longest + part, start)", "* longest, start)"),
-        ("int(self.src_mask[chosen].sum(-1).max())", "int(self.src_mask.sum(-1).max())"),
-        ("said = said[:, :height].flatten()", "said = said[:, : height - 1].flatten()"),
+        ("int(self.src_mask[indices].sum(-1).max())", "int(self.src_mask.sum(-1).max())"),
+        ("labels = labels[:, :height].flatten()", "labels = labels[:, : height - 1].flatten()"),
     ),
     *of(
         "transformer/attention.py",
@@ -83,7 +83,7 @@ MUTANTS = [
         ("if front.length < min_length else", "if front.length <= min_length else"),
         ("[[*row.ids[parent], token] for", "[[*row.ids[0], token] for"),
         ("total = row.sums[parent] + logprob", "total = logprob"),
-        ("(allowed / temperature)", "(allowed * temperature)"),
+        ("(scores / temperature)", "(scores * temperature)"),
         ("    if length >= row.limit:\n        row.finish(", "    if length > row.limit:\n        row.finish("),
         ("blocks.amax(-1).topk", "blocks.mean(-1).topk"),
         ("[prefix.logprob]) for", "[0.0]) for"),
@@ -193,8 +193,8 @@ def first_failure(folder: Path, tests: tuple[str, ...], log: Path) -> str:
         os._exit(99)
     deadline = time.monotonic() + LONGEST
     while time.monotonic() < deadline:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
             break
         time.sleep(0.05)
     else:
@@ -203,8 +203,8 @@ def first_failure(folder: Path, tests: tuple[str, ...], log: Path) -> str:
         return "did not end"
     if os.waitstatus_to_exitcode(status) == 0:
         return ""
-    named = [line.split(" ")[1] for line in log.read_text().splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return named[0].rpartition("::")[2] if named else "does not run"
+    names = [line.split(" ")[1] for line in log.read_text().splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return names[0].rpartition("::")[2] if names else "does not run"
 
 
 def check(mutants: list[Mutant]) -> dict[Mutant, str]:
@@ -217,7 +217,7 @@ def check(mutants: list[Mutant]) -> dict[Mutant, str]:
     import torchvision  # noqa: F401
 
     torch.set_num_threads(1)  # a fork has no threads but its own
-    found = {}
+    results = {}
     with copy_of_project() as folder:
         log = folder / "log.txt"
         tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
@@ -230,11 +230,11 @@ def check(mutants: list[Mutant]) -> dict[Mutant, str]:
             if text.count(mutant.old) != 1:
                 raise ValueError(f"{mutant.file}: {mutant.old!r} occurs {text.count(mutant.old)} times.")
             path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-            found[mutant] = first_failure(folder, mutant.tests, log)
+            results[mutant] = first_failure(folder, mutant.tests, log)
             path.write_text(text, encoding="utf-8")
-            outcome = f"noticed by {found[mutant]}" if found[mutant] else "SURVIVED"
+            outcome = f"noticed by {results[mutant]}" if results[mutant] else "SURVIVED"
             print(f"{mutant.file}: {one_line(mutant.old)} -> {one_line(mutant.new)}: {outcome}", flush=True)
-    return found
+    return results
 
 
 def one_line(code: str) -> str:
@@ -242,12 +242,12 @@ def one_line(code: str) -> str:
     return " ".join(code.split()) or "(nothing)"
 
 
-def table(found: dict[Mutant, str]) -> str:
+def table(results: dict[Mutant, str]) -> str:
     """Markdown: module, mutants, noticed."""
-    files = dict.fromkeys(mutant.file for mutant in found)
+    files = dict.fromkeys(mutant.file for mutant in results)
     rows = []
     for file in files:
-        own = [bool(test) for mutant, test in found.items() if mutant.file == file]
+        own = [bool(test) for mutant, test in results.items() if mutant.file == file]
         rows.append(f"| `{file}` | {len(own)} | {sum(own)} |")
     return "\n".join(["| Module | Mutants | Noticed |", "|---|---|---|", *rows])
 
@@ -258,9 +258,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = CommandLine(description="Check that the tests notice wrong versions of the code.")
     parser.add_argument("--only", nargs="+", default=[""], help="words of a module's path")
     options = parser.parse_args(argv)
-    found = check([mutant for mutant in MUTANTS if any(word in mutant.file for word in options.only)])
-    print(table(found))
-    return 0 if all(found.values()) else 1
+    results = check([mutant for mutant in MUTANTS if any(word in mutant.file for word in options.only)])
+    print(table(results))
+    return 0 if all(results.values()) else 1
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Hole:
-    """A known one. fixed: the first release without it; accepted: why an older one may be there nevertheless."""
+    """A known one. release: the first without it; excuse: why an older one may be there nevertheless."""
 
     package: str
-    fixed: str
+    release: str
     advisory: str
-    accepted: str = ""
+    excuse: str = ""
 
 
 HOLES = (
@@ -58,17 +58,17 @@ HOLES = (
 )
 
 
-def declared() -> dict[str, Requirement]:
+def requirements() -> dict[str, Requirement]:
     """The requirements of `requirements.txt` by name; those of `pyproject.toml` are the same."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    wanted = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
-    return {one.name.lower(): one for one in wanted}
+    bounds = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
+    return {one.name.lower(): one for one in bounds}
 
 
-def admitted(requirement: Requirement, hole: Hole) -> bool:
+def admits(requirement: Requirement, hole: Hole) -> bool:
     """Whether a bound leaves room below the release without the hole."""
     exact = [Version(part.version) for part in requirement.specifier if part.operator in (">=", "==", "~=")]
-    return not exact or max(exact) < Version(hole.fixed)
+    return not exact or max(exact) < Version(hole.release)
 
 
 def findings(versions: dict[str, str], bounds: dict[str, Requirement]) -> list[str]:
@@ -76,31 +76,33 @@ def findings(versions: dict[str, str], bounds: dict[str, Requirement]) -> list[s
 
     versions: installed releases by package; bounds: requirements by package. What neither names is left out.
     """
-    found = []
+    sentences = []
     for hole in HOLES:
-        if hole.accepted:
+        if hole.excuse:
             continue
-        if hole.package in bounds and admitted(bounds[hole.package], hole):
-            found.append(f"{bounds[hole.package]} admits {hole.advisory}, which {hole.fixed} mends.")
-        if hole.package in versions and Version(versions[hole.package]) < Version(hole.fixed):
-            found.append(f"{hole.package} {versions[hole.package]} has {hole.advisory}, which {hole.fixed} mends.")
-    return found
+        if hole.package in bounds and admits(bounds[hole.package], hole):
+            sentences.append(f"{bounds[hole.package]} admits {hole.advisory}, which {hole.release} mends.")
+        if hole.package in versions and Version(versions[hole.package]) < Version(hole.release):
+            sentences.append(
+                f"{hole.package} {versions[hole.package]} has {hole.advisory}, which {hole.release} mends."
+            )
+    return sentences
 
 
-def installed() -> dict[str, str]:
+def releases() -> dict[str, str]:
     """The releases of the listed packages in this environment."""
-    found = {}
+    versions = {}
     for package in {hole.package for hole in HOLES}:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def main() -> int:
     """The command line."""
-    bounds, versions = declared(), installed()
+    bounds, versions = requirements(), releases()
     outside = [
         f"{name} {versions[name]} is outside of {bounds[name]}."
         for name in sorted(bounds.keys() & versions.keys())
@@ -110,8 +112,8 @@ def main() -> int:
     for line in wrong:
         print(line)
     for hole in HOLES:
-        if hole.accepted:
-            print(f"Accepted: {hole.package} below {hole.fixed}, {hole.advisory}: {hole.accepted}.")
+        if hole.excuse:
+            print(f"Accepted: {hole.package} below {hole.release}, {hole.advisory}: {hole.excuse}.")
     print(f"{len(HOLES)} holes, {len(versions)} packages: {len(wrong) or 'nothing'} found.")
     return int(bool(wrong))
 

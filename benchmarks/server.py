@@ -28,7 +28,7 @@ class Server:
         self._temporary = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="atelier-server-"))
         self.options, self.runs = options, runs or self.folder / "runs"
-        self._log, self._told = self.folder / "log.txt", 0
+        self._log, self._offset = self.folder / "log.txt", 0
 
     def __enter__(self) -> Server:
         self.runs.mkdir(parents=True, exist_ok=True)
@@ -66,11 +66,11 @@ class Server:
     @property
     def log(self) -> str:
         """What the server has said since it began, or since `forget`."""
-        return self._log.read_bytes()[self._told :].decode(errors="replace")
+        return self._log.read_bytes()[self._offset :].decode(errors="replace")
 
     def forget(self) -> None:
         """Leaves out of `log` what it has said so far."""
-        self._told = self._log.stat().st_size
+        self._offset = self._log.stat().st_size
 
     def answers(self, seconds: float = 5) -> bool:
         """Whether it lives and says so within this time."""

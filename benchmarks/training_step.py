@@ -127,21 +127,21 @@ def measure(config: TransformerConfig, tokens: int, length: int, precision: str,
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
-    options = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--threads", type=integer(1, 1024), default=2)
-    options.add_argument("--tokens", type=integer(1), default=2048)
-    options.add_argument("--length", type=integer(1), default=25)
-    options.add_argument("--vocab", type=integer(1), default=8000)
-    options.add_argument("--repeats", type=integer(1), default=5)
-    options.add_argument("--precisions", nargs="+", default=["no", "bf16"], choices=["no", "bf16"])
-    options.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
-    given = options.parse_args(argv)
+    parser = CommandLine(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=integer(1, 1024), default=2)
+    parser.add_argument("--tokens", type=integer(1), default=2048)
+    parser.add_argument("--length", type=integer(1), default=25)
+    parser.add_argument("--vocab", type=integer(1), default=8000)
+    parser.add_argument("--repeats", type=integer(1), default=5)
+    parser.add_argument("--precisions", nargs="+", default=["no", "bf16"], choices=["no", "bf16"])
+    parser.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
+    options = parser.parse_args(argv)
     global CLOCK
-    CLOCK = time.process_time if given.cpu_time else time.perf_counter
-    torch.set_num_threads(given.threads)
-    config = TransformerConfig(vocab_size=given.vocab, d_model=256, d_ff=1024, heads=4, max_length=256)
-    for precision in given.precisions:
-        print(json.dumps(measure(config, given.tokens, given.length, precision, given.repeats)), flush=True)
+    CLOCK = time.process_time if options.cpu_time else time.perf_counter
+    torch.set_num_threads(options.threads)
+    config = TransformerConfig(vocab_size=options.vocab, d_model=256, d_ff=1024, heads=4, max_length=256)
+    for precision in options.precisions:
+        print(json.dumps(measure(config, options.tokens, options.length, precision, options.repeats)), flush=True)
 
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ def measure(size: tuple[int, int], turns: int, device: str = "auto") -> dict[str
         ends = [end - start for end, _ in together]
         at_once.append(max(ends))
         first.append(min(ends))
-        for (_, expected), (_, found) in zip(apart, together):
-            np.testing.assert_array_equal(expected, found)
+        for (_, theirs), (_, ours) in zip(apart, together):
+            np.testing.assert_array_equal(theirs, ours)
     ratio = statistics.median(both / apart for both, apart in zip(at_once, in_turn))
     times = {"alone": alone, "in_turn": in_turn, "at_once": at_once, "first_of_both": first}
     return {

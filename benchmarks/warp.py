@@ -39,9 +39,9 @@ class DirectSpline:
         self.x, self.y = xs.expand(height, width), ys[:, None].expand(height, width)
 
     @staticmethod
-    def basis(squared: Tensor) -> Tensor:
+    def basis(square: Tensor) -> Tensor:
         """The spline's radial function U(r) = r^2 log r^2, of r^2."""
-        return squared * torch.log(torch.where(squared == 0, torch.ones_like(squared), squared))
+        return square * torch.log(torch.where(square == 0, torch.ones_like(square), square))
 
     def grid(self, theta: Tensor) -> Tensor:
         """(B, 2 n^2) -> (B, H, W, 2)."""
@@ -55,9 +55,9 @@ class DirectSpline:
             dx = self.x.expand(batch, height, width)[..., None] - self.points[:, 0]
             dy = self.y.expand(batch, height, width)[..., None] - self.points[:, 1]
             u = self.basis(dx.square() + dy.square())
-            bent = (weights[:, None, None] * u).sum(-1)
+            bend = (weights[:, None, None] * u).sum(-1)
             plane = affine[:, 0, None, None] + affine[:, 1, None, None] * self.x + affine[:, 2, None, None] * self.y
-            coordinates.append(plane + bent)
+            coordinates.append(plane + bend)
         return torch.stack(coordinates, -1)
 
 

@@ -97,10 +97,10 @@ def main() -> None:
     folder = examples_dir()
     pairs = [[str(folder / "people" / f"{a}.jpg"), str(folder / "garments" / f"{b}.jpg")] for a, b in PAIRS]
     strips(pairs, services.tryon()).save(DOCS / "strips.jpg", quality=88, optimize=True)
-    built = page.build(services)
-    _, address, _ = built.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
+    app = page.build(services)
+    _, address, _ = app.launch(prevent_thread_lock=True, quiet=True, **page.launch_options())
     screenshots(address)
-    built.close()
+    app.close()
     for name in ("translate", "decoding", "try-on", "gan"):
         picture = Image.open(DOCS / f"{name}.png").convert("RGB")
         # A palette keeps the screenshots small.

@@ -72,12 +72,12 @@ def discriminator_step(
         loss = objective.d(real_out, fake_out)
     stepper.backward(loss)
     stepper.step("discriminator")
-    seen, made = objective.probability(real_out.detach()), objective.probability(fake_out.detach())
+    p_real, p_fake = objective.probability(real_out.detach()), objective.probability(fake_out.detach())
     return {
         "discriminator": float(loss.detach()),
-        "value": value(seen, made),
-        "d_real": float(seen.mean()),
-        "d_fake": float(made.mean()),
+        "value": value(p_real, p_fake),
+        "d_real": float(p_real.mean()),
+        "d_fake": float(p_fake.mean()),
     }
 
 
@@ -86,14 +86,14 @@ def generator_step(G: nn.Module, D: nn.Module, objective: Objective, z: Tensor, 
 
     Returns its loss.
     """
-    wanted = [p.requires_grad for p in D.parameters()]
+    flags = [p.requires_grad for p in D.parameters()]
     D.requires_grad_(False)  # its weights stay, so their gradients need not be worked out
     try:
         with stepper.autocast():
             loss = objective.g(D(G(z)))
         stepper.backward(loss)
     finally:
-        for parameter, flag in zip(D.parameters(), wanted):
+        for parameter, flag in zip(D.parameters(), flags):
             parameter.requires_grad_(flag)
     stepper.step("generator")
     return {"generator": float(loss.detach())}

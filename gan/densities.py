@@ -45,16 +45,16 @@ class Mixture:
 
     def density(self, x: Tensor) -> Tensor:
         """p(x) of points (N, d) as (N,)."""
-        squared = torch.cdist(x, self.centres.to(x)).square()
+        squares = torch.cdist(x, self.centres.to(x)).square()
         constant = (2 * math.pi * self.std**2) ** (-self.dimensions / 2)
-        return constant * (torch.exp(-squared / (2 * self.std**2)) @ self.weights.to(x))
+        return constant * (torch.exp(-squares / (2 * self.std**2)) @ self.weights.to(x))
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """`count` draws (count, d)."""
-        chosen = torch.multinomial(self.weights, count, replacement=True, generator=generator)
-        return self.centres[chosen] + self.std * torch.randn(count, self.dimensions, generator=generator)
+        components = torch.multinomial(self.weights, count, replacement=True, generator=generator)
+        return self.centres[components] + self.std * torch.randn(count, self.dimensions, generator=generator)
 
-    def smoothed(self, bandwidth: float) -> Mixture:
+    def blur(self, bandwidth: float) -> Mixture:
         """The density of x plus Gaussian noise of that deviation, exactly: variances add."""
         return replace(self, std=math.hypot(self.std, bandwidth))
 
@@ -72,9 +72,9 @@ def _spiral(turns: float = 1.6, count: int = 160) -> list[tuple[float, float]]:
     lengths = [0.0]
     for (a, b), (c, d) in pairwise(points):
         lengths.append(lengths[-1] + math.hypot(c - a, d - b))
-    wanted = [lengths[-1] * (i + 0.5) / count for i in range(count)]
+    targets = [lengths[-1] * (i + 0.5) / count for i in range(count)]
     places, j = [], 0
-    for length in wanted:
+    for length in targets:
         while lengths[j] < length:
             j += 1
         places.append(points[j])
@@ -111,14 +111,14 @@ def from_points(points: list, std: float = 0.15) -> Mixture:
     Raises ValueError with one sentence for no points, too many, or numbers outside the plane.
     """
     try:
-        placed = torch.tensor([[float(x), float(y)] for x, y in points], dtype=torch.float32)
+        centres = torch.tensor([[float(x), float(y)] for x, y in points], dtype=torch.float32)
     except (TypeError, ValueError):
         raise ValueError("Drawn points have to be pairs of numbers, x and y.") from None
-    if len(placed) == 0:
+    if len(centres) == 0:
         raise ValueError("Draw at least one point on the plane first.")
-    if len(placed) > MOST_POINTS:
-        raise ValueError(f"At most {MOST_POINTS} points can be drawn; there are {len(placed)}.")
-    if not bool((placed.abs() <= LIMIT).all()):  # NaN fails too
+    if len(centres) > MOST_POINTS:
+        raise ValueError(f"At most {MOST_POINTS} points can be drawn; there are {len(centres)}.")
+    if not bool((centres.abs() <= LIMIT).all()):  # NaN fails too
         raise ValueError(f"Drawn points have to lie within {-LIMIT:g} and {LIMIT:g}.")
-    share = torch.full((len(placed),), 1 / len(placed))
-    return Mixture(placed, std, share, "drawn points")
+    share = torch.full((len(centres),), 1 / len(centres))
+    return Mixture(centres, std, share, "drawn points")

@@ -62,12 +62,12 @@ def read_digits(folder: Path | str) -> Digits:
     Raises FileNotFoundError or ValueError with one sentence.
     """
     folder = Path(folder)
-    found = sorted([*folder.glob("*images-idx3-ubyte.gz"), *folder.glob("*images-idx3-ubyte")])
-    if not found:
+    files = sorted([*folder.glob("*images-idx3-ubyte.gz"), *folder.glob("*images-idx3-ubyte")])
+    if not files:
         raise FileNotFoundError(f"The folder '{folder.name}' holds no IDX file of pictures (*images-idx3-ubyte.gz).")
-    rows = to_rows(read_idx(found[0]))
+    rows = to_rows(read_idx(files[0]))
     if len(rows) < 10:
-        raise ValueError(f"'{found[0].name}' holds {len(rows)} digits; at least 10 are needed for three parts.")
+        raise ValueError(f"'{files[0].name}' holds {len(rows)} digits; at least 10 are needed for three parts.")
     parts = _parts(folder / "split.tsv", len(rows))
     return Digits(*(rows[torch.from_numpy(np.flatnonzero(parts == part))] for part in PARTS))
 

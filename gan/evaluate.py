@@ -42,10 +42,10 @@ def k_means(data: Tensor, count: int, rounds: int = ROUNDS, seed: int = 0) -> Te
         nearest = torch.cat([squared_distances(part, centres).argmin(1) for part in data.split(1000)])
         sums = torch.zeros_like(centres).index_add_(0, nearest, data)
         sizes = torch.bincount(nearest, minlength=count)[:, None]
-        moved = torch.where(sizes > 0, sums / sizes.clamp_min(1), centres)
-        if torch.equal(moved, centres):
+        means = torch.where(sizes > 0, sums / sizes.clamp_min(1), centres)
+        if torch.equal(means, centres):
             break
-        centres = moved
+        centres = means
     return centres
 
 
@@ -99,12 +99,12 @@ def main(argv: list[str] | None = None) -> int:
     scores = table(sampling.sample(pair.generator, options.samples, options.seed), digits, options.centroids)
     print("\n".join([*lines(scores), "", APART, f"{time.perf_counter() - began:.0f} s"]))
     if options.json:
-        found = {
+        report = {
             "samples": options.samples,
             "seed": options.seed,
             "scores": {name: dataclasses.asdict(score) for name, score in scores.items()},
         }
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -28,17 +28,17 @@ def pair_of(run: Path, step: int | None = None) -> Pair:
 
     Raises ValueError with one sentence for another network's run, and for a checkpoint that is not there.
     """
-    config, chosen = _config_and_checkpoint(run, step)
+    config, checkpoint = _config_and_checkpoint(run, step)
     pair = Pair(config)
     for name, module in (("model", pair.generator), ("discriminator", pair.discriminator)):
-        fill(module, module_state(chosen, name), f"the networks of '{run.name}'")
+        fill(module, module_state(checkpoint, name), f"the networks of '{run.name}'")
     return pair.eval()
 
 
 def _config_and_checkpoint(run: Path, step: int | None) -> tuple[GanConfig, Path]:
-    saved = Run(run).recipe()
-    if saved.get("task") != "GanTask":
-        raise ValueError(f"'{run.name}' holds a run of {saved.get('task')}, which is no adversarial net.")
+    recipe = Run(run).recipe()
+    if recipe.get("task") != "GanTask":
+        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is no adversarial net.")
     return GanConfig.from_dict(load_config(Run(run).model)), find_checkpoint(Run(run).checkpoints, step)
 
 
@@ -47,9 +47,9 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
 
     step: which checkpoint; None = the newest. Raises ValueError with one sentence when there is none.
     """
-    config, chosen = _config_and_checkpoint(run, step)
-    save_pair(out, config, module_state(chosen), module_state(chosen, "discriminator"))
-    return step_of(chosen)
+    config, checkpoint = _config_and_checkpoint(run, step)
+    save_pair(out, config, module_state(checkpoint), module_state(checkpoint, "discriminator"))
+    return step_of(checkpoint)
 
 
 @one_sentence

@@ -27,8 +27,8 @@ from training.threads import one_thread
 MOST_MOMENTS = 200  # kept with their weights; when there are more, every second one is dropped
 MOST_ROWS = 4000  # of the table of numbers
 FAR = 100.0  # |G(z)| beyond which a game in [-4, 4] is lost
-MEASURED_SAMPLES = 1000  # samples behind C(G) and the modes
-ARROWS, SHOWN, LINES, ALONG = (
+MEASURE_SAMPLES = 1000  # samples behind C(G) and the modes
+ARROWS, DOTS, LINES, ALONG = (
     25,
     160,
     11,
@@ -123,7 +123,7 @@ class Laboratory:
         self.settings = settings or (ON_LINE if self.mixture.dimensions == 1 else IN_PLANE)
         self.settings.check()
         self.lock = threading.RLock()
-        self.paused = threading.Event()  # for who plays it: what is under way ends at its next iteration
+        self.pause = threading.Event()  # for who plays it: what is under way ends at its next iteration
         self.random = torch.Generator().manual_seed(self.settings.seed)
         config = SMALL[self.mixture.dimensions]
         if self.settings.width:
@@ -132,14 +132,14 @@ class Laboratory:
         self.generator = Generator(config, self.random).eval()
         self.discriminator = Discriminator(config, self.random).eval()
         self.data = measure.data_density(self.mixture)
-        self.real = self.mixture.sample(MEASURED_SAMPLES, torch.Generator().manual_seed(2))
-        self.z = self.generator.noise(MEASURED_SAMPLES, torch.Generator().manual_seed(3))
+        self.real = self.mixture.sample(MEASURE_SAMPLES, torch.Generator().manual_seed(2))
+        self.z = self.generator.noise(MEASURE_SAMPLES, torch.Generator().manual_seed(3))
         self.iteration = self.d_steps = self.g_steps = 0
         self.note, self.failed = "", False
         self.rows: list[Row] = []
         self.moments: list[Moment] = []
         self.at = 0
-        self._seen: tuple | None = None  # what was measured of the present weights
+        self._measures: tuple | None = None  # what was measured of the present weights
         self._make_optimizers()
         with self._alone():
             self._note_moment()
@@ -149,13 +149,13 @@ class Laboratory:
     def change(self, **settings: Any) -> None:
         """Changes settings while the game goes on; a new optimizer begins with empty averages."""
         with self._alone():
-            changed = replace(self.settings, **settings)
-            changed.check()
-            anew = changed.optimizer != self.settings.optimizer
-            self._seen = self._seen if changed.objective == self.settings.objective else None
-            if changed != self.settings:
+            new = replace(self.settings, **settings)
+            new.check()
+            anew = new.optimizer != self.settings.optimizer
+            self._measures = self._measures if new.objective == self.settings.objective else None
+            if new != self.settings:
                 self.failed, self.note = False, ""
-            self.settings = changed
+            self.settings = new
             if anew:
                 self._make_optimizers()
             self._set_rates()
@@ -216,22 +216,22 @@ class Laboratory:
 
     def measure_state(self) -> tuple[measure.State, Tensor, Modes | None]:
         """Densities, D and D* and the rest; samples (1000, d) of fixed z; the modes that they reach."""
-        if self._seen is not None:
-            return self._seen
+        if self._measures is not None:
+            return self._measures
         with torch.no_grad():
             fake = self.generator(self.z)
         state = measure.measure(self.generator, self.discriminator, self._objective, self.data, self.real, fake)
-        self._seen = state, fake, count_modes(fake, self.mixture)
-        return self._seen
+        self._measures = state, fake, count_modes(fake, self.mixture)
+        return self._measures
 
     def picture(self) -> dict[str, Any]:
         """Everything that the present moment shows: tensors, numbers and sentences by name."""
         with self._alone():
             state, fake, modes = self.measure_state()
             with torch.no_grad():
-                fooled = self._objective.probability(self.discriminator(fake))
+                p_fake = self._objective.probability(self.discriminator(fake))
             row = self.moments[self.at].row
-            shown = {
+            common = {
                 "dimensions": self.mixture.dimensions,
                 "title": self.mixture.name,
                 "limit": LIMIT,
@@ -241,13 +241,13 @@ class Laboratory:
                 "rows": [asdict(r) for r in thin(self.rows[: row + 1])],
                 "moment": self.at,
                 "moments": len(self.moments),
-                "fooled": fooled[:SHOWN],
-                "measured": state.measured,
+                "fooled": p_fake[:DOTS],
+                "measured": state.d,
                 "note": self.note or helvetica(modes),
                 "failed": self.failed,
             }
             parts = self._on_line(state) if self.mixture.dimensions == 1 else self._in_plane(fake, modes)
-            return {**shown, **parts}
+            return {**common, **parts}
 
     def losses(self) -> dict[str, Any]:
         """Section 3: both losses of G and their slopes over D,
@@ -256,19 +256,19 @@ class Laboratory:
         with self._alone():
             _, fake, _ = self.measure_state()
             with torch.no_grad():
-                fooled = torch.sigmoid(self.discriminator(fake))
+                p_fake = torch.sigmoid(self.discriminator(fake))
         d = torch.linspace(0.004, 0.996, 249)
-        mean = float(fooled.mean())
-        reached = theory.generator_gradients(fooled.double().clamp(1e-12, 1 - 1e-12))
+        mean = float(p_fake.mean())
+        gradients = theory.generator_gradients(p_fake.double().clamp(1e-12, 1 - 1e-12))
         words = (
             f"D(G(z)) is {mean:.3f} on average. What reaches G there is "
-            f"{-float(reached.minimax_by_logit.mean()):.3f} of a full "
-            f"push with log(1 − D), and {-float(reached.non_saturating_by_logit.mean()):.3f} with −log D."
+            f"{-float(gradients.minimax_by_logit.mean()):.3f} of a full "
+            f"push with log(1 − D), and {-float(gradients.non_saturating_by_logit.mean()):.3f} with −log D."
         )
         return {
             "d": d,
             **theory.generator_gradients(d)._asdict(),
-            "marks": fooled[:SHOWN],
+            "marks": p_fake[:DOTS],
             "mean": mean,
             "words": words,
         }
@@ -279,14 +279,14 @@ class Laboratory:
             here, note = self.at, (self.failed, self.note)
             places = torch.linspace(0, here, min(most, here + 1)).round().int().tolist()
             try:
-                found = []
+                out = []
                 for place in places:
                     self.back(place)
-                    found.append(self.picture())
+                    out.append(self.picture())
             finally:
                 self.back(here)
                 self.failed, self.note = note
-            return found
+            return out
 
     def table(self) -> list[dict[str, float]]:
         """The numbers of all moments up to the present one, one dict a row."""
@@ -313,20 +313,20 @@ class Laboratory:
 
     def _make_optimizers(self) -> None:
         networks = {"generator": self.generator, "discriminator": self.discriminator}
-        made: dict[str, torch.optim.Optimizer]
+        optimizers: dict[str, torch.optim.Optimizer]
         if self.settings.optimizer == "sgd":
-            made = {
+            optimizers = {
                 name: torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.5, fused=True)
                 for name, net in networks.items()
             }
         else:
             # On the line the game turns in circles; momentum would make them wider.
             betas = (0.0 if self.mixture.dimensions == 1 else 0.5, 0.99)
-            made = {
+            optimizers = {
                 name: torch.optim.Adam(net.parameters(), lr=1.0, betas=betas, fused=True)
                 for name, net in networks.items()
             }
-        self._plain = algorithm.Plain(made)
+        self._plain = algorithm.Plain(optimizers)
         self._set_rates()
 
     def _set_rates(self) -> None:
@@ -361,28 +361,28 @@ class Laboratory:
             raise FloatingPointError(f"'{name.replace('_', ' ')}' is no longer a finite number.")
 
     def _note_moment(self) -> None:
-        self._seen = None
+        self._measures = None
         state, fake, modes = self.measure_state()
         if not bool(torch.isfinite(fake).all()) or float(fake.abs().max()) > FAR:
             raise FloatingPointError(f"The samples have left the picture: G(z) is not finite or beyond {FAR:g}.")
         with torch.no_grad():
-            seen = self._objective.probability(self.discriminator(self.real))
-            made = self._objective.probability(self.discriminator(fake))
-        numbers = (algorithm.value(seen, made), state.criterion, state.theorem, state.jsd, state.error)
+            p_real = self._objective.probability(self.discriminator(self.real))
+            p_fake = self._objective.probability(self.discriminator(fake))
+        numbers = (algorithm.value(p_real, p_fake), state.criterion, state.theorem, state.jsd, state.error)
         if not all(math.isfinite(number) for number in numbers):
             raise FloatingPointError("The discriminator is no longer a finite number.")
         count = float(modes.count) if modes else math.nan
         self.rows.append(
-            Row(self.iteration, self.d_steps, self.g_steps, *numbers, float(seen.mean()), float(made.mean()), count)
+            Row(self.iteration, self.d_steps, self.g_steps, *numbers, float(p_real.mean()), float(p_fake.mean()), count)
         )
         if len(self.moments) >= MOST_MOMENTS:
             self.moments = self.moments[::2]
         if len(self.rows) >= MOST_ROWS:
-            kept = sorted(
+            rows = sorted(
                 {moment.row for moment in self.moments} | set(range(0, len(self.rows), 2)) | {len(self.rows) - 1}
             )
-            places = {row: place for place, row in enumerate(kept)}
-            self.rows = [self.rows[row] for row in kept]
+            places = {row: place for place, row in enumerate(rows)}
+            self.rows = [self.rows[row] for row in rows]
             for moment in self.moments:
                 moment.row = places[moment.row]
         state_now = {
@@ -397,7 +397,7 @@ class Laboratory:
         self.at = len(self.moments) - 1
 
     def _restore(self, moment: Moment) -> None:
-        state, self._seen = moment.state, None
+        state, self._measures = moment.state, None
         self.generator.load_state_dict(state["generator"])
         self.discriminator.load_state_dict(state["discriminator"])
         self.random.set_state(state["random"])
@@ -407,8 +407,8 @@ class Laboratory:
     def _make_optimizers_of(self, moment: Moment) -> None:
         self._make_optimizers()
         if moment.state["kind"] == self.settings.optimizer:
-            for name, saved in moment.state["optimizers"].items():
-                self._plain.optimizers[name].load_state_dict(copy.deepcopy(saved))
+            for name, state in moment.state["optimizers"].items():
+                self._plain.optimizers[name].load_state_dict(copy.deepcopy(state))
             self._set_rates()
 
     def _on_line(self, state: measure.State) -> dict[str, Any]:
@@ -417,11 +417,11 @@ class Laboratory:
         with torch.no_grad():
             x = self.generator(z)
         arrows = {"z": z[:, 0] / ROOT3, "x": x[:, 0]}
-        return {"data": state.data, "generated": state.generated, "best": state.best, **arrows}
+        return {"data": state.data, "generated": state.generator, "best": state.best, **arrows}
 
     def _in_plane(self, fake: Tensor, modes: Modes | None) -> dict[str, Any]:
         """Samples and where D pushes them, the warped grid of z, and the modes."""
-        points = fake[:SHOWN].clone().requires_grad_()
+        points = fake[:DOTS].clone().requires_grad_()
         # The generator's own loss at each sample: its negative gradient is the way down.
         loss = self._objective.g(self.discriminator(points)) * len(points)
         (push,) = torch.autograd.grad(loss, points)
@@ -429,14 +429,14 @@ class Laboratory:
         along = torch.linspace(-ROOT3, ROOT3, ALONG)
         rows = torch.stack([along.repeat(LINES), ticks.repeat_interleave(ALONG)], 1)
         with torch.no_grad():
-            warped = self.generator(torch.cat([rows, rows.flip(1)])).view(2 * LINES, ALONG, 2)
+            grid = self.generator(torch.cat([rows, rows.flip(1)])).view(2 * LINES, ALONG, 2)
         return {
-            "samples": fake[:SHOWN],
+            "samples": fake[:DOTS],
             "push": -push,
-            "warped": warped,
-            "real": self.real[:SHOWN],
+            "warped": grid,
+            "real": self.real[:DOTS],
             "centres": self.mixture.centres if modes else None,
-            "found": list(modes.found) if modes else None,
+            "found": list(modes.hits) if modes else None,
             "quality": modes.quality if modes else None,
         }
 
@@ -452,10 +452,10 @@ def helvetica(modes: Modes | None) -> str:
     """A sentence where the Helvetica scenario has happened, else none."""
     if modes is None or not modes.helvetica:
         return ""
-    lost = ", ".join(str(place) for place, found in enumerate(modes.found, 1) if not found)
+    missing = ", ".join(str(place) for place, hit in enumerate(modes.hits, 1) if not hit)
     return (
         f"The Helvetica scenario (section 6): {modes.quality:.0%} of the samples lie on modes, but on {modes.count} of "
-        f"{len(modes.found)}; lost are {lost}. G maps too many z to the same x."
+        f"{len(modes.hits)}; lost are {missing}. G maps too many z to the same x."
     )
 
 
@@ -469,8 +469,8 @@ def play(
     if not 1 <= iterations <= 5000:
         raise ValueError(f"The number of iterations has to be from 1 to 5,000, but is {iterations}.")
     game = Laboratory(name, settings, points)
-    for done in range(0, iterations, every):
-        game.advance(min(every, iterations - done))
+    for start in range(0, iterations, every):
+        game.advance(min(every, iterations - start))
         if game.failed:
             break
     return game, game.table()

@@ -23,16 +23,16 @@ class State:
     """Everything that Figure 1 shows, measured. On the line the arrays are (240,), in the plane (64, 64).
 
     Fields:
-        data, generated: the two densities; in the plane both smoothed by the same Gaussian, so that the JSD is a lower
+        data, generator: the two densities; in the plane both smoothed by the same Gaussian, so that the JSD is a lower
             bound of that of the densities themselves.
-        measured: D(x) as the network has it; best: D*(x) of Proposition 1 between the same densities.
+        d: D(x) as the network has it; best: D*(x) of Proposition 1 between the same densities.
         jsd: by quadrature; theorem: -log 4 + 2 JSD; criterion: C(G) by equation 4 from samples.
         error: mean |D - D*| where p + q has mass.
     """
 
     data: Tensor
-    generated: Tensor
-    measured: Tensor
+    generator: Tensor
+    d: Tensor
     best: Tensor
     jsd: float
     theorem: float
@@ -77,7 +77,7 @@ def data_density(mixture: Mixture) -> Tensor:
     """p_data on the grid, in the plane smoothed as the generator's."""
     if mixture.dimensions == 1:
         return mixture.density(grid(1))
-    return mixture.smoothed(BANDWIDTH).density(grid(2)).view(CELLS[2], CELLS[2])
+    return mixture.blur(BANDWIDTH).density(grid(2)).view(CELLS[2], CELLS[2])
 
 
 @torch.no_grad()
@@ -99,18 +99,18 @@ def measure(
     cell = (2 * LIMIT / CELLS[dimensions]) ** dimensions
     q = generator_density(generator)
     best = theory.optimal_discriminator(data, q)
-    measured = objective.probability(discriminator(grid(dimensions))).view(data.shape)
+    d = objective.probability(discriminator(grid(dimensions))).view(data.shape)
     jsd = theory.jsd(data, q, cell)
     mass = data + q > MASS
     return State(
         data,
         q,
-        measured,
+        d,
         best,
         jsd,
         -theory.LOG4 + 2 * jsd,
         theory.criterion_from_samples(_at(best, real), _at(best, fake)),
-        float((measured - best).abs()[mass].mean()),
+        float((d - best).abs()[mass].mean()),
     )
 
 
@@ -118,5 +118,5 @@ def _at(values: Tensor, points: Tensor) -> Tensor:
     """Values of a grid at points (n, d): those of the cells they lie in."""
     count = values.shape[0]
     place = ((points + LIMIT) * (count / (2 * LIMIT))).long().clamp(0, count - 1)
-    found = values[place[:, 0]] if values.ndim == 1 else values[place[:, 1], place[:, 0]]
-    return torch.nan_to_num(found, nan=0.5)
+    picks = values[place[:, 0]] if values.ndim == 1 else values[place[:, 1], place[:, 0]]
+    return torch.nan_to_num(picks, nan=0.5)

@@ -14,23 +14,25 @@ FAIR = 0.2  # of its fair share of the samples, from which on a mode counts as f
 
 @dataclass(frozen=True)
 class Modes:
-    """shares: of the samples, by mode; found: which modes; quality: share of samples within three deviations of one."""
+    """shares: of the samples, by mode; hits: which modes are reached; quality: share of the samples that lie within three
+    deviations of a mode.
+    """
 
     shares: tuple[float, ...]
-    found: tuple[bool, ...]
+    hits: tuple[bool, ...]
     quality: float
 
     @property
     def count(self) -> int:
         """How many modes are found."""
-        return sum(self.found)
+        return sum(self.hits)
 
     @property
     def helvetica(self) -> bool:
         """Section 6's Helvetica scenario: G maps many z to the same x. At most half of the modes are left, although
         half of the samples lie on a mode, so it is not a generator that has yet to find them.
         """
-        return self.quality >= 0.5 and 2 * self.count <= len(self.found)
+        return self.quality >= 0.5 and 2 * self.count <= len(self.hits)
 
 
 def count_modes(samples: Tensor, mixture: Mixture) -> Modes | None:
@@ -44,5 +46,5 @@ def count_modes(samples: Tensor, mixture: Mixture) -> Modes | None:
     distance, nearest = torch.cdist(samples, mixture.centres).min(1)
     near = distance <= 3 * mixture.std
     shares = torch.bincount(nearest[near], minlength=len(mixture.centres)) / len(samples)
-    found = shares >= FAIR * mixture.weights
-    return Modes(tuple(shares.tolist()), tuple(found.tolist()), float(near.float().mean()))
+    hits = shares >= FAIR * mixture.weights
+    return Modes(tuple(shares.tolist()), tuple(hits.tolist()), float(near.float().mean()))

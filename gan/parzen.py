@@ -30,8 +30,8 @@ class Score:
 
 def squared_distances(x: Tensor, samples: Tensor) -> Tensor:
     """(N, n) squared distances of rows of x (N, d) and samples (n, d), never below 0."""
-    found = x.square().sum(1)[:, None] + samples.square().sum(1)[None] - 2 * x @ samples.T
-    return found.clamp_min_(0)
+    distances = x.square().sum(1)[:, None] + samples.square().sum(1)[None] - 2 * x @ samples.T
+    return distances.clamp_min_(0)
 
 
 def log_likelihoods(x: Tensor, samples: Tensor, sigmas: tuple[float, ...]) -> Tensor:
@@ -67,5 +67,5 @@ def evaluate(samples: Tensor, valid: Tensor, test: Tensor, sigmas: tuple[float, 
         raise ValueError("Every sigma has to be more than 0.")
     curve = tuple(zip(sigmas, log_likelihoods(valid, samples, sigmas).mean(1).tolist()))
     sigma = max(curve, key=lambda point: point[1])[0]
-    found = log_likelihoods(test, samples, (sigma,))[0]
-    return Score(float(found.mean()), float(found.std(correction=0) / math.sqrt(len(found))), sigma, curve)
+    scores = log_likelihoods(test, samples, (sigma,))[0]
+    return Score(float(scores.mean()), float(scores.std(correction=0) / math.sqrt(len(scores))), sigma, curve)

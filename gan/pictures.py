@@ -51,12 +51,12 @@ def plane(real: Tensor, fake: Tensor) -> np.ndarray:
     return out
 
 
-def line(data: Tensor, generated: Tensor, measured: Tensor) -> np.ndarray:
+def line(data: Tensor, generator: Tensor, d: Tensor) -> np.ndarray:
     """Figure 1: the data's density dotted, the generator's in green, D dashed in blue, (240, 640, 3) uint8 RGB."""
     height, width = 240, 640
     out = np.full((height, width, 3), PAPER, np.uint8)
-    top = max(float(data.max()), min(float(generated.max()), 2 * float(data.max()))) * 1.1
-    for values, most, colour, gap in ((data, top, INK, 3), (generated, top, GREEN, 1), (measured, 1.05, BLUE, 2)):
+    top = max(float(data.max()), min(float(generator.max()), 2 * float(data.max()))) * 1.1
+    for values, most, colour, gap in ((data, top, INK, 3), (generator, top, GREEN, 1), (d, 1.05, BLUE, 2)):
         x = np.linspace(0, width - 1, len(values))
         y = (height - 6) - np.minimum(values.numpy() / most, 1) * (height - 12)
         points = np.stack([x, y], 1).round().astype(np.int32)
@@ -73,8 +73,8 @@ def save(file: Path | str, picture: np.ndarray) -> None:
     ending = Path(file).suffix.lower() or ".png"
     if ending not in ENDINGS:
         raise ValueError(f"A picture's name ends in {', '.join(ENDINGS)}, but this one is '{Path(file).name}'.")
-    done, data = cv2.imencode(ending, picture if picture.ndim == 2 else picture[..., ::-1])
-    if not done:
+    ok, data = cv2.imencode(ending, picture if picture.ndim == 2 else picture[..., ::-1])
+    if not ok:
         raise OSError(f"The picture '{file}' could not be encoded.")
     with open(file, "wb") as out:
         out.write(data.tobytes())

@@ -66,8 +66,8 @@ def nearest(samples: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
 
     The test is weak (Theis et al. 2016): a copy shifted by a pixel is far away in this measure.
     """
-    found = [squared_distances(part, training).min(1) for part in samples.split(CHUNK)]
-    return torch.cat([f.indices for f in found]), torch.cat([f.values for f in found]).sqrt()
+    parts = [squared_distances(part, training).min(1) for part in samples.split(CHUNK)]
+    return torch.cat([f.indices for f in parts]), torch.cat([f.values for f in parts]).sqrt()
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ from training.recipe import AT_LEAST_1, MOST, setting
 from training.weights import save_config
 
 SHEET = 64  # digits of a sample sheet
-MEASURED_SAMPLES = 2000  # samples from which modes and C(G) are measured
+MEASURE_SAMPLES = 2000  # samples from which modes and C(G) are measured
 
 
 @dataclass
@@ -102,19 +102,19 @@ PRESETS: dict[str, dict] = {
 
 def network_config(recipe: GanRecipe) -> GanConfig:
     """The networks that a recipe trains."""
-    named = SMALL[distribution(recipe.data).dimensions] if recipe.data in DISTRIBUTIONS else GanConfig()
-    changed: dict = {}
+    base = SMALL[distribution(recipe.data).dimensions] if recipe.data in DISTRIBUTIONS else GanConfig()
+    changes: dict = {}
     if recipe.noise:
-        changed["noise"] = recipe.noise
+        changes["noise"] = recipe.noise
     if recipe.hidden:
-        changed["generator"] = (recipe.hidden,) * len(named.generator)
+        changes["generator"] = (recipe.hidden,) * len(base.generator)
     if recipe.units:
-        changed["discriminator"] = (recipe.units,) * len(named.discriminator)
+        changes["discriminator"] = (recipe.units,) * len(base.discriminator)
     if recipe.pieces:
-        changed["pieces"] = recipe.pieces
+        changes["pieces"] = recipe.pieces
     if recipe.range_d >= 0:
-        changed["range_d"] = recipe.range_d
-    config = dataclasses.replace(named, **changed)
+        changes["range_d"] = recipe.range_d
+    config = dataclasses.replace(base, **changes)
     config.check()
     return config
 
@@ -203,10 +203,10 @@ class GanTask(Task):
         recipe = self.recipe
         sums: dict[str, float] = {}
         if recipe.optimizer == "sgd":
-            done = min(1.0, (batches[0]["step"] - 1) / recipe.momentum_updates)
+            share = min(1.0, (batches[0]["step"] - 1) / recipe.momentum_updates)
             for optimizer in self.optimizers.values():
                 for group in optimizer.param_groups:
-                    group["momentum"] = recipe.momentum + done * (recipe.momentum_end - recipe.momentum)
+                    group["momentum"] = recipe.momentum + share * (recipe.momentum_end - recipe.momentum)
         for batch in batches:
             data, noise = iter(batch["x"]).__next__, iter(batch["z"]).__next__
             terms = algorithm.iteration(
@@ -246,9 +246,9 @@ class GanTask(Task):
         assert self.mixture is not None, "nobody knows the density of digits"
         generator = copy.deepcopy(self.generator).cpu()
         discriminator = copy.deepcopy(self.modules["discriminator"]).cpu()
-        real = self.mixture.sample(MEASURED_SAMPLES, torch.Generator().manual_seed(2))
+        real = self.mixture.sample(MEASURE_SAMPLES, torch.Generator().manual_seed(2))
         return measure.measure(
-            generator, discriminator, self.objective, self.density, real, self.draw(MEASURED_SAMPLES, 3)
+            generator, discriminator, self.objective, self.density, real, self.draw(MEASURE_SAMPLES, 3)
         )
 
     def evaluate(self) -> dict[str, float]:
@@ -260,9 +260,9 @@ class GanTask(Task):
             return {"parzen": float(curve[best]), "sigma": SIGMAS[best]}
         assert self.mixture is not None
         state = self.measure_state()
-        found = {"jsd": state.jsd, "criterion": state.criterion, "d_error": state.error}
-        modes = count_modes(self.draw(MEASURED_SAMPLES, 4), self.mixture)
-        return {**found, "modes": float(modes.count), "on_modes": modes.quality} if modes else found
+        figures = {"jsd": state.jsd, "criterion": state.criterion, "d_error": state.error}
+        modes = count_modes(self.draw(MEASURE_SAMPLES, 4), self.mixture)
+        return {**figures, "modes": float(modes.count), "on_modes": modes.quality} if modes else figures
 
     def sample(self, folder: Path, step: int) -> None:
         """A sheet of digits, the densities of a line, or points of the plane."""
@@ -272,7 +272,7 @@ class GanTask(Task):
         assert self.mixture is not None
         if self.mixture.dimensions == 1:
             state = self.measure_state()
-            pictures.save(folder / "line.png", pictures.line(state.data, state.generated, state.measured))
+            pictures.save(folder / "line.png", pictures.line(state.data, state.generator, state.d))
         else:
             real = self.mixture.sample(500, torch.Generator().manual_seed(2))
             pictures.save(folder / "plane.png", pictures.plane(real, self.draw(1000, 3)))

@@ -40,10 +40,10 @@ def criterion(p: Tensor, q: Tensor, cell: float) -> float:
     return -LOG4 + 2 * jsd(p, q, cell)
 
 
-def criterion_from_samples(best_on_data: Tensor, best_on_generated: Tensor) -> float:
+def criterion_from_samples(best_on_data: Tensor, best_on_fake: Tensor) -> float:
     """Equation 4 as it is written, C(G) = E_data[log D*(x)] + E_z[log(1 - D*(G(z)))], from D* at samples of each."""
     tiny = torch.finfo(torch.float32).tiny
-    return float(best_on_data.clamp_min(tiny).log().mean() + (1 - best_on_generated).clamp_min(tiny).log().mean())
+    return float(best_on_data.clamp_min(tiny).log().mean() + (1 - best_on_fake).clamp_min(tiny).log().mean())
 
 
 class Gradients(NamedTuple):

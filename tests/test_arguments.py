@@ -23,7 +23,7 @@ NEEDED = {
     "transformer.train": "--preset tiny --run NEW",
     "transformer.evaluate": "--data FILE",
     "transformer.parsing.evaluate": "--data FILE",
-    "lab.translator.worth": "--data FILE",
+    "lab.translator.rules": "--data FILE",
     "lab.translator.train": "--data FOLDER --run NEW",
     "lab.translator.mix": "A=1 B=1 --out NEW",
     "lab.translator.distil": "--model everyday --data FILE --source en --target de --out NEW.tsv.gz",
@@ -61,7 +61,7 @@ NEEDED = {
     "lab.tryon.evaluate warps": "",
     **dict.fromkeys(
         (
-            "benchmarks.alias", "benchmarks.decoding", "benchmarks.engine", "benchmarks.fuzz", "benchmarks.gan_page",
+            "benchmarks.alias", "benchmarks.decoding", "benchmarks.fuzz", "benchmarks.gan_page",
             "benchmarks.gpu", "benchmarks.insight", "benchmarks.kill", "benchmarks.load", "benchmarks.mutants",
             "benchmarks.training_step", "benchmarks.tryon", "benchmarks.visitors", "benchmarks.warp",
         ),

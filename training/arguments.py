@@ -167,8 +167,8 @@ def expect(name: str, value: Any, kinds: type | tuple[type, ...], what: str) -> 
 
     what: what it has to be, such as "a text". A bool counts as a number only where `kinds` has bool.
     """
-    allowed = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+    types = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
         raise TypeError(f"{name} has to be {what}, but is of type {type(value).__name__}.")
 
 
@@ -189,22 +189,22 @@ def expect_fields(kind: type, values: Mapping[str, Any]) -> None:
 
     kind: the dataclass; values: by the names of its fields; what else there is, is left to the dataclass.
     """
-    declared = _field_types(kind)
+    types = _field_types(kind)
     for name, value in values.items():
-        if name in declared:
-            expect(name, value, *declared[name])
+        if name in types:
+            expect(name, value, *types[name])
 
 
 @functools.lru_cache
 def _field_types(kind: type) -> dict[str, tuple[tuple[type, ...], str]]:
-    found: dict[str, tuple[tuple[type, ...], str]] = {}
+    fields: dict[str, tuple[tuple[type, ...], str]] = {}
     for name, hint in typing.get_type_hints(kind).items():
         types: list[type] = []
         words: list[str] = []
         for one in typing.get_args(hint) if isinstance(hint, UnionType) else (hint,):
             one = typing.get_origin(one) or one
-            admitted, told = KINDS.get(one, (one, f"a {one.__name__}"))
-            types += admitted if isinstance(admitted, tuple) else [admitted]
-            words.append(told)
-        found[name] = tuple(types), " or ".join(words)
-    return found
+            own, word = KINDS.get(one, (one, f"a {one.__name__}"))
+            types += own if isinstance(own, tuple) else [own]
+            words.append(word)
+        fields[name] = tuple(types), " or ".join(words)
+    return fields

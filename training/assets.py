@@ -41,11 +41,11 @@ def model_dir(name: str) -> Path:
     Raises:
         FileNotFoundError: with the known names, if no such model is shipped.
     """
-    known = list_models()
+    names = list_models()
     # Only listed names are joined to a path, so a name can never point outside the folder.
-    if name not in known:
+    if name not in names:
         raise FileNotFoundError(
-            f"There is no shipped model {name!r}; the shipped models are: {', '.join(known) or 'none'}."
+            f"There is no shipped model {name!r}; the shipped models are: {', '.join(names) or 'none'}."
         )
     return assets_dir() / "models" / name
 

@@ -34,20 +34,20 @@ def list_checkpoints(checkpoints: Path) -> list[Path]:
 
 def latest_checkpoint(checkpoints: Path) -> Path | None:
     """The newest whole checkpoint, or None."""
-    found = list_checkpoints(Path(checkpoints))
-    return found[-1] if found else None
+    folders = list_checkpoints(Path(checkpoints))
+    return folders[-1] if folders else None
 
 
 def find_checkpoint(checkpoints: Path, step: int | None = None) -> Path:
     """The checkpoint of update `step`, or the newest one. Raises ValueError that lists what there is."""
-    found = {step_of(folder): folder for folder in list_checkpoints(checkpoints)}
-    if not found:
+    folders = {step_of(folder): folder for folder in list_checkpoints(checkpoints)}
+    if not folders:
         raise ValueError(f"'{checkpoints.parent.name}' has no checkpoint yet.")
-    if step is not None and step not in found:
+    if step is not None and step not in folders:
         raise ValueError(
-            f"'{checkpoints.parent.name}' has no checkpoint of update {step}; it has {', '.join(map(str, found))}."
+            f"'{checkpoints.parent.name}' has no checkpoint of update {step}; it has {', '.join(map(str, folders))}."
         )
-    return found[max(found) if step is None else step]
+    return folders[max(folders) if step is None else step]
 
 
 def save_checkpoint(
@@ -138,11 +138,11 @@ def average_checkpoints(run: Path | str, n: int, module: str = "model", last: in
     last: update of the newest one that counts; None = the run's newest. Raises ValueError when there are fewer than
         `n`.
     """
-    found = [f for f in list_checkpoints(Path(run) / "checkpoints") if last is None or step_of(f) <= last][-n:]
-    if len(found) < n:
-        raise ValueError(f"The run has {len(found)} checkpoints, so the last {n} cannot be averaged.")
+    folders = [f for f in list_checkpoints(Path(run) / "checkpoints") if last is None or step_of(f) <= last][-n:]
+    if len(folders) < n:
+        raise ValueError(f"The run has {len(folders)} checkpoints, so the last {n} cannot be averaged.")
     mean: dict[str, Tensor] = {}
-    for folder in found:
+    for folder in folders:
         for name, value in module_state(folder, module).items():
             if value.is_floating_point():
                 mean[name] = mean.get(name, 0) + value.double() / n

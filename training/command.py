@@ -59,8 +59,8 @@ def one_sentence(main: Callable[..., int | None]) -> Callable[..., int]:
 
 def is_too_large(error: BaseException) -> bool:
     """Whether an error says that there is no memory for what was asked; torch has a word of its own on processors."""
-    said = str(error)
-    return not isinstance(error, RuntimeError) or any(words in said for words in TOO_LARGE)
+    message = str(error)
+    return not isinstance(error, RuntimeError) or any(words in message for words in TOO_LARGE)
 
 
 @one_sentence
@@ -84,20 +84,20 @@ def launch(
     parser = _parser(recipe_class, presets, description)
     options = parser.parse_args(argv)
     names = {f.name for f in dataclasses.fields(recipe_class)}
-    given = {k: v for k, v in vars(options).items() if k in names and v is not None}
+    overrides = {k: v for k, v in vars(options).items() if k in names and v is not None}
     if options.time:
 
         def time_it() -> None:
-            print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **given}), options.time)))
+            print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **overrides}), options.time)))
 
         return one_sentence(time_it)()
     if options.run is None:
         parser.error("the following arguments are required: --run")
     run = Run(options.run)
     new = not run.folder.exists()
-    status = one_sentence(_work_and_tell)(run, build, recipe_class, presets[options.preset], given, options)
-    nothing_made = run.holds_lock and latest_checkpoint(run.checkpoints) is None
-    if status and new and (nothing_made or options.fork):
+    status = one_sentence(_work_and_tell)(run, build, recipe_class, presets[options.preset], overrides, options)
+    is_empty = run.holds_lock and latest_checkpoint(run.checkpoints) is None
+    if status and new and (is_empty or options.fork):
         shutil.rmtree(run.folder, ignore_errors=True)
     run.release()
     return status
@@ -149,10 +149,10 @@ def _work(
     build: Callable[[R], Task],
     recipe_class: type[R],
     preset: dict[str, Any],
-    given: dict[str, Any],
+    overrides: dict[str, Any],
     options: argparse.Namespace,
 ) -> None:
-    """Trains in the folder of `run`. given: the fields of the command line, which go before the preset's or the
+    """Trains in the folder of `run`. overrides: the fields of the command line, which go before the preset's or the
     run's.
     """
     main = int(os.environ.get("RANK", "0")) == 0
@@ -160,7 +160,7 @@ def _work(
     if options.resume and not options.fork and (run.folder / "recipe.json").exists():
         fields = run.recipe()
     if not options.fork:
-        recipe_class.from_saved(fields, **given).check()  # before the folder is made
+        recipe_class.restore(fields, **overrides).check()  # before the folder is made
     if main:
         run.acquire()
         run.beat("preparing")
@@ -170,7 +170,7 @@ def _work(
                 "A fork is made by one process; stop it after its first update and resume it with several."
             )
         fields = fork(run, Run(options.fork), options.fork_step)
-    recipe = recipe_class.from_saved(fields, **given)
+    recipe = recipe_class.restore(fields, **overrides)
     recipe.check()
     print(json.dumps(dataclasses.asdict(recipe)), flush=True)
     torch.manual_seed(recipe.seed)  # the initial weights
@@ -181,10 +181,10 @@ def _work(
     print(outcome, flush=True)
 
 
-def _work_and_tell(run: Run, *given: Any) -> None:
+def _work_and_tell(run: Run, *arguments: Any) -> None:
     """`_work`; the page made the folder before this process began, and waits there for a word."""
     try:
-        _work(run, *given)
+        _work(run, *arguments)
     except (ValueError, OSError) as error:
         if run.holds_lock and run.command() and not any(run.events()):
             log_quietly(run, "failed", reason=str(error))
@@ -210,7 +210,7 @@ def timing(build: Callable[[R], Task], recipe: R, updates: int, evaluation: bool
     times = sorted(event["seconds_per_step"] for event in logs[1:])  # the first update pays for what is made once
     cpu = sorted(b - a for a, b in zip(marks[-updates:], marks[-updates + 1 :])) or [0.0]
     parameters = sum(p.numel() for p in task.modules["model"].parameters())
-    found = {
+    figures = {
         "seconds_per_step": times[len(times) // 2],
         "cpu_seconds_per_step": cpu[len(cpu) // 2],
         "parameters": parameters,
@@ -222,8 +222,8 @@ def timing(build: Callable[[R], Task], recipe: R, updates: int, evaluation: bool
         began = time.perf_counter()
         with torch.no_grad():
             task.evaluate()
-        found["evaluation_seconds"] = time.perf_counter() - began
-    return found
+        figures["evaluation_seconds"] = time.perf_counter() - began
+    return figures
 
 
 def export(task: Task, recipe: Recipe, run: Run, folder: Path) -> None:

@@ -21,8 +21,8 @@ def fork(run: Run, source: Run, step: int | None = None) -> dict[str, Any]:
     if any(run.events()) or run.checkpoints.exists():
         raise ValueError(f"'{run.folder.name}' already holds a run; choose another folder for the fork.")
     fields = source.recipe()
-    chosen = find_checkpoint(source.checkpoints, step)
-    step = step_of(chosen)
+    checkpoint = find_checkpoint(source.checkpoints, step)
+    step = step_of(checkpoint)
     run.folder.mkdir(parents=True, exist_ok=True)
     parts = [source.model, source.data] + [
         f for f in (source.folder / "samples").glob("step-*") if int(f.name[5:]) <= step
@@ -30,12 +30,12 @@ def fork(run: Run, source: Run, step: int | None = None) -> dict[str, Any]:
     for part in filter(Path.is_dir, parts):
         # Nothing in these folders is ever written again, so a second name for each file is enough.
         shutil.copytree(part, run.folder / part.relative_to(source.folder), copy_function=_link, dirs_exist_ok=True)
-    kept = [e for e in source.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
-    run.events_file.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept), encoding="utf-8")
+    events = [e for e in source.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
+    run.events_file.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in events), encoding="utf-8")
     run.log("fork", step=step, source=source.folder.name)
     part = run.checkpoints / f".part-fork-{step}"
-    shutil.copytree(chosen, part)
-    os.replace(part, run.checkpoints / chosen.name)
+    shutil.copytree(checkpoint, part)
+    os.replace(part, run.checkpoints / checkpoint.name)
     old, new = str(source.data), str(run.data)
     return {k: new + v[len(old) :] if isinstance(v, str) and v.startswith(old) else v for k, v in fields.items()}
 

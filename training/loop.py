@@ -165,7 +165,7 @@ class _Loop:
         self.stop = threading.Event()
         # Since the last line of the log: the sums of each term, how many items, the update, the time.
         self.sums: dict[str, float] = {}
-        self.items, self.logged = 0, first
+        self.items, self.last_log = 0, first
         self.began = self.clock = time.perf_counter()
         self.batches: Iterator[Any] = iter(())
 
@@ -180,7 +180,7 @@ class _Loop:
             self.batches = iter(_ahead(self.task, self.recipe, self.trainer, self.first))
             for step in range(self.first + 1, self.recipe.steps + 1):
                 rates = self._update(step)
-                if self.main and (step - self.logged >= self.recipe.log_every or step == self.recipe.steps):
+                if self.main and (step - self.last_log >= self.recipe.log_every or step == self.recipe.steps):
                     self._log(step, rates)
                 ending = self._after(step)
                 if ending:
@@ -214,7 +214,7 @@ class _Loop:
         return rates
 
     def _log(self, step: int, rates: dict[str, float]) -> None:
-        now, n = time.perf_counter(), step - self.logged
+        now, n = time.perf_counter(), step - self.last_log
         elapsed = now - self.clock
         means = {name: value / n for name, value in self.sums.items()}
         self.run.log(
@@ -229,9 +229,9 @@ class _Loop:
             memory_mb=_memory_mb(),
         )
         if not self.quiet:
-            shown = "  ".join(f"{name} {value:.4f}" for name, value in means.items())
-            print(f"step {step}/{self.recipe.steps}  {shown}  {elapsed / n:.3f} s/step", flush=True)
-        self.clock, self.items, self.sums, self.logged = now, 0, {}, step
+            text = "  ".join(f"{name} {value:.4f}" for name, value in means.items())
+            print(f"step {step}/{self.recipe.steps}  {text}  {elapsed / n:.3f} s/step", flush=True)
+        self.clock, self.items, self.sums, self.last_log = now, 0, {}, step
 
     def _after(self, step: int) -> str:
         """Evaluates and saves where it is time; 'finished' or 'stopped' where the run ends before its last update."""
@@ -240,16 +240,16 @@ class _Loop:
             self._evaluate(step)
         # One process decides for all: the others have seen neither the figures nor the clock.
         best = self.best
-        chosen = _any(best is not None and best["step"] == step, trainer)
+        is_best = _any(best is not None and best["step"] == step, trainer)
         early = _any(bool(recipe.patience and best and best["waited"] >= recipe.patience), trainer)
-        spent = self.seconds + time.perf_counter() - self.began
+        seconds = self.seconds + time.perf_counter() - self.began
         saving = step % recipe.save_every == 0
-        limit = _limit(recipe, self.run, spent, saving) if self.main else ""
+        limit = _limit(recipe, self.run, seconds, saving) if self.main else ""
         ending = _any(bool(limit) or self.stop.is_set() or self.run.stop_file.exists(), trainer)
-        if saving or final or ending or chosen or early:
+        if saving or final or ending or is_best or early:
             if self.main:
                 self.run.beat("saving", step)
-            _save(self.task, recipe, self.run, self.accelerator, step, best, spent)
+            _save(self.task, recipe, self.run, self.accelerator, step, best, seconds)
             self.clock = time.perf_counter()
         if final or not (early or ending):
             return ""
@@ -311,9 +311,9 @@ def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:
         module.to(accelerator.device)
         task.replicas[name] = module
         if any(p.requires_grad for p in module.parameters()):
-            prepared: Any = accelerator.prepare_model(module)
-            compiled: Any = torch.compile(prepared) if recipe.compile else prepared
-            task.replicas[name] = compiled
+            replica: Any = accelerator.prepare_model(module)
+            network: Any = torch.compile(replica) if recipe.compile else replica
+            task.replicas[name] = network
     for optimizer in task.optimizers.values():  # a checkpoint's state was loaded on the CPU
         fused = any(group.get("fused") for group in optimizer.param_groups)  # those count their steps on the card
         for values in optimizer.state.values():
@@ -327,8 +327,8 @@ def _check_finite(terms: dict[str, float], trainer: Trainer, step: int) -> None:
     bad = next(
         (f"The loss term '{name}' became {value}" for name, value in terms.items() if not math.isfinite(value)), ""
     )
-    if not bad and trainer.broken:
-        bad = f"The gradient of '{trainer.broken}' became {trainer.gradient_norms[trainer.broken]}"
+    if not bad and trainer.bad_gradient:
+        bad = f"The gradient of '{trainer.bad_gradient}' became {trainer.gradient_norms[trainer.bad_gradient]}"
     if bad:
         raise TrainingError(
             f"{bad} at update {step}; the run stopped and its last checkpoint is good. "
@@ -373,15 +373,15 @@ def _plan(task: Task, recipe: Recipe, points: int = 200) -> tuple[str, dict[str,
 def _describe(task: Task, run: Run, new: bool) -> None:
     """Fills RUN/model. Raises ValueError when a run is resumed whose data or sizes are no longer the same."""
     with tempfile.TemporaryDirectory(dir=run.folder, prefix=".model-") as temporary:
-        made = Path(temporary) / "model"
-        made.mkdir()
-        task.describe(made)
+        model = Path(temporary) / "model"
+        model.mkdir()
+        task.describe(model)
         if new or not run.model.exists():
             shutil.rmtree(run.model, ignore_errors=True)
-            if any(made.iterdir()):
-                os.replace(made, run.model)
+            if any(model.iterdir()):
+                os.replace(model, run.model)
             return
-        for file in sorted(made.iterdir()):
+        for file in sorted(model.iterdir()):
             old = run.model / file.name
             if old.exists() and old.read_bytes() != file.read_bytes():
                 raise ValueError(
@@ -443,11 +443,11 @@ def _generators(accelerator) -> dict[str, Tensor]:
         own["cuda"] = torch.cuda.get_rng_state(accelerator.device)
     if accelerator.num_processes == 1:
         return {f"{k}-0": v for k, v in own.items()}
-    gathered = {}
+    states = {}
     for key, value in own.items():
         rows = accelerator.gather(value.to(accelerator.device)[None])
-        gathered.update({f"{key}-{rank}": row.cpu() for rank, row in enumerate(rows)})
-    return gathered
+        states.update({f"{key}-{rank}": row.cpu() for rank, row in enumerate(rows)})
+    return states
 
 
 def _restore_generators(states: dict[str, Tensor], rank: int) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 # glibc's malloc.h: (parameter, value)
 ONE_ARENA = (-8, 1)  # M_ARENA_MAX: memory that is free in one thread's own arena is of no use to the others
-NEVER_MAPPED = (-4, 0)  # M_MMAP_MAX: how many blocks may come from the system by themselves
-NEVER_TRIMMED = (-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD: bytes free at the end, above which they are handed back
+NO_MAPPING = (-4, 0)  # M_MMAP_MAX: how many blocks may come from the system by themselves
+NO_TRIMMING = (-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD: bytes free at the end, above which they are handed back
 BY_64_MIB = (-2, 64 << 20)  # M_TOP_PAD: bytes that are asked for beyond what is needed
 
 
@@ -22,7 +22,7 @@ def keep_memory() -> None:
     """Lets this process keep what it has freed until `give_back_memory`; for programs, before their first thread."""
     choose = getattr(_libc(), "mallopt", None)
     if choose is not None:
-        for parameter, value in (ONE_ARENA, NEVER_MAPPED, NEVER_TRIMMED, BY_64_MIB):
+        for parameter, value in (ONE_ARENA, NO_MAPPING, NO_TRIMMING, BY_64_MIB):
             choose(parameter, value)
 
 

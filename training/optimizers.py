@@ -86,10 +86,10 @@ def muon_and_adam(
     Returns {"matrices": Muon, "model": Adam}, each with rate 0 until the loop sets it.
     """
     linear = {id(m.weight) for m in module.modules() if isinstance(m, nn.Linear) and m.weight.requires_grad}
-    tied = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
-    chosen = linear - tied
-    matrices = [p for p in module.parameters() if id(p) in chosen]
-    rest = [p for p in module.parameters() if id(p) not in chosen and p.requires_grad]
+    embeddings = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+    ids = linear - embeddings
+    matrices = [p for p in module.parameters() if id(p) in ids]
+    rest = [p for p in module.parameters() if id(p) not in ids and p.requires_grad]
     return {
         "matrices": Muon(matrices, momentum),
         "model": torch.optim.Adam(rest, lr=0.0, betas=betas, eps=eps, fused=True),

@@ -65,31 +65,31 @@ class Recipe:
     @classmethod
     def meanings(cls) -> dict[str, str]:
         """What each field means, by its name; "" where nobody has said it."""
-        found: dict[str, str] = {}
+        meanings: dict[str, str] = {}
         for kind in reversed(cls.__mro__):
             if dataclasses.is_dataclass(kind):
                 fields = {field.name: field.metadata.get("help", "") for field in dataclasses.fields(kind)}
-                found |= {name: words for name, words in fields.items() if words or name not in found}
-        return {field.name: found[field.name] for field in dataclasses.fields(cls)}
+                meanings |= {name: words for name, words in fields.items() if words or name not in meanings}
+        return {field.name: meanings[field.name] for field in dataclasses.fields(cls)}
 
     @classmethod
-    def from_saved(cls: type[R], saved: Mapping[str, Any], **given: Any) -> R:
+    def restore(cls: type[R], values: Mapping[str, Any], **changes: Any) -> R:
         """The recipe of a run folder.
 
-        saved: the fields of its recipe.json, which names the task besides.
-        given: fields that go before these.
+        values: of the fields of its recipe.json, which names the task besides.
+        changes: values that go before these.
 
         Raises ValueError for a field that this recipe does not have: the run would go on as another one.
         """
         names = {field.name for field in dataclasses.fields(cls)}
-        unknown = {name: value for name, value in saved.items() if name not in names and name != "task"}
+        unknown = {name: value for name, value in values.items() if name not in names and name != "task"}
         for name, value in unknown.items():
             if name not in cls.former or value != cls.former[name]:
                 raise ValueError(
                     f"The saved recipe has the field {name[:40]!r} ({str(value)[:40]!r}), which a {cls.__name__} does "
                     "not have; it is of another version or network, or was changed by hand."
                 )
-        return cls(**{**{name: value for name, value in saved.items() if name in names}, **given})
+        return cls(**{**{name: value for name, value in values.items() if name in names}, **changes})
 
     def check(self) -> None:
         """Raises ValueError with one sentence when fields contradict each other."""
@@ -106,8 +106,8 @@ class Recipe:
     def _check_number(self, name: str, value: float) -> None:
         if not math.isfinite(value):
             raise ValueError(f"{name} must be a finite number, but is {value}.")
-        given = (vars(kind).get("bounds", {}).get(name) for kind in type(self).__mro__)
-        least, most = next((bounds for bounds in given if bounds), (0, MOST))
+        limits = (vars(kind).get("bounds", {}).get(name) for kind in type(self).__mro__)
+        least, most = next((bounds for bounds in limits if bounds), (0, MOST))
         if value < least:
             raise ValueError(f"{name} must be at least {least}, but is {value}.")
         if value > most:

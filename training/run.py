@@ -30,7 +30,7 @@ from typing import Any, TextIO
 from training.files import write_atomic
 from training.recipe import Recipe
 
-_BORN = time.time()
+_START_TIME = time.time()
 ENDINGS = ("finished", "stopped", "failed")
 BEAT_SECONDS = 0.5  # between two heartbeats of one phase
 
@@ -102,7 +102,7 @@ class Run:
         command = self.command()
         ours = command.get("process") in (os.getpid(), os.getppid())
         # A STOP file that is older than this process was meant for the one before it.
-        if self.stop_file.exists() and self.stop_file.stat().st_mtime < (command["time"] if ours else _BORN):
+        if self.stop_file.exists() and self.stop_file.stat().st_mtime < (command["time"] if ours else _START_TIME):
             self.stop_file.unlink()
 
     @property
@@ -156,8 +156,8 @@ class Run:
         """Drops what the log says of updates after `step`: a resumed run writes those lines again."""
         if not self.events_file.exists():
             return
-        kept = [e for e in self.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
-        write_atomic(self.events_file, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in kept))
+        events = [e for e in self.events() if e["event"] not in ENDINGS and e.get("step", 0) <= step]
+        write_atomic(self.events_file, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in events))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ class Run:
 
 def list_runs(folder: Path) -> list[str]:
     """Names of the run folders directly below `folder`, the one that was written last first; empty if there is none."""
-    found = {file.parent for name in ("recipe.json", "command.json") for file in folder.glob(f"*/{name}")}
+    folders = {file.parent for name in ("recipe.json", "command.json") for file in folder.glob(f"*/{name}")}
 
     def last_write(run: Path) -> float:
         times = [0.0]
@@ -276,7 +276,7 @@ def list_runs(folder: Path) -> list[str]:
                 pass
         return max(times)
 
-    return [run.name for run in sorted(found, key=last_write, reverse=True)]
+    return [run.name for run in sorted(folders, key=last_write, reverse=True)]
 
 
 def open_run(folder: Path, name: str) -> Run:

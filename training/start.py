@@ -93,12 +93,12 @@ def is_busy(run: Run) -> bool:
 
 def is_starting(run: Run) -> bool:
     """True between the start of a process and its first line in the event log."""
-    started = run.command()
-    if not started or _has_logged_since(run, started):
+    command = run.command()
+    if not command or _has_log_since(run, command):
         return False
     _reap()
     try:
-        os.kill(started["process"], 0)
+        os.kill(command["process"], 0)
     except (OSError, TypeError, KeyError):
         return False
     return True
@@ -106,14 +106,14 @@ def is_starting(run: Run) -> bool:
 
 def died_early(run: Run) -> bool:
     """True when the process that was started last ended before it wrote anything into the event log."""
-    started = run.command()
-    return bool(started) and not is_busy(run) and not _has_logged_since(run, started)
+    command = run.command()
+    return bool(command) and not is_busy(run) and not _has_log_since(run, command)
 
 
-def _has_logged_since(run: Run, started: dict) -> bool:
+def _has_log_since(run: Run, command: dict) -> bool:
     """Whether the event log holds a line from after the start."""
     last = run.last_event()
-    return last is not None and last["time"] > started["time"]
+    return last is not None and last["time"] > command["time"]
 
 
 def check_name(runs: Path, name: str) -> Path:

@@ -101,7 +101,7 @@ class Trainer:
         self.accelerator, self.task, self.recipe = accelerator, task, recipe
         self.world, self.rank, self.device = accelerator.num_processes, accelerator.process_index, accelerator.device
         self.gradient_norms: dict[str, float] = {}
-        self.broken: str | None = None  # the optimizer whose gradient was not finite
+        self.bad_gradient: str | None = None  # the optimizer whose gradient was not finite
 
     def autocast(self):
         """Context in which networks run in the recipe's precision."""
@@ -123,7 +123,7 @@ class Trainer:
         if math.isfinite(self.gradient_norms[name]):
             optimizer.step()
         else:
-            self.broken = name
+            self.bad_gradient = name
         optimizer.zero_grad(set_to_none=True)
 
     def total(self, value: float) -> float:

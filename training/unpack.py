@@ -68,7 +68,7 @@ def _unpack(file: Path, folder: Path, most_bytes: int, most_files: int) -> int:
 
 def _check(entry: zipfile.ZipInfo, name: str) -> None:
     path = PurePosixPath(entry.filename)
-    shown = entry.filename[:100]
+    place = entry.filename[:100]
     if (
         not path.parts
         or path.is_absolute()
@@ -77,14 +77,14 @@ def _check(entry: zipfile.ZipInfo, name: str) -> None:
         or ":" in path.parts[0]
         or "\0" in entry.filename
     ):
-        raise _UnpackError(f"{name} holds {shown!r}, a path that leads out of its folder; it was not unpacked.")
+        raise _UnpackError(f"{name} holds {place!r}, a path that leads out of its folder; it was not unpacked.")
     if stat.S_ISLNK(entry.external_attr >> 16):
-        raise _UnpackError(f"{name} holds the link {shown!r}; a zip with links is not unpacked.")
+        raise _UnpackError(f"{name} holds the link {place!r}; a zip with links is not unpacked.")
     if entry.flag_bits & 1:
-        raise _UnpackError(f"{name} is encrypted ({shown!r}); make a zip without a password.")
+        raise _UnpackError(f"{name} is encrypted ({place!r}); make a zip without a password.")
     if entry.file_size > 2**20 and entry.file_size > MOST_RATIO * max(1, entry.compress_size):
         raise _UnpackError(
-            f"{name} holds {shown!r}, which grows {entry.file_size // max(1, entry.compress_size):,} times when "
+            f"{name} holds {place!r}, which grows {entry.file_size // max(1, entry.compress_size):,} times when "
             "unpacked; no picture or text does that."
         )
 

@@ -31,10 +31,10 @@ def save_model(
     for name, value in state.items():
         value = value.detach().cpu()
         if value.is_floating_point():
-            stored = value.to(dtype)
-            if not torch.isfinite(stored).all():
+            small = value.to(dtype)
+            if not torch.isfinite(small).all():
                 raise ValueError(f"The weight '{name}' holds a value that is not finite in {dtype}; it was not saved.")
-            value = stored
+            value = small
         tensors[name] = value.contiguous().clone()
     temporary = folder / "model.safetensors.part"
     save_file(tensors, temporary)
@@ -93,24 +93,24 @@ def from_json(kind: type[Kind], values: Any) -> Kind:
     """
     if not isinstance(values, dict):
         raise ValueError(f"The config of {kind.__name__} must be a JSON object with its fields.")
-    known = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    unknown = sorted(set(values) - set(known))
+    defaults = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    unknown = sorted(set(values) - set(defaults))
     if unknown:
         raise ValueError(
             f"Unknown field '{unknown[0][:40]}' in the config of {kind.__name__}; known are: "
-            f"{', '.join(sorted(known))}."
+            f"{', '.join(sorted(defaults))}."
         )
-    found = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    for name, value in found.items():
-        _check_field(kind.__name__, name, value, known[name])
-    return kind(**found)
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    for name, value in fields.items():
+        _check_field(kind.__name__, name, value, defaults[name])
+    return kind(**fields)
 
 
 def _check_field(kind: str, name: str, value: Any, default: Any) -> None:
     types = (int, float) if isinstance(default, float) else (type(default),)
     parts = value if isinstance(value, tuple) else (value,)
-    expected = [type(part) for part in default] if isinstance(default, tuple) and default else list(types)
-    fits = isinstance(value, tuple) == isinstance(default, tuple) and all(type(part) in expected for part in parts)
+    kinds = [type(part) for part in default] if isinstance(default, tuple) and default else list(types)
+    fits = isinstance(value, tuple) == isinstance(default, tuple) and all(type(part) in kinds for part in parts)
     if default is not None and not fits:
         raise ValueError(
             f"The field '{name}' in the config of {kind} has to be like {default!r}, not {str(value)[:40]!r}."
@@ -130,12 +130,12 @@ def build(make: Callable[[], Module], state: dict[str, Tensor], what: str) -> Mo
     """
     try:
         with torch.device("meta"):
-            planned = make()
+            plan = make()
     except ValueError:
         raise
     except Exception as error:  # sizes that are allowed one by one, and together are more than a tensor can have
         raise ValueError(f"The configuration describes no {what} that can be built ({error}).") from None
-    _compare(planned, state, what)
+    _compare(plan, state, what)
     module = make()
     module.load_state_dict(state)
     return module

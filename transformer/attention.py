@@ -92,8 +92,8 @@ class MultiHeadAttention(nn.Module):
 
     def project(self, x: Tensor, active: ActiveHypotheses | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, h, T, d) of one sequence x (B, T, d_model), or of its rows (N, d_model)."""
-        projected = linear(x, self.qkv.weight, self.qkv.bias)
-        query, key, value = (active.scatter(projected) if active else projected).split(self.widths, dim=-1)
+        qkv = linear(x, self.qkv.weight, self.qkv.bias)
+        query, key, value = (active.scatter(qkv) if active else qkv).split(self.widths, dim=-1)
         return self.split(query), self.split(key), self.split(value)
 
     def project_query(self, x: Tensor, active: ActiveHypotheses | None = None) -> Tensor:

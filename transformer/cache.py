@@ -34,11 +34,11 @@ class KeyValue:
 
 
 class ActiveHypotheses:
-    """Which of K places for hypotheses are taken, where some of B sentences have fewer than K."""
+    """Which of K places hold a hypothesis, where some of B sentences have fewer than K."""
 
-    def __init__(self, taken: Tensor) -> None:
-        """taken: (B, K), True = is taken."""
-        self.shape, flat = taken.shape, taken.flatten()
+    def __init__(self, active: Tensor) -> None:
+        """active: (B, K), True = there is one."""
+        self.shape, flat = active.shape, active.flatten()
         self.places = flat.nonzero()[:, 0]  # (N,), ascending
         self.rows_of_places = (flat.cumsum(0) - 1).clamp_min_(0)  # (B * K,), of each place the row that is put there
 
@@ -67,68 +67,68 @@ class BeamCache:
     """
 
     def __init__(self, layers: int) -> None:
-        self.layers: list[KeyValue | None] = [None] * layers  # (B, h, capacity, .), the first `used` slots are filled
-        self.used = 0
+        self.layers: list[KeyValue | None] = [None] * layers  # (B, h, capacity, .), the first `length` slots are filled
+        self.length = 0
         self.position = 0  # of the next token
-        self.slots: Tensor | None = None  # (B, used), position of the token in each slot
-        self.ancestors: Tensor | None = None  # (B, K, used), True = may be looked at
+        self.slots: Tensor | None = None  # (B, length), position of the token in each slot
+        self.ancestors: Tensor | None = None  # (B, K, length), True = may be looked at
 
     def open(self, sentences: int, beams: int, device: torch.device, neighbourhood: int = 0) -> Tensor | None:
-        """Makes room for the next token of K hypotheses; returns the mask (B, 1, K, used) of its attention.
+        """Makes room for the next token of K hypotheses; returns the mask (B, 1, K, length) of its attention.
 
         True = may be looked at: the hypothesis's own tokens so far and the new one (within r/2 positions, if r > 0).
         None if every slot may be looked at.
         """
         first = self.layers[0] if self.layers else None
-        if first is not None and self.used and self.used + beams > first.key.shape[2]:
+        if first is not None and self.length and self.length + beams > first.key.shape[2]:
             self._compact(SPARE_TOKENS * beams)
         own = torch.eye(beams, dtype=torch.bool, device=device).expand(sentences, -1, -1)
         self.ancestors = own if self.ancestors is None else torch.cat((self.ancestors, own), 2)
         slots = torch.full((sentences, beams), self.position, device=device)
         self.slots = slots if self.slots is None else torch.cat((self.slots, slots), 1)
         self.position += 1
-        self.used += beams
+        self.length += beams
         if neighbourhood:
             near = self.slots >= self.position - 1 - neighbourhood // 2
             return (self.ancestors & near[:, None])[:, None]
-        return None if beams == 1 and self.used == self.position else self.ancestors[:, None]
+        return None if beams == 1 and self.length == self.position else self.ancestors[:, None]
 
     def _compact(self, room: int) -> None:
         """Drops the tokens that no active hypothesis goes back to, if they are many, and makes room for `room` more."""
         assert self.ancestors is not None and self.slots is not None, "a token has been read"
-        alive = self.ancestors.any(1)  # (B, used)
+        alive = self.ancestors.any(1)  # (B, length)
         most = int(alive.sum(1).max())
-        if most > COMPACT_BELOW * self.used:
+        if most > COMPACT_BELOW * self.length:
             return
         # A sentence with fewer fills up with dropped ones, which stay hidden.
         order = alive.byte().sort(dim=1, descending=True, stable=True).indices[:, :most]
         self.slots = self.slots.gather(1, order)
         self.ancestors = self.ancestors.gather(2, order[:, None].expand(-1, self.ancestors.shape[1], -1))
-        taken = torch.cat((order, order.new_zeros(len(order), room)), 1)  # the free room may hold anything
-        self.layers = [layer and layer.take(taken) for layer in self.layers]
-        self.used = most
+        keys = torch.cat((order, order.new_zeros(len(order), room)), 1)  # the free room may hold anything
+        self.layers = [layer and layer.take(keys) for layer in self.layers]
+        self.length = most
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> KeyValue:
-        """Adds the new token's key and value (B, h, K, .) of one layer; returns all that are filled (B, h, used, .)."""
+        """Adds the new token's key and value (B, h, K, .) of one layer; returns all there are (B, h, length, .)."""
         entry, beams = self.layers[layer], key.shape[2]
-        if entry is None or entry.key.shape[2] < self.used:
-            capacity = max(32, 2 * self.used)
-            grown = KeyValue(*(x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in (key, value)))
+        if entry is None or entry.key.shape[2] < self.length:
+            capacity = max(32, 2 * self.length)
+            larger = KeyValue(*(x.new_empty(*x.shape[:2], capacity, x.shape[3]) for x in (key, value)))
             if entry is not None:
-                before = self.used - beams
-                grown.key[:, :, :before] = entry.key[:, :, :before]
-                grown.value[:, :, :before] = entry.value[:, :, :before]
-            entry = self.layers[layer] = grown
-        entry.key.narrow(2, self.used - beams, beams).copy_(key)
-        entry.value.narrow(2, self.used - beams, beams).copy_(value)
-        return KeyValue(entry.key.narrow(2, 0, self.used), entry.value.narrow(2, 0, self.used))
+                before = self.length - beams
+                larger.key[:, :, :before] = entry.key[:, :, :before]
+                larger.value[:, :, :before] = entry.value[:, :, :before]
+            entry = self.layers[layer] = larger
+        entry.key.narrow(2, self.length - beams, beams).copy_(key)
+        entry.value.narrow(2, self.length - beams, beams).copy_(value)
+        return KeyValue(entry.key.narrow(2, 0, self.length), entry.value.narrow(2, 0, self.length))
 
     def fork(self, positions: int) -> BeamCache:
         """A cache of its own with the first `positions` tokens of a single hypothesis; what it holds is not copied.
 
         Raises `ValueError` if there is more than one hypothesis, or it has fewer tokens.
         """
-        if self.used != self.position or not 0 <= positions <= self.used:
+        if self.length != self.position or not 0 <= positions <= self.length:
             raise ValueError(
                 f"Only a single path can be forked, at one of its {self.position} tokens; got {positions}."
             )
@@ -137,7 +137,7 @@ class BeamCache:
         twin.layers = [
             entry and KeyValue(entry.key[:, :, :positions], entry.value[:, :, :positions]) for entry in self.layers
         ]
-        twin.used = twin.position = positions
+        twin.length = twin.position = positions
         twin.slots = None if self.slots is None else self.slots[:, :positions]
         twin.ancestors = None if self.ancestors is None else self.ancestors[..., :positions]
         return twin
@@ -152,7 +152,7 @@ class BeamCache:
     def choose(self, parents: Tensor) -> None:
         """Hypothesis k of sentence b goes on from hypothesis parents[b, k]; parents (B, K')."""
         assert self.ancestors is not None, "no token has been read"
-        self.ancestors = self.ancestors.gather(1, parents[..., None].expand(-1, -1, self.used))
+        self.ancestors = self.ancestors.gather(1, parents[..., None].expand(-1, -1, self.length))
 
     def keep(self, sentences: Tensor) -> None:
         """Forgets all sentences but these; sentences (B',) are indices into the first axis."""

@@ -95,33 +95,33 @@ def holds(rule: str, source: str, output: str) -> bool:
     for condition in rule.split(" & "):
         kind, rest = condition[0], condition[1:]
         if kind == "@":
-            fulfilled = output.count(rest) == source.count(rest)
+            right = output.count(rest) == source.count(rest)
         elif kind == "=":
-            fulfilled = _bare(text) in {_bare(one) for one in rest.split(" / ")}
+            right = _bare(text) in {_bare(one) for one in rest.split(" / ")}
         elif kind == "!":
-            fulfilled = not any(_pattern(one).search(text) for one in rest.split(" / "))
+            right = not any(_pattern(one).search(text) for one in rest.split(" / "))
         else:
-            fulfilled = any(_pattern(one).search(text) for one in condition.split(" / "))
-        if not fulfilled:
+            right = any(_pattern(one).search(text) for one in condition.split(" / "))
+        if not right:
             return False
     return True
 
 
 def answers(translator: Translator, items: Sequence[Item], beam: int = 4) -> list[Answer]:
     """The translations of the items in the directions that the model has, in the items' order within each."""
-    found = []
+    results = []
     for source, target in translator.pairs:
         own = [item for item in items if item.pair == f"{source}-{target}"]
         if own:
             outputs = translator.translate([item.source for item in own], source, target, beam=beam)
-            found += [Answer(i, o.text, holds(i.rule, i.source, o.text)) for i, o in zip(own, outputs)]
-    return found
+            results += [Answer(i, o.text, holds(i.rule, i.source, o.text)) for i, o in zip(own, outputs)]
+    return results
 
 
-def summary(found: Sequence[Answer]) -> list[dict]:
+def summary(results: Sequence[Answer]) -> list[dict]:
     """For each kind, half and pair: right, of, and some of the wrong translations as (source, output)."""
     groups: dict[tuple[str, str, str], list[Answer]] = defaultdict(list)
-    for answer in found:
+    for answer in results:
         groups[answer.item.kind, answer.item.half, answer.item.pair].append(answer)
     return [
         {

@@ -71,9 +71,9 @@ class TransformerConfig:
             raise ValueError(f"the special tokens' ids do not fit into a vocabulary of {self.vocab_size}.")
 
     def _check_kinds(self) -> None:
-        for name, known in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} has to be one of {', '.join(known)}; got {getattr(self, name)!r}.")
+        for name, choices in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} has to be one of {', '.join(choices)}; got {getattr(self, name)!r}.")
 
     @property
     def key_width(self) -> int:
@@ -200,9 +200,10 @@ def read_penalties(header: Mapping[str, Any]) -> dict[str, float]:
 
     Raises `ValueError` where they are not numbers from 0 to 2.
     """
-    told = header.get("length_penalty", {})
-    if not isinstance(told, dict) or not all(
-        isinstance(alpha, (int, float)) and not isinstance(alpha, bool) and 0 <= alpha <= 2 for alpha in told.values()
+    penalties = header.get("length_penalty", {})
+    if not isinstance(penalties, dict) or not all(
+        isinstance(alpha, (int, float)) and not isinstance(alpha, bool) and 0 <= alpha <= 2
+        for alpha in penalties.values()
     ):
         raise ValueError('"length_penalty" in config.json has to be like {"de-en": 1.4}, from 0 to 2; this one is not.')
-    return {str(pair): float(alpha) for pair, alpha in told.items()}
+    return {str(pair): float(alpha) for pair, alpha in penalties.items()}

@@ -110,8 +110,8 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
-        return type(self)(**{**vars(self), **moved, "in_parts": tuple(part.to(device) for part in self.in_parts)})
+        tensors = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return type(self)(**{**vars(self), **tensors, "in_parts": tuple(part.to(device) for part in self.in_parts)})
 
     def parts(self, part: int = PART["cpu"]) -> list[Batch]:
         """The same sentences in parts whose sources are alike in length; itself where that saves nothing.
@@ -126,23 +126,23 @@ class Batch:
         groups = alike(self.src_mask[:, 0, 0].sum(-1).tolist(), part)
         return [self] if len(groups) == 1 else [self.rows(torch.tensor(g, device=self.src.device)) for g in groups]
 
-    def rows(self, chosen: Tensor) -> Batch:
-        """The batch of the sentences with the indices chosen (B',), padded to the longest of them: S' <= S, T' <= T."""
-        said = self.labels.new_full((self.tgt.numel(),), -1)
-        said[self.positions] = self.labels
-        said = said.view_as(self.tgt)[chosen]
-        width, height = int(self.src_mask[chosen].sum(-1).max()), int((said >= 0).sum(-1).max())
-        said = said[:, :height].flatten()
-        positions = (said >= 0).nonzero()[:, 0]
+    def rows(self, indices: Tensor) -> Batch:
+        """The batch of the sentences with these indices (B',), padded to the longest of them: S' <= S, T' <= T."""
+        labels = self.labels.new_full((self.tgt.numel(),), -1)
+        labels[self.positions] = self.labels
+        labels = labels.view_as(self.tgt)[indices]
+        width, height = int(self.src_mask[indices].sum(-1).max()), int((labels >= 0).sum(-1).max())
+        labels = labels[:, :height].flatten()
+        positions = (labels >= 0).nonzero()[:, 0]
         return Batch(
-            self.src[chosen, :width],
-            self.tgt[chosen, :height],
-            said[positions],
+            self.src[indices, :width],
+            self.tgt[indices, :height],
+            labels[positions],
             positions,
-            self.src_mask[chosen, ..., :width],
+            self.src_mask[indices, ..., :width],
             self.tgt_mask[..., :height, :height],
             self.dropout,
-            None if self.guide is None else self.guide[chosen, :height, :width],
+            None if self.guide is None else self.guide[indices, :height, :width],
         )
 
 
@@ -215,17 +215,12 @@ class ParallelData:
     def __init__(self, pairs: Iterable[tuple[Sequence[int], Sequence[int]]], max_length: int | None = None) -> None:
         """
         pairs: ids of each source, prefix included, and of its target.
-        max_length: longest side in tokens with eos; longer pairs are left out, and `skipped` counts them.
+        max_length: longest side in tokens with eos; longer pairs are left out.
         Raises `ValueError` if nothing is left.
         """
-        self.pairs: list[tuple[Sequence[int], Sequence[int]]] = []
-        self.skipped = 0
-        for source, target in pairs:
-            if max_length is None or max(len(source), len(target)) < max_length:
-                self.pairs.append((source, target))
-            else:
-                self.skipped += 1
-        if not self.pairs and self.skipped:
+        pairs = list(pairs)
+        self.pairs = [pair for pair in pairs if max_length is None or max(map(len, pair)) < max_length]
+        if pairs and not self.pairs:
             raise ValueError(f"Every pair is longer than {max_length} tokens.")
 
     @classmethod
@@ -247,9 +242,7 @@ class ParallelData:
     @classmethod
     def join(cls, parts: Sequence[ParallelData]) -> ParallelData:
         """The pairs of several sets as one, for a model that translates in several directions."""
-        whole = cls(pair for part in parts for pair in part.pairs)
-        whole.skipped = sum(part.skipped for part in parts)
-        return whole
+        return cls(pair for part in parts for pair in part.pairs)
 
     def batches(self, tokens: int, seed: int, epoch: int) -> list[list[int]]:
         """Indices of each batch of one epoch; a batch has at most `tokens` tokens a side, padding included.

@@ -76,8 +76,8 @@ def text_scores(outputs: list[str], references: list[str], language: str) -> dic
         # As Multi30k's own task 1 files were made: lower case, normalised punctuation, Moses tokens.
         return tokenizer.tokenize(punctuation.normalize(text.lower()), escape=False, return_str=True)
 
-    tokenised = BLEU(tokenize="none", force=True)
-    moses = tokenised.corpus_score([prepare(o) for o in outputs], [[prepare(r) for r in references]])
+    metric = BLEU(tokenize="none", force=True)
+    moses = metric.corpus_score([prepare(o) for o in outputs], [[prepare(r) for r in references]])
     return {**scores, "bleu_lower_moses": moses.score}
 
 
@@ -85,23 +85,23 @@ def remarks(source: str, output: str, reference: str) -> list[str]:
     """What a program can see of one translation: "as the reference", or signs of an error by their kind."""
     if output == reference:
         return ["as the reference"]
-    found = []
+    signs = []
     ours, theirs = output.lower().split(), reference.lower().split()
     if sorted(re.findall(r"\d+", source)) != sorted(re.findall(r"\d+", output)):
-        found.append("numbers differ from the source")
+        signs.append("numbers differ from the source")
     if len(ours) < 0.6 * len(theirs) and len(theirs) > 3:
-        found.append("much shorter than the reference")
+        signs.append("much shorter than the reference")
     if len(ours) > 1.6 * len(theirs) and len(ours) > 5:
-        found.append("much longer than the reference")
+        signs.append("much longer than the reference")
     if any(a == b and a.isalpha() for a, b in zip(ours, ours[1:])):
-        found.append("a word twice running")
+        signs.append("a word twice running")
     names = set(re.findall(r"(?<=[\w,;] )[A-ZÀ-Ý]\w+", source)) & set(re.findall(r"\w+", reference))
     if not names <= set(re.findall(r"\w+", output)):
-        found.append("a name is lost")
+        signs.append("a name is lost")
     words = set(re.findall(r"[^\W\d_]+", reference.lower()))
     if words and not words & set(re.findall(r"[^\W\d_]+", output.lower())):
-        found.append("no word of the reference")
-    return found
+        signs.append("no word of the reference")
+    return signs
 
 
 def losses(
@@ -122,13 +122,13 @@ def losses(
         )
 
     numbers = [number for number, pair in enumerate(pairs) if fits(pair)]
-    found = [(0.0, 0)] * len(pairs)
+    results = [(0.0, 0)] * len(pairs)
     if not numbers:
-        return found
+        return results
     data = ParallelData.encode([pairs[number] for number in numbers], tokenizer, own.max_length, prefix)
     for number, loss in zip(numbers, losses_of_ids(model, data.pairs, tokens)):
-        found[number] = loss
-    return found
+        results[number] = loss
+    return results
 
 
 def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str, tokens: int = 4096) -> float:
@@ -151,20 +151,20 @@ def evaluate(
     """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs."""
     start = time.perf_counter()
     # Each line is one segment of the test set: it is translated whole, as references are.
-    found = translator.translate_sentences([s for s, _ in pairs], source, target, options)
+    sentences = translator.translate_sentences([s for s, _ in pairs], source, target, options)
     seconds = (time.perf_counter() - start) / len(pairs)
-    outputs = [sentence.hypotheses[0].text for sentence in found]
+    outputs = [sentence.hypotheses[0].text for sentence in sentences]
     scores = text_scores(outputs, [reference for _, reference in pairs], target)
     ppl = perplexity(translator, pairs, target)
-    copied = text_scores([s for s, _ in pairs], [reference for _, reference in pairs], target)
-    seen = Counter(kind for pair, output in zip(pairs, outputs) for kind in remarks(pair[0], output, pair[1]))
+    copy = text_scores([s for s, _ in pairs], [reference for _, reference in pairs], target)
+    counts = Counter(kind for pair, output in zip(pairs, outputs) for kind in remarks(pair[0], output, pair[1]))
     return Scores(
         sentences=len(pairs),
         perplexity=ppl,
         seconds_per_sentence=seconds,
-        copy_bleu=copied["bleu"],
-        copy_chrf=copied["chrf"],
-        remarks=dict(seen.most_common()),
+        copy_bleu=copy["bleu"],
+        copy_chrf=copy["chrf"],
+        remarks=dict(counts.most_common()),
         **scores,
     ), outputs
 
@@ -173,25 +173,25 @@ def directions(translator: Translator, path: str, source: str | None, target: st
     """The pairs to be scored on a table: the one that is asked for, or all of the model's that it has text for."""
     if source or target or len(translator.pairs) == 1:
         return [translator.check_pair(source, target)]
-    found = []
+    pairs = []
     for pair in translator.pairs:
         try:
             read_parallel(path, *pair)
         except ValueError:
             continue
-        found.append(pair)
-    if not found:
+        pairs.append(pair)
+    if not pairs:
         read_parallel(path, *translator.pairs[0])  # says what is missing
-    return found
+    return pairs
 
 
 def show(pairs: list[tuple[str, str]], outputs: list[str], count: int, seed: int) -> None:
     """Prints `count` random translations with source, reference and remarks."""
     for number in sorted(random.Random(seed).sample(range(len(pairs)), min(count, len(pairs)))):
         (source, reference), output = pairs[number], outputs[number]
-        seen = "; ".join(remarks(source, output, reference))
+        words = "; ".join(remarks(source, output, reference))
         print(f"{number + 1}\n  source       {source}\n  reference    {reference}\n  translation  {output}")
-        print(f"  remarks      {seen}" if seen else "", flush=True)
+        print(f"  remarks      {words}" if words else "", flush=True)
 
 
 def run_checklist(translator: Translator, name: str, half: str, beam: int, output: str | None) -> None:
@@ -217,57 +217,57 @@ def main(argv: list[str] | None = None) -> int:
         from transformer.parsing import evaluate as parsing
 
         return parsing.main(argv)
-    options = CommandLine(
+    parser = CommandLine(
         prog="python -m transformer.evaluate",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a model on parallel text: one column a language, named in the first line.",
     )
-    options.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
-    options.add_argument(
+    parser.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
+    parser.add_argument(
         "--data", type=an_existing_file, default=[], nargs="+", help=".tsv or .csv files, gzipped or not"
     )
-    options.add_argument(
+    parser.add_argument(
         "--checklist",
         nargs="?",
         const="all",
         choices=("all", *checklist.HALVES),
         help="count what is right in assets/checklist instead: all of it, or the half that chooses or makes the card",
     )
-    options.add_argument("--source", default=None, help="source language and column; by default all of the model's")
-    options.add_argument("--target", default=None, help="target language and column")
-    options.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
-    options.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
-    options.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
-    options.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
-    options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
-    options.add_argument("--show", type=integer(), default=0, help="print so many random translations, too")
-    options.add_argument("--seed", type=a_seed, default=1, help="of the random choices")
-    options.add_argument("--device", type=a_device, default="auto")
-    options.add_argument(
+    parser.add_argument("--source", default=None, help="source language and column; by default all of the model's")
+    parser.add_argument("--target", default=None, help="target language and column")
+    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
+    parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
+    parser.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
+    parser.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
+    parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
+    parser.add_argument("--show", type=integer(), default=0, help="print so many random translations, too")
+    parser.add_argument("--seed", type=a_seed, default=1, help="of the random choices")
+    parser.add_argument("--device", type=a_device, default="auto")
+    parser.add_argument(
         "--output", default=None, help="write the translations (of the last scores) or the checklist there"
     )
-    given = options.parse_args(argv)
-    if bool(given.data) == bool(given.checklist):
-        options.error("give either --data or --checklist")
-    search = SearchOptions(given.beam, given.alpha, read_back=given.read_back)
-    translators = [Translator.from_pretrained(name, given.device) for name in given.model]
-    if given.checklist:
-        for name, translator in zip(given.model, translators):
-            run_checklist(translator, name, given.checklist, given.beam, given.output)
-    for path in given.data:
+    options = parser.parse_args(argv)
+    if bool(options.data) == bool(options.checklist):
+        parser.error("give either --data or --checklist")
+    search = SearchOptions(options.beam, options.alpha, read_back=options.read_back)
+    translators = [Translator.from_pretrained(name, options.device) for name in options.model]
+    if options.checklist:
+        for name, translator in zip(options.model, translators):
+            run_checklist(translator, name, options.checklist, options.beam, options.output)
+    for path in options.data:
         for translator in translators:
-            for source, target in directions(translator, path, given.source, given.target):
+            for source, target in directions(translator, path, options.source, options.target):
                 pairs = read_parallel(path, source, target)
-                if given.shuffle:
-                    random.Random(given.seed).shuffle(pairs)
-                pairs = pairs[: given.limit or None]
+                if options.shuffle:
+                    random.Random(options.seed).shuffle(pairs)
+                pairs = pairs[: options.limit or None]
                 scores, outputs = evaluate(translator, pairs, source, target, search)
                 head = {"model": translator.name, "data": str(path), "source": source, "target": target}
-                alpha = translator.length_penalty(source, target, given.alpha)
-                print(json.dumps({**head, "beam": given.beam, "alpha": alpha, **vars(scores)}), flush=True)
-                show(pairs, outputs, given.show, given.seed)
-                if given.output:
-                    with open(given.output, "w", encoding="utf-8") as file:
+                alpha = translator.length_penalty(source, target, options.alpha)
+                print(json.dumps({**head, "beam": options.beam, "alpha": alpha, **vars(scores)}), flush=True)
+                show(pairs, outputs, options.show, options.seed)
+                if options.output:
+                    with open(options.output, "w", encoding="utf-8") as file:
                         file.writelines(f"{line}\n" for line in outputs)
     return 0
 

@@ -24,19 +24,19 @@ def export(run: Path, out: Path, step: int | None = None, average: int = 1) -> i
     step: which checkpoint, None = the newest; average: mean of that many checkpoints up to it (section 6.1).
     Raises `ValueError` with one sentence for another network's run, and for a checkpoint that is not there.
     """
-    saved, folder = Run(run).recipe(), Run(run).model
-    described = (folder / "config.json").is_file()
-    if load_config(folder).get("format") != FORMAT if described else saved.get("task") not in TASKS:
-        raise ValueError(f"'{run.name}' holds a run of {saved.get('task')}, which is no Transformer.")
+    recipe, folder = Run(run).recipe(), Run(run).model
+    has_config = (folder / "config.json").is_file()
+    if load_config(folder).get("format") != FORMAT if has_config else recipe.get("task") not in TASKS:
+        raise ValueError(f"'{run.name}' holds a run of {recipe.get('task')}, which is no Transformer.")
     if not (folder / "tokenizer.model").is_file():
         raise ValueError(
             f"'{run.name}' holds no tokenizer beside its checkpoints; resume the run once to have it written."
         )
-    chosen = find_checkpoint(run / "checkpoints", step)
-    state = module_state(chosen) if average == 1 else average_checkpoints(run, average, last=step_of(chosen))
+    checkpoint = find_checkpoint(run / "checkpoints", step)
+    state = module_state(checkpoint) if average == 1 else average_checkpoints(run, average, last=step_of(checkpoint))
     save_model(out, load_config(folder), state)
     shutil.copyfile(folder / "tokenizer.model", out / "tokenizer.model")
-    return step_of(chosen)
+    return step_of(checkpoint)
 
 
 @one_sentence

@@ -105,12 +105,12 @@ def sentence(draw: random.Random) -> tuple[str, str]:
 def pairs(count: int, seed: int, without: Set[tuple[str, str]] = frozenset()) -> list[tuple[str, str]]:
     """`count` different (English, German) pairs, none of them in `without`; a function of its arguments alone."""
     draw = random.Random(seed)
-    found: dict[tuple[str, str], None] = {}  # in their order
-    while len(found) < count:
+    unique: dict[tuple[str, str], None] = {}  # in their order
+    while len(unique) < count:
         pair = sentence(draw)
         if pair not in without:
-            found[pair] = None
-    return list(found)
+            unique[pair] = None
+    return list(unique)
 
 
 def splits(train: int = 6000, val: int = 200, seed: int = 1) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

@@ -91,17 +91,17 @@ def plain_attention(query: Tensor, key: Tensor, value: Tensor, additive: Tensor 
 # pass, and alone.
 SHORT, SHORT_IN_USE = 100, 48
 # Multiplications below which the call of a packed product costs more than it saves.
-PACKED_FROM = 1 << 18
+MIN_PACK_SIZE = 1 << 18
 # Rows of a weight from which oneDNN's product of 8 bits is the quicker one with VNNI; below, FBGEMM's is called in half
 # the time, and without VNNI it is the quicker one throughout.
 WIDE = 4096
 # weight -> (its version, its packed forms); gone with the weight
-_packed: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+_packs: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 _int8: ContextVar[bool] = ContextVar("int8_products", default=False)
 
 
 @functools.cache
-def int8_supported() -> bool:
+def has_int8() -> bool:
     """True where the processor multiplies whole numbers of 8 bits quicker than fp32 (from AVX2 on), and torch can."""
     if not torch.cpu._is_avx2_supported():
         return False
@@ -127,9 +127,9 @@ def int8_products() -> Iterator[None]:
 
     A product has an error of about 1 %, or 2 % without VNNI; its input is rounded to 256 or 128 steps between its
     smallest and its largest number, so what else is in a batch has a part in it. Attention, norms and residual sums are
-    fp32 as ever. Where `can_pack` or `int8_supported` is False, the block changes nothing.
+    fp32 as ever. Where `can_pack` or `has_int8` is False, the block changes nothing.
     """
-    before = _int8.set(int8_supported())
+    before = _int8.set(has_int8())
     try:
         yield
     finally:
@@ -154,11 +154,11 @@ def pack_int8(weight: Tensor, bias: Tensor | None, start: int, stop: int) -> Any
     `pack`.
     """
     forms, version = _forms(weight), None if bias is None else bias._version
-    kept = forms.get((start, stop, "bytes"))
-    if kept is None or kept[0] is not bias or kept[1] != version:
+    entry = forms.get((start, stop, "bytes"))
+    if entry is None or entry[0] is not bias or entry[1] != version:
         offset = None if bias is None else bias.detach()[start:stop].contiguous()
-        kept = forms[start, stop, "bytes"] = (bias, version, _round_weight(weight.detach()[start:stop], offset))
-    return kept[2]
+        entry = forms[start, stop, "bytes"] = (bias, version, _round_weight(weight.detach()[start:stop], offset))
+    return entry[2]
 
 
 def _round_weight(weight: Tensor, bias: Tensor | None) -> Any:
@@ -168,21 +168,21 @@ def _round_weight(weight: Tensor, bias: Tensor | None) -> Any:
     scale = weight.abs().amax(1).clamp_min(1e-12) / 127
     whole = (weight / scale[:, None]).round().to(torch.int8)
     zero = torch.zeros(len(weight), dtype=torch.int64)
-    rounded = torch._make_per_channel_quantized_tensor(whole, scale.double(), zero, 0)
+    integers = torch._make_per_channel_quantized_tensor(whole, scale.double(), zero, 0)
     before = torch.backends.quantized.engine
     torch.backends.quantized.engine = "onednn" if len(weight) >= WIDE and not _overflows() else "x86"
     try:
-        return torch.ops.quantized.linear_prepack(rounded, bias)
+        return torch.ops.quantized.linear_prepack(integers, bias)
     finally:
         torch.backends.quantized.engine = before
 
 
 def _forms(weight: Tensor) -> dict:
     """The packed forms of a weight; empty when it has changed."""
-    version, forms = _packed.get(weight, (None, {}))
+    version, forms = _packs.get(weight, (None, {}))
     if version != weight._version:
         forms = {}
-        _packed[weight] = (weight._version, forms)
+        _packs[weight] = (weight._version, forms)
     return forms
 
 
@@ -217,7 +217,7 @@ def linear(
     Returns (..., stop - start or m).
     """
     start, stop = rows or (0, weight.shape[0])
-    if x.numel() * (stop - start) >= PACKED_FROM and can_pack(x, weight):
+    if x.numel() * (stop - start) >= MIN_PACK_SIZE and can_pack(x, weight):
         if _int8.get():
             product = torch.ops.quantized.linear_relu_dynamic if relu else torch.ops.quantized.linear_dynamic
             return product(x, pack_int8(weight, bias, start, stop), _overflows())

@@ -34,11 +34,11 @@ class _ProjectedLoss(torch.autograd.Function):
         grad_hidden = torch.empty_like(hidden if need else hidden[:0])
         grad_weight = torch.zeros_like(weight if need else weight[:0])
         grad_bias = torch.zeros_like(bias) if need and bias is not None else None
-        smoothed = hidden.new_zeros((), dtype=torch.float32)
+        loss = hidden.new_zeros((), dtype=torch.float32)
         plain = hidden.new_zeros((), dtype=torch.float32)
         with torch.autocast(hidden.device.type, enabled=False):
             for start in range(0, hidden.shape[0], rows):
-                part, wanted = hidden_low[start : start + rows], targets[start : start + rows, None]
+                part, target = hidden_low[start : start + rows], targets[start : start + rows, None]
                 logits = part @ weight_low.T
                 if bias is not None:
                     logits = logits + bias
@@ -46,13 +46,13 @@ class _ProjectedLoss(torch.autograd.Function):
                 # its logarithm is exact where a word's own might be that of 0.
                 probs = torch.softmax(logits, -1, dtype=torch.float32)
                 log_z = logits.amax(-1).float() - probs.amax(-1).log()
-                own, mean = logits.gather(-1, wanted)[:, 0].float(), logits.mean(-1, dtype=torch.float32)
-                smoothed += (log_z - (1.0 - smoothing) * own - smoothing * mean).sum()
+                own, mean = logits.gather(-1, target)[:, 0].float(), logits.mean(-1, dtype=torch.float32)
+                loss += (log_z - (1.0 - smoothing) * own - smoothing * mean).sum()
                 plain += (log_z - own).sum()
                 if need:
                     # d loss / d logits = p - smoothed target
                     probs.sub_(smoothing / vocab)
-                    probs.scatter_add_(-1, wanted, probs.new_full((1, 1), smoothing - 1.0).expand_as(wanted))
+                    probs.scatter_add_(-1, target, probs.new_full((1, 1), smoothing - 1.0).expand_as(target))
                     if grad_bias is not None:
                         grad_bias += probs.sum(0)
                     grad = probs.to(low)
@@ -63,7 +63,7 @@ class _ProjectedLoss(torch.autograd.Function):
                         grad_weight += grad.T @ part
         ctx.save_for_backward(grad_hidden, grad_weight, grad_bias)
         ctx.mark_non_differentiable(plain)
-        return smoothed, plain
+        return loss, plain
 
     @staticmethod
     def backward(ctx, grad, _):  # noqa: ANN001, ANN205

@@ -24,7 +24,7 @@ from transformer.model import Transformer
 
 FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-SHARED = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
+EMBEDDINGS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
 
 
 def config_from_marian(theirs: dict) -> TransformerConfig:
@@ -32,7 +32,7 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
 
     Raises `ValueError` naming the first feature that this Transformer does not have.
     """
-    needed = {
+    features = {
         "model_type": "marian",
         "static_position_embeddings": True,
         "normalize_before": False,
@@ -41,8 +41,8 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
         "tie_word_embeddings": True,
         "share_encoder_decoder_embeddings": True,
     }
-    defaults = {**needed, "static_position_embeddings": False}
-    for name, value in needed.items():
+    defaults = {**features, "static_position_embeddings": False}
+    for name, value in features.items():
         if theirs.get(name, defaults[name]) != value:
             raise ValueError(f"This Marian model has {name} = {theirs.get(name)}; only {value} can be read.")
     for name in ("attention_heads", "ffn_dim"):
@@ -97,9 +97,9 @@ def _names(config: TransformerConfig) -> Iterable[tuple[str, tuple[str, ...]]]:
 def state_from_marian(theirs: dict[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
     """Our state_dict from theirs. Raises `ValueError` naming a weight that is missing."""
     # Some files hold the shared matrix only under the name of one of its users.
-    shared = next((theirs[name] for name in ("model.shared.weight", *SHARED) if name in theirs), None)
-    if shared is not None:
-        theirs = {**theirs, "model.shared.weight": shared}
+    matrix = next((theirs[name] for name in ("model.shared.weight", *EMBEDDINGS) if name in theirs), None)
+    if matrix is not None:
+        theirs = {**theirs, "model.shared.weight": matrix}
     state = {}
     for ours, names in _names(config):
         for name in names:
@@ -178,16 +178,16 @@ def is_marian(folder: Path) -> bool:
 def languages(folder: Path) -> tuple[str, str]:
     """(source, target) from tokenizer_config.json or the folder's name; ("source", "target") if neither says."""
     try:
-        told = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        if told.get("source_lang") and told.get("target_lang"):
-            return told["source_lang"], told["target_lang"]
+        config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        if config.get("source_lang") and config.get("target_lang"):
+            return config["source_lang"], config["target_lang"]
     except (OSError, ValueError):
         pass
     # A cache keeps models--Helsinki-NLP--opus-mt-en-de/snapshots/<hash>
     for name in (folder.name, *(parent.name for parent in folder.parents)):
-        found = re.search(r"opus-mt-(?:tc-\w+-)?([a-zA-Z_]+)-([a-zA-Z_]+)$", name)
-        if found:
-            return found[1], found[2]
+        match = re.search(r"opus-mt-(?:tc-\w+-)?([a-zA-Z_]+)-([a-zA-Z_]+)$", name)
+        if match:
+            return match[1], match[2]
     return "source", "target"
 
 

@@ -43,9 +43,9 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     if not training or p == 0.0 or x.device.type != "cpu":
         return F.dropout(x, p, training)
     draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    dropped = round(p * 65536)
-    keep = (draws.view(torch.int16)[: x.numel()] >= dropped - 32768).view(x.shape)
-    return x * keep.to(x.dtype).mul_(65536 / (65536 - dropped))
+    threshold = round(p * 65536)
+    keep = (draws.view(torch.int16)[: x.numel()] >= threshold - 32768).view(x.shape)
+    return x * keep.to(x.dtype).mul_(65536 / (65536 - threshold))
 
 
 @dataclass
@@ -198,8 +198,8 @@ class DecoderLayer(nn.Module):
         tokens, so nothing is copied per beam.
         """
         query, key, value = self.attention.project(x, active)
-        kept = cache.write(layer, key, value)
-        x = self.attention_norm(x + self.attention.attend_step(query, kept, additive, active=active))
+        key_value = cache.write(layer, key, value)
+        x = self.attention_norm(x + self.attention.attend_step(query, key_value, additive, active=active))
         query = self.cross_attention.project_query(x, active)
         out = self.cross_attention.attend_step(query, memory, memory_additive, active=active)
         x = self.cross_attention_norm(x + out)
@@ -255,11 +255,11 @@ class Transformer(nn.Module):
     def twin(self) -> Transformer:
         """A network of its own with the same tensors: a part that is exchanged in one stays in the other."""
         with torch.device("meta"):
-            made = Transformer(self.config)
-        made.load_state_dict(self.state_dict(), assign=True)
+            twin = Transformer(self.config)
+        twin.load_state_dict(self.state_dict(), assign=True)
         if self.config.positions != "learned":  # a table that is no part of the state
-            made.positions = self.positions
-        return made.train(self.training).requires_grad_(False)
+            twin.positions = self.positions
+        return twin.train(self.training).requires_grad_(False)
 
     def set_dropout(self, p: float) -> None:
         """P_drop of every place from now on; the configuration's holds until this is called."""
@@ -292,14 +292,14 @@ class Transformer(nn.Module):
         self, x: Tensor, src_mask: Tensor | None, need_weights: bool = False, gates: Gates | None = None
     ) -> tuple[Tensor, list[Tensor]]:
         """As `encode`, from x (B, S, d_model), embeddings with their positions."""
-        mask, kept = src_mask, []
+        mask, maps = src_mask, []
         if self.config.neighbourhood:
             near = neighbourhood_mask(x.shape[1], self.config.neighbourhood, x.device)
             mask = near if mask is None else mask & near
         for index, layer in enumerate(self.encoder):
             x, weights = layer(x, mask, need_weights, gates.at("encoder", index) if gates else None)
-            kept.append(weights)
-        return x, kept if need_weights else []
+            maps.append(weights)
+        return x, maps if need_weights else []
 
     def remember(self, encoded: Tensor, src_mask: Tensor | None) -> Memory:
         """Each decoder layer's keys and values of the encoder's output (B, S, d_model)."""
@@ -322,9 +322,9 @@ class Transformer(nn.Module):
         x, own, cross = self.embed(tgt), [], []
         for index, layer in enumerate(self.decoder):
             gate = (gates.at("decoder", index), gates.at("cross", index)) if gates else (None, None)
-            needed = need_weights if isinstance(need_weights, bool) else index in need_weights
-            x, weights, cross_weights = layer(x, tgt_mask, memory.layers[index], memory.mask, needed, *gate)
-            if needed:
+            returns = need_weights if isinstance(need_weights, bool) else index in need_weights
+            x, weights, cross_weights = layer(x, tgt_mask, memory.layers[index], memory.mask, returns, *gate)
+            if returns:
                 own.append(weights)
                 cross.append(cross_weights)
         return x, own, cross
@@ -369,7 +369,7 @@ class Transformer(nn.Module):
         x = self.project(x) if project else x
         return (x, weights[0], weights[-1]) if cross else x
 
-    def needed_mask(self, src_mask: Tensor) -> Tensor | None:
+    def useful_mask(self, src_mask: Tensor) -> Tensor | None:
         """The mask (B, 1, 1, S), or None where it hides nothing: attention without a mask is quicker."""
         return src_mask if self.config.neighbourhood or not bool(src_mask.all()) else None
 
@@ -381,7 +381,7 @@ class Transformer(nn.Module):
 
         encoding: what `TransformerDecoder` has kept of the same sentences, so that they need not be encoded again.
         """
-        mask = self.needed_mask(src_mask)
+        mask = self.useful_mask(src_mask)
         encoding = encoding or Encoding(*self.encode(src, mask, need_weights=True))
         _, decoder, cross = self.decode(tgt, tgt_mask, self.remember(encoding.output, mask), need_weights=True)
         return AttentionWeights(encoding.weights, decoder, cross)

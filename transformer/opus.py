@@ -38,13 +38,13 @@ def available_models() -> dict[str, str]:
     """Name -> what a list of models says of it: those that are here, and those that may be fetched."""
     from huggingface_hub import constants
 
-    found = {}
+    labels = {}
     for name in MODELS:
         if is_here(name):
-            found[name] = f"{label(name)}, on this machine"
+            labels[name] = f"{label(name)}, on this machine"
         elif not constants.HF_HUB_OFFLINE:
-            found[name] = f"{label(name)}, downloads about {MEGABYTES} MB"
-    return found
+            labels[name] = f"{label(name)}, downloads about {MEGABYTES} MB"
+    return labels
 
 
 def label(name: str) -> str:
@@ -57,21 +57,21 @@ def fetch(name: str) -> Iterator[float]:
 
     Raises `ValueError` with one sentence if there is no connection. A download that is left alone goes on.
     """
-    failed: list[ValueError] = []
+    errors: list[ValueError] = []
 
     def work() -> None:
         try:
             marian.download(name)
         except ValueError as error:
-            failed.append(error)
+            errors.append(error)
 
     worker = threading.Thread(target=work, name=f"fetch {name}", daemon=True)
     worker.start()
     while worker.is_alive():
         worker.join(SECONDS)
         yield _megabytes(_in_cache(name) / "blobs")
-    if failed:
-        raise failed[0]
+    if errors:
+        raise errors[0]
 
 
 def _megabytes(folder: Path) -> float:

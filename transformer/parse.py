@@ -8,7 +8,7 @@ import sys
 from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, integer
 from training.command import one_sentence
 from transformer.options import DEFAULTS
-from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, Parser, parsed_sentences
+from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, Parser, sentence_parses
 from transformer.parsing.trees import indent_tree
 
 
@@ -28,26 +28,26 @@ def load(name: str, device: str = "auto") -> Parser:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Prints trees alone on standard output; what had to be repaired, and mistakes, go to standard error."""
-    options = CommandLine(
+    command = CommandLine(
         prog="python -m transformer.parse",
         description="Print the constituency trees of English sentences. Without TEXT, standard input is read.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("text", nargs="*", metavar="TEXT", help="English text; each sentence has a tree of its own")
-    options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    options.add_argument(
+    command.add_argument("text", nargs="*", metavar="TEXT", help="English text; each sentence has a tree of its own")
+    command.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
+    command.add_argument(
         "--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam, help=f"hypotheses kept; the paper has {PAPER_BEAM}"
     )
-    options.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty of Wu et al. (2016)")
-    options.add_argument("--flat", action="store_true", help="each tree on one line")
-    options.add_argument("--device", type=a_device, default="auto", help="auto, cpu or cuda")
-    given = options.parse_args(argv)
-    parser = load(given.model, given.device)
-    for text in given.text or [sys.stdin.read()]:
-        found = parser.translate(text, beam=given.beam, alpha=given.alpha)
-        for sentence in parsed_sentences(found):
-            print(str(sentence.trees[0]) if given.flat else indent_tree(sentence.trees[0]))
-        for note in found.notes:
+    command.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty of Wu et al. (2016)")
+    command.add_argument("--flat", action="store_true", help="each tree on one line")
+    command.add_argument("--device", type=a_device, default="auto", help="auto, cpu or cuda")
+    options = command.parse_args(argv)
+    parser = load(options.model, options.device)
+    for text in options.text or [sys.stdin.read()]:
+        translation = parser.translate(text, beam=options.beam, alpha=options.alpha)
+        for sentence in sentence_parses(translation):
+            print(str(sentence.trees[0]) if options.flat else indent_tree(sentence.trees[0]))
+        for note in translation.notes:
             print(note, file=sys.stderr)
     return 0
 

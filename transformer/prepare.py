@@ -27,7 +27,7 @@ from transformer.data import read_parallel, write_table
 
 ORIGIN = "origin"  # the column with the name of the table that a pair came from
 TOKENIZER = "tokenizer.model"
-KEPT = "unfinished"  # folder beside the splits, until they are written
+PARTS_FOLDER = "unfinished"  # folder beside the splits, until they are written
 
 
 def split_of(text: str, val: float, test: float) -> str:
@@ -66,25 +66,25 @@ def prepare(
     if not (0 <= val <= 0.5 and 0 <= test <= 0.5):
         raise ValueError(f"The shares of val and test have to be in [0, 0.5]; got {val} and {test}.")
     splits: dict[str, list[tuple[str, ...]]] = {"train": [], "val": [], "test": []}
-    dropped: Counter = Counter()
-    seen: set[tuple[str, ...]] = set()
+    drops: Counter = Counter()
+    earlier: set[tuple[str, ...]] = set()
     for pair in pairs:
-        reason = "twice" if pair[:2] in seen else reason_to_drop(pair[0], pair[1], max_words, max_ratio)
-        seen.add(pair[:2])
+        reason = "twice" if pair[:2] in earlier else reason_to_drop(pair[0], pair[1], max_words, max_ratio)
+        earlier.add(pair[:2])
         if reason:
-            dropped[reason] += 1
+            drops[reason] += 1
         else:
             # By the source alone: another translation of a training sentence would be no fair test.
             splits[split_of(pair[0], val, test)].append(pair)
     # Nor would a translation that training has seen be one, where the model learns the other direction too.
     held_out = {pair[1].casefold() for name in ("val", "test") for pair in splits[name]}
-    kept = [pair for pair in splits["train"] if pair[1].casefold() not in held_out]
-    if len(kept) < len(splits["train"]):
-        dropped["its translation is held out"] = len(splits["train"]) - len(kept)
-    splits["train"] = kept
-    if not kept:
+    train = [pair for pair in splits["train"] if pair[1].casefold() not in held_out]
+    if len(train) < len(splits["train"]):
+        drops["its translation is held out"] = len(splits["train"]) - len(train)
+    splits["train"] = train
+    if not train:
         raise ValueError("No pair is left to train on; look at the limits and at the shares of val and test.")
-    return splits, dropped
+    return splits, drops
 
 
 def stem(path: str | Path) -> str:
@@ -94,33 +94,33 @@ def stem(path: str | Path) -> str:
 
 
 def read_all(
-    files: list[str], source: str, targets: list[str], kept: Path
+    files: list[str], source: str, targets: list[str], folder: Path
 ) -> tuple[list[tuple[str, str, str, str]], dict[str, str]]:
     """(source, target, name of the target's column, origin) of every table, and why tables were left out, by name.
 
-    A table needs the source's column and at least one of the targets'. kept: folder for what was read of each table; a
-    table that is there and has not changed since is not read again. Progress goes to standard error.
+    A table needs the source's column and at least one of the targets'. folder: for what was read of each table; a table
+    that is there and has not changed since is not read again. Progress goes to standard error.
     """
-    rows, skipped = [], {}
+    rows, failures = [], {}
     for number, path in enumerate(files, 1):
-        part = kept / f"{key_of(Path(path), source, targets)}.json.gz"
+        part = folder / f"{key_of(Path(path), source, targets)}.json.gz"
         again = part.is_file()
         if again:
-            found = json.loads(gzip.decompress(part.read_bytes()))
+            pairs = json.loads(gzip.decompress(part.read_bytes()))
         else:
-            found, reasons = [], []
+            pairs, reasons = [], []
             for target in targets:
                 try:
-                    found += [(left, right, target) for left, right in read_parallel(path, source, target)]
+                    pairs += [(left, right, target) for left, right in read_parallel(path, source, target)]
                 except (ValueError, OSError) as error:
                     reasons.append(str(error))
-            if found:
-                write_atomic(part, gzip.compress(json.dumps(found).encode(), 1))
+            if pairs:
+                write_atomic(part, gzip.compress(json.dumps(pairs).encode(), 1))
             else:
-                skipped[str(path)] = reasons[0]
-        rows += [(*row, stem(path)) for row in found]
-        print(f"{number}/{len(files)} {Path(path).name}: {len(found)} pairs{', read before' * again}", file=sys.stderr)
-    return rows, skipped
+                failures[str(path)] = reasons[0]
+        rows += [(*row, stem(path)) for row in pairs]
+        print(f"{number}/{len(files)} {Path(path).name}: {len(pairs)} pairs{', read before' * again}", file=sys.stderr)
+    return rows, failures
 
 
 def key_of(path: Path, source: str, targets: list[str]) -> str:
@@ -168,49 +168,51 @@ def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object with the counts, and at the end the tables that were left out."""
     from transformer.tokenizer import Tokenizer
 
-    options = CommandLine(
+    parser = CommandLine(
         prog="python -m transformer.prepare",
         description="Make a training folder of tables of sentence pairs.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
-    options.add_argument("--source", required=True, help="column of the source; A+B joins two columns")
-    options.add_argument(
+    parser.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
+    parser.add_argument("--source", required=True, help="column of the source; A+B joins two columns")
+    parser.add_argument(
         "--target", required=True, nargs="+", help="column of the target; several for several languages"
     )
-    options.add_argument("--out", required=True, type=a_folder_to_write, help="folder to write")
-    options.add_argument("--val", type=a_number(0, 1), default=0.01, help="share of sources held out for validation")
-    options.add_argument("--test", type=a_number(0, 1), default=0.01, help="share of sources held out for the test")
-    options.add_argument("--max-words", type=integer(1), default=100, help="longest side in words")
-    options.add_argument("--max-ratio", type=a_number(1), default=3.0, help="largest ratio of the sides' lengths")
-    options.add_argument(
+    parser.add_argument("--out", required=True, type=a_folder_to_write, help="folder to write")
+    parser.add_argument("--val", type=a_number(0, 1), default=0.01, help="share of sources held out for validation")
+    parser.add_argument("--test", type=a_number(0, 1), default=0.01, help="share of sources held out for the test")
+    parser.add_argument("--max-words", type=integer(1), default=100, help="longest side in words")
+    parser.add_argument("--max-ratio", type=a_number(1), default=3.0, help="largest ratio of the sides' lengths")
+    parser.add_argument(
         "--repeat",
         nargs="*",
         default=[],
         metavar="NAME=TIMES",
         help="write the training pairs of tables whose names begin so several times",
     )
-    options.add_argument(
+    parser.add_argument(
         "--vocab-size",
         type=integer(0, 1_000_000),
         default=0,
         help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no",
     )
-    given = options.parse_args(argv)
-    times = repeats(given.repeat)
-    kept = given.out / KEPT
-    rows, skipped = read_all(given.data, given.source, given.target, kept)
+    options = parser.parse_args(argv)
+    times = repeats(options.repeat)
+    folder = options.out / PARTS_FOLDER
+    rows, failures = read_all(options.data, options.source, options.target, folder)
     if not rows:
-        raise ValueError("No table could be read. " + " ".join(skipped.values()))
-    splits, dropped = prepare(rows, given.val, given.test, given.max_words, given.max_ratio)
-    write(given.out, splits, given.source, given.target, times)
-    if given.vocab_size:
-        print(f"learning {given.vocab_size} word pieces", file=sys.stderr)
+        raise ValueError("No table could be read. " + " ".join(failures.values()))
+    splits, drops = prepare(rows, options.val, options.test, options.max_words, options.max_ratio)
+    write(options.out, splits, options.source, options.target, times)
+    if options.vocab_size:
+        print(f"learning {options.vocab_size} word pieces", file=sys.stderr)
         texts = [text for row in splits["train"] for text in row[:2]]
-        languages = [given.source, *given.target]
-        Tokenizer.train(dict.fromkeys(texts), given.vocab_size, languages, stand_ins=True).save(given.out / TOKENIZER)
-    shutil.rmtree(kept)
-    print(json.dumps({**{name: len(part) for name, part in splits.items()}, "dropped": dropped, "skipped": skipped}))
+        languages = [options.source, *options.target]
+        Tokenizer.train(dict.fromkeys(texts), options.vocab_size, languages, stand_ins=True).save(
+            options.out / TOKENIZER
+        )
+    shutil.rmtree(folder)
+    print(json.dumps({**{name: len(part) for name, part in splits.items()}, "dropped": drops, "skipped": failures}))
     return 0
 
 

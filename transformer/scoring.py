@@ -30,18 +30,18 @@ def losses_of_ids(
     eos.
     """
     own, device = model.config, next(model.parameters()).device
-    found = [(0.0, 0)] * len(pairs)
+    results = [(0.0, 0)] * len(pairs)
     data = ParallelData(list(pairs))
     for indices in data.batches(tokens, 0, 0):
-        chosen = [data.pairs[i] for i in indices]
-        batch = collate(chosen, own.neighbourhood, own.pad, own.bos, own.eos).to(device)
+        part = [data.pairs[i] for i in indices]
+        batch = collate(part, own.neighbourhood, own.pad, own.bos, own.eos).to(device)
         hidden = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False).flatten(0, 1)
-        counts = [len(target) + 1 for _, target in chosen]
+        counts = [len(target) + 1 for _, target in part]
         rows = zip(hidden.index_select(0, batch.positions).split(counts), batch.labels.split(counts))
         for index, count, (states, labels) in zip(indices, counts, rows):
             _, plain = projected_cross_entropy(states, model.embedding.weight, model.output_bias, labels, 0.0)
-            found[index] = float(plain), count
-    return found
+            results[index] = float(plain), count
+    return results
 
 
 def rank_by_reading_back(
@@ -56,8 +56,8 @@ def rank_by_reading_back(
     back: log p(x | y) of each.
     alpha: of the length penalty.
     """
-    scored = [
+    ranking = [
         replace(c, back=b, score=(c.logprob + BACK * b) / length_penalty(len(c.ids) + c.finished, alpha))
         for c, b in zip(candidates, back)
     ]
-    return sorted(scored, key=lambda c: -c.score)
+    return sorted(ranking, key=lambda c: -c.score)

@@ -21,7 +21,7 @@ from transformer.model import Encoding, Memory, Shortlist, Transformer
 from transformer.options import DEFAULTS, Sampling, SearchOptions
 
 # Tokens up to which a sentence alone keeps its encoding: the encoder's weights, L h S^2, stay under a megabyte.
-MAX_KEPT_SOURCE = 64
+MAX_SOURCE_TO_KEEP = 64
 
 
 class NextToken(Protocol):
@@ -89,16 +89,16 @@ class TransformerDecoder:
         constraint: what the outputs may be; None = anything.
         """
         self.model, self.device, self.shortlist, self.constraint = model, src.device, shortlist, constraint
-        kept = encoded is None and len(src) == 1 and src.shape[1] <= MAX_KEPT_SOURCE
-        mask = model.needed_mask(src_mask)
+        keep = encoded is None and len(src) == 1 and src.shape[1] <= MAX_SOURCE_TO_KEEP
+        mask = model.useful_mask(src_mask)
         weights: list[Tensor] = []
         if encoded is None:
-            encoded, weights = model.encode(src, mask, need_weights=kept)
-        self.encoding = Encoding(encoded, weights) if kept else None
+            encoded, weights = model.encode(src, mask, need_weights=keep)
+        self.encoding = Encoding(encoded, weights) if keep else None
         memory = model.remember(encoded, mask)
         # Every step reads these: laid out once as the products want them.
         self.memory = Memory(
-            [KeyValue(kept.key.contiguous(), kept.value.contiguous()) for kept in memory.layers], memory.mask
+            [KeyValue(own.key.contiguous(), own.value.contiguous()) for own in memory.layers], memory.mask
         )
         self.cache = BeamCache(len(model.decoder))
 
@@ -198,14 +198,14 @@ def beam_tree(trace: Sequence[TraceStep], bos: int, eos: int, prefix: Prefix | N
     nodes = [BeamNode(-1, start, prefix.ids[-1] if start else bos, prefix.logprob, "beam")]
     active = [0]  # node of each hypothesis of the beam
     for number, step in enumerate(trace, start + 1):
-        ended = [len(c.ids) for c in step.finished]
+        ends = [len(c.ids) for c in step.finished]
         going, next_active = 0, []
         for parent, token, logprob in step.candidates:
             if logprob == -float("inf"):
                 continue  # a forbidden token, or the copy that fills the beam of a tiny vocabulary
             state = "pruned"
-            if token == eos and ended:  # the finished ones come in the order of the candidates
-                ended.pop()
+            if token == eos and ends:  # the finished ones come in the order of the candidates
+                ends.pop()
                 state = "finished"
             elif token != eos and going < len(step.tokens):
                 going += 1
@@ -222,8 +222,8 @@ def rank(candidates: Sequence[Candidate], alpha: float | None) -> list[Candidate
 
     An unfinished hypothesis has no eos, so its length is that of its ids alone.
     """
-    scored = [replace(c, score=c.logprob / length_penalty(len(c.ids) + c.finished, alpha)) for c in candidates]
-    return sorted(scored, key=lambda c: -c.score)
+    ranking = [replace(c, score=c.logprob / length_penalty(len(c.ids) + c.finished, alpha)) for c in candidates]
+    return sorted(ranking, key=lambda c: -c.score)
 
 
 def read_prefix(decoder: NextToken, ids: Sequence[int], bos: int) -> Prefix:
@@ -252,9 +252,9 @@ def largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if values.device.type != "cpu" or width % BLOCK or width < 2 * count * BLOCK:
         return values.topk(min(count, width), -1)
     blocks = values.unflatten(-1, (-1, BLOCK))
-    chosen = blocks.amax(-1).topk(count, -1).indices
-    best, places = blocks.gather(-2, chosen[..., None].expand(*chosen.shape, BLOCK)).flatten(-2).topk(count, -1)
-    return best, chosen.gather(-1, places // BLOCK) * BLOCK + places % BLOCK
+    indices = blocks.amax(-1).topk(count, -1).indices
+    best, places = blocks.gather(-2, indices[..., None].expand(*indices.shape, BLOCK)).flatten(-2).topk(count, -1)
+    return best, indices.gather(-1, places // BLOCK) * BLOCK + places % BLOCK
 
 
 def best_extensions(
@@ -283,8 +283,8 @@ def best_extensions(
     values[active.places] = own
     places[active.places] = words + active.places[:, None] % sums.shape[1] * logits.shape[1]
     values, places = values.view(len(sums), -1), places.view(len(sums), -1)
-    best, chosen = values.topk(min(count, values.shape[1]), -1)
-    return best, places.gather(1, chosen)
+    best, indices = values.topk(min(count, values.shape[1]), -1)
+    return best, places.gather(1, indices)
 
 
 Extension = tuple[int, int, float]  # how a hypothesis goes on: number of the one it continues, token, sum
@@ -342,13 +342,13 @@ class Frontier:
 
     def advance(self, extensions: Sequence[Sequence[Extension]]) -> None:
         """Goes on by each sentence's extensions, the same number in each; a sentence without any is done and leaves."""
-        kept = [number for number, own in enumerate(extensions) if own]
-        if kept and len(kept) < len(self.rows):
-            self.decoder.keep(torch.tensor(kept, device=self.device))
-        self.rows = [self.rows[number] for number in kept]
-        if not kept:
+        alive = [number for number, own in enumerate(extensions) if own]
+        if alive and len(alive) < len(self.rows):
+            self.decoder.keep(torch.tensor(alive, device=self.device))
+        self.rows = [self.rows[number] for number in alive]
+        if not alive:
             return
-        going = [extensions[number] for number in kept]
+        going = [extensions[number] for number in alive]
         parents = [[parent for parent, _, _ in own] for own in going]
         tokens = [[token for _, token, _ in own] for own in going]
         sums = [[total for _, _, total in own] for own in going]
@@ -410,9 +410,9 @@ def beam_search(
     if front.words is not None:
         never, not_yet = (torch.isin(front.words, ids).nonzero()[:, 0] for ids in (never, not_yet))
     while front.rows:
-        found = front.best(2 * beam, not_yet if front.length < min_length else never)
+        best = front.best(2 * beam, not_yet if front.length < min_length else never)
         front.advance(
-            [_go_on(row, extensions, front.length, eos, options) for row, extensions in zip(front.rows, found)]
+            [_go_on(row, extensions, front.length, eos, options) for row, extensions in zip(front.rows, best)]
         )
     return [SearchResult(row.finished, row.trace if options.trace else None) for row in front.every]
 
@@ -422,17 +422,17 @@ def _go_on(row: Row, extensions: list[Extension], length: int, eos: int, options
     beam, penalty = options.beam, length_penalty(length, options.alpha)
     if math.isnan(extensions[0][2]):
         raise ValueError("the model's output is not a number; its weights are damaged.")
-    ended = [
+    ends = [
         Candidate(row.ids[parent], total, total / penalty, True)
         for parent, token, total in extensions[:beam]
         if token == eos and total > -math.inf
     ]
     going = [extension for extension in extensions if extension[1] != eos and extension[2] > -math.inf][:beam]
     going = [extension for extension in going if extension[2] >= going[0][2] - options.margin]
-    row.finish(ended, beam)
+    row.finish(ends, beam)
     if options.trace:
         tokens, parents = [token for _, token, _ in going], [parent for parent, _, _ in going]
-        row.trace.append(TraceStep(tokens, parents, [total for _, _, total in going], ended, extensions))
+        row.trace.append(TraceStep(tokens, parents, [total for _, _, total in going], ends, extensions))
     if not going or (len(row.finished) >= beam and going[0][2] / penalty <= row.finished[-1].score):
         return []
     if length >= row.limit:
@@ -477,9 +477,9 @@ def sample_search(
     while front.rows:
         logits = front.step()
         uniform = [torch.rand(samples, 1, generator=draws[row.number], dtype=torch.float64) for row in front.rows]
-        drawn, logprobs = draw_tokens(logits, torch.stack(uniform).to(decoder.device), temperature, top_k, forbidden)
-        found = zip(front.rows, drawn.tolist(), logprobs.tolist())
-        front.advance([_draw_on(row, words, own, front.length, eos) for row, words, own in found])
+        tokens, logprobs = draw_tokens(logits, torch.stack(uniform).to(decoder.device), temperature, top_k, forbidden)
+        columns = zip(front.rows, tokens.tolist(), logprobs.tolist())
+        front.advance([_draw_on(row, words, own, front.length, eos) for row, words, own in columns])
     return [SearchResult(rank(row.finished, options.alpha)) for row in front.every]
 
 
@@ -499,14 +499,14 @@ def draw_tokens(
     if not bool(total.isfinite().all()):
         raise ValueError("the model's output is not a number; its weights are damaged.")
     own = logits - total
-    allowed = logits.clone()
-    allowed[..., list(forbidden)] = -torch.inf
+    scores = logits.clone()
+    scores[..., list(forbidden)] = -torch.inf
     if top_k:
-        lowest = allowed.topk(min(top_k, allowed.shape[-1]), -1).values[..., -1:]
-        allowed = allowed.masked_fill(allowed < lowest, -torch.inf)
-    mass = (allowed / temperature).softmax(-1).double().cumsum(-1)
-    drawn = torch.searchsorted(mass, uniform * mass[..., -1:], right=True).clamp_max(mass.shape[-1] - 1)
-    return drawn[..., 0], own.gather(-1, drawn)[..., 0]
+        lowest = scores.topk(min(top_k, scores.shape[-1]), -1).values[..., -1:]
+        scores = scores.masked_fill(scores < lowest, -torch.inf)
+    mass = (scores / temperature).softmax(-1).double().cumsum(-1)
+    tokens = torch.searchsorted(mass, uniform * mass[..., -1:], right=True).clamp_max(mass.shape[-1] - 1)
+    return tokens[..., 0], own.gather(-1, tokens)[..., 0]
 
 
 def _draw_on(row: Row, words: list[int], logprobs: list[float], length: int, eos: int) -> list[Extension]:

@@ -35,7 +35,7 @@ class Moment:
     translation: Translation
     attention: Attention | None  # None where the translation is empty
     figures: dict[str, float] = field(default_factory=dict)  # of the run's last evaluation: bleu, perplexity ...
-    evaluated_at: int | None = None  # the update of that evaluation, None before the first one
+    evaluation_step: int | None = None  # the update of that evaluation, None before the first one
 
     def entropy(self, kind: str, layer: int, head: int) -> float:
         """Mean entropy of one head's rows in nats; nan where there is no attention. layer and head count from 0."""
@@ -62,28 +62,28 @@ class Series:
         """A recorded series. Raises `ValueError` with one sentence for a folder that holds none."""
         folder = Path(folder)
         try:
-            found = json.loads((folder / "series.json").read_text(encoding="utf-8"))
-            figures = {int(step): dict(one) for step, one in found["figures"].items()}
-            folders = {int(step): folder / step_folder(int(step)) for step in found["steps"]}
+            about = json.loads((folder / "series.json").read_text(encoding="utf-8"))
+            figures = {int(step): dict(one) for step, one in about["figures"].items()}
+            folders = {int(step): folder / step_folder(int(step)) for step in about["steps"]}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise ValueError(f"'{folder.name}' holds no recorded series: series.json is missing or damaged.") from None
-        if found.get("format") != FORMAT or not folders:
+        if about.get("format") != FORMAT or not folders:
             raise ValueError(f"'{folder.name}' holds no recorded series of this program.")
         return cls(folders, figures, folder.name)
 
     def translator(self, step: int) -> Translator:
         """The model after update `step`. Raises `ValueError` that lists the updates if there is none."""
         if step not in self.folders:
-            known = ", ".join(map(str, self.steps))
-            raise ValueError(f"'{self.name}' has no model of update {step}; it has {known}.")
+            steps = ", ".join(map(str, self.steps))
+            raise ValueError(f"'{self.name}' has no model of update {step}; it has {steps}.")
         return Translator.from_pretrained(self.folders[step], device="cpu")
 
     def figures_at(self, step: int) -> dict[str, float]:
         """The figures of the last evaluation up to update `step`; empty before the first one."""
-        at = self.evaluated_at(step)
+        at = self.evaluation_step(step)
         return {} if at is None else self.figures[at]
 
-    def evaluated_at(self, step: int) -> int | None:
+    def evaluation_step(self, step: int) -> int | None:
         """The update of the last evaluation up to update `step`; None before the first one."""
         return max((one for one in self.figures if one <= step), default=None)
 
@@ -91,9 +91,9 @@ class Series:
         """One sentence read by the model of update `step`, with its attention. Raises what `translate` does."""
         translator = self.translator(step)
         translation = translator.translate(text, beam=beam)
-        decoded = bool(translation.sentences[0].ids and translation.sentences[0].ids[0])
-        attention = translator.attend(translation) if decoded else None
-        return Moment(step, translation, attention, self.figures_at(step), self.evaluated_at(step))
+        has_output = bool(translation.sentences[0].ids and translation.sentences[0].ids[0])
+        attention = translator.attend(translation) if has_output else None
+        return Moment(step, translation, attention, self.figures_at(step), self.evaluation_step(step))
 
 
 def step_folder(step: int) -> str:
@@ -120,21 +120,21 @@ def record(run: Path, out: Path, steps: list[int] | None = None) -> Series:
 
     Raises `ValueError` with one sentence for another network's run, a checkpoint that is not there, and a full folder.
     """
-    chosen = steps or [step_of(folder) for folder in list_checkpoints(run / "checkpoints")]
-    if not chosen:
+    updates = steps or [step_of(folder) for folder in list_checkpoints(run / "checkpoints")]
+    if not updates:
         raise ValueError(f"'{run.name}' has no checkpoint yet.")
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"'{out.name}' is not empty; name a new folder.")
-    for step in chosen:
+    for step in updates:
         export(run, out / step_folder(step), step)
         (out / step_folder(step) / "tokenizer.model").replace(out / "tokenizer.model")
     figures = {str(step): one for step, one in evaluations(Run(run)).items()}
-    about = {"format": FORMAT, "steps": sorted(chosen), "figures": figures}
+    about = {"format": FORMAT, "steps": sorted(updates), "figures": figures}
     (out / "series.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return Series.load(out)
 
 
-def load_shipped() -> Series:
+def load_example() -> Series:
     """The recorded series that comes with the project. Raises `ValueError` if it is not there."""
     folders = sorted((assets.assets_dir() / "series").glob("*/series.json"))
     if not folders:
@@ -149,8 +149,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--run", type=an_existing_folder, required=True, help="folder of a run of the Transformer")
     parser.add_argument("--steps", type=integer(), nargs="+", help="updates to keep; all checkpoints if left out")
     parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write")
-    given = parser.parse_args(argv)
-    series = record(given.run, given.out, given.steps)
+    options = parser.parse_args(argv)
+    series = record(options.run, options.out, options.steps)
     for step in series.steps:
         print(step, json.dumps(series.figures_at(step)))
     return 0

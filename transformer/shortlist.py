@@ -31,9 +31,9 @@ def load_shortlists(folder: Path, words: int) -> dict[str, Tensor]:
     if not (folder / FILE).is_file():
         return {}
     try:
-        held = load_file(folder / FILE)
+        masks = load_file(folder / FILE)
     except (SafetensorError, OSError):
         raise ValueError(f"{folder.name}/{FILE} is damaged; copy it again or delete it.") from None
-    if any(one.shape != (words,) or one.dtype != torch.bool or not one[EOS] for one in held.values()):
+    if any(one.shape != (words,) or one.dtype != torch.bool or not one[EOS] for one in masks.values()):
         raise ValueError(f"{folder.name}/{FILE} belongs to another vocabulary; make it again or delete it.")
-    return {language: one.nonzero()[:, 0] for language, one in held.items()}
+    return {language: one.nonzero()[:, 0] for language, one in masks.items()}

@@ -49,15 +49,15 @@ class Survey:
         A sentence has at most one word piece more than characters, so with this `max_length` none is left out that has
         up to `LONGEST` pieces.
         """
-        found = {}
+        changes = {}
         if fields["vocab_size"] < 1.25 * self.min_vocabulary:
-            found["vocab_size"] = -(-3 * self.min_vocabulary // 200) * 100
+            changes["vocab_size"] = -(-3 * self.min_vocabulary // 200) * 100
         longest = min(max(self.lengths) + 2, max(LONGEST, fields["max_length"]))
         if fields["max_length"] < longest:
-            found["max_length"] = longest
+            changes["max_length"] = longest
         if fields["tokens"] < longest:
-            found["tokens"] = longest
-        return found
+            changes["tokens"] = longest
+        return changes
 
     def count_too_long(self, fields: dict[str, Any]) -> int:
         """How many pairs have a side that is too long for `max_length`; counted in pieces where the table is small.
@@ -104,9 +104,9 @@ def guess_columns(path: str | Path, names: Sequence[str]) -> tuple[str, str]:
 
     names: at least two columns of the table at `path`.
     """
-    known = {name.strip().lower(): name for name in reversed(names)}
-    source = next((known[name] for name in SOURCES if name in known), None)
-    target = next((known[name] for name in TARGETS if name in known), None)
+    by_name = {name.strip().lower(): name for name in reversed(names)}
+    source = next((by_name[name] for name in SOURCES if name in by_name), None)
+    target = next((by_name[name] for name in TARGETS if name in by_name), None)
     wordy = [name for name in names if name not in (source, target)]
     if source is None or target is None:
         with open_table(path) as rows:
@@ -121,7 +121,7 @@ def guess_columns(path: str | Path, names: Sequence[str]) -> tuple[str, str]:
 
 def survey(path: str | Path, source: str, target: str) -> Survey:
     """Reads up to `MOST_ROWS` rows. Raises ValueError for a table that cannot be read or holds no pair with text."""
-    path, pairs, seen = Path(path), [], 0
+    path, pairs, count = Path(path), [], 0
     with open_table(path) as rows:
         columns = rows.fieldnames or ()
         for name in (source, target):
@@ -130,11 +130,11 @@ def survey(path: str | Path, source: str, target: str) -> Survey:
                     f"{path.name}, line 1: there is no column {name!r}; the columns are {', '.join(columns)}."
                 )
         for row in islice(rows, MOST_ROWS):
-            seen += 1
+            count += 1
             pair = normalise(row[source] or ""), normalise(row[target] or "")
             if all(pair):
                 pairs.append(pair)
-        whole = seen < MOST_ROWS or next(iter(rows), None) is None
+        whole = count < MOST_ROWS or next(iter(rows), None) is None
     if not pairs:
         raise ValueError(f"{path.name} holds no pair with text in both {source!r} and {target!r}.")
     characters = {c for pair in pairs for text in pair for c in text.replace(" ", "\u2581")} | {"\u2581"}

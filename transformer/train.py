@@ -118,13 +118,13 @@ class TranslationRecipe(Recipe):
         """(source, target) of each direction. Raises `ValueError` if `directions` is not written as it should be."""
         if not self.directions.split():
             return [(self.source, self.target)]
-        found: dict[tuple[str, str], None] = {}  # in their order
+        unique: dict[tuple[str, str], None] = {}  # in their order
         for text in self.directions.replace(",", " ").split():
             source, dash, target = text.partition("-")
             if not (source and target) or "-" in target:
                 raise ValueError(f'directions are written like "en-de de-en"; got {self.directions!r}.')
-            found[source, target] = None
-        return list(found)
+            unique[source, target] = None
+        return list(unique)
 
     @staticmethod
     def check_columns(source: str, target: str) -> None:
@@ -148,8 +148,8 @@ class TranslationRecipe(Recipe):
 
 OPTIMIZERS = ("adam", "muon")
 SAMPLE_LENGTH = 48  # most tokens of a sample translation
-SCORED_LENGTH = 64  # most tokens, on either side, of a sentence that is scored during training
-GREEDY = SearchOptions(beam=1, alpha=0.0, max_length=SCORED_LENGTH)  # the search whose BLEU an evaluation tells
+MAX_SCORE_LENGTH = 64  # most tokens, on either side, of a sentence that is scored during training
+GREEDY = SearchOptions(beam=1, alpha=0.0, max_length=MAX_SCORE_LENGTH)  # the search whose BLEU an evaluation tells
 
 PRESETS: dict[str, dict] = {
     # two minutes on a laptop, with nothing to download: the sentences of transformer.grammar
@@ -284,7 +284,7 @@ class TranslationTask(Task):
         held_out = self.load_data()
         self.config = recipe.model_config(len(self.tokenizer))
         self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, val in held_out.items()]
-        self.scored = [(pair, self.to_score(val)) for pair, val in held_out.items()]
+        self.score_texts = [(pair, self.to_score(val)) for pair, val in held_out.items()]
         torch.manual_seed(recipe.seed)
         model = Transformer(self.config)
         if recipe.initial:
@@ -318,19 +318,19 @@ class TranslationTask(Task):
 
     def vocabulary(self, texts: list[list[tuple[str, str]]]) -> Tokenizer:
         """That of `initial`, else the data folder's own, else one that is learned from these training pairs."""
-        made = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
+        file = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
         languages = list(dict.fromkeys(name for pair in self.pairs for name in pair)) if len(self.pairs) > 1 else []
-        if not made.is_file() and not self.recipe.initial:
+        if not file.is_file() and not self.recipe.initial:
             sentences: Iterable[str] = (text for part in texts for pair in part for text in pair)
             if languages:  # each sentence comes in two directions
                 sentences = dict.fromkeys(sentences)
             return Tokenizer.train(sentences, self.recipe.vocab_size, languages, stand_ins=self.recipe.stand_ins > 0)
-        tokenizer = Tokenizer.load(made)
-        needed = [language_token(target) for _, target in self.pairs] if languages else []
-        needed += STAND_INS if self.recipe.stand_ins else ()
-        missing = [piece for piece in needed if tokenizer.id(piece) == UNK]
+        tokenizer = Tokenizer.load(file)
+        pieces = [language_token(target) for _, target in self.pairs] if languages else []
+        pieces += STAND_INS if self.recipe.stand_ins else ()
+        missing = [piece for piece in pieces if tokenizer.id(piece) == UNK]
         if missing:
-            raise ValueError(f"{made} has no piece {', '.join(missing)}; make it again for these directions.")
+            raise ValueError(f"{file} has no piece {', '.join(missing)}; make it again for these directions.")
         return tokenizer
 
     def to_score(self, val: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -340,14 +340,14 @@ class TranslationTask(Task):
         Long ones are left out, since an untrained network goes on to the limit, and those with unknown characters.
         """
         share = min(len(val), math.ceil(self.recipe.bleu / len(self.pairs)))
-        chosen = [val[i * len(val) // share] for i in range(share)]
-        longest = min(SCORED_LENGTH, self.recipe.max_length - 2)
+        pairs = [val[i * len(val) // share] for i in range(share)]
+        longest = min(MAX_SCORE_LENGTH, self.recipe.max_length - 2)
 
         def fits(text: str) -> bool:
             ids = self.tokenizer.encode(text)
             return len(ids) <= longest and UNK not in ids
 
-        return [pair for pair in chosen if all(map(fits, pair))]
+        return [pair for pair in pairs if all(map(fits, pair))]
 
     def encode(self, texts: list[tuple[str, str]], pair: tuple[str, str], stand_ins: float = 0.0) -> ParallelData:
         """The ids of one direction's pairs, some with stand-ins; which ones is a function of the seed alone."""
@@ -411,25 +411,25 @@ class TranslationTask(Task):
     def learning(self, batch: Batch) -> dict[str, Tensor]:
         """`terms` at the dropout that is set."""
         states, labels = [], []
-        guided: dict[str, Tensor] = {}
+        extra: dict[str, Tensor] = {}
         for part in batch.parts():
             hidden = self.networks["model"](
                 part.src, part.tgt, part.src_mask, part.tgt_mask, project=False, cross=part.guide is not None
             )
             if part.guide is not None:
                 hidden, first, last = hidden
-                guided["align"] = guided.get("align", first.new_zeros(())) + align.loss(part.guide, first, last)
+                extra["align"] = extra.get("align", first.new_zeros(())) + align.loss(part.guide, first, last)
             # Only real positions reach the vocabulary: padding would cost as much as a word there.
             states.append(hidden.flatten(0, 1).index_select(0, part.positions))
             labels.append(part.labels)
-        smoothed, plain = projected_cross_entropy(
+        loss, plain = projected_cross_entropy(
             torch.cat(states),
             self.model.embedding.weight,
             self.model.output_bias,
             torch.cat(labels),
             self.config.label_smoothing,
         )
-        return {"loss": smoothed, "nll": plain, **guided}
+        return {"loss": loss, "nll": plain, **extra}
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece."""
@@ -451,10 +451,10 @@ class TranslationTask(Task):
         except ImportError:
             return {}
         translator, outputs, references = self.translator(), [], []
-        for pair, texts in self.scored:
+        for pair, texts in self.score_texts:
             sources = [source for source, _ in texts]
-            found = translator.translate_sentences(sources, *pair, GREEDY)
-            outputs += [sentence.hypotheses[0].text for sentence in found]
+            sentences = translator.translate_sentences(sources, *pair, GREEDY)
+            outputs += [sentence.hypotheses[0].text for sentence in sentences]
             references += [reference for _, reference in texts]
         return {"bleu": BLEU().corpus_score(outputs, [references]).score} if outputs else {}
 
@@ -465,8 +465,8 @@ class TranslationTask(Task):
         for pair, texts in self.val_text:
             # Together, and cut: an untrained network would go on for ever.
             together = translator.translate([source for source, _ in texts], *pair, beam=1, max_length=SAMPLE_LENGTH)
-            for (source, reference), found in zip(texts, together):
-                lines += [f"source      {source}", f"reference   {reference}", f"translation {found.text}", ""]
+            for (source, reference), translation in zip(texts, together):
+                lines += [f"source      {source}", f"reference   {reference}", f"translation {translation.text}", ""]
         (folder / "translations.txt").write_text("\n".join(lines), encoding="utf-8")
         self.save_attention(folder / "attention.npz")
 
@@ -478,8 +478,8 @@ class TranslationTask(Task):
         """
         device = next(self.modules["model"].parameters()).device
         # About ten word pieces can be read at a glance.
-        chosen = min(range(min(100, len(self.val.pairs))), key=lambda i: abs(len(self.val.pairs[i][1]) - 10))
-        batch = self.val.collate([chosen], self.config.neighbourhood).to(device)
+        index = min(range(min(100, len(self.val.pairs))), key=lambda i: abs(len(self.val.pairs[i][1]) - 10))
+        batch = self.val.collate([index], self.config.neighbourhood).to(device)
         weights = self.model.attend(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         maps = {
             kind: torch.stack(getattr(weights, kind))[:, 0].float().cpu().numpy().astype(np.float16)
@@ -535,13 +535,13 @@ def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, p
 
 def load_recipe(argv: list[str]) -> dict[str, Any]:
     """The recipe of the run that a command line goes on with; of a new one {"task": "ParseTask"} for its preset."""
-    given = CommandLine(add_help=False, allow_abbrev=False)
+    parser = CommandLine(add_help=False, allow_abbrev=False)
     for option in ("--preset", "--run", "--fork"):
-        given.add_argument(option)
-    known, _ = given.parse_known_args([arg for arg in argv if arg not in ("-h", "--help")])
-    if known.preset:
-        return {"task": "ParseTask"} if known.preset == "parse" else {}
-    runs = [Path(folder) for folder in (known.fork, known.run) if folder]
+        parser.add_argument(option)
+    options, _ = parser.parse_known_args([arg for arg in argv if arg not in ("-h", "--help")])
+    if options.preset:
+        return {"task": "ParseTask"} if options.preset == "parse" else {}
+    runs = [Path(folder) for folder in (options.fork, options.run) if folder]
     return next((Run(run).recipe() for run in runs if (run / "recipe.json").is_file()), {})
 
 
@@ -549,19 +549,19 @@ def load_recipe(argv: list[str]) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    saved = load_recipe(argv)
-    if saved.get("task") == "ParseTask":
+    recipe = load_recipe(argv)
+    if recipe.get("task") == "ParseTask":
         from transformer.parsing import recipe as parsing
 
         return parsing.main(argv)
-    if saved.get("mixture"):
+    if recipe.get("mixture"):
         print("error: this run draws from a mixture of sources; resume it by lab.translator.train.", file=sys.stderr)
         return 2
-    told = (
+    description = (
         "Trains a Transformer to translate by the recipe of section 5.\n"
         "With --preset parse it learns to write trees (section 6.3); --preset parse --help explains those fields."
     )
-    return training.launch(TranslationTask, TranslationRecipe, PRESETS, argv, told)
+    return training.launch(TranslationTask, TranslationRecipe, PRESETS, argv, description)
 
 
 if __name__ == "__main__":

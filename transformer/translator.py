@@ -25,7 +25,7 @@ from transformer import marian
 from transformer.attention import key_mask
 from transformer.config import ALPHA, TransformerConfig, read_penalties
 from transformer.data import Batch, collate, pad_rows
-from transformer.kernels import int8_products, int8_supported
+from transformer.kernels import has_int8, int8_products
 from transformer.model import AttentionWeights, Encoding, Shortlist, Transformer
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.scoring import losses_of_ids, rank_by_reading_back
@@ -83,13 +83,13 @@ class Sentence:
     hypotheses: list[Hypothesis]
     trace: list[TraceStep] | None
     finished: bool = True  # False: the best hypothesis met the length limit
-    looped: bool = False  # True: the best hypothesis repeated itself and was cut
+    has_loop: bool = False  # True: the best hypothesis repeated itself and was cut
     stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
     read: str = ""  # what the model was given: with the usual capitals (transformer.text.casing)
-    elided: list[tuple[str, str]] = field(
+    elisions: list[tuple[str, str]] = field(
         default_factory=list
     )  # best hypothesis: what elision changed, before and after
-    rewritten: list[tuple[str, str]] = field(default_factory=list)  # numbers and times: in the source, as translated
+    rewrites: list[tuple[str, str]] = field(default_factory=list)  # numbers and times: in the source, as translated
     segment: Segment = Segment("")  # what stands around it in the text, and of which longer sentence it is a clause
     # of a short sentence that was translated alone: the model, and what its encoder made of it
     encoding: tuple[weakref.ref, Encoding] | None = field(default=None, repr=False, compare=False)
@@ -120,14 +120,14 @@ class Translation:
             raise ValueError(
                 f"The text has {len(self.sentences)} sentences; there is no number {sentence} (counted from 0)."
             )
-        found = self.sentences[sentence]
-        if not found.ids:
+        entry = self.sentences[sentence]
+        if not entry.ids:
             raise ValueError("This sentence holds no words, so it was copied and nothing was decoded.")
-        if not 0 <= hypothesis < len(found.ids):
+        if not 0 <= hypothesis < len(entry.ids):
             raise ValueError(
-                f"The sentence has {len(found.ids)} translations; there is no number {hypothesis} (counted from 0)."
+                f"The sentence has {len(entry.ids)} translations; there is no number {hypothesis} (counted from 0)."
             )
-        return found, found.ids[hypothesis]
+        return entry, entry.ids[hypothesis]
 
 
 @dataclass
@@ -185,7 +185,7 @@ class Translator:
         penalties: length penalty by pair, such as {"de-en": 1.4}, where another than ALPHA suits the model.
         """
         self.penalties = dict(penalties or {})
-        self.trained_words = longest
+        self.longest_words = longest
         self.model, self.tokenizer, self.language_tokens, self.name = model.eval(), tokenizer, language_tokens, name
         self.pairs = [(source, target) for source, target in pairs]
         self.shortlists: dict[str, torch.Tensor] = {}  # ids by target language, for quick translation
@@ -217,8 +217,8 @@ class Translator:
             folder = marian.download(str(name)) if "/" in str(name) else assets.model_dir(str(name))
         if marian.is_marian(folder):
             model, tokenizer, pairs = marian.load(folder)
-            told = {"pairs": [list(pair) for pair in pairs]}
-            return cls.of_header(model.to(place).eval().requires_grad_(False), tokenizer, told, folder.name)
+            header = {"pairs": [list(pair) for pair in pairs]}
+            return cls.of_header(model.to(place).eval().requires_grad_(False), tokenizer, header, folder.name)
         header, state = load_model(folder)
         if header.get("format") != FORMAT:
             raise ValueError(f"{folder.name} holds no Transformer of this program: its config.json has another format.")
@@ -227,9 +227,9 @@ class Translator:
         own = folder / "tokenizer.model"
         # The models of a series (transformer.series) share the tokenizer beside their folders.
         vocabulary = Tokenizer.load(own if own.is_file() else folder.parent / "tokenizer.model")
-        found = cls.of_header(model.to(place).eval().requires_grad_(False), vocabulary, header, folder.name)
-        found.shortlists = load_shortlists(folder, config.vocab_size)
-        return found
+        translator = cls.of_header(model.to(place).eval().requires_grad_(False), vocabulary, header, folder.name)
+        translator.shortlists = load_shortlists(folder, config.vocab_size)
+        return translator
 
     @classmethod
     def of_header(
@@ -238,8 +238,8 @@ class Translator:
         """The translator that a model folder's config.json describes. Raises `ValueError` if it describes a parser."""
         if "symbols" in header:
             raise ValueError(f"{name} writes trees and does not translate; python -m transformer.parse uses it.")
-        told = header.get("longest_words")
-        longest = told if isinstance(told, int) and told > 0 else 0
+        words = header.get("longest_words")
+        longest = words if isinstance(words, int) and words > 0 else 0
         pairs, penalties = read_pairs(header), read_penalties(header)
         return cls(model, tokenizer, pairs, header.get("language_tokens") is True, name, longest, penalties)
 
@@ -309,9 +309,9 @@ class Translator:
                 raise ValueError(f"Please enter some text to translate.{where}")
             plans.append(lines)
         flat = [segment.text for lines in plans for line in lines for segment in line]
-        done = iter(self.translate_sentences(flat, source, target, options))
+        sentences = iter(self.translate_sentences(flat, source, target, options))
         results = [
-            self.assemble(one, [[next(done).at(segment) for segment in line] for line in lines], options)
+            self.assemble(one, [[next(sentences).at(segment) for segment in line] for line in lines], options)
             for one, lines in zip(texts, plans)
         ]
         for result in results:
@@ -333,21 +333,21 @@ class Translator:
         flat = [segment for line in lines for segment in line]
         if not flat:
             raise ValueError("Please enter some text to translate.")
-        done: list[Sentence] = []
-        while len(done) < len(flat):
-            size = len(flat) if len(flat) <= PARTS[-1] else PARTS[bool(done)]
-            part = flat[len(done) : len(done) + size]
-            found = self.translate_sentences([segment.text for segment in part], source, target, options)
-            done += [sentence.at(segment) for sentence, segment in zip(found, part)]
-            rest, so_far = iter(done), []
+        sentences: list[Sentence] = []
+        while len(sentences) < len(flat):
+            size = len(flat) if len(flat) <= PARTS[-1] else PARTS[bool(sentences)]
+            part = flat[len(sentences) : len(sentences) + size]
+            batch = self.translate_sentences([segment.text for segment in part], source, target, options)
+            sentences += [sentence.at(segment) for sentence, segment in zip(batch, part)]
+            rest, so_far = iter(sentences), []
             for line in lines:
                 so_far.append(list(islice(rest, len(line))))
                 if len(so_far[-1]) < len(line):
                     break
-            whole = len(done) == len(flat)
-            made = self.assemble(text if whole else "", so_far, options)
-            made.notes += self._unmet(source, target, options)
-            yield made
+            whole = len(sentences) == len(flat)
+            translation = self.assemble(text if whole else "", so_far, options)
+            translation.notes += self._unmet(source, target, options)
+            yield translation
 
     def _unmet(self, source: str, target: str, options: SearchOptions) -> list[str]:
         """What was asked for and cannot be had here, one sentence each."""
@@ -364,7 +364,7 @@ class Translator:
 
     def int8_available(self) -> bool:
         """Whether `quick` makes a difference where this model is."""
-        return self.device.type == "cpu" and int8_supported()
+        return self.device.type == "cpu" and has_int8()
 
     def shortlist(self, target: str) -> Shortlist | None:
         """The words of a target language with their rows of the output matrix, cut out at its first quick translation;
@@ -391,7 +391,7 @@ class Translator:
 
     def fits(self, text: str, target: str) -> bool:
         """Whether the model reads so long a text, and has been trained on texts as long."""
-        if self.trained_words and len(text.split()) > self.trained_words:
+        if self.longest_words and len(text.split()) > self.longest_words:
             return False
         return len(self.tokenizer.encode(text)) <= self.most_pieces()
 
@@ -406,20 +406,22 @@ class Translator:
         for pair in self.pairs:
             if (source is None or source == pair[0]) and (target is None or target == pair[1]):
                 return pair
-        known = ", ".join(f"{a} to {b}" for a, b in self.pairs)  # codes, as they are to be written
-        asked = f"{source or 'any language'} to {target or 'any language'}"
-        raise ValueError(f"{self.name} does not translate {asked}; it translates {known}.")
+        pairs = ", ".join(f"{a} to {b}" for a, b in self.pairs)  # codes, as they are to be written
+        request = f"{source or 'any language'} to {target or 'any language'}"
+        raise ValueError(f"{self.name} does not translate {request}; it translates {pairs}.")
 
     def usual(self, sentence: str, source: str, without: Set[str] = frozenset()) -> str:
         """A normalised sentence with the capitals and the spelling that the model has met; often unchanged.
 
         source: its language. without: as in `SearchOptions`.
         """
-        cased = sentence if "casing" in without else usual_case(sentence, source, self.piece_count)
-        typed_small = cased != sentence and sentence in (sentence.upper(), sentence.lower())
+        text = sentence if "casing" in without else usual_case(sentence, source, self.piece_count)
+        without_capitals = text != sentence and sentence in (sentence.upper(), sentence.lower())
         if "spelling" in without:
-            return cased
-        return mend(respell(cased, source, not typed_small), self.piece_count, lambda word: self.knows(word, source))
+            return text
+        return mend(
+            respell(text, source, not without_capitals), self.piece_count, lambda word: self.knows(word, source)
+        )
 
     def piece_count(self, word: str) -> float:
         """In how many pieces the vocabulary writes a word; infinite if it cannot."""
@@ -444,13 +446,13 @@ class Translator:
             return mask(sentence, [], self.stand_ins)
         quantities = {} if "quantities" in without else readings(sentence, source, target)
 
-        def unknown(character: str) -> bool:
+        def lacks(character: str) -> bool:
             return self.model.config.unk in self.tokenizer.encode(character)
 
         names = self.stand_ins and source != "de"
-        counted = (lambda word: len(self.tokenizer.encode(word))) if names else None
-        known = name_spans(sentence, source) if self.stand_ins else ()
-        spans = find(sentence, unknown, counted, [*quantities, *known])
+        pieces = (lambda word: len(self.tokenizer.encode(word))) if names else None
+        name_ranges = name_spans(sentence, source) if self.stand_ins else ()
+        spans = find(sentence, lacks, pieces, [*quantities, *name_ranges])
         return mask(sentence, spans, self.stand_ins, quantities, functools.partial(clue, source=source))
 
     def encode(self, sentence: str, target: str) -> list[int]:
@@ -484,12 +486,12 @@ class Translator:
         read = [self.usual(sentence, source, options.without) for sentence in sentences]
         encoded, masked = {}, {}
         for number, sentence in enumerate(sentences):
-            known = self.mask(read[number], source, options.without, target)
-            if self.has_words(known):
-                encoded[number], masked[number] = self.encode(known.text, target), known
+            own = self.mask(read[number], source, options.without, target)
+            if self.has_words(own):
+                encoded[number], masked[number] = self.encode(own.text, target), own
             else:  # numbers, addresses, punctuation and emoji are the same in every language
-                self.check_script(sentence, known)
-                same = restore(known.text, known, lambda words: words) if has_letters(sentence) else sentence
+                self.check_script(sentence, own)
+                same = restore(own.text, own, lambda words: words) if has_letters(sentence) else sentence
                 copy = [Hypothesis(same, same.split(" "), 0.0, 0.0)]
                 out[number] = Sentence(sentence, [], [], copy, [] if options.trace else None)
         for batch in self.batches(encoded):
@@ -500,15 +502,15 @@ class Translator:
             with int8_products() if quick else nullcontext():
                 with threads_for(self.model, len(batch) * options.hypotheses):
                     decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad), shortlist=shortlist)
-                    found = self.search(decoder, limits, options, batch)
+                    results = self.search(decoder, limits, options, batch)
                 if options.read_back and options.sampling is None and self.reads_back(source, target):
-                    found = self.read_back(rows, found, source, options.alpha)
-            for number, row, result in zip(batch, rows, found):
-                made = self.sentence(sentences[number], masked[number], row, result, target, options)
-                made.read = read[number]
+                    results = self.read_back(rows, results, source, options.alpha)
+            for number, row, result in zip(batch, rows, results):
+                entry = self.sentence(sentences[number], masked[number], row, result, target, options)
+                entry.read = read[number]
                 # Attention maps are computed with 32 bits.
-                made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding and not quick else None
-                out[number] = made
+                entry.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding and not quick else None
+                out[number] = entry
         return [out[number] for number in range(len(sentences))]
 
     def search(
@@ -546,7 +548,7 @@ class Translator:
         return replace(options, alpha=alpha, quick=quick, margin=margin)
 
     def read_back(
-        self, rows: list[list[int]], found: list[SearchResult], source: str, alpha: float | None
+        self, rows: list[list[int]], results: list[SearchResult], source: str, alpha: float | None
     ) -> list[SearchResult]:
         """The same outputs, ranked by how surely the model comes back from them to the source, too.
 
@@ -554,12 +556,12 @@ class Translator:
         """
         prefix = [self.tokenizer.id(language_token(source))]
         sources = [row[len(prefix) : -1] for row in rows]
-        pairs = [([*prefix, *c.ids], ids) for ids, result in zip(sources, found) for c in result.candidates]
+        pairs = [([*prefix, *c.ids], ids) for ids, result in zip(sources, results) for c in result.candidates]
         with threads_for(self.model, sum(len(y) + len(x) for y, x in pairs)):
             logprobs = iter([-loss for loss, _ in losses_of_ids(self.model, pairs)])
         return [
             replace(result, candidates=rank_by_reading_back(result.candidates, list(islice(logprobs, count)), alpha))
-            for result in found
+            for result in results
             for count in [len(result.candidates)]
         ]
 
@@ -572,8 +574,8 @@ class Translator:
 
     def check_script(self, sentence: str, masked: MaskedSentence) -> None:
         """Raises `ValueError` if the words that were taken out are all there is, in letters the model cannot read."""
-        taken = [*masked.stand_ins.values(), *(removed.text for removed in masked.removed)]
-        letters = "".join(c for c in "".join(taken) if has_letters(c))
+        words = [*masked.stand_ins.values(), *(extract.text for extract in masked.extracts)]
+        letters = "".join(c for c in "".join(words) if has_letters(c))
         if self.model.config.unk in self.tokenizer.encode(letters):
             languages = " or ".join(sorted({language_name(pair[0]) for pair in self.pairs}))
             raise ValueError(
@@ -596,36 +598,36 @@ class Translator:
         """
         candidates = result.candidates
         if masked.stand_ins:  # those that copied them all, and once, come first
-            wanted = sorted(self.tokenizer.id(piece) for piece in masked.stand_ins)
+            copies = sorted(self.tokenizer.id(piece) for piece in masked.stand_ins)
             all_stand_ins = {self.tokenizer.id(piece) for piece in self.stand_ins}
-            candidates = sorted(candidates, key=lambda c: sorted(i for i in c.ids if i in all_stand_ins) != wanted)
+            candidates = sorted(candidates, key=lambda c: sorted(i for i in c.ids if i in all_stand_ins) != copies)
 
         def words(ids: list[int]) -> bool:
             return has_letters(self.tokenizer.decode(ids))
 
-        repeated = without_loops(source_ids, words) != source_ids
+        source_loops = without_loops(source_ids, words) != source_ids
         # A piece that is no text and stands for nothing here is no part of a translation.
         idle = {self.tokenizer.id(piece) for piece in self.silent if piece not in masked.stand_ins}
         ids: list[list[int]] = []
         hypotheses: list[Hypothesis] = []
-        elided: list[tuple[str, str]] = []
-        looped = False
+        elisions: list[tuple[str, str]] = []
+        has_loop = False
         for candidate in candidates:
-            said = [i for i in candidate.ids if i not in idle]
-            own = said if repeated else without_loops(said, words)
-            translated = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
-            if masked.removed or masked.stand_ins:
-                translated = self._restore(translated, masked, source_ids, own)
+            tokens = [i for i in candidate.ids if i not in idle]
+            own = tokens if source_loops else without_loops(tokens, words)
+            translation = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
+            if masked.extracts or masked.stand_ins:
+                translation = self._restore(translation, masked, source_ids, own)
             changes: list[tuple[str, str]] = []
             if target == "fr" and "elision" not in options.without:
-                translated, changes = elide(translated)
-            if options.sampling is None and any(translated == known.text for known in hypotheses):
+                translation, changes = elide(translation)
+            if options.sampling is None and any(translation == other.text for other in hypotheses):
                 continue
             if not hypotheses:
-                elided, looped = changes, own != said
+                elisions, has_loop = changes, own != tokens
             ids.append(own)
             pieces = self.labels(own, masked.stand_ins)
-            hypotheses.append(Hypothesis(translated, pieces, candidate.score, candidate.logprob, candidate.back))
+            hypotheses.append(Hypothesis(translation, pieces, candidate.score, candidate.logprob, candidate.back))
             if len(hypotheses) == options.n_best:
                 break
         return Sentence(
@@ -635,10 +637,10 @@ class Translator:
             hypotheses,
             result.trace,
             candidates[0].finished,
-            looped,
+            has_loop,
             stand_ins=masked.stand_ins,
-            rewritten=masked.rewritten,
-            elided=elided,
+            rewrites=masked.rewrites,
+            elisions=elisions,
         )
 
     def present(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> Sentence:
@@ -646,8 +648,8 @@ class Translator:
 
         source, target: languages of the translation.
         """
-        known = self.mask(sentence.read, source, target=target)
-        return self.sentence(sentence.source_text, known, sentence.source_ids, result, target)
+        own = self.mask(sentence.read, source, target=target)
+        return self.sentence(sentence.source_text, own, sentence.source_ids, result, target)
 
     def output_labels(self, ids: list[int], sentence: Sentence) -> list[str]:
         """The labels of what was written for a sentence, eos with them."""
@@ -691,7 +693,7 @@ class Translator:
                 return 0, len(links())
             inside = links()[:, first:end].sum(1) if first < links().shape[1] else links()[:, -1]
             strongest = int(inside.argmax())
-            looks = [row == strongest or first <= looked < end for row, looked in enumerate(links().argmax(1))]
+            looks = [row == strongest or first <= partner < end for row, partner in enumerate(links().argmax(1))]
             begin, stop = strongest, strongest + 1
             while begin and looks[begin - 1]:
                 begin -= 1
@@ -755,12 +757,12 @@ class Translator:
         hypotheses = []
         for rank in range(count):
             # A sentence with fewer hypotheses than asked for stands with its last one.
-            chosen = [[s.hypotheses[min(rank, len(s.hypotheses) - 1)] for s in line] for line in lines]
-            parts = [h for line in chosen for h in line]
+            picks = [[s.hypotheses[min(rank, len(s.hypotheses) - 1)] for s in line] for line in lines]
+            parts = [h for line in picks for h in line]
             hypotheses.append(
                 Hypothesis(
                     "\n".join(
-                        "".join(s.segment.around(h.text) for s, h in zip(line, row)) for line, row in zip(lines, chosen)
+                        "".join(s.segment.around(h.text) for s, h in zip(line, row)) for line, row in zip(lines, picks)
                     ),
                     [t for h in parts for t in h.tokens],
                     sum(h.score for h in parts),
@@ -777,25 +779,25 @@ class Translator:
                 f"The sentence “{shorten(whole)}” is longer than those that the model was trained on; "
                 f"it was translated in {count} parts, cut at its clauses."
             )
-        recased = [s.read for s in sentences if s.read and s.read != s.source_text]
-        if recased:
-            more = f" (and {len(recased) - 1} more)" if len(recased) > 1 else ""
+        changes = [s.read for s in sentences if s.read and s.read != s.source_text]
+        if changes:
+            more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
             same = all(s.read.lower() == s.source_text.lower() for s in sentences if s.read)
             what = "capitals" if same else "spelling"
-            notes.append(f"The model was given the usual {what}: “{shorten(recased[0])}”{more}.")
+            notes.append(f"The model was given the usual {what}: “{shorten(changes[0])}”{more}.")
         for sentence in sentences:
-            if sentence.looped:
+            if sentence.has_loop:
                 notes.append(f"The model repeated itself in “{sentence.source_text[:40]}”; the repetition was cut.")
             elif not sentence.finished:
                 notes.append(f"The translation of “{sentence.source_text[:40]}” met the length limit and was cut.")
-        rewritten = dict.fromkeys(change for sentence in sentences for change in sentence.rewritten)
-        if rewritten:
-            shown = ", ".join(f"“{after}” (“{before}”)" for before, after in list(rewritten)[:4])
-            notes.append(f"Numbers and times were written by rule; what the text has is in brackets: {shown}.")
-        elided = dict.fromkeys(change for sentence in sentences for change in sentence.elided)
-        if elided:
-            shown = ", ".join(f"“{after}” (“{before}”)" for before, after in list(elided)[:4])
-            notes.append(f"French elision was set by its rule; the model's own words are in brackets: {shown}.")
+        rewrites = dict.fromkeys(change for sentence in sentences for change in sentence.rewrites)
+        if rewrites:
+            examples = ", ".join(f"“{after}” (“{before}”)" for before, after in list(rewrites)[:4])
+            notes.append(f"Numbers and times were written by rule; what the text has is in brackets: {examples}.")
+        elisions = dict.fromkeys(change for sentence in sentences for change in sentence.elisions)
+        if elisions:
+            examples = ", ".join(f"“{after}” (“{before}”)" for before, after in list(elisions)[:4])
+            notes.append(f"French elision was set by its rule; the model's own words are in brackets: {examples}.")
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
         traces = [s.trace or [] for s in sentences] if options.trace else None
@@ -816,12 +818,12 @@ class Translator:
         Raises `ValueError` if there is no such hypothesis or sentence, or the sentence was copied without the model.
         """
         expect("translation", translation, Translation, "a Translation")
-        found, ids = translation.sentence_and_ids(sentence, hypothesis)
-        model, encoding = found.encoding or (None, None)
-        weights = self.weights(found.source_ids, ids, encoding if model and model() is self.model else None)
+        entry, ids = translation.sentence_and_ids(sentence, hypothesis)
+        model, encoding = entry.encoding or (None, None)
+        weights = self.weights(entry.source_ids, ids, encoding if model and model() is self.model else None)
         encoder, decoder, cross = (
             torch.stack(w)[:, 0].float().cpu().numpy() for w in (weights.encoder, weights.decoder, weights.cross)
         )
         eos, bos = self.tokenizer.pieces([self.model.config.eos, self.model.config.bos])
-        own = self.labels(ids, found.stand_ins)
-        return Attention(encoder, decoder, cross, self.source_tokens(found), [*own, eos], [bos, *own])
+        own = self.labels(ids, entry.stand_ins)
+        return Attention(encoder, decoder, cross, self.source_tokens(entry), [*own, eos], [bos, *own])

@@ -159,7 +159,7 @@ def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) 
     row: the query's token; columns: the S tokens of the keys, raw text. Every array travels as float32, so the numbers
     shown are the library's own; the scores that a mask forbids are -inf.
     """
-    names = ("query", "key", "value", "dots", "scores", "weights", "weighted", "output")
+    names = ("query", "key", "value", "dots", "scores", "weights", "products", "output")
     if len(columns) != len(steps.weights):
         raise ValueError(f"{len(steps.weights)} keys need as many labels, got {len(columns)}.")
     most = int(np.asarray(steps.weights).argmax())
@@ -167,7 +167,7 @@ def head_steps(steps: QuerySteps, row: str, columns: Sequence[str], title: str) 
         **{name: floats(getattr(steps, name)) for name in names},
         "says": f"The softmax gives {float(steps.weights[most]):.2f} to “{plain(columns[most])}”, its largest weight.",
         "marked": most,
-        "allowed": [bool(x) for x in steps.allowed],
+        "allowed": [bool(x) for x in steps.visible],
         "divisor": steps.divisor,
         "row": str(row),
         "columns": [str(token) for token in columns],

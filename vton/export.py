@@ -24,7 +24,7 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
     if key is None:
         raise ValueError(f"'{run.name}' holds a run of {saved['task']}, which is not a try-on network.")
     network = ALL_NETWORKS[key]
-    config = network.recipes.network_config(network.recipe.from_saved(saved))
+    config = network.recipes.network_config(network.recipe.restore(saved))
     chosen = find_checkpoint(run / "checkpoints", step)
     save_model(out, asdict(config), module_state(chosen, "ema"))
     return step_of(chosen)

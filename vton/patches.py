@@ -45,7 +45,7 @@ def critic_of(run: Path, step: int | None = None) -> Critic:
 
     Raises ValueError with one sentence when the run has no checkpoint or no discriminator.
     """
-    recipe = AliasRecipe.from_saved(Run(run).recipe())
+    recipe = AliasRecipe.restore(Run(run).recipe())
     channels = network_config(recipe).classes + 1 + (6 if recipe.fine else 3)
     network = MultiScaleDiscriminator(channels, recipe.discriminator)
     state = module_state(find_checkpoint(Run(run).checkpoints, step), "discriminator")

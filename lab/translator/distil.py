@@ -28,7 +28,7 @@ from transformer.translator import Translator
 CHUNK = 1000  # sentences between two lines of progress
 
 
-def taught(
+def teacher_rows(
     teacher: Translator,
     pairs: list[tuple[str, str]],
     source: str,
@@ -50,11 +50,11 @@ def taught(
     bleu = BLEU(effective_order=True)
     for start in range(0, len(pairs), CHUNK):
         chunk = pairs[start : start + CHUNK]
-        found = teacher.translate_sentences([s for s, _ in chunk], source, target, options)
+        results = teacher.translate_sentences([s for s, _ in chunk], source, target, options)
         texts = []
-        for sentence, (_, truth) in zip(found, chunk):
-            scored = [(bleu.sentence_score(h.text, [truth]).score, h.text) for h in sentence.hypotheses]
-            score, text = max(scored, key=lambda pair: pair[0])
+        for sentence, (_, truth) in zip(results, chunk):
+            ratings = [(bleu.sentence_score(h.text, [truth]).score, h.text) for h in sentence.hypotheses]
+            score, text = max(ratings, key=lambda pair: pair[0])
             texts.append(text if score >= least else "")
         yield texts
 
@@ -63,47 +63,49 @@ def add_teacher(pairs: list[tuple[str, str]], translations: list[str]) -> list[t
     """(source, target, origin) of the true pairs, then of the teacher's that add something: no truth twice, nothing
     empty.
     """
-    true, seen = [(*pair, "true") for pair in pairs], set(pairs)
+    true, earlier = [(*pair, "true") for pair in pairs], set(pairs)
     new = dict.fromkeys((source, text) for (source, _), text in zip(pairs, translations, strict=True) if text)
-    return true + [(*pair, "teacher") for pair in new if pair not in seen]
+    return true + [(*pair, "teacher") for pair in new if pair not in earlier]
 
 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object with the counts."""
-    options = CommandLine(
+    parser = CommandLine(
         prog="python -m lab.translator.distil",
         description="Write a table with a teacher's translations beside the true ones.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("--model", required=True, help="the teacher: name of a shipped model, or a folder")
-    options.add_argument("--data", type=an_existing_file, required=True, help=".tsv or .csv file, gzipped or not")
-    options.add_argument("--source", required=True, help="language and column of the source")
-    options.add_argument("--target", required=True, help="language and column of the target")
-    options.add_argument(
+    parser.add_argument("--model", required=True, help="the teacher: name of a shipped model, or a folder")
+    parser.add_argument("--data", type=an_existing_file, required=True, help=".tsv or .csv file, gzipped or not")
+    parser.add_argument("--source", required=True, help="language and column of the source")
+    parser.add_argument("--target", required=True, help="language and column of the target")
+    parser.add_argument(
         "--out", required=True, type=a_file_to_write(".tsv.gz"), help="table to write, ending in .tsv.gz"
     )
-    options.add_argument("--beam", type=integer(1, MOST_BEAM), default=5)
-    options.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
-    options.add_argument("--closest", action="store_true", help="of the teacher's best, the one nearest to the truth")
-    options.add_argument(
+    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=5)
+    parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
+    parser.add_argument("--closest", action="store_true", help="of the teacher's best, the one nearest to the truth")
+    parser.add_argument(
         "--least", type=a_number(0, 100), default=0.0, help="sentence BLEU below which an output is left out"
     )
-    options.add_argument("--quick", action="store_true", help="multiply by weights of 8 bits")
-    options.add_argument("--device", type=a_device, default="auto")
-    given = options.parse_args(argv)
-    teacher = Translator.from_pretrained(given.model, given.device)
-    teacher.check_pair(given.source, given.target)
-    pairs, translations = read_parallel(given.data, given.source, given.target), []
-    alpha = teacher.length_penalty(given.source, given.target, given.alpha)
-    search = SearchOptions(given.beam, alpha, quick=given.quick)
-    for part in taught(teacher, pairs, given.source, given.target, search, given.closest, given.least):
+    parser.add_argument("--quick", action="store_true", help="multiply by weights of 8 bits")
+    parser.add_argument("--device", type=a_device, default="auto")
+    options = parser.parse_args(argv)
+    teacher = Translator.from_pretrained(options.model, options.device)
+    teacher.check_pair(options.source, options.target)
+    pairs, translations = read_parallel(options.data, options.source, options.target), []
+    alpha = teacher.length_penalty(options.source, options.target, options.alpha)
+    search = SearchOptions(options.beam, alpha, quick=options.quick)
+    for part in teacher_rows(teacher, pairs, options.source, options.target, search, options.closest, options.least):
         translations += part
         print(f"{len(translations)}/{len(pairs)}", file=sys.stderr)
     rows = add_teacher(pairs, translations)
-    write_table(given.out, (given.source, given.target, ORIGIN), rows)
+    write_table(options.out, (options.source, options.target, ORIGIN), rows)
     counts = {"true": len(pairs), "teacher": len(rows) - len(pairs)}
-    print(json.dumps({**counts, "beam": given.beam, "alpha": alpha, "closest": given.closest, "least": given.least}))
+    print(
+        json.dumps({**counts, "beam": options.beam, "alpha": alpha, "closest": options.closest, "least": options.least})
+    )
     return 0
 
 

@@ -12,9 +12,9 @@ class _ProjectedDivergence(torch.autograd.Function):
     """As `transformer.loss` does it, with another model's probabilities in place of the targets."""
 
     @staticmethod
-    def forward(ctx, hidden, weight, bias, wanted_hidden, wanted_weight, wanted_bias):  # noqa: ANN001, ANN205
+    def forward(ctx, hidden, weight, bias, target_hidden, target_weight, target_bias):  # noqa: ANN001, ANN205
         rows, low = chunk_rows(hidden, weight.shape[0]), product_type(hidden)
-        hidden_low, weight_low, wanted_low = hidden.to(low), weight.to(low), wanted_weight.to(low)
+        hidden_low, weight_low, target_low = hidden.to(low), weight.to(low), target_weight.to(low)
         grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
         grad_bias = None if bias is None else torch.zeros_like(bias)
         total = hidden.new_zeros((), dtype=torch.float32)
@@ -27,9 +27,9 @@ class _ProjectedDivergence(torch.autograd.Function):
             for start in range(0, hidden.shape[0], rows):
                 part = hidden_low[start : start + rows]
                 own = logprobs(part, weight_low, bias)
-                wanted = logprobs(wanted_hidden[start : start + rows].to(low), wanted_low, wanted_bias)
-                p = wanted.exp()
-                total += (p * (wanted - own)).sum()
+                target = logprobs(target_hidden[start : start + rows].to(low), target_low, target_bias)
+                p = target.exp()
+                total += (p * (target - own)).sum()
                 grad = own.exp_().sub_(p)  # d KL(p || q) / d logits of q
                 if grad_bias is not None:
                     grad_bias += grad.sum(0)
@@ -50,13 +50,13 @@ def projected_divergence(
     hidden: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    wanted_hidden: Tensor,
-    wanted_weight: Tensor,
-    wanted_bias: Tensor | None,
+    target_hidden: Tensor,
+    target_weight: Tensor,
+    target_bias: Tensor | None,
 ) -> Tensor:
     """KL(p || q) of another model's next word, p, from this one's, q, summed over the tokens, in nats; differentiable.
 
     hidden (N, d_model), weight (V, d_model), bias (V,) or None: of q = softmax(hidden @ weight^T + bias).
-    wanted_hidden, wanted_weight, wanted_bias: of p, likewise; its width may be another. No gradient goes there.
+    target_hidden, target_weight, target_bias: of p, likewise; its width may be another. No gradient goes there.
     """
-    return _ProjectedDivergence.apply(hidden, weight, bias, wanted_hidden, wanted_weight, wanted_bias)
+    return _ProjectedDivergence.apply(hidden, weight, bias, target_hidden, target_weight, target_bias)

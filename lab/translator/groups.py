@@ -28,7 +28,7 @@ SMALLEST = 8  # pairs of which a score says something
 
 
 @dataclass(frozen=True)
-class Scored:
+class Rating:
     """One translated pair."""
 
     origin: str  # its source without the languages: "wmt_news"
@@ -53,7 +53,7 @@ class GroupScores:
     bleu: float
     chrf: float
     too_short: float  # share of the outputs with less than MUCH_TOO_SHORT of the reference's words
-    names_kept: (
+    name_share: (
         float | None
     )  # share of the names common to source and reference that the output has; None without names
 
@@ -64,25 +64,25 @@ def names(source: str, reference: str) -> set[str]:
     return set(inside) & set(re.findall(r"\w+", reference))
 
 
-def group_scores(found: Iterable[Scored]) -> GroupScores:
+def group_scores(ratings: Iterable[Rating]) -> GroupScores:
     """The figures of some pairs, at least one."""
     from sacrebleu.metrics import BLEU, CHRF
 
-    found = list(found)
-    outputs, references = [one.output for one in found], [[one.reference for one in found]]
-    short = kept = wanted = 0
-    for one in found:
+    ratings = list(ratings)
+    outputs, references = [one.output for one in ratings], [[one.reference for one in ratings]]
+    short = copies = total = 0
+    for one in ratings:
         theirs = len(one.reference.split())
         short += theirs > 3 and len(one.output.split()) < MUCH_TOO_SHORT * theirs
         own = names(one.source, one.reference)
-        wanted += len(own)
-        kept += len(own & set(re.findall(r"\w+", one.output)))
+        total += len(own)
+        copies += len(own & set(re.findall(r"\w+", one.output)))
     return GroupScores(
-        len(found),
+        len(ratings),
         BLEU().corpus_score(outputs, references).score,
         CHRF().corpus_score(outputs, references).score,
-        short / len(found),
-        kept / wanted if wanted else None,
+        short / len(ratings),
+        copies / total if total else None,
     )
 
 
@@ -92,7 +92,7 @@ def translate_sources(
     count: int,
     one_way: str = "firefox_teacher",
     options: SearchOptions = DEFAULTS,
-) -> list[Scored]:
+) -> list[Rating]:
     """Translates up to `count` pairs of each source and direction, each source sentence whole.
 
     translator: a model whose directions have one language in common.
@@ -104,31 +104,31 @@ def translate_sources(
     own = translator.language_tokens
     prefixes = {pair: [translator.tokenizer.id(language_token(pair[1]))] * own for pair in translator.pairs}
     whole = Mixture(rows, translator.tokenizer, translator.model.config.max_length, prefixes, one_way=one_way)
-    chosen: dict[tuple[str, str], list[int]] = {}
+    groups: dict[tuple[str, str], list[int]] = {}
     for indices in spread(whole, count).values():
-        chosen.setdefault(whole.directions[whole.direction[indices[0]]], []).extend(indices)
-    found = []
-    for pair, indices in chosen.items():
+        groups.setdefault(whole.directions[whole.direction[indices[0]]], []).extend(indices)
+    ratings = []
+    for pair, indices in groups.items():
         texts = [whole.text(index) for index in indices]
         sentences = translator.translate_sentences([s for s, _ in texts], *pair, options)
         for index, (source, reference), sentence in zip(indices, texts, sentences):
             origin = whole.origin(index).split(".")[0]
-            found.append(Scored(origin, "-".join(pair), source, reference, sentence.hypotheses[0].text))
-    return found
+            ratings.append(Rating(origin, "-".join(pair), source, reference, sentence.hypotheses[0].text))
+    return ratings
 
 
 def _count(translator: Translator, language: str) -> int:
     return sum(language in pair for pair in translator.pairs)
 
 
-def by_group(found: list[Scored]) -> list[dict]:
+def by_group(ratings: list[Rating]) -> list[dict]:
     """Figures by source and direction, by length and direction, and the mean over general sources of each direction.
 
     Groups of fewer than SMALLEST pairs are left out, also of the means.
     """
     out = []
-    for direction in dict.fromkeys(one.direction for one in found):
-        own = [one for one in found if one.direction == direction]
+    for direction in dict.fromkeys(one.direction for one in ratings):
+        own = [one for one in ratings if one.direction == direction]
         general = []
         for origin in dict.fromkeys(one.origin for one in own):
             part = [one for one in own if one.origin == origin]
@@ -155,21 +155,21 @@ def by_group(found: list[Scored]) -> list[dict]:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each group."""
-    options = CommandLine(prog="python -m lab.translator.groups", description=__doc__.splitlines()[0])
-    options.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
-    options.add_argument(
+    parser = CommandLine(prog="python -m lab.translator.groups", description=__doc__.splitlines()[0])
+    parser.add_argument("--model", nargs="+", default=[DEFAULT_MODEL], help="names of shipped models, or folders")
+    parser.add_argument(
         "--data", required=True, type=an_existing_file, help="table of transformer.prepare with held-out pairs"
     )
-    options.add_argument("--count", type=integer(1), default=100, help="pairs of each source and direction")
-    options.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
-    options.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
-    options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
-    options.add_argument("--device", type=a_device, default="auto")
-    given = options.parse_args(argv)
-    search = SearchOptions(given.beam, given.alpha, read_back=given.read_back)
-    for name in given.model:
-        translator = Translator.from_pretrained(name, given.device)
-        for figures in by_group(translate_sources(translator, given.data, given.count, options=search)):
+    parser.add_argument("--count", type=integer(1), default=100, help="pairs of each source and direction")
+    parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
+    parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
+    parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
+    parser.add_argument("--device", type=a_device, default="auto")
+    options = parser.parse_args(argv)
+    search = SearchOptions(options.beam, options.alpha, read_back=options.read_back)
+    for name in options.model:
+        translator = Translator.from_pretrained(name, options.device)
+        for figures in by_group(translate_sources(translator, options.data, options.count, options=search)):
             print(json.dumps({"model": translator.name, **figures}), flush=True)
     return 0
 

@@ -29,7 +29,7 @@ from transformer.model import Transformer
 from transformer.tokenizer import SPACE, UNK, Tokenizer
 
 
-def grown_embedding(old: Tensor, before: Tokenizer, after: Tokenizer) -> Tensor:
+def grow_embedding(old: Tensor, before: Tokenizer, after: Tokenizer) -> Tensor:
     """The embedding matrix (V', d_model) of vocabulary `after`, from that (V, d_model) of `before`.
 
     old: embedding matrix of the vocabulary `before`.
@@ -80,7 +80,7 @@ def grow_weights(
     out = {}
     for name, value in state.items():
         if name == "embedding.weight":
-            out[name] = grown_embedding(value, before, after)
+            out[name] = grow_embedding(value, before, after)
         elif name == "output_bias":
             raise ValueError("A model with a bias on its logits cannot get another vocabulary.")
         elif ".feed_forward.outer.weight" in name:
@@ -94,7 +94,7 @@ def grow_weights(
     return out
 
 
-def copied_dimensions(before: int, after: int) -> Tensor:
+def copy_of_dimensions(before: int, after: int) -> Tensor:
     """(after,) which of `before` dimensions each of a wider d_model copies: sines and cosines of the nearest frequency.
 
     So a copy finds nearly the positional encodings that it knows (section 3.5).
@@ -109,9 +109,9 @@ def shares(source: Tensor, rows: int) -> Tensor:
 
     source: (copies,) the original of each copy. Copies of unequal shares learn different things from now on.
     """
-    drawn = 0.5 + torch.rand(rows, len(source))
-    sums = drawn.new_zeros(rows, int(source.max()) + 1).index_add_(1, source, drawn)
-    return drawn / sums[:, source]
+    noise = 0.5 + torch.rand(rows, len(source))
+    sums = noise.new_zeros(rows, int(source.max()) + 1).index_add_(1, source, noise)
+    return noise / sums[:, source]
 
 
 def widen_model(
@@ -133,7 +133,7 @@ def widen_model(
             "With d_model only the number of heads can grow, and d_ff shrink; layers and the width of a head stay."
         )
     torch.manual_seed(seed)
-    dims = copied_dimensions(old.d_model, new.d_model)
+    dims = copy_of_dimensions(old.d_model, new.d_model)
     heads = torch.arange(new.heads) % old.heads
     scale = math.sqrt(new.d_model / old.d_model)  # embeddings are multiplied by sqrt(d_model) (section 3.4)
     copies = torch.bincount(dims, minlength=old.d_model)[dims]
@@ -154,8 +154,8 @@ def widen_model(
             parts = value.split([old.heads * width for width in widths])
             out[name] = reading(torch.cat([part[columns(width)] for part, width in zip(parts, widths)]))
         elif name.endswith("output.weight"):
-            kept = columns(old.value_width)
-            out[name] = (value[:, kept] * shares(kept, len(value)))[dims]
+            values = columns(old.value_width)
+            out[name] = (value[:, values] * shares(values, len(value)))[dims]
         elif ".feed_forward." in name:
             layer = name.rsplit(".", 2)[0]
             inner, outer = state[f"{layer}.inner.weight"], state[f"{layer}.outer.weight"]
@@ -176,28 +176,30 @@ def widen_model(
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    options = CommandLine(prog="python -m lab.translator.grow", description="Make a larger model of a smaller one.")
-    options.add_argument("--model", required=True, help="name of a shipped model, or a folder")
-    options.add_argument("--size", required=True, help="a size of transformer.config")
-    options.add_argument(
+    parser = CommandLine(prog="python -m lab.translator.grow", description="Make a larger model of a smaller one.")
+    parser.add_argument("--model", required=True, help="name of a shipped model, or a folder")
+    parser.add_argument("--size", required=True, help="a size of transformer.config")
+    parser.add_argument(
         "--tokenizer", type=an_existing_file, default=None, help="the new vocabulary; the model's own by default"
     )
-    options.add_argument("--seed", type=a_seed, default=1, help="of the new units")
-    options.add_argument("--out", required=True, type=a_folder_to_write)
-    given = options.parse_args(argv)
-    folder = assets.model_or_dir(given.model)
+    parser.add_argument("--seed", type=a_seed, default=1, help="of the new units")
+    parser.add_argument("--out", required=True, type=a_folder_to_write)
+    options = parser.parse_args(argv)
+    folder = assets.model_or_dir(options.model)
     header, state = load_model(folder)
     before = Tokenizer.load(folder / "tokenizer.model")
-    after = Tokenizer.load(given.tokenizer) if given.tokenizer else before
+    after = Tokenizer.load(options.tokenizer) if options.tokenizer else before
     old = TransformerConfig.from_dict(header["transformer"])
-    config = configs.preset(given.size, vocab_size=len(after), max_length=old.max_length)
+    config = configs.preset(options.size, vocab_size=len(after), max_length=old.max_length)
     if config.d_model != old.d_model:
         between = replace(config, vocab_size=old.vocab_size)
-        state, old = widen_model(state, old, between, given.seed), between
+        state, old = widen_model(state, old, between, options.seed), between
     save_model(
-        given.out, {**header, "transformer": config.to_dict()}, grow_weights(state, before, after, config, given.seed)
+        options.out,
+        {**header, "transformer": config.to_dict()},
+        grow_weights(state, before, after, config, options.seed),
     )
-    after.save(given.out / "tokenizer.model")
+    after.save(options.out / "tokenizer.model")
     return 0
 
 

@@ -21,7 +21,7 @@ from training.command import one_sentence
 from transformer.data import open_table, read_parallel, write_table
 
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-ELIDED = re.compile(r"\b(?:[cdjlmnst]|qu)['’]", re.IGNORECASE)
+ELISION = re.compile(r"\b(?:[cdjlmnst]|qu)['’]", re.IGNORECASE)
 # Chosen by looking at 40 pairs at a time: below, one pair in ten was wrong.
 LEAST_OF_A_LIST, LEAST_MUTUAL = 0.05, 0.25
 BESIDE_THE_BEST = 0.6  # a second translation needs this much of the first one's coefficient
@@ -47,7 +47,7 @@ class Counts:
 
 def words_of(text: str) -> set[str]:
     """The words of a sentence in small letters, without elided articles."""
-    return {word.lower() for word in WORD.findall(ELIDED.sub(" ", text))}
+    return {word.lower() for word in WORD.findall(ELISION.sub(" ", text))}
 
 
 def head(text: str) -> str:
@@ -55,24 +55,24 @@ def head(text: str) -> str:
     return text.lower().removeprefix("to ")
 
 
-def count(pairs: Iterable[tuple[str, str]], wanted: set[tuple[str, str]] | None) -> Counts:
+def count(pairs: Iterable[tuple[str, str]], only: set[tuple[str, str]] | None) -> Counts:
     """Counts of sentence pairs.
 
     pairs: (source, target).
-    wanted: the word pairs to count together, from `head`; None = all of sentences of up to LONGEST words.
+    only: the word pairs to count together, from `head`; None = all of sentences of up to LONGEST words.
     """
     partners: dict[str, set[str]] = {}
-    for source, target in wanted or ():
+    for source, target in only or ():
         partners.setdefault(source, set()).add(target)
     counts = Counts()
     texts = []
     for source, target in pairs:
         left, right = words_of(source), words_of(target)
-        if wanted is None and len(source.split()) > LONGEST:
+        if only is None and len(source.split()) > LONGEST:
             continue
         counts.source.update(left)
         counts.target.update(right)
-        if wanted is None:
+        if only is None:
             texts.append((left, right))
         for word in left & partners.keys():
             counts.together.update((word, other) for other in partners[word] & right)
@@ -87,16 +87,16 @@ def count(pairs: Iterable[tuple[str, str]], wanted: set[tuple[str, str]] | None)
 
 def of_list(entries: Sequence[tuple[str, str]], counts: Counts) -> list[tuple[str, str]]:
     """The entries of single words that text confirms, at most two translations of one word."""
-    found: dict[str, list[tuple[float, str, str]]] = {}
+    translations: dict[str, list[tuple[float, str, str]]] = {}
     for source, target in entries:
         if counts.together[key := (head(source), target.lower())] >= LEAST_TOGETHER[0]:
-            found.setdefault(key[0], []).append((counts.dice(*key), source, target))
-    kept = []
-    for rows in found.values():
+            translations.setdefault(key[0], []).append((counts.dice(*key), source, target))
+    result = []
+    for rows in translations.values():
         rows.sort(reverse=True)
         least = max(LEAST_OF_A_LIST, BESIDE_THE_BEST * rows[0][0])
-        kept += [(source, target) for dice, source, target in rows[:2] if dice >= least]
-    return kept
+        result += [(source, target) for dice, source, target in rows[:2] if dice >= least]
+    return result
 
 
 def mutual(counts: Counts) -> list[tuple[str, str]]:
@@ -153,38 +153,38 @@ def tables(
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints how many pairs were written where."""
-    options = CommandLine(
+    parser = CommandLine(
         prog="python -m lab.translator.lexicon",
         description="Write word pairs that parallel text confirms: lexicon.SOURCE-TARGET.tsv.gz, and with a word list "
         "the phrases of it: dingphrases.SOURCE-TARGET.tsv.gz.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("--data", type=an_existing_file, required=True, nargs="+", help="tables of sentence pairs")
-    options.add_argument(
+    parser.add_argument("--data", type=an_existing_file, required=True, nargs="+", help="tables of sentence pairs")
+    parser.add_argument(
         "--list",
         type=an_existing_file,
         default=None,
         help="a table of words and phrases; it is no text, even in --data",
     )
-    options.add_argument("--source", required=True, help="column of the source")
-    options.add_argument("--target", required=True, nargs="+", help="columns of the targets")
-    options.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write into")
-    given = options.parse_args(argv)
-    text = [path for path in given.data if given.list is None or not path.samefile(given.list)]
-    found = {}
-    for target in given.target:
-        listed = given.list is not None and target in columns(given.list)
-        own = [path for path in text if {given.source, target} <= columns(path)]
+    parser.add_argument("--source", required=True, help="column of the source")
+    parser.add_argument("--target", required=True, nargs="+", help="columns of the targets")
+    parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write into")
+    options = parser.parse_args(argv)
+    text = [path for path in options.data if options.list is None or not path.samefile(options.list)]
+    lexicons = {}
+    for target in options.target:
+        in_list = options.list is not None and target in columns(options.list)
+        own = [path for path in text if {options.source, target} <= columns(path)]
         if not own:
-            raise ValueError(f"no table of --data has the columns {given.source!r} and {target!r}.")
-        entries = read_parallel(given.list, given.source, target) if listed else None
-        pairs = (pair for path in own for pair in read_parallel(path, given.source, target))
-        found[target] = tables(pairs, entries)
-    given.out.mkdir(parents=True, exist_ok=True)
-    for target, named in found.items():
-        for name, rows in named.items():
-            file = given.out / f"{name}.{given.source}-{target}.tsv.gz"
-            write_table(file, (given.source, target), rows)
+            raise ValueError(f"no table of --data has the columns {options.source!r} and {target!r}.")
+        entries = read_parallel(options.list, options.source, target) if in_list else None
+        pairs = (pair for path in own for pair in read_parallel(path, options.source, target))
+        lexicons[target] = tables(pairs, entries)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for target, own in lexicons.items():
+        for name, rows in own.items():
+            file = options.out / f"{name}.{options.source}-{target}.tsv.gz"
+            write_table(file, (options.source, target), rows)
             print(f"{len(rows)} pairs in {file}")
     return 0
 

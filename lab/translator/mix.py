@@ -31,9 +31,9 @@ LAST = 3  # checkpoints of a run that count, or as many as there are
 def part_weights(name: str) -> tuple[Path, dict, dict[str, Tensor]]:
     """(folder with the tokenizer, config, weights) of a shipped model, a model's folder or a run."""
     folder = assets.model_or_dir(name)
-    if saved := list_checkpoints(folder / "checkpoints"):
+    if checkpoints := list_checkpoints(folder / "checkpoints"):
         config = load_config(Run(folder).model)
-        return Run(folder).model, config, average_checkpoints(folder, min(LAST, len(saved)))
+        return Run(folder).model, config, average_checkpoints(folder, min(LAST, len(checkpoints)))
     return (folder, *load_model(folder))
 
 
@@ -74,24 +74,24 @@ def mean_weights(parts: list[tuple[str, float]]) -> tuple[dict, dict[str, torch.
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
-    options = CommandLine(prog="python -m lab.translator.mix", description="Write the weighted mean of models.")
-    options.add_argument(
+    parser = CommandLine(prog="python -m lab.translator.mix", description="Write the weighted mean of models.")
+    parser.add_argument(
         "parts", nargs="+", metavar="MODEL=WEIGHT", help="shipped models, folders or runs with a common ancestor"
     )
-    options.add_argument("--out", required=True, type=a_folder_to_write)
-    given = options.parse_args(argv)
+    parser.add_argument("--out", required=True, type=a_folder_to_write)
+    options = parser.parse_args(argv)
     parts = []
-    for part in given.parts:
+    for part in options.parts:
         name, _, weight = part.rpartition("=")
         try:
             parts.append((name, float(weight)))
         except ValueError:
             raise ValueError(f"A part is written MODEL=WEIGHT, with a number; got {part}.") from None
     config, state, first = mean_weights(parts)
-    save_model(given.out, config, state)
+    save_model(options.out, config, state)
     for name in ("tokenizer.model", FILE):  # both are of the vocabulary
         if (first / name).is_file():
-            shutil.copyfile(first / name, given.out / name)
+            shutil.copyfile(first / name, options.out / name)
     return 0
 
 

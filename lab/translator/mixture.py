@@ -64,36 +64,36 @@ def read_rows(path: Path, languages: Sequence[str]) -> list[Row]:
     return rows
 
 
-def parse_worth(text: str) -> dict[str, float]:
-    """Worth of each source: "news=3 manuals=0.2" -> {"news": 3.0, "manuals": 0.2}.
+def parse_factors(text: str) -> dict[str, float]:
+    """The factor of each source: "news=3 manuals=0.2" -> {"news": 3.0, "manuals": 0.2}.
 
-    Raises `ValueError` for anything else, or a negative worth.
+    Raises `ValueError` for anything else, or a negative one.
     """
-    worth = {}
+    factors = {}
     for part in text.split():
         name, sign, value = part.partition("=")
         try:
-            worth[name] = float(value)
+            factors[name] = float(value)
         except ValueError:
             sign = ""
-        if not (name and sign and 0 <= worth[name] < float("inf")):
+        if not (name and sign and 0 <= factors[name] < float("inf")):
             raise ValueError(f"mixture is written NAME=WORTH, with numbers of 0 or more; got {part!r}.")
-    return worth
+    return factors
 
 
-def worth_of(origin: str, worth: Mapping[str, float]) -> float:
-    """The worth of a source: that of the longest name that its own begins with, 1 without any."""
-    return max(((len(name), value) for name, value in worth.items() if origin.startswith(name)), default=(0, 1.0))[1]
+def factor_of(origin: str, factors: Mapping[str, float]) -> float:
+    """The factor of a source: that of the longest name that its own begins with, 1 without any."""
+    return max(((len(name), value) for name, value in factors.items() if origin.startswith(name)), default=(0, 1.0))[1]
 
 
-def shares(sizes: Mapping[str, int], worth: Mapping[str, float], temperature: float) -> dict[str, float]:
+def shares(sizes: Mapping[str, int], factors: Mapping[str, float], temperature: float) -> dict[str, float]:
     """Share of each source in what is drawn; they sum to 1.
 
     sizes: pairs of each source.
-    worth: factors by the beginning of a source's name; 1 for the others.
+    factors: factors by the beginning of a source's name; 1 for the others.
     temperature: T; 1 leaves the sizes' proportions as they are, and the higher it is the more equal they become.
     """
-    parts = {name: worth_of(name, worth) * n ** (1 / temperature) for name, n in sizes.items()}
+    parts = {name: factor_of(name, factors) * n ** (1 / temperature) for name, n in sizes.items()}
     total = sum(parts.values())
     if not total > 0:
         raise ValueError("no source of the mixture has a worth above 0.")
@@ -113,7 +113,7 @@ class Mixture:
         max_length: int,
         prefixes: Mapping[tuple[str, str], Sequence[int]],
         *,
-        worth: Mapping[str, float] | None = None,
+        factors: Mapping[str, float] | None = None,
         temperature: float = 1.0,
         one_way: str = "",
         change: Change | None = None,
@@ -125,8 +125,8 @@ class Mixture:
         tokenizer: encodes them.
         max_length: longest side in tokens with eos; longer pairs are left out.
         prefixes: (source, target) language of each direction, and the ids before its sources.
-        worth, temperature: as in `shares`; each direction has a mixture of its own. The worth of a direction ("en-fr")
-            is its share beside the other directions.
+        factors, temperature: as in `shares`; each direction has a mixture of its own. The factor of a direction
+            ("en-fr") is its share beside the other directions.
         one_way: beginning of the names of sources that are learned only in the direction that their name ends with.
         change: (source, target, generator) -> the pair as it is learned this time.
         sampled: share of the batches whose pairs are cut into pieces by `Tokenizer.sample`.
@@ -136,18 +136,18 @@ class Mixture:
         self.sampled = sampled
         self.directions = list(prefixes)
         self.prefixes = [list(prefix) for prefix in prefixes.values()]
-        counted = token_lengths(rows, tokenizer) if lengths is None else lengths
+        pieces = token_lengths(rows, tokenizer) if lengths is None else lengths
         self.row, self.direction, forward = self._items(one_way)
-        sides = counted[self.row].astype(np.int64)
+        sides = pieces[self.row].astype(np.int64)
         before = np.array([len(prefix) for prefix in self.prefixes], dtype=np.int64)[self.direction]
         self.lengths = np.stack([np.where(forward, sides[:, 0], sides[:, 1]) + before,
                                  np.where(forward, sides[:, 1], sides[:, 0])], 1)  # fmt: skip
         fits = self.lengths.max(1, initial=0) < max_length
-        self.skipped = int((~fits).sum())
+        self.omissions = int((~fits).sum())
         self.row, self.direction, self.lengths = self.row[fits], self.direction[fits], self.lengths[fits]
         if not len(self.row):
             raise ValueError(f"the mixture has no pair of these directions with less than {max_length} tokens a side.")
-        self.copies, self.share = self._copies(worth or {}, temperature)
+        self.copies, self.share = self._copies(factors or {}, temperature)
 
     def _items(self, one_way: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row and direction of every item, and whether its source is the row's first text."""
@@ -159,20 +159,20 @@ class Mixture:
                 if (key := (row.origin, row.languages)) not in ok:
                     free = not (one_way and row.origin.startswith(one_way)) or row.origin.endswith(name)
                     ok[key] = set(row.languages) == both and free
-            chosen = [index for index, row in enumerate(self.rows) if ok[row.origin, row.languages]]
-            forward = [self.rows[index].languages[0] == pair[0] for index in chosen]
+            indices = [index for index, row in enumerate(self.rows) if ok[row.origin, row.languages]]
+            forward = [self.rows[index].languages[0] == pair[0] for index in indices]
             parts.append(
-                (np.array(chosen, dtype=np.int64), np.full(len(chosen), number), np.array(forward, dtype=bool))
+                (np.array(indices, dtype=np.int64), np.full(len(indices), number), np.array(forward, dtype=bool))
             )
         rows, directions, is_first = (np.concatenate(columns) for columns in zip(*parts))
         return rows, directions, is_first
 
-    def _copies(self, worth: Mapping[str, float], temperature: float) -> tuple[np.ndarray, dict[str, float]]:
+    def _copies(self, factors: Mapping[str, float], temperature: float) -> tuple[np.ndarray, dict[str, float]]:
         """How often each item comes in an epoch on average, and the share of each source in a direction."""
         numbers = {name: i for i, name in enumerate(dict.fromkeys(row.origin for row in self.rows))}
         names, origin = list(numbers), np.array([numbers[row.origin] for row in self.rows])[self.row]
-        copies, found = np.zeros(len(self.row)), {}
-        weight = np.array([worth.get("-".join(pair), 1.0) for pair in self.directions])
+        copies, rates = np.zeros(len(self.row)), {}
+        weight = np.array([factors.get("-".join(pair), 1.0) for pair in self.directions])
         if not weight.any():
             raise ValueError("no direction of the mixture has a worth above 0.")
         for number, pair in enumerate(self.directions):
@@ -181,12 +181,12 @@ class Mixture:
             sizes = {name: int(count) for name, count in zip(names, counts) if count}
             if not sizes:
                 continue
-            part = shares(sizes, worth, temperature)
-            found.update({f"{name} {'-'.join(pair)}": value for name, value in part.items()})
+            part = shares(sizes, factors, temperature)
+            rates.update({f"{name} {'-'.join(pair)}": value for name, value in part.items()})
             # An epoch has as many items as there are, and each direction its part of it.
             each = np.array([part.get(name, 0.0) / max(count, 1) for name, count in zip(names, counts)])
             copies[own] = each[origin[own]] * len(self.row) * weight[number] / weight.sum()
-        return copies, found
+        return copies, rates
 
     def __len__(self) -> int:
         return len(self.row)
@@ -237,9 +237,9 @@ class Mixture:
             room = self.max_length
         else:
             room = min(self.max_length, int(GROWTH * self.lengths[index].max()) + 2)
-        found = [*prefix, *encode(source)], encode(target)
-        if max(map(len, found)) < room and found[0] and found[1]:
-            return found
+        ids = [*prefix, *encode(source)], encode(target)
+        if max(map(len, ids)) < room and ids[0] and ids[1]:
+            return ids
         return [*prefix, *self.tokenizer.encode(pair[0])], self.tokenizer.encode(pair[1])
 
     def collate(self, indices: Sequence[int], neighbourhood: int = 0, draw: random.Random | None = None) -> Batch:
@@ -253,59 +253,61 @@ class Mixture:
     @property
     def pairs(self) -> Sequence[tuple[list[int], list[int]]]:
         """The encoded pairs of all items, made one by one as they are asked for."""
-        return _Encoded(self, range(len(self)))
+        return _Part(self, range(len(self)))
 
 
 def spread(mixture: Mixture, count: int) -> dict[str, list[int]]:
     """Up to `count` items of each source and direction, spread evenly over them: "news.en-de de-en" -> indices."""
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for index in range(len(mixture)):
         name = f"{mixture.origin(index)} {'-'.join(mixture.directions[mixture.direction[index]])}"
-        found.setdefault(name, []).append(index)
+        places.setdefault(name, []).append(index)
     return {
         name: [indices[i * len(indices) // share] for i in range(share)]
-        for name, indices in sorted(found.items())
+        for name, indices in sorted(places.items())
         for share in [min(count, len(indices))]
     }
 
 
-class _Encoded(Sequence):
+class _Part(Sequence):
     """Items of a mixture as ids."""
 
-    def __init__(self, mixture: Mixture, chosen: range) -> None:
-        self.mixture, self.chosen = mixture, chosen
+    def __init__(self, mixture: Mixture, indices: range) -> None:
+        self.mixture, self.indices = mixture, indices
 
     def __len__(self) -> int:
-        return len(self.chosen)
+        return len(self.indices)
 
     def __getitem__(self, index: int | slice) -> tuple[list[int], list[int]] | list[tuple[list[int], list[int]]]:
         if isinstance(index, slice):
-            return [self.mixture.ids(i) for i in self.chosen[index]]
-        return self.mixture.ids(self.chosen[index])
+            return [self.mixture.ids(i) for i in self.indices[index]]
+        return self.mixture.ids(self.indices[index])
 
     def __iter__(self) -> Iterator[tuple[list[int], list[int]]]:
-        return (self.mixture.ids(i) for i in self.chosen)
+        return (self.mixture.ids(i) for i in self.indices)
 
 
-def token_lengths(rows: Sequence[Row], tokenizer: Tokenizer | MarianTokenizer, kept: Path | None = None) -> np.ndarray:
+def token_lengths(
+    rows: Sequence[Row], tokenizer: Tokenizer | MarianTokenizer, folder: Path | None = None
+) -> np.ndarray:
     """Pieces of both sides of each row, (N, 2) int16.
 
-    kept: folder of a file that holds them for next time, named after the vocabulary and the number of rows; counting a
+    folder: of a file that holds them for next time, named after the vocabulary and the number of rows; counting a
     million pairs takes a minute.
     """
     file = None
-    if kept is not None and isinstance(tokenizer, Tokenizer):
+    if folder is not None and isinstance(tokenizer, Tokenizer):
         key = hashlib.sha256(tokenizer.model + str(len(rows)).encode()).hexdigest()[:16]
-        file = kept / f"lengths-{key}.npy"
+        file = folder / f"lengths-{key}.npy"
     if file is not None and file.is_file():
-        found = np.load(file, allow_pickle=False)
-        if found.shape == (len(rows), 2):
-            return found
-    found = np.array([[len(tokenizer.encode(text)) for text in row.texts] for row in rows], dtype=np.int16).reshape(
+        lengths = np.load(file, allow_pickle=False)
+        if lengths.shape == (len(rows), 2):
+            return lengths
+    lengths = np.array([[len(tokenizer.encode(text)) for text in row.texts] for row in rows], dtype=np.int16).reshape(
         -1, 2
     )
     if file is not None:
         buffer = io.BytesIO()
-        np.save(buffer, found)
+        np.save(buffer, lengths)
         write_atomic(file, buffer.getvalue())
-    return found
+    return lengths

@@ -28,7 +28,7 @@ NEIGHBOURS = {
 }
 
 TABLES = Path(__file__).parents[1] / "phrasebook"
-EXCHANGED = (re.compile(r"\b(?:Mary|Maria|Marie)\b"), re.compile(r"\bTom\b"))  # in the order of the lines of names.txt
+NAMES = (re.compile(r"\b(?:Mary|Maria|Marie)\b"), re.compile(r"\bTom\b"))  # in the order of the lines of names.txt
 _ELIDES = re.compile(r"\b(?:de|que|jusque|lorsque|puisque|quoique) (?:Mary|Maria|Marie|Tom)\b", re.IGNORECASE)
 
 
@@ -54,7 +54,7 @@ def with_noise(source: str, target: str, draw: random.Random) -> tuple[str, str]
 
 
 @cache
-def confused() -> dict[str, str]:
+def confusions() -> dict[str, str]:
     """English words as they are often written: for others that sound alike, without an apostrophe, letters astray."""
     lines = (TABLES / "confused.txt").read_text(encoding="utf-8").splitlines()
     return dict(line.split() for line in lines)
@@ -63,11 +63,11 @@ def confused() -> dict[str, str]:
 def confusion(text: str, draw: random.Random) -> str:
     """`text` with one of its words as in `confused`; as it is without any of them."""
     words = text.split(" ")
-    places = [i for i, word in enumerate(words) if word.rstrip(".,!?") in confused()]
+    places = [i for i, word in enumerate(words) if word.rstrip(".,!?") in confusions()]
     if places:
         place = draw.choice(places)
         bare = words[place].rstrip(".,!?")
-        words[place] = confused()[bare] + words[place][len(bare) :]
+        words[place] = confusions()[bare] + words[place][len(bare) :]
     return " ".join(words)
 
 
@@ -83,7 +83,7 @@ def with_names(source: str, target: str, draw: random.Random) -> tuple[str, str]
 
     After a French word that drops its vowel, a name begins with a consonant.
     """
-    for pattern, every in zip(EXCHANGED, names(), strict=True):
+    for pattern, every in zip(NAMES, names(), strict=True):
         if pattern.search(source) and pattern.search(target):
             elides = any(_ELIDES.search(text) for text in (source, target))
             name = draw.choice([one for one in every if not (elides and without_accents(one)[0] in "AEIOUYH")])

@@ -46,7 +46,7 @@ AFTER = [
     ("Thank you.", "Danke.", "Merci."),
     ("Thank you very much.", "Vielen Dank.", "Merci beaucoup."),
 ]
-FRAMED = 0.2  # share of the sentences with one of them
+FRAME_SHARE = 0.2  # share of the sentences with one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def french(word: Word, form: str) -> str:
     of a verb that agrees with it: "is" ("est"), "has" ("a"), "cost" ("coûte"), or the ending of a participle: "e".
     """
     gender, many = word.fr_gender[0], word.fr_gender.endswith("p")
-    elided = word.fr[0].lower() in "aeéèêiîoôuhœâà"
+    elision = word.fr[0].lower() in "aeéèêiîoôuhœâà"
     feminine = gender == "f"
     if form in ("is", "has", "cost"):
         return {"is": ("est", "sont"), "has": ("a", "ont"), "cost": ("coûte", "coûtent")}[form][many]
@@ -192,11 +192,11 @@ def french(word: Word, form: str) -> str:
     if not form:
         return word.fr
     if form == "d" or (form == "dun" and many):
-        return f"d'{word.fr}" if elided else f"de {word.fr}"
+        return f"d'{word.fr}" if elision else f"de {word.fr}"
     if many:
         before = {"le": "les", "au": "aux", "du": "des", "un": "des", "mon": "mes", "ce": "ces"}.get(form)
         return f"{before or {'votre': 'vos', 'notre': 'nos'}[form]} {word.fr}"
-    if elided and form in ("le", "au", "du"):
+    if elision and form in ("le", "au", "du"):
         return {"le": "l'", "au": "à l'", "du": "de l'"}[form] + word.fr
     before = {
         "le": ("le", "la"),
@@ -204,8 +204,8 @@ def french(word: Word, form: str) -> str:
         "du": ("du", "de la"),
         "un": ("un", "une"),
         "dun": ("d'un", "d'une"),
-        "mon": ("mon", "mon" if elided else "ma"),
-        "ce": ("cet" if elided else "ce", "cette"),
+        "mon": ("mon", "mon" if elision else "ma"),
+        "ce": ("cet" if elision else "ce", "cette"),
         "votre": ("votre", "votre"),
         "notre": ("notre", "notre"),
     }[form][feminine]
@@ -223,10 +223,10 @@ def _rows(name: str) -> list[dict[str, str]]:
 @cache
 def words() -> dict[str, list[Word]]:
     """The words by class, as they stand in `words.tsv`."""
-    found: dict[str, list[Word]] = {}
+    by_kind: dict[str, list[Word]] = {}
     for row in _rows("words.tsv"):
-        found.setdefault(row["class"], []).append(Word(*row.values()))
-    return found
+        by_kind.setdefault(row["class"], []).append(Word(*row.values()))
+    return by_kind
 
 
 @cache
@@ -235,36 +235,36 @@ def phrases() -> list[Phrase]:
     return [Phrase((row["en"], row["de"], row["fr"]), row["only"]) for row in _rows("phrases.tsv")]
 
 
-def fill(text: str, language: str, chosen: Mapping[str, Word]) -> str:
+def fill(text: str, language: str, words: Mapping[str, Word]) -> str:
     """A line with its gaps filled, its first letter large.
 
-    text: the line in one language. language: "en", "de" or "fr". chosen: the word of each gap, by class and digit.
+    text: the line in one language. language: "en", "de" or "fr". words: the word of each gap, by class and digit.
     Raises `KeyError` for a gap or a form that is not known.
     """
 
     def put(gap: re.Match[str]) -> str:
         form = gap[3] or ""
         large = form[:1].isupper() and not form.startswith("Ihr")
-        word, alone = chosen[gap[1] + gap[2]], form.endswith("0")
+        word, alone = words[gap[1] + gap[2]], form.endswith("0")
         form = form.removesuffix("0")
-        done = INFLECT[language](word, form[0].lower() + form[1:] if large else form)
+        inflection = INFLECT[language](word, form[0].lower() + form[1:] if large else form)
         if alone:  # the article without its noun, where an adjective stands between the two
-            return done.removesuffix(getattr(word, language)).rstrip()
-        return done[0].upper() + done[1:] if large else done
+            return inflection.removesuffix(getattr(word, language)).rstrip()
+        return inflection[0].upper() + inflection[1:] if large else inflection
 
-    filled = GAP.sub(put, text)
-    return filled[:1].upper() + filled[1:]
+    line = GAP.sub(put, text)
+    return line[:1].upper() + line[1:]
 
 
 def choose(phrase: Phrase, random_: random.Random) -> dict[str, Word]:
     """Words for the gaps of a line, two of one class never the same; numbers are digits in a quarter of the lines."""
-    chosen: dict[str, Word] = {}
+    choice: dict[str, Word] = {}
     digits = random_.random() < AS_DIGITS
     for gap in sorted({gap[1] + gap[2] for gap in GAP.finditer(" ".join(phrase.texts))}):
         kind = gap.rstrip("0123456789")
-        allowed = ONLY.get(phrase.only, {}).get(kind, _not(""))
-        chosen[gap] = random_.choice([word for word in words()[kind] if allowed(word) and word not in chosen.values()])
-    return {gap: in_digits(word) if digits else word for gap, word in chosen.items()}
+        fits = ONLY.get(phrase.only, {}).get(kind, _not(""))
+        choice[gap] = random_.choice([word for word in words()[kind] if fits(word) and word not in choice.values()])
+    return {gap: in_digits(word) if digits else word for gap, word in choice.items()}
 
 
 def in_digits(word: Word) -> Word:
@@ -274,22 +274,22 @@ def in_digits(word: Word) -> Word:
 
 
 def sentences(count: int, seed: int = 0) -> list[tuple[str, str, str]]:
-    """Different sentences in English, German and French, out of all lines in turn, shuffled; none of `held_out`.
+    """Different sentences in English, German and French, out of all lines in turn, shuffled; none of `test_sentences`.
 
     count: how many at most; a line without gaps gives few. seed: another seed, other words.
     """
-    random_, held = random.Random(seed), {english for english, _, _ in held_out()}
-    found: dict[tuple[str, str, str], None] = {}
+    random_, tests = random.Random(seed), {english for english, _, _ in test_sentences()}
+    unique: dict[tuple[str, str, str], None] = {}
     for _ in range(MOST_OF_A_LINE):
         for phrase in phrases():
-            chosen = choose(phrase, random_)
-            texts = [fill(text, language, chosen) for text, language in zip(phrase.texts, LANGUAGES, strict=True)]
-            if random_.random() < FRAMED:
+            choice = choose(phrase, random_)
+            texts = [fill(text, language, choice) for text, language in zip(phrase.texts, LANGUAGES, strict=True)]
+            if random_.random() < FRAME_SHARE:
                 before, frame = random_.choice([(True, each) for each in BEFORE] + [(False, each) for each in AFTER])
                 texts = [f"{f} {t}" if before else f"{t} {f}" for f, t in zip(frame, texts, strict=True)]
-            if len(found) < count and texts[0] not in held:
-                found[texts[0], texts[1], texts[2]] = None
-    rows = list(found)
+            if len(unique) < count and texts[0] not in tests:
+                unique[texts[0], texts[1], texts[2]] = None
+    rows = list(unique)
     random_.shuffle(rows)
     return rows
 
@@ -303,7 +303,7 @@ def _triples(name: str) -> list[tuple[str, str, str]]:
     return [(row["en"], row["de"], row["fr"]) for row in _rows(name)]
 
 
-def written() -> list[tuple[str, str, str]]:
+def handwriting() -> list[tuple[str, str, str]]:
     """Whole sentences in English, German and French."""
     return _triples("written.tsv")
 
@@ -313,7 +313,7 @@ def rarer() -> list[tuple[str, str, str]]:
     return _triples("rarer.tsv")
 
 
-def held_out() -> list[tuple[str, str, str]]:
+def test_sentences() -> list[tuple[str, str, str]]:
     """Sixty sentences of travellers that no model was trained on."""
     return _triples("held_out.tsv")
 
@@ -328,24 +328,24 @@ def kinds() -> dict[str, list[tuple[str, str, str]]]:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints how many sentences were written where."""
-    options = CommandLine(
+    parser = CommandLine(
         prog="python -m lab.translator.phrasebook",
         description="Write sentences in English, German and French for training: phrasebook.tsv.gz, hours.tsv.gz, "
         "written.tsv.gz, rarer.tsv.gz and those of kinds.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("--count", type=integer(1), default=12000, help="most sentences made out of gaps and words")
-    options.add_argument("--seed", type=a_seed, default=0, help="another seed, other words in the gaps")
-    options.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write into")
-    given = options.parse_args(argv)
-    given.out.mkdir(parents=True, exist_ok=True)
-    made = sentences(given.count, given.seed)
-    hours = [row for row in made if names_a_time(row[0])]  # by themselves, so that a mixture can have more of them
-    others = [row for row in made if not names_a_time(row[0])]
-    tables = {"phrasebook": others, "hours": hours, "written": written(), "rarer": rarer(), **kinds()}
+    parser.add_argument("--count", type=integer(1), default=12000, help="most sentences made out of gaps and words")
+    parser.add_argument("--seed", type=a_seed, default=0, help="another seed, other words in the gaps")
+    parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write into")
+    options = parser.parse_args(argv)
+    options.out.mkdir(parents=True, exist_ok=True)
+    lines = sentences(options.count, options.seed)
+    hours = [row for row in lines if names_a_time(row[0])]  # by themselves, so that a mixture can have more of them
+    others = [row for row in lines if not names_a_time(row[0])]
+    tables = {"phrasebook": others, "hours": hours, "written": handwriting(), "rarer": rarer(), **kinds()}
     for name, rows in tables.items():
-        write_table(given.out / f"{name}.tsv.gz", LANGUAGES, rows)
-        print(f"{len(rows)} sentences in {given.out / name}.tsv.gz")
+        write_table(options.out / f"{name}.tsv.gz", LANGUAGES, rows)
+        print(f"{len(rows)} sentences in {options.out / name}.tsv.gz")
     return 0
 
 

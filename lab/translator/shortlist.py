@@ -44,18 +44,18 @@ def choose(counts: np.ndarray, tokenizer: Tokenizer, share: float = SHARE) -> Te
         raise ValueError("There is no text in this language to choose a shortlist by.")
     order = np.argsort(-counts, kind="stable")
     enough = int(np.searchsorted(counts[order].cumsum(), share * counts.sum())) + 1
-    held = np.zeros(len(counts), bool)
-    held[order[:enough]] = True
+    mask = np.zeros(len(counts), bool)
+    mask[order[:enough]] = True
     always = [
         number
         for number, piece in enumerate(tokenizer.pieces(range(len(counts))))
         if piece in STAND_INS or len(piece.removeprefix(SPACE)) <= 1
     ]
     never = [PAD, UNK, BOS]
-    held[[EOS, *always]], held[never] = True, False
-    more = order[~held[order] & ~np.isin(order, never)]
-    held[more[: -held.sum() % WHOLE]] = True
-    return torch.from_numpy(held)
+    mask[[EOS, *always]], mask[never] = True, False
+    more = order[~mask[order] & ~np.isin(order, never)]
+    mask[more[: -mask.sum() % WHOLE]] = True
+    return torch.from_numpy(mask)
 
 
 def count_pieces(texts: Iterable[str], tokenizer: Tokenizer) -> np.ndarray:
@@ -66,41 +66,41 @@ def count_pieces(texts: Iterable[str], tokenizer: Tokenizer) -> np.ndarray:
     return counts
 
 
-def save_shortlists(folder: Path, held: Mapping[str, Tensor]) -> None:
+def save_shortlists(folder: Path, masks: Mapping[str, Tensor]) -> None:
     """Writes, for each language, which pieces its shortlist holds, as from `choose`."""
-    write_atomic(folder / FILE, save({language: chosen.contiguous() for language, chosen in held.items()}))
+    write_atomic(folder / FILE, save({language: mask.contiguous() for language, mask in masks.items()}))
 
 
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object with the length of each language's shortlist."""
-    options = CommandLine(
+    parser = CommandLine(
         prog="python -m lab.translator.shortlist",
         description="Choose the word pieces of each target language for quick translation.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("--model", required=True, help="name of a shipped model, or a folder")
-    options.add_argument(
+    parser.add_argument("--model", required=True, help="name of a shipped model, or a folder")
+    parser.add_argument(
         "--data", required=True, type=an_existing_file, help="table of transformer.prepare that it learned from"
     )
-    options.add_argument(
+    parser.add_argument(
         "--share",
         type=a_number(above=0, most=1),
         default=SHARE,
         help="of a language's pieces that its shortlist holds",
     )
-    given = options.parse_args(argv)
-    folder = assets.model_or_dir(given.model)
+    options = parser.parse_args(argv)
+    folder = assets.model_or_dir(options.model)
     pairs = load_config(folder).get("pairs") or []
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
     languages = list(dict.fromkeys(language for pair in pairs for language in pair))
-    rows = read_rows(given.data, languages)
-    held = {}
+    rows = read_rows(options.data, languages)
+    masks = {}
     for target in dict.fromkeys(target for _, target in pairs):
         texts = (row.texts[row.languages.index(target)] for row in rows if target in row.languages)
-        held[target] = choose(count_pieces(texts, tokenizer), tokenizer, given.share)
-    save_shortlists(folder, held)
-    print(json.dumps({language: int(one.sum()) for language, one in held.items()}))
+        masks[target] = choose(count_pieces(texts, tokenizer), tokenizer, options.share)
+    save_shortlists(folder, masks)
+    print(json.dumps({language: int(one.sum()) for language, one in masks.items()}))
     return 0
 
 

@@ -44,8 +44,8 @@ def main() -> int:
     english = {word.lower() for word in counts["en"]}
     out = assets_dir() / "spelling"
     out.mkdir(exist_ok=True)
-    for language, typed in (("de", german_spellings), ("fr", lambda word: {without_accents(word)})):
-        lines = count_lines(common_case(counts[language]).items(), typed, english)
+    for language, forms in (("de", german_spellings), ("fr", lambda word: {without_accents(word)})):
+        lines = count_lines(common_case(counts[language]).items(), forms, english)
         (out / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 

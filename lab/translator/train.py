@@ -18,7 +18,7 @@ from torch import Tensor
 
 import training
 from lab.translator.divergence import projected_divergence
-from lab.translator.mixture import GENERAL, Mixture, parse_worth, read_rows, spread, token_lengths
+from lab.translator.mixture import GENERAL, Mixture, parse_factors, read_rows, spread, token_lengths
 from lab.translator.noise import with_names, with_noise
 from training.memory import keep_memory
 from training.recipe import SHARE, setting
@@ -85,7 +85,7 @@ class MixtureRecipe(TranslationRecipe):
         super().check()
         if not self.temperature > 0:
             raise ValueError(f"temperature has to be above 0, got {self.temperature}.")
-        parse_worth(self.mixture)
+        parse_factors(self.mixture)
         if not all(self.languages()[0] in pair for pair in self.pairs()):
             raise ValueError("the directions of a mixture have one language in common, which each pair of it has.")
         if self.learned and not self.initial:
@@ -116,26 +116,26 @@ class MixtureTask(TranslationTask):
         self.data = Mixture(
             rows,
             *common,
-            worth=parse_worth(recipe.mixture),
+            factors=parse_factors(recipe.mixture),
             temperature=recipe.temperature,
             one_way=recipe.one_way,
-            change=self.changed,
+            change=self.change,
             sampled=recipe.sampled,
             lengths=token_lengths(rows, self.tokenizer, folder),
         )
         whole = Mixture(held_out, *common, one_way=recipe.one_way)
         self.by_source = spread(whole, PER_SOURCE)
-        chosen = [index for indices in self.by_source.values() for index in indices]
-        self.val = ParallelData([whole.ids(index) for index in chosen])
-        numbers = dict(zip(chosen, range(len(chosen))))
+        every = [index for indices in self.by_source.values() for index in indices]
+        self.val = ParallelData([whole.ids(index) for index in every])
+        numbers = dict(zip(every, range(len(every))))
         self.by_source = {name: [numbers[i] for i in indices] for name, indices in self.by_source.items()}
-        self.characters = [len(whole.text(index)[1]) for index in chosen]
+        self.characters = [len(whole.text(index)[1]) for index in every]
         texts: dict[tuple[str, str], list[tuple[str, str]]] = {pair: [] for pair in self.pairs}
-        for index in chosen:
+        for index in every:
             texts[self.pairs[whole.direction[index]]].append(whole.text(index))
         return texts
 
-    def changed(self, source: str, target: str, draw: random.Random) -> tuple[str, str]:
+    def change(self, source: str, target: str, draw: random.Random) -> tuple[str, str]:
         """A pair as it is learned this time: some with other names, some with stand-ins, some with noise."""
         if self.recipe.names and draw.random() < self.recipe.names:
             source, target = with_names(source, target, draw)
@@ -163,23 +163,23 @@ class MixtureTask(TranslationTask):
         sums: dict[str, list[float]] = {}
         for name, indices in self.by_source.items():
             part, total = ParallelData([self.val.pairs[i] for i in indices]), 0.0
-            for chosen in part.batches(self.recipe.tokens, 0, 0):
-                batch = part.collate(chosen, self.config.neighbourhood).to(device)
+            for numbers in part.batches(self.recipe.tokens, 0, 0):
+                batch = part.collate(numbers, self.config.neighbourhood).to(device)
                 total += float(self.learning(batch)["nll"])
             characters = sum(self.characters[i] for i in indices)
             sums.setdefault(name.split(".")[0], []).append(total / characters)
         general = {name: losses for name, losses in sums.items() if name in GENERAL}
         narrow = [loss for name, losses in sums.items() if name not in GENERAL for loss in losses]
-        found = {name: sum(losses) / len(losses) for name, losses in general.items()}
+        figures = {name: sum(losses) / len(losses) for name, losses in general.items()}
         every = [loss for losses in general.values() for loss in losses] or narrow
-        return {"loss": sum(every) / len(every), **({"narrow": sum(narrow) / len(narrow)} if narrow else {}), **found}
+        return {"loss": sum(every) / len(every), **({"narrow": sum(narrow) / len(narrow)} if narrow else {}), **figures}
 
 
 @dataclass
 class AnchoredBatch(Batch):
     """A batch some of whose sentences are not learned."""
 
-    held: Tensor | None = None  # (B,) True = the model is held there to the one that it began with
+    anchors: Tensor | None = None  # (B,) True = the model is held there to the one that it began with
 
 
 class AnchoredTask(MixtureTask):
@@ -194,48 +194,48 @@ class AnchoredTask(MixtureTask):
     def load_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """As `MixtureTask.load_data`. Raises `ValueError` for a source that is not there."""
         texts = super().load_data()
-        unknown = set(self.recipe.learned.split()) - {row.origin.split(".")[0] for row in self.data.rows}
-        if unknown:
-            raise ValueError(f"the mixture has no source {', '.join(sorted(unknown))} to learn.")
+        strangers = set(self.recipe.learned.split()) - {row.origin.split(".")[0] for row in self.data.rows}
+        if strangers:
+            raise ValueError(f"the mixture has no source {', '.join(sorted(strangers))} to learn.")
         return texts
 
     def batch(self, step: int, micro: int, rank: int, world: int) -> AnchoredBatch:
         """As `TranslationTask.batch`, with the sentences that are not learned marked."""
         batch, (_, indices) = super().batch(step, micro, rank, world), self.place(step, micro, rank, world)
-        learned = self.recipe.learned.split()
+        sources = self.recipe.learned.split()
         origins = [self.data.origin(index).split(".")[0] for index in indices]
-        held = torch.tensor([origin not in learned for origin in origins])
-        return AnchoredBatch(**{**vars(batch), "in_parts": ()}, held=held)
+        anchors = torch.tensor([origin not in sources for origin in origins])
+        return AnchoredBatch(**{**vars(batch), "in_parts": ()}, anchors=anchors)
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
         """`loss` and `nll` are those of the learned sentences, `held` is the divergence of the others from what the
         model said of them before, in nats summed over target tokens.
         """
-        if not isinstance(batch, AnchoredBatch) or batch.held is None:
+        if not isinstance(batch, AnchoredBatch) or batch.anchors is None:
             return super().terms(batch)
         if batch.dropout is not None:
             self.model.set_dropout(batch.dropout)
-        found: dict[str, Tensor] = {}
-        if not bool(batch.held.all()):
-            found |= self.learning(batch.rows((~batch.held).nonzero()[:, 0]))
-        if bool(batch.held.any()):
-            found["held"] = self.divergence(batch.rows(batch.held.nonzero()[:, 0]))
+        terms: dict[str, Tensor] = {}
+        if not bool(batch.anchors.all()):
+            terms |= self.learning(batch.rows((~batch.anchors).nonzero()[:, 0]))
+        if bool(batch.anchors.any()):
+            terms["held"] = self.divergence(batch.rows(batch.anchors.nonzero()[:, 0]))
         nothing = batch.src.new_zeros((), dtype=torch.float32)
-        return {"loss": nothing, "nll": nothing, "held": nothing} | found
+        return {"loss": nothing, "nll": nothing, "held": nothing} | terms
 
     def divergence(self, batch: Batch) -> Tensor:
         """KL(before || now) of the sentences' target tokens, summed, in nats."""
-        states, wanted = [], []
+        states, targets = [], []
         before = self.before.to(batch.src.device)
         for part in batch.parts():
             read = part.src, part.tgt, part.src_mask, part.tgt_mask
             hidden = self.networks["model"](*read, project=False)
             states.append(hidden.flatten(0, 1).index_select(0, part.positions))
             with torch.no_grad():
-                wanted.append(before(*read, project=False).flatten(0, 1).index_select(0, part.positions))
+                targets.append(before(*read, project=False).flatten(0, 1).index_select(0, part.positions))
         now = self.model.embedding.weight, self.model.output_bias
         then = before.embedding.weight, before.output_bias
-        return projected_divergence(torch.cat(states), *now, torch.cat(wanted), *then)
+        return projected_divergence(torch.cat(states), *now, torch.cat(targets), *then)
 
 
 def task_of(recipe: MixtureRecipe) -> MixtureTask:

@@ -81,7 +81,7 @@ def train_one(network: str, folder: Path, minutes: float, preset: str, fields: l
     if not saved or saved["max_minutes"] != minutes:
         given = {name[2:].replace("-", "_"): value for name, value in zip(fields[::2], fields[1::2])}
         start = saved or {**presets[preset], **convert(recipe_class, given)}
-        fields += ["--steps", str(steps_for(run, task, recipe_class.from_saved(start), minutes))]
+        fields += ["--steps", str(steps_for(run, task, recipe_class.restore(start), minutes))]
     print(f"{network}: {minutes:.1f} minutes, {' '.join(fields)}", flush=True)
     arguments = [
         "--preset",

@@ -18,7 +18,7 @@ from gan import laboratory
 from training import card
 from training.run import Run
 from transformer.insight.interpret import KINDS
-from transformer.parsing.parser import ParsedSentence
+from transformer.parsing.parser import SentenceParse
 from transformer.parsing.trees import Leaf, Tree
 from transformer.translator import Attention, Hypothesis, Sentence, Translation
 from ui import messages
@@ -126,7 +126,7 @@ def test_what_one_takes_home_holds_text_as_text(trap, tmp_path):
 
     leaves = tuple(Leaf(vector, vector) for vector in VECTORS)
     tree = Tree("TOP", (Tree("<img/src=x/onerror=alert(1)>", leaves),))
-    parsed = ParsedSentence(VECTORS[0], [1], [[1]], [], None, words=VECTORS, trees=[tree])
+    parsed = SentenceParse(VECTORS[0], [1], [[1]], [], None, words=VECTORS, trees=[tree])
     files.append(tmp_path / "tree.svg")
     files[-1].write_text(parse.tree_svg(parsed), encoding="utf-8")
 

@@ -174,7 +174,7 @@ def test_modes_are_counted_by_their_share():
     all_modes = count_modes(ring.sample(2000, torch.Generator().manual_seed(0)), ring)
     assert all_modes.count == 8 and all_modes.quality > 0.97 and not all_modes.helvetica
     two = count_modes(ring.centres[[0, 3]].repeat(500, 1), ring)
-    assert two.found == (True, False, False, True, False, False, False, False) and two.helvetica
+    assert two.hits == (True, False, False, True, False, False, False, False) and two.helvetica
     lost = count_modes(torch.zeros(100, 2), ring)
     assert lost.count == 0 and not lost.helvetica  # on no mode at all: not that scenario
     assert "2 of 8; lost are 2, 3, 5, 6, 7, 8." in laboratory.helvetica(two) and laboratory.helvetica(None) == ""

@@ -61,13 +61,13 @@ def test_the_closest_of_the_best_is_the_one_nearest_to_the_truth():
     source = "Two dogs play in the snow."
     best = [h.text for h in teacher.translate(source, beam=5, n_best=5).hypotheses]
     pairs = [(source, text) for text in (best[3], best[0], best[2])]
-    assert list(distil.taught(teacher, pairs, "en", "de", SearchOptions(5), closest=True)) == [
+    assert list(distil.teacher_rows(teacher, pairs, "en", "de", SearchOptions(5), closest=True)) == [
         [best[3], best[0], best[2]]
     ]
-    assert list(distil.taught(teacher, pairs, "en", "de", SearchOptions(5))) == [[best[0]] * 3]
+    assert list(distil.teacher_rows(teacher, pairs, "en", "de", SearchOptions(5))) == [[best[0]] * 3]
     pairs[1] = (source, "Etwas ganz anderes.")
     for quick in (False, True):
-        (found,) = distil.taught(
+        (found,) = distil.teacher_rows(
             teacher, pairs, "en", "de", closest=True, least=30.0, options=SearchOptions(5, quick=quick)
         )
         assert found[1] == "" and (quick or found == [best[3], "", best[2]])

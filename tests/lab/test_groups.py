@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from lab.translator.groups import Scored, by_group, group_scores, main, names
+from lab.translator.groups import Rating, by_group, group_scores, main, names
 from transformer.translator import Translator
 
 
 def pair(source="A b c d", reference="E f g h", output="E f g h", origin="tatoeba", direction="en-de"):
-    return Scored(origin, direction, source, reference, output)
+    return Rating(origin, direction, source, reference, output)
 
 
 def test_what_is_counted_of_a_group():
@@ -23,8 +23,8 @@ def test_what_is_counted_of_a_group():
             pair("no", "nein", ""),  # short references are not judged
         ]
     )
-    assert (found.pairs, found.too_short, found.names_kept) == (3, pytest.approx(1 / 3), 0.5)
-    assert group_scores([pair()]).bleu == pytest.approx(100) and group_scores([pair()]).names_kept is None
+    assert (found.pairs, found.too_short, found.name_share) == (3, pytest.approx(1 / 3), 0.5)
+    assert group_scores([pair()]).bleu == pytest.approx(100) and group_scores([pair()]).name_share is None
     assert [pair("w " * n).length for n in (1, 10, 11, 35, 36, 99)] == ["1-10", "1-10", "11-20", "21-35", "36+", "36+"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lab.translator.grow import copied_dimensions, grow_weights, grown_embedding, main, shares, widen, widen_model
+from lab.translator.grow import copy_of_dimensions, grow_embedding, grow_weights, main, shares, widen, widen_model
 from training.weights import load_model
 from transformer import config as configs
 from transformer import grammar
@@ -44,7 +44,7 @@ def test_a_wider_network_computes_the_same_function(tokenizers, monkeypatch):
 def test_known_pieces_keep_their_embedding_and_new_ones_get_the_mean_of_their_parts(tokenizers):
     before, after = tokenizers
     old = torch.randn(len(before), 8, generator=torch.Generator().manual_seed(1))
-    new = grown_embedding(old, before, after)
+    new = grow_embedding(old, before, after)
     pieces, known = after.pieces(range(len(after))), set(before.pieces(range(len(before))))
     fresh = [i for i, piece in enumerate(pieces) if piece not in known]
     assert fresh and len(fresh) < len(pieces) and new.shape == (len(after), 8)
@@ -88,7 +88,7 @@ def test_a_model_of_more_dimensions_and_heads_begins_near_the_smaller_one(tokeni
     before, _ = tokenizers
     old = configs.preset("mini", vocab_size=len(before))
     new = configs.preset("mini", vocab_size=len(before), d_model=96, heads=3, d_ff=100)
-    dims = copied_dimensions(64, 96)
+    dims = copy_of_dimensions(64, 96)
     assert dims[:8].tolist() == [0, 1, 2, 3, 2, 3, 4, 5] and set(dims.tolist()) == set(range(64))
     drawn = shares(dims, 5)
     torch.testing.assert_close(torch.zeros(5, 64).index_add_(1, dims, drawn), torch.ones(5, 64))

@@ -13,7 +13,17 @@ import pytest
 import torch
 
 import training
-from lab.translator.mixture import GROWTH, Mixture, Row, parse_worth, read_rows, shares, spread, token_lengths, worth_of
+from lab.translator.mixture import (
+    GROWTH,
+    Mixture,
+    Row,
+    factor_of,
+    parse_factors,
+    read_rows,
+    shares,
+    spread,
+    token_lengths,
+)
 from lab.translator.phrasebook import KINDS as TABLES
 from lab.translator.train import KINDS, AnchoredTask, MixtureRecipe, MixtureTask, task_of
 from tests.transformer.words import ENGLISH, GERMAN
@@ -51,18 +61,20 @@ def test_shares_follow_worth_and_temperature():
     assert shares({"a": 300, "b": 100}, {}, 1.0) == {"a": 0.75, "b": 0.25}
     assert shares({"a": 300, "b": 100}, {"b": 3.0}, 1.0) == {"a": 0.5, "b": 0.5}
     assert shares({"a": 400, "b": 100}, {}, 2.0)["a"] == pytest.approx(2 / 3)
-    assert worth_of("news_old.en-de", {"news": 2.0, "news_old": 5.0}) == 5.0 and worth_of("chat", {"news": 2.0}) == 1.0
-    assert parse_worth("news=3 manuals=0") == {"news": 3.0, "manuals": 0.0}
+    assert (
+        factor_of("news_old.en-de", {"news": 2.0, "news_old": 5.0}) == 5.0 and factor_of("chat", {"news": 2.0}) == 1.0
+    )
+    assert parse_factors("news=3 manuals=0") == {"news": 3.0, "manuals": 0.0}
     for wrong in ("news", "news=", "news=x", "=2", "news=-1", "news=inf"):
         with pytest.raises(ValueError, match="NAME=WORTH"):
-            parse_worth(wrong)
+            parse_factors(wrong)
     with pytest.raises(ValueError, match="above 0"):
         shares({"a": 3}, {"a": 0.0}, 1.0)
 
 
 def test_an_epoch_draws_every_source_as_often_as_it_is_worth(tokenizer):
     mixture = Mixture(
-        rows({"news.en-de": 100, "manuals.en-de": 900}), tokenizer, 60, DIRECTIONS, worth={"manuals": 1 / 9}
+        rows({"news.en-de": 100, "manuals.en-de": 900}), tokenizer, 60, DIRECTIONS, factors={"manuals": 1 / 9}
     )
     assert mixture.share["news.en-de en-de"] == pytest.approx(0.5)
     order = mixture.draw(1, 0)
@@ -77,11 +89,11 @@ def test_an_epoch_draws_every_source_as_often_as_it_is_worth(tokenizer):
 
 def test_a_direction_comes_as_often_as_it_is_worth(tokenizer):
     table = rows({"news.en-de": 200})
-    mixture = Mixture(table, tokenizer, 60, DIRECTIONS, worth={"de-en": 3.0})
+    mixture = Mixture(table, tokenizer, 60, DIRECTIONS, factors={"de-en": 3.0})
     counts = Counter(mixture.directions[mixture.direction[i]] for i in mixture.draw(1, 0))
     assert counts == {("de", "en"): pytest.approx(300, abs=30), ("en", "de"): pytest.approx(100, abs=30)}
     with pytest.raises(ValueError, match="no direction"):
-        Mixture(table, tokenizer, 60, DIRECTIONS, worth={"de-en": 0.0, "en-de": 0.0})
+        Mixture(table, tokenizer, 60, DIRECTIONS, factors={"de-en": 0.0, "en-de": 0.0})
 
 
 def test_teacher_text_is_learned_in_one_direction_only(tokenizer):
@@ -111,9 +123,9 @@ def test_long_pairs_stay_out_and_changed_ones_never_grow_too_long(tokenizer):
     pairs = rows({"a": 50})
     longest = int(token_lengths(pairs, tokenizer).max())
     short = Mixture(pairs, tokenizer, longest, DIRECTIONS)
-    assert short.skipped > 0 and short.lengths.max() < longest
+    assert short.omissions > 0 and short.lengths.max() < longest
     doubled = Mixture(pairs, tokenizer, longest + 2, DIRECTIONS, change=lambda s, t, _: (s + " " + s, t))
-    assert doubled.skipped == 0
+    assert doubled.omissions == 0
     for index in range(len(doubled)):
         assert max(map(len, doubled.ids(index, random.Random(0)))) < longest + 2
     with pytest.raises(ValueError, match="no pair"):
@@ -250,13 +262,13 @@ def test_learned_and_holding_sentences_are_told_apart(folder, tmp_path):
     task, plain = task_of(recipe), task_of(dataclasses.replace(recipe, learned=""))
     batch, whole = task.batch(1, 0, 0, 1), plain.batch(1, 0, 0, 1)
     assert isinstance(task, AnchoredTask) and type(plain) is MixtureTask
-    assert torch.equal(whole.src, batch.src) and 0 < batch.held.sum() < len(batch.src)
+    assert torch.equal(whole.src, batch.src) and 0 < batch.anchors.sum() < len(batch.src)
     terms = task.terms(batch)
-    alone = plain.terms(whole.rows((~batch.held).nonzero()[:, 0]))
+    alone = plain.terms(whole.rows((~batch.anchors).nonzero()[:, 0]))
     torch.testing.assert_close(terms["loss"], alone["loss"])
     torch.testing.assert_close(terms["nll"], alone["nll"])
     assert plain.terms(whole)["nll"] > 1.2 * terms["nll"]  # of both kinds
-    only = dataclasses.replace(batch, held=torch.ones_like(batch.held))
+    only = dataclasses.replace(batch, anchors=torch.ones_like(batch.anchors))
     assert task.terms(only)["nll"] == 0 and task.terms(only)["held"] >= 0
     with pytest.raises(ValueError, match="no source letters"):
         task_of(dataclasses.replace(recipe, learned="manuals letters"))
@@ -306,8 +318,8 @@ def test_segmentations_are_drawn_by_their_smoothed_probability(tokenizer):
 def test_the_preset_of_kinds_learns_every_table_of_kinds_and_weighs_what_it_learns(folder):
     recipe = MixtureRecipe(**{**KINDS, "data": str(folder), "initial": "everyday"})
     recipe.check()
-    learned, worth = recipe.learned.split(), parse_worth(recipe.mixture)
-    assert set(TABLES) <= set(learned) <= set(worth) and worth["ding"] == 0
+    learned, factors = recipe.learned.split(), parse_factors(recipe.mixture)
+    assert set(TABLES) <= set(learned) <= set(factors) and factors["ding"] == 0
 
 
 def test_recipes_that_make_no_sense_say_so(folder):
@@ -338,10 +350,10 @@ def test_a_plain_run_from_before_mixtures_had_a_recipe_goes_on_and_one_on_a_mixt
         "one_way": "",
         "noise": 0.0,
     }
-    assert TranslationRecipe.from_saved(old).data == str(folder)
+    assert TranslationRecipe.restore(old).data == str(folder)
     with pytest.raises(ValueError, match="'mixture'"):
-        TranslationRecipe.from_saved({**old, "mixture": "manuals=1"})
-    assert MixtureRecipe.from_saved({**old, "mixture": "manuals=1"}).mixture == "manuals=1"
+        TranslationRecipe.restore({**old, "mixture": "manuals=1"})
+    assert MixtureRecipe.restore({**old, "mixture": "manuals=1"}).mixture == "manuals=1"
     (tmp_path / "recipe.json").write_text(json.dumps({**old, "mixture": "manuals=1"}))
     assert train_plainly(["--resume", "--run", str(tmp_path)]) == 2
     assert "lab.translator.train" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lab.translator.noise import KINDS, confused, confusion, names, slips, with_names, with_noise, without_end_mark
+from lab.translator.noise import KINDS, confusion, confusions, names, slips, with_names, with_noise, without_end_mark
 
 PAIR = ("The weather in Berlin is nice today.", "Das Wetter in Berlin ist heute schön.")
 
@@ -42,7 +42,7 @@ def test_accents_go_from_the_source_alone():
     assert {target for _, target in found} == {"Où est le café Müller ?", "Où est le café Müller"}
 
 
-def test_one_word_is_confused_and_its_mark_stays():
+def test_one_word_is_confusions_and_its_mark_stays():
     found = {confusion("Can you hear me, or is it too quiet there?", random.Random(seed)) for seed in range(60)}
     assert found == {
         "Can you here me, or is it too quiet there?",
@@ -50,7 +50,7 @@ def test_one_word_is_confused_and_its_mark_stays():
         "Can you hear me, or is it too quiet their?",
     }
     assert confusion("Der Hund bellt.", random.Random(0)) == "Der Hund bellt."
-    assert all(word != wrong for word, wrong in confused().items())
+    assert all(word != wrong for word, wrong in confusions().items())
 
 
 @pytest.mark.parametrize("seed", range(30))

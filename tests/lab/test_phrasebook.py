@@ -113,7 +113,7 @@ def test_the_command_writes_tables_that_prepare_reads(tmp_path, capsys):
 
 
 def test_written_sentences_are_whole_and_none_is_held_out():
-    rows, held = phrasebook.written() + phrasebook.rarer(), phrasebook.held_out()
+    rows, held = phrasebook.handwriting() + phrasebook.rarer(), phrasebook.test_sentences()
     assert len({english for english, _, _ in rows}) == len(rows)
     assert all(len(row) == 3 and all(text.strip() == text and text for text in row) for row in rows + held)
     assert len(held) == 60 and not {e.casefold() for e, _, _ in held} & {e.casefold() for e, _, _ in rows}
@@ -124,8 +124,8 @@ def test_no_written_sentence_is_nearly_one_that_is_held_out():
     def words(row):
         return [set(re.findall(r"\w+", text.lower())) for text in row]
 
-    held = [words(row) for row in phrasebook.held_out()]
-    for row in phrasebook.written() + phrasebook.rarer():
+    held = [words(row) for row in phrasebook.test_sentences()]
+    for row in phrasebook.handwriting() + phrasebook.rarer():
         own = words(row)
         for ours, theirs in ((a, b) for other in held for a, b in zip(own, other, strict=True)):
             assert len(ours & theirs) < 2 / 3 * max(len(ours), len(theirs)), row

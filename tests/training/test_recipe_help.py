@@ -35,14 +35,14 @@ def test_words_come_from_the_class_and_its_bases():
 
 def test_a_saved_recipe_comes_back_whole():
     recipe = Plain(steps=9, width=0.25)
-    assert Plain.from_saved({"task": "PlainTask", **asdict(recipe)}) == recipe
-    assert Plain.from_saved({**asdict(recipe), "depth": 4}, steps=11) == Plain(steps=11, width=0.25)
+    assert Plain.restore({"task": "PlainTask", **asdict(recipe)}) == recipe
+    assert Plain.restore({**asdict(recipe), "depth": 4}, steps=11) == Plain(steps=11, width=0.25)
 
 
 @pytest.mark.parametrize("field, value", [("widht", 0.5), ("depth", 5)])
 def test_an_unknown_field_of_a_saved_recipe_is_an_error_that_names_it(field, value):
     with pytest.raises(ValueError, match=rf"the field '{field}' \('{value}'\), which a Plain does not have"):
-        Plain.from_saved({"task": "PlainTask", field: value})
+        Plain.restore({"task": "PlainTask", field: value})
 
 
 @pytest.mark.parametrize("network", ALL_NETWORKS.values(), ids=lambda network: network.key)

@@ -184,7 +184,7 @@ def test_linear_is_torchs_linear(shape, bias):
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
 def test_packed_weights_give_the_same_product_and_follow_their_weight(monkeypatch):
-    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "MIN_PACK_SIZE", 0)
     torch.manual_seed(0)
     weight, bias, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(24), torch.randn(2, 5, 16)
     with torch.no_grad():
@@ -200,18 +200,18 @@ def test_packed_weights_give_the_same_product_and_follow_their_weight(monkeypatc
     weight.requires_grad_()
     linear(x, weight).sum().backward()
     assert weight.grad is not None
-    count = len(kernels._packed)
+    count = len(kernels._packs)
     del weight, first
-    assert len(kernels._packed) == count - 1
+    assert len(kernels._packs) == count - 1
 
 
-needs_bytes = pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
+needs_bytes = pytest.mark.skipif(not kernels.has_int8(), reason="no processor for products of 8 bits")
 
 
 @needs_bytes
 @pytest.mark.parametrize("wide", [1, 1 << 20])  # both libraries
 def test_products_in_bytes_are_rounded_and_only_within_their_block(monkeypatch, wide):
-    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "MIN_PACK_SIZE", 0)
     monkeypatch.setattr(kernels, "WIDE", wide)
     torch.manual_seed(0)
     weight, bias, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(24), torch.randn(2, 5, 16)
@@ -245,7 +245,7 @@ def test_products_in_bytes_are_rounded_and_only_within_their_block(monkeypatch, 
 @needs_bytes
 @pytest.mark.parametrize("wide", [1, 1 << 20])
 def test_products_in_bytes_of_the_largest_numbers_do_not_overflow(monkeypatch, wide):
-    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "MIN_PACK_SIZE", 0)
     monkeypatch.setattr(kernels, "WIDE", wide)
     weight, x = nn.Parameter(torch.ones(24, 16), False), torch.ones(3, 16)
     with torch.no_grad(), kernels.int8_products():
@@ -253,16 +253,16 @@ def test_products_in_bytes_of_the_largest_numbers_do_not_overflow(monkeypatch, w
 
 
 def test_without_a_processor_for_it_nothing_is_rounded(monkeypatch):
-    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
-    monkeypatch.setattr(kernels, "int8_supported", lambda: False)
+    monkeypatch.setattr(kernels, "MIN_PACK_SIZE", 0)
+    monkeypatch.setattr(kernels, "has_int8", lambda: False)
     weight, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(2, 5, 16)
     with torch.no_grad(), kernels.int8_products():
         torch.testing.assert_close(linear(x, weight), nn.functional.linear(x, weight))
 
 
-@pytest.mark.parametrize("packed_from", [0, 1 << 40])
-def test_what_is_negative_becomes_zero_on_request(monkeypatch, packed_from):
-    monkeypatch.setattr(kernels, "PACKED_FROM", packed_from)
+@pytest.mark.parametrize("min_pack_size", [0, 1 << 40])
+def test_what_is_negative_becomes_zero_on_request(monkeypatch, min_pack_size):
+    monkeypatch.setattr(kernels, "MIN_PACK_SIZE", min_pack_size)
     weight, bias, x = nn.Parameter(torch.randn(24, 16), False), torch.randn(24), torch.randn(2, 5, 16)
     with torch.no_grad():
         expected = nn.functional.linear(x, weight, bias).relu()
@@ -271,7 +271,7 @@ def test_what_is_negative_becomes_zero_on_request(monkeypatch, packed_from):
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_weight_that_learns_is_never_read_from_an_older_form(monkeypatch, fused):
-    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "MIN_PACK_SIZE", 0)
     weight, x = nn.Parameter(torch.randn(24, 16)), torch.randn(2, 5, 16)
     optimizer = torch.optim.Adam([weight], lr=0.1, fused=fused)
     with torch.no_grad():
@@ -335,7 +335,7 @@ def test_beam_cache_drops_tokens_that_no_hypothesis_goes_back_to():
         seen = cache.write(0, new, -new)
         own = new.transpose(1, 2)[:, :, None]  # (B, K, 1, h, d)
         said = own if said is None else torch.cat((said, own), 2)
-        longest = max(longest, cache.used)
+        longest = max(longest, cache.length)
         for sentence in range(2):
             for k in range(beams):
                 places = torch.ones(1, dtype=torch.bool) if mask is None else mask[sentence, 0, k]

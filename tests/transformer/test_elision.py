@@ -51,7 +51,7 @@ def test_a_french_translation_is_spelled_by_the_rule_and_says_so(monkeypatch):
     """The pieces, the score and the attention stay the model's; another language is not touched."""
     translator = Translator.from_pretrained("everyday", device="cpu")
     honest = translator.translate("The dog sleeps.", "en", "fr", n_best=2)
-    assert not any(sentence.elided for sentence in honest.sentences) and not honest.notes
+    assert not any(sentence.elisions for sentence in honest.sentences) and not honest.notes
     decode = translator.tokenizer.decode
     monkeypatch.setattr(translator.tokenizer, "decode", lambda ids: "Le animal dort." if len(ids) > 1 else decode(ids))
     out = translator.translate("The dog sleeps.", "en", "fr", n_best=2)

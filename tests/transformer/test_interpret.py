@@ -238,7 +238,7 @@ def test_the_steps_of_one_query_are_the_model_s_own(translator, translation):
             np.testing.assert_allclose(one.weights, getattr(att, kind)[2, 1, row], atol=2e-6)
             np.testing.assert_allclose(one.output, steps.output[row], atol=1e-5)
             np.testing.assert_allclose(one.dots, [query_key @ one.query for query_key in one.key], atol=1e-4)
-            np.testing.assert_allclose(one.weighted, one.weights[:, None] * one.value, atol=1e-7)
+            np.testing.assert_allclose(one.products, one.weights[:, None] * one.value, atol=1e-7)
             assert one.divisor == pytest.approx(math.sqrt(len(one.query)))
 
 
@@ -247,7 +247,7 @@ def test_scale_and_mask_can_be_switched_off(translator, translation):
     with_mask, without = interpret.query_steps(steps, 1), interpret.query_steps(steps, 1, mask=False)
     assert np.isneginf(with_mask.scores[2:]).all() and not with_mask.weights[2:].any()
     assert np.isfinite(without.scores).all() and without.weights[2:].min() > 0
-    np.testing.assert_array_equal(without.allowed, [True, True] + [False] * (len(steps.columns) - 2))
+    np.testing.assert_array_equal(without.visible, [True, True] + [False] * (len(steps.columns) - 2))
     raw = interpret.query_steps(steps, 1, scale=False)
     assert raw.divisor == 1 and raw.weights.max() >= with_mask.weights.max()
     np.testing.assert_array_equal(raw.scores[:2], raw.dots[:2])
@@ -269,7 +269,7 @@ def test_only_positions_tell_the_encoder_the_order_of_words(translator, translat
     before = translator.model.positions.clone()
     found = interpret.swap_words(translator, translation, 2, 6)
     assert found.words == ["A", "young", "girl", "is", "eating", "a", "red", "apple."]
-    assert found.swapped == ["A", "young", "red", "is", "eating", "a", "girl", "apple."]
+    assert found.permutation == ["A", "young", "red", "is", "eating", "a", "girl", "apple."]
     assert found.translations[True][0] == translation.text
     assert found.translations[False][0] == found.translations[False][1]
     assert found.changes[False].max() < 1e-4 and found.changes[True].min() > 1e-2

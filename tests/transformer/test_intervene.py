@@ -165,7 +165,7 @@ def test_tree_holds_every_step_of_the_search(translator, translation, sentence):
         logprobs = [node.logprob for node in at]
         assert logprobs == sorted(logprobs, reverse=True)
     finished = {tuple(words(node)[:-1]): node.logprob for node in tree if node.state == "finished"}
-    assert finished == {tuple(c.ids): c.logprob for c in found.ended}
+    assert finished == {tuple(c.ids): c.logprob for c in found.endings}
     best = found.candidates[0]
     assert tuple(best.ids) in finished
 
@@ -192,10 +192,10 @@ def test_tree_by_hand():
 
 def test_another_length_penalty_needs_no_second_search(translator, sentence):
     found = decode_from(translator, sentence.source_ids, options=SearchOptions(6, 0.6))
-    assert [c.score for c in rank(found.ended, 0.6)] == [c.score for c in found.ended]
+    assert [c.score for c in rank(found.endings, 0.6)] == [c.score for c in found.endings]
     for alpha in (0.0, 1.0, 2.0):
-        ranked = rank(found.ended, alpha)
-        expected = sorted(-c.logprob / length_penalty(len(c.ids) + 1, alpha) for c in found.ended)
+        ranked = rank(found.endings, alpha)
+        expected = sorted(-c.logprob / length_penalty(len(c.ids) + 1, alpha) for c in found.endings)
         assert [-c.score for c in ranked] == pytest.approx(expected)
 
 
@@ -229,7 +229,7 @@ def test_another_token_goes_on_from_the_cache_as_if_all_were_read_again(translat
     found = continue_from(translator, decoding, step, token, options=SearchOptions(4))
     ids = [*decoding.ids[:step], token]
     again = decode_from(translator, sentence.source_ids, ids, options=SearchOptions(4))
-    assert found.prefix.ids == ids and found.reused == step + 1 and again.reused == 0
+    assert found.prefix.ids == ids and found.cache_length == step + 1 and again.cache_length == 0
     assert [c.ids for c in found.candidates] == [c.ids for c in again.candidates]
     assert [c.logprob for c in found.candidates] == pytest.approx([c.logprob for c in again.candidates], abs=1e-3)
     for kept, old in zip(decoding.state.cache.layers, before):
@@ -373,7 +373,7 @@ def test_overwrite_by_hand():
         overwrite(weights, first, torch.tensor(0.0)), torch.tensor([[0, 0.6, 0.4], [0, 0.5, 0.5]])
     )
     torch.testing.assert_close(
-        overwrite(weights, first, torch.tensor(0.0), allowed=torch.tensor([True, True, False])),
+        overwrite(weights, first, torch.tensor(0.0), mask=torch.tensor([True, True, False])),
         torch.tensor([[0, 0.6, 0.4], [0, 1.0, 0.0]]),
     )
     torch.testing.assert_close(
@@ -409,12 +409,12 @@ def test_outcome_tells_both_translations_apart(translator, translation, sentence
     every = frozenset(("cross", 3, head) for head in range(4)) | frozenset(("cross", 2, head) for head in range(4))
     outcome = operate(translator, translation, Intervention(off=every))
     assert outcome.before.text == translation.text and outcome.after.text != outcome.before.text
-    assert outcome.change == outcome.forced - outcome.before.logprob < -1
+    assert outcome.change == outcome.before_logprob - outcome.before.logprob < -1
     assert " ".join(w for s, w in outcome.difference if s in " -") == outcome.before.text
     assert " ".join(w for s, w in outcome.difference if s in " +") == outcome.after.text
     whole = rated(teacher_forced(translator, sentence.source_ids, outcome.after_ids), outcome.after_ids)
     assert outcome.whole == pytest.approx(whole, abs=1e-3)
-    assert outcome.after.logprob >= outcome.forced - 1e-3  # what the changed model prefers
+    assert outcome.after.logprob >= outcome.before_logprob - 1e-3  # what the changed model prefers
 
 
 def test_word_difference():

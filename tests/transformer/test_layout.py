@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer.text.layout import Segment, is_numbered, segment_lines, segments, unwrap, with_entities
+from transformer.text.layout import Segment, has_numbers, segment_lines, segments, unwrap, with_entities
 
 
 def texts(line, numbered=False):
@@ -51,8 +51,8 @@ def test_a_line_without_letters_stays_whole():
 
 
 def test_a_number_counts_a_line_only_among_others():
-    assert is_numbered(["1. Open it.", "2. Read it."])
-    assert not is_numbered(["12. Mai 1999", "Der Tag."])
+    assert has_numbers(["1. Open it.", "2. Read it."])
+    assert not has_numbers(["12. Mai 1999", "Der Tag."])
     assert texts("1. Open it.", numbered=True) == ["Open it."]
     assert texts("12. Mai 1999") == ["12. Mai 1999"]
 

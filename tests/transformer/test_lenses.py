@@ -43,7 +43,7 @@ def own_logits(translator, translation):
 
 def test_the_lens_at_the_last_layer_is_the_models_own_distribution_bit_for_bit(translator, translation):
     logits, labels = own_logits(translator, translation)
-    lens = logit_lens(translator, translation, listed=3)
+    lens = logit_lens(translator, translation, most=3)
     own = logits.log_softmax(-1)
     assert np.array_equal(lens.top_probabilities[-1], own.topk(3).values.exp().numpy())
     assert np.array_equal(lens.probabilities[-1], own.gather(-1, labels[:, None])[:, 0].exp().numpy())

@@ -434,12 +434,12 @@ def forced(model, source, prefix, beam=3, fork=False):
         decoder = TransformerDecoder(model, src, key_mask(src, 0))
         if fork:  # another path reads three tokens more; the fork goes back to all but the last token of the prefix
             read_prefix(decoder, [*prefix[:-1], 20, 21, 22, 23], 2)
-            held = decoder.cache.layers[0].key[:, :, : decoder.cache.used].clone()
+            held = decoder.cache.layers[0].key[:, :, : decoder.cache.length].clone()
             twin = decoder.fork(len(prefix))
         start = read_prefix(TransformerDecoder(model, src, key_mask(src, 0)) if fork else decoder, prefix, 2)
         found = beam_search(twin if fork else decoder, [20], 2, 3, SearchOptions(beam), prefix=start)[0]
         if fork:  # the first path's cache is as it was
-            assert torch.equal(held, decoder.cache.layers[0].key[:, :, : decoder.cache.used])
+            assert torch.equal(held, decoder.cache.layers[0].key[:, :, : decoder.cache.length])
     return found
 
 

@@ -47,7 +47,7 @@ def seen(sentence: Sentence) -> set[int]:
     return {token for step in sentence.trace for _, token, _ in step.candidates}
 
 
-@pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
+@pytest.mark.skipif(not kernels.has_int8(), reason="no processor for products of 8 bits")
 def test_quick_beam_search_alone_stays_within_the_shortlist(without_shortlists):
     """The words that the exact search writes are taken out; only a quick beam search does without them."""
     translator, text = Translator.from_pretrained(without_shortlists, "cpu"), "The dog is sleeping in the garden."

@@ -53,7 +53,7 @@ def test_no_misspelling_is_a_word_that_is_meant():
 
 def test_nouns_get_their_capital_where_the_writer_has_none():
     assert respell("welche groessen", "de") == "welche größen"
-    assert respell("welche groessen", "de", cased=False) == "welche Größen"
+    assert respell("welche groessen", "de", capitals=False) == "welche Größen"
 
 
 def test_ways_to_type_a_word():

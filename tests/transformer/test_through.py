@@ -66,8 +66,8 @@ def test_every_head_is_the_one_of_the_maps_and_of_the_six_steps(translator):
         made = getattr(found.cross_attention, {"output": "heads"}.get(name, name))[1]
         np.testing.assert_allclose(made, own, atol=1e-4)
     one = found.cross_attention
-    np.testing.assert_array_equal(one.concatenated, one.heads.ravel())
-    np.testing.assert_allclose(one.norm.total, one.norm.given + one.output, atol=1e-6)
+    np.testing.assert_array_equal(one.concat, one.heads.ravel())
+    np.testing.assert_allclose(one.norm.total, one.norm.x + one.output, atol=1e-6)
 
 
 def test_a_place_that_is_not_there_is_one_sentence(translator):

@@ -173,9 +173,9 @@ def test_the_sentences_of_bleu_are_few_short_and_always_the_same(tmp_path):
     lines = [f"{word}\t{WORD[word]}" for word in ENGLISH[:9]] + [f"{long}\t{long}", f"{strange}\teins"]
     (tmp_path / "val.tsv").write_text("en\tde\n" + "\n".join(lines) + "\n", encoding="utf-8")
     every = TranslationTask(recipe(tmp_path, max_length=60))
-    assert every.scored == [(("en", "de"), [(word, WORD[word]) for word in ENGLISH[:9]])]
+    assert every.score_texts == [(("en", "de"), [(word, WORD[word]) for word in ENGLISH[:9]])]
     few = TranslationTask(recipe(tmp_path, max_length=60, bleu=3))
-    assert [source for source, _ in few.scored[0][1]] == [ENGLISH[0], ENGLISH[3], ENGLISH[7]]
+    assert [source for source, _ in few.score_texts[0][1]] == [ENGLISH[0], ENGLISH[3], ENGLISH[7]]
     assert 0 <= few.bleu()["bleu"] <= 100 and list(few.evaluate()) == ["loss", "bleu", "perplexity"]
     assert TranslationTask(recipe(tmp_path, max_length=60, bleu=0)).bleu() == {}
 

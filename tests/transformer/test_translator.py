@@ -330,17 +330,17 @@ def test_a_sentence_longer_than_the_trained_ones_is_translated_in_parts_and_says
 
 def test_the_length_of_the_trained_sentences_is_read_from_the_model_s_header(translator):
     header = {"pairs": [["en", "de"]], "longest_words": 12}
-    assert Translator.of_header(translator.model, translator.tokenizer, header, "one").trained_words == 12
+    assert Translator.of_header(translator.model, translator.tokenizer, header, "one").longest_words == 12
     for odd in ("many", -3, None):
         header["longest_words"] = odd
-        assert Translator.of_header(translator.model, translator.tokenizer, header, "one").trained_words == 0
+        assert Translator.of_header(translator.model, translator.tokenizer, header, "one").longest_words == 0
 
 
-@pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
+@pytest.mark.skipif(not kernels.has_int8(), reason="no processor for products of 8 bits")
 def test_quick_mode_rounds_products_and_says_where_it_cannot(translator, monkeypatch):
     text = "A man in a blue shirt is standing on a ladder."
     exact = translator.translate(text)
-    monkeypatch.setattr(kernels, "PACKED_FROM", 0)
+    monkeypatch.setattr(kernels, "MIN_PACK_SIZE", 0)
     rounded = translator.translate(text, quick=True)
     assert "Mann" in rounded.text and not rounded.notes
     assert rounded.score != exact.score and rounded.score == pytest.approx(exact.score, abs=0.3)
@@ -354,7 +354,7 @@ def test_quick_mode_rounds_products_and_says_where_it_cannot(translator, monkeyp
     assert slow.text == exact.text and any("in 32 bits" in note for note in slow.notes)
 
 
-@pytest.mark.skipif(not kernels.int8_supported(), reason="no processor for products of 8 bits")
+@pytest.mark.skipif(not kernels.has_int8(), reason="no processor for products of 8 bits")
 def test_only_a_quick_search_for_one_translation_gives_hypotheses_up(translator, monkeypatch):
     margins = []
 

@@ -46,7 +46,7 @@ def test_stand_ins_take_the_place_of_the_first_finds_and_give_it_back():
     masked = mask(text, find(text, lambda c: c == "😀"), ["<x1>", "<x2>"])
     assert masked.text == "Call <x1> or <x2>, please."
     assert masked.stand_ins == {"<x1>": "030-1234", "<x2>": "anna@example.com"}
-    assert [(r.text, r.word, r.glued, r.stop) for r in masked.removed] == [("😀", 4, False, "")]
+    assert [(r.text, r.word, r.tight, r.stop) for r in masked.extracts] == [("😀", 4, False, "")]
     back = restore("Bitte rufen Sie <x1> oder <x2> an.", masked, lambda word: 3)
     assert back == "Bitte rufen Sie 😀 030-1234 oder anna@example.com an."
 
@@ -67,7 +67,7 @@ def test_masking_and_putting_back_is_the_identity(text):
         masked = mask(text, find(text, lambda c: c == "🐶"), stand_ins)
         # the translation is the source itself: what stood behind w words does so again
         assert restore(masked.text, masked, lambda word: word) == text
-        for taken in masked.removed:
+        for taken in masked.extracts:
             assert taken.text not in masked.text
 
 
@@ -84,7 +84,7 @@ def test_tags_go_around_the_words_that_say_the_same():
     text = "The <b>red car</b> is <i>old</i>."
     masked = mask(text, find(text, lambda c: False), STAND_INS)
     assert masked.text == "The red car is old." and not masked.stand_ins
-    assert [(r.text, r.around) for r in masked.removed] == [
+    assert [(r.text, r.around) for r in masked.extracts] == [
         ("<b>", (1, 3)), ("</b>", (1, 3)), ("<i>", (4, 5)), ("</i>", (4, 5)),
     ]  # fmt: skip
     # in the translation words 0 and 1 stand for words 4 and the like
@@ -183,12 +183,12 @@ def test_a_loop_is_cut_and_reported(captions):
     masked = mask("A man rides a bicycle.", [], [])
     found = SearchResult([Candidate([*ids, *loop], -9.0, -3.0, False)])
     sentence = captions.sentence("A man rides a bicycle.", masked, source, found, "de")
-    assert sentence.looped and sentence.hypotheses[0].text == "Ein Mann fährt auf einem Fahrrad und lacht laut"
+    assert sentence.has_loop and sentence.hypotheses[0].text == "Ein Mann fährt auf einem Fahrrad und lacht laut"
     whole = captions.assemble("A man rides a bicycle.", [[sentence]], DEFAULTS)
     assert len(whole.notes) == 1 and "repeated itself" in whole.notes[0]
     # a source that repeats itself may be translated by a text that does
     again = captions.encode("run and run and run and run and run and run and run and run", "de")
-    assert not captions.sentence("x", masked, again, found, "de").looped
+    assert not captions.sentence("x", masked, again, found, "de").has_loop
 
 
 def test_a_model_with_stand_ins_copies_them():
@@ -222,7 +222,7 @@ def test_a_model_with_stand_ins_copies_them():
     # a stand-in that stands for nothing, and a language token, never reach the reader
     stray = SearchResult([outcome("Rufen Sie <x1> oder <x3> <x2> <2de> an", -1.0)])
     cleaned = model.sentence("Call 1234 or 5678", masked, source, stray, "de")
-    assert cleaned.hypotheses[0].text == "Rufen Sie 1234 oder 5678 an" and not cleaned.looped
+    assert cleaned.hypotheses[0].text == "Rufen Sie 1234 oder 5678 an" and not cleaned.has_loop
     translation = model.assemble("Call 1234 or 5678", [[sentence]], DEFAULTS)
     attention = model.attend(translation)
     assert "5678" in attention.source_tokens and "5678" in attention.target_tokens

@@ -196,7 +196,7 @@ def test_intervention_in_words_and_in_numbers(services, translator, current):
     assert any(line.startswith("decoder layer 1, head 2, every row") and line.endswith("stay") for line in lines)
     html = what_if.translate_with(services, current, intervention, 4, 0.6)
     result = intervene.operate(translator, current.translation, intervention)
-    for number in (result.before.logprob, result.forced, result.whole, result.after.logprob):
+    for number in (result.before.logprob, result.before_logprob, result.whole, result.after.logprob):
         assert f"{number:.3f}" in html
     assert decoding_figures.signed_number(result.change) in html
     with pytest.raises(ValueError, match="switch a head off"):

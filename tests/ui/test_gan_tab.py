@@ -70,7 +70,7 @@ def test_pause_ends_what_is_under_way(views):
     turn(2)
     view.stop(game)
     assert turn(2) == {"over": True} and game.iteration == 2  # a request that was on its way
-    game.advance(50, game.paused)
+    game.advance(50, game.pause)
     assert game.iteration == 2 and len(game.moments) == 2
     again = view.start(game, *LINE)[view.game]["key"]
     view.frame({"key": again, "speed": 2})

@@ -151,7 +151,7 @@ def test_neither_language_nor_stand_in_is_a_word(services, current):
         f"{n + 1} · reading {plain(token)}" for n, token in enumerate(found.source_tokens)
     ]
     swap = interpret.swap_words(services.translator(), current.translation, 0, 2)
-    assert swap.words == TEXT.split() and swap.swapped == [ADDRESS, "cad", "ab", "bad"]
+    assert swap.words == TEXT.split() and swap.permutation == [ADDRESS, "cad", "ab", "bad"]
     value = attention.draw_map(found, "encoder", 0, 0, without_ends=True)
     assert value["rows"] == value["columns"] == found.source_tokens[1:-1]
     rests = interpret.statistics(found.encoder, found.source_tokens).ends

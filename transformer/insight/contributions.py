@@ -56,14 +56,14 @@ def contributions(
         [layer_contributions(layer.attention)[0] for layer in trace.decoder],
         [layer_contributions(layer.cross, own=False) for layer in trace.decoder if layer.cross],
     )
-    found, pair = translation.sentences[sentence], trace.pair
-    chosen = translator.output_labels(pair.labels.tolist(), found)
-    read, bos = (translator.labels(ids, found.stand_ins) for ids in (pair.src[0].tolist(), pair.tgt[0, :1].tolist()))
-    given = [*bos, *chosen[:-1]]  # the decoder reads what it has chosen
-    return Contributions(source.float().cpu().numpy(), prefix.float().cpu().numpy(), chosen, read, given)
+    entry, pair = translation.sentences[sentence], trace.pair
+    target = translator.output_labels(pair.labels.tolist(), entry)
+    read, bos = (translator.labels(ids, entry.stand_ins) for ids in (pair.src[0].tolist(), pair.tgt[0, :1].tolist()))
+    inputs = [*bos, *target[:-1]]  # the decoder reads what it has chosen
+    return Contributions(source.float().cpu().numpy(), prefix.float().cpu().numpy(), target, read, inputs)
 
 
-def layer_contributions(seen: AttentionTrace, own: bool = True) -> tuple[Tensor, Tensor]:
+def layer_contributions(trace: AttentionTrace, own: bool = True) -> tuple[Tensor, Tensor]:
     """How much of each output of an attention sub-layer comes from each of its inputs (ALTI, equations 4 to 8).
 
     The sub-layer's output is y_i = LN(sum_j T_i(x_j) + r_i) with T_i(x_j) = sum_h A^h_ij W_O^h W_V^h x_j and the
@@ -73,18 +73,18 @@ def layer_contributions(seen: AttentionTrace, own: bool = True) -> tuple[Tensor,
     own: self-attention: the residual belongs to the token at the query's own place, and its share is all zeros.
     Returns the shares of the keys (T, S) and of the residual (T,); together each row sums to 1.
     """
-    attention, heads = seen.block, seen.block.heads
+    attention, heads = trace.block, trace.block.heads
     value_weight = attention.qkv.weight[-heads * attention.d_v :]  # biases belong to no token
-    values = (seen.memory @ value_weight.T).view(-1, heads, attention.d_v)  # (S, h, d_v)
+    values = (trace.memory @ value_weight.T).view(-1, heads, attention.d_v)  # (S, h, d_v)
     out = attention.output.weight.view(-1, heads, attention.d_v)  # (d_model, h, d_v)
-    carried = torch.einsum("shv,dhv->hsd", values, out)
-    parts = torch.einsum("hts,hsd->tsd", seen.weights, carried)
+    vectors = torch.einsum("shv,dhv->hsd", values, out)
+    parts = torch.einsum("hts,hsd->tsd", trace.weights, vectors)
     if own:
-        parts = parts + torch.diag_embed(seen.x.T).permute(1, 2, 0)
-    parts = torch.cat((parts, (torch.zeros_like(seen.x) if own else seen.x)[:, None]), 1)
-    scale = (seen.total.var(-1, correction=0) + seen.norm.eps).rsqrt()[:, None, None]
-    parts = (parts - parts.mean(-1, keepdim=True)) * scale * seen.norm.weight
-    whole = seen.output[:, None]
+        parts = parts + torch.diag_embed(trace.x.T).permute(1, 2, 0)
+    parts = torch.cat((parts, (torch.zeros_like(trace.x) if own else trace.x)[:, None]), 1)
+    scale = (trace.total.var(-1, correction=0) + trace.norm.eps).rsqrt()[:, None, None]
+    parts = (parts - parts.mean(-1, keepdim=True)) * scale * trace.norm.weight
+    whole = trace.output[:, None]
     near = (whole.abs().sum(-1) - (whole - parts).abs().sum(-1)).clamp(min=0)
     if own:  # nothing but parts of the input; rounding must not give the empty one a share
         near[:, -1] = 0

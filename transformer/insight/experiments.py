@@ -33,15 +33,15 @@ def queries_for_keys(model: Transformer) -> Transformer:
 
     The first layer's matrix of scores is then the transpose of what it was: who asked is asked.
     """
-    changed = model.twin()
-    for layer in changed.encoder:
+    twin = model.twin()
+    for layer in twin.encoder:
         block = layer.attention
         query, key, value = block.qkv.weight.split(block.widths)
         block.qkv.weight = nn.Parameter(torch.cat([key, query, value]), requires_grad=False)
         if block.qkv.bias is not None:
             query, key, value = block.qkv.bias.split(block.widths)
             block.qkv.bias = nn.Parameter(torch.cat([key, query, value]), requires_grad=False)
-    return changed
+    return twin
 
 
 def single_head(model: Transformer, head: int) -> Intervention:
@@ -67,10 +67,10 @@ def permutation(words: int, seed: int = SEED) -> list[int]:
 
 
 def _best_hypothesis(translation: Translation, sentence: int) -> Sentence:
-    found = translation.sentences[sentence]
-    if not found.ids:
+    entry = translation.sentences[sentence]
+    if not entry.ids:
         raise ValueError("This sentence holds no words, so it was copied; translate one with words first.")
-    return found
+    return entry
 
 
 @torch.inference_mode()
@@ -78,15 +78,15 @@ def heads_alone(
     translator: Translator, translation: Translation, sentence: int = 0, options: SearchOptions = DEFAULTS
 ) -> list[Reading]:
     """The sentence with all heads, then with each number of head alone. Raises `ValueError` for a copied sentence."""
-    chosen = _best_hypothesis(translation, sentence)
+    entry = _best_hypothesis(translation, sentence)
     heads = translator.model.config.heads
-    found = []
+    readings = []
     for head in (None, *range(heads)):
         change = f"all {heads} heads" if head is None else f"head {head + 1} alone"
         intervention = None if head is None else single_head(translator.model, head)
-        made = decode_from(translator, chosen.source_ids, (), options, intervention, chosen.stand_ins)
-        found.append(Reading(change, chosen.source_text, made.hypotheses[0].text))
-    return found
+        continuation = decode_from(translator, entry.source_ids, (), options, intervention, entry.stand_ins)
+        readings.append(Reading(change, entry.source_text, continuation.hypotheses[0].text))
+    return readings
 
 
 @torch.inference_mode()
@@ -96,22 +96,22 @@ def encoders(
     """The sentence as the encoder reads it, in its own order of words and in another one: as it is, without positions,
     and with queries and keys exchanged. Raises `ValueError` for a copied sentence.
     """
-    chosen, model = _best_hypothesis(translation, sentence), translator.model
-    groups = source_words(translator, chosen.source_ids)
+    entry, model = _best_hypothesis(translation, sentence), translator.model
+    groups = source_words(translator, entry.source_ids)
     whole = [token for group in groups for token in group]
-    start = chosen.source_ids[: len(chosen.source_ids) - 1 - len(whole)]  # a language token, where there is one
+    start = entry.source_ids[: len(entry.source_ids) - 1 - len(whole)]  # a language token, where there is one
     orders = [list(range(len(groups))), permutation(len(groups))]
     rows = [[*start, *(token for place in order for token in groups[place]), model.config.eos] for order in orders]
-    words = [text_of(translator, group, chosen.stand_ins) for group in groups]
+    words = [text_of(translator, group, entry.stand_ins) for group in groups]
     sources = [" ".join(words[place] for place in order) for order in orders]
     src = torch.tensor(rows, device=translator.device)
-    found = []
+    readings = []
     for change, reader in (
         ("as it is", model),
         ("without positions", without_positions(model)),
         ("queries and keys exchanged", queries_for_keys(model)),
     ):
-        made = translate_both(translator, reader, src, options)
-        texts = [text_of(translator, ids, chosen.stand_ins) for ids in made]
-        found += [Reading(change, source, text) for source, text in zip(sources, texts)]
-    return found
+        outputs = translate_both(translator, reader, src, options)
+        texts = [text_of(translator, ids, entry.stand_ins) for ids in outputs]
+        readings += [Reading(change, source, text) for source, text in zip(sources, texts)]
+    return readings

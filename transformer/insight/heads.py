@@ -18,7 +18,7 @@ TRAITS = {  # what a head can be, in words
     "end": "rests on start or end",
     "aligned": "looks at the aligned word",
 }
-SHOWN = 5  # sentences
+MOST_SENTENCES = 5  # sentences
 
 
 @dataclass
@@ -71,25 +71,25 @@ def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict
         return float(np.mean([weights[place] for place in places])) if places else 0.0
 
     ends = [column for column, token in enumerate(columns) if is_end(token)]
-    found = {"end": float(weights[text][:, ends].sum(-1).mean()) if text and ends else 0.0}
+    shares = {"end": float(weights[text][:, ends].sum(-1).mean()) if text and ends else 0.0}
     if kind == "cross":
         word = alignment(attention.cross, columns=columns)
-        return {**found, "aligned": mean([(row, word[row]) for row in text])}
-    found["previous"] = mean([(row, row - 1) for row in text if row > 0])
+        return {**shares, "aligned": mean([(row, word[row]) for row in text])}
+    shares["previous"] = mean([(row, row - 1) for row in text if row > 0])
     if kind == "encoder":  # a decoder sees nothing that follows
-        found["following"] = mean([(row, row + 1) for row in text if row + 1 < len(columns)])
-    return found
+        shares["following"] = mean([(row, row + 1) for row in text if row + 1 < len(columns)])
+    return shares
 
 
 def most_itself(
-    attentions: Sequence[Attention], kind: str, layer: int, head: int, shown: int = SHOWN
+    attentions: Sequence[Attention], kind: str, layer: int, head: int, most: int = MOST_SENTENCES
 ) -> tuple[str, list[tuple[int, float]]]:
     """What a head is by its mean over some sentences, and the sentences on which it is that most.
 
     Args:
         attentions: one for each sentence, at least one.
         kind, layer, head: as in `trait_shares`.
-        shown: how many sentences to name.
+        most: how many sentences to name.
 
     Returns the name of the trait in `TRAITS` and (number of the sentence, share in [0, 1]), the largest share first.
     Raises `ValueError` without sentences, and as `trait_shares` does.
@@ -99,4 +99,4 @@ def most_itself(
     shares = [trait_shares(attention, kind, layer, head) for attention in attentions]
     trait = max(shares[0], key=lambda name: sum(one[name] for one in shares))
     order = sorted(range(len(shares)), key=lambda number: -shares[number][trait])
-    return trait, [(number, shares[number][trait]) for number in order[:shown]]
+    return trait, [(number, shares[number][trait]) for number in order[:most]]

@@ -101,8 +101,8 @@ def attention_map(
     """
     rows, columns = labels(attention, kind)
     maps = getattr(attention, kind)
-    named = head in (MEAN, MAX, ROLLOUT)
-    if not 0 <= layer < maps.shape[0] or not (named or (isinstance(head, int) and 0 <= head < maps.shape[1])):
+    by_name = head in (MEAN, MAX, ROLLOUT)
+    if not 0 <= layer < maps.shape[0] or not (by_name or (isinstance(head, int) and 0 <= head < maps.shape[1])):
         raise ValueError(
             f"This model has layers 1 to {maps.shape[0]} and heads 1 to {maps.shape[1]}; "
             f"{MEAN}, {MAX} and {ROLLOUT} stand for all heads."
@@ -123,16 +123,16 @@ def attention_map(
     )
 
 
-def strongest(shown: AttentionMap, apart: bool = False) -> tuple[int, int]:
+def strongest(view: AttentionMap, apart: bool = False) -> tuple[int, int]:
     """(row, column) of the largest weight of a map.
 
     apart: of a map of the encoder, none within one word, and in a sentence of one word none of a token at its own
     place, if there is any other.
     """
-    weights = shown.weights
+    weights = view.weights
     if apart and weights.shape[1] > 1:
-        own = np.equal.outer(word_numbers(shown.rows), word_numbers(shown.columns))
-        own = np.equal.outer(shown.row_places, shown.column_places) if own.all() else own
+        own = np.equal.outer(word_numbers(view.rows), word_numbers(view.columns))
+        own = np.equal.outer(view.row_places, view.column_places) if own.all() else own
         weights = np.where(own, -1.0, weights)
     row, column = np.unravel_index(weights.argmax(), weights.shape)
     return int(row), int(column)
@@ -205,20 +205,20 @@ CROSS_ROLES = (  # the same of cross-attention, where places are counted from th
 CLEAR = 0.5  # share of the attention from which a head is said to do one thing
 
 
-def roles(found: HeadStatistics, kind: str = "encoder") -> np.ndarray:
+def roles(figures: HeadStatistics, kind: str = "encoder") -> np.ndarray:
     """What each head of one kind of attention mostly does, in words, (L, h) of str; "" for none of the simple patterns,
     "picks single tokens" for a head that is confident without a fixed place, "looks everywhere" for a spread one.
     """
-    out = np.empty(found.entropy.shape, dtype=object)
+    out = np.empty(figures.entropy.shape, dtype=object)
     for place in np.ndindex(out.shape):
-        shares = {words: getattr(found, name)[place] for name, words in (CROSS_ROLES if kind == "cross" else ROLES)}
+        shares = {words: getattr(figures, name)[place] for name, words in (CROSS_ROLES if kind == "cross" else ROLES)}
         words, share = max(shares.items(), key=lambda item: item[1])
         if share >= CLEAR:
             out[place] = words
-        elif found.confidence[place] >= CLEAR:
+        elif figures.confidence[place] >= CLEAR:
             out[place] = "picks single tokens"
         else:
-            out[place] = "looks everywhere" if found.confidence[place] < CLEAR / 2 else ""
+            out[place] = "looks everywhere" if figures.confidence[place] < CLEAR / 2 else ""
     return out
 
 
@@ -300,7 +300,7 @@ def head_steps(
         counts = f"{layers} layers and {config.heads} heads"
         raise ValueError(f"There are {counts}, counted from 0; got layer {layer} and head {head}.")
     trace = record(translator, translation, hypothesis, sentence)
-    found, pair = trace.attention(kind, layer), trace.pair
+    block, pair = trace.attention(kind, layer), trace.pair
     names = translation.sentences[sentence].stand_ins
     source, target, decoder = (
         translator.labels(ids.tolist(), names) for ids in (pair.src[0], pair.labels, pair.tgt[0])
@@ -311,12 +311,12 @@ def head_steps(
         return tensor[head].float().cpu().numpy()
 
     return HeadSteps(
-        query=numbers(found.query),
-        key=numbers(found.key),
-        value=numbers(found.value),
-        scores=numbers(found.scores),
-        weights=numbers(found.weights),
-        output=numbers(found.heads),
+        query=numbers(block.query),
+        key=numbers(block.key),
+        value=numbers(block.value),
+        scores=numbers(block.scores),
+        weights=numbers(block.weights),
+        output=numbers(block.heads),
         rows=source if kind == "encoder" else target,
         columns=columns,
     )
@@ -332,9 +332,9 @@ class QuerySteps:
     dots: np.ndarray  # (S,)              2. q . k
     scores: np.ndarray  # (S,)            3. divided by sqrt(d_k); -inf where the mask forbids
     weights: np.ndarray  # (S,)           4. softmax
-    weighted: np.ndarray  # (S, d_v)      5. each value times its weight
+    products: np.ndarray  # (S, d_v)      5. each value times its weight
     output: np.ndarray  # (d_v,)          6. their sum
-    allowed: np.ndarray  # (S,) bool, False = the mask forbids
+    visible: np.ndarray  # (S,) bool, False = the mask forbids
     divisor: float  # sqrt(d_k), or 1 if the scale is switched off
 
 
@@ -346,16 +346,16 @@ def query_steps(steps: HeadSteps, row: int, scale: bool = True, mask: bool = Tru
     if not 0 <= row < len(steps.rows):
         raise ValueError(f"There are queries 1 to {len(steps.rows)}; there is no number {row + 1}.")
     query, key, value = steps.query[row], steps.key, steps.value
-    allowed = np.isfinite(steps.scores[row])
+    visible = np.isfinite(steps.scores[row])
     divisor = math.sqrt(query.shape[0]) if scale else 1.0
     dots = key @ query
     scores = dots / np.float32(divisor)
     if mask:
-        scores = np.where(allowed, scores, -np.inf).astype(np.float32)
-    risen = np.exp(scores - scores.max())
-    weights = (risen / risen.sum()).astype(np.float32)
-    weighted = weights[:, None] * value
-    return QuerySteps(query, key, value, dots, scores, weights, weighted, weighted.sum(0), allowed, divisor)
+        scores = np.where(visible, scores, -np.inf).astype(np.float32)
+    powers = np.exp(scores - scores.max())
+    weights = (powers / powers.sum()).astype(np.float32)
+    products = weights[:, None] * value
+    return QuerySteps(query, key, value, dots, scores, weights, products, products.sum(0), visible, divisor)
 
 
 def positions(model: Transformer, length: int) -> np.ndarray:
@@ -406,7 +406,7 @@ def gradient_times_input(
     src, tgt, labels, mask = pair.src, pair.tgt, pair.labels[None], pair.src_mask
     with torch.no_grad():
         embedded = model.embedding(src) * math.sqrt(model.config.d_model)
-    length, found = labels.shape[1], []
+    length, parts = labels.shape[1], []
     at_once = _rows_at_once(max(src.shape[1], length), model.config.heads)
     for rows in torch.arange(length, device=src.device).split(at_once):
         with torch.enable_grad():
@@ -417,10 +417,10 @@ def gradient_times_input(
             one = tgt[:, :end].expand(len(rows), -1), labels[:, :end].expand(len(rows), -1)
             logprobs = _token_logprobs(model, x, mask.expand(len(rows), -1, -1, -1), *one, at=rows)
             (gradient,) = torch.autograd.grad(logprobs.sum(), x)
-        found.append((gradient * x.detach()).sum(-1))
+        parts.append((gradient * x.detach()).sum(-1))
         if report is not None:
             report(end, length)
-    return torch.cat(found).float().cpu().numpy()
+    return torch.cat(parts).float().cpu().numpy()
 
 
 @torch.inference_mode()
@@ -441,19 +441,19 @@ def occlusion(
     pair = teacher_forced(translator, translation, hypothesis, sentence)
     src, tgt, labels, whole = pair.src, pair.tgt, pair.labels[None], pair.src_mask
     size = src.shape[1]
-    hidden = whole & ~torch.eye(size, dtype=torch.bool, device=src.device)[:, None, None, :]
-    masks = torch.cat((whole, hidden))  # row 0 sees all
+    others = whole & ~torch.eye(size, dtype=torch.bool, device=src.device)[:, None, None, :]
+    masks = torch.cat((whole, others))  # row 0 sees all
     embedded = model.embedding(src) * math.sqrt(model.config.d_model)
-    found, done = [], 0
+    parts, count = [], 0
     at_once = _rows_at_once(max(size, labels.shape[1]), model.config.heads)
     at_once = max(1, min(at_once, FLOATS // (labels.shape[1] * model.config.vocab_size)))
     for mask in masks.split(at_once):
         x, tgt_rows, label_rows = (one.expand(len(mask), *one.shape[1:]) for one in (embedded, tgt, labels))
-        found.append(_token_logprobs(model, x, mask, tgt_rows, label_rows))
-        done += len(mask)
+        parts.append(_token_logprobs(model, x, mask, tgt_rows, label_rows))
+        count += len(mask)
         if report is not None:
-            report(done - 1, size)
-    logprobs = torch.cat(found)
+            report(count - 1, size)
+    logprobs = torch.cat(parts)
     return (logprobs[0] - logprobs[1:]).T.float().cpu().numpy()
 
 
@@ -472,8 +472,8 @@ def agreement(first: np.ndarray, second: np.ndarray) -> float:
 def without_positions(model: Transformer) -> Transformer:
     """The same network with the same weights, but for positions, which are all zero."""
     bare, zeros = model.twin(), torch.zeros_like(model.positions)
-    learned = model.config.positions == "learned"
-    bare.positions = torch.nn.Parameter(zeros, requires_grad=False) if learned else zeros
+    trainable = model.config.positions == "learned"
+    bare.positions = torch.nn.Parameter(zeros, requires_grad=False) if trainable else zeros
     return bare
 
 
@@ -482,7 +482,7 @@ class Swap:
     """A sentence and the same with two words swapped, read with and without positions in the encoder."""
 
     words: list[str]  # of the source, W
-    swapped: list[str]
+    permutation: list[str]
     translations: dict[bool, tuple[str, str]]  # with positions or without -> (before, after)
     changes: dict[bool, np.ndarray]  # -> (W,) how far each word's encoding moved, relative to its length
 
@@ -514,10 +514,10 @@ def translate_both(translator: Translator, reader: Transformer, src: Tensor, opt
     """The best ids for each row of src (B, S), read by the encoder of `reader`, written by the translator's decoder."""
     config, rows = translator.model.config, src.tolist()
     mask = key_mask(src, config.pad)
-    read, _ = reader.encode(src, reader.needed_mask(mask))
+    read, _ = reader.encode(src, reader.useful_mask(mask))
     decoder = TransformerDecoder(translator.model, src, mask, read, constraint=translator.constraint(rows))
-    found = translator.search(decoder, [translator.longest(row) for row in rows], options)
-    return [result.candidates[0].ids for result in found]
+    results = translator.search(decoder, [translator.longest(row) for row in rows], options)
+    return [result.candidates[0].ids for result in results]
 
 
 @torch.inference_mode()
@@ -535,16 +535,16 @@ def swap_words(
     (section 3.5). The decoder keeps its positions. Raises `ValueError` if there are no such two words.
     """
     model, config = translator.model, translator.model.config
-    chosen = translation.sentences[sentence]
-    if not chosen.ids:
+    entry = translation.sentences[sentence]
+    if not entry.ids:
         raise ValueError("This sentence holds no words, so it was copied and there is nothing to swap.")
-    groups = source_words(translator, chosen.source_ids)
+    groups = source_words(translator, entry.source_ids)
     if not (0 <= first < len(groups) and 0 <= second < len(groups)) or first == second:
         raise ValueError(f"Choose two different words among 1 to {len(groups)}.")
     order = list(range(len(groups)))
     order[first], order[second] = second, first
     before = [token for group in groups for token in group]
-    start = chosen.source_ids[: len(chosen.source_ids) - 1 - len(before)]  # a language token, where there is one
+    start = entry.source_ids[: len(entry.source_ids) - 1 - len(before)]  # a language token, where there is one
     rows = [[*start, *(t for i in words for t in groups[i]), config.eos] for words in (range(len(groups)), order)]
     src = torch.tensor(rows, device=translator.device)
     # Where each piece of the sentence went.
@@ -553,16 +553,16 @@ def swap_words(
     back = np.empty(len(before), dtype=int)
     back[places - len(start)] = np.arange(len(before)) + len(start)
     translations, changes = {}, {}
-    for positioned in (True, False):
-        reader = model if positioned else without_positions(model)
+    for with_positions in (True, False):
+        reader = model if with_positions else without_positions(model)
         encoded, _ = reader.encode(src, key_mask(src, config.pad))
-        own, moved = encoded[0, len(start) : -1], encoded[1, back]
-        change = ((moved - own).norm(dim=-1) / own.norm(dim=-1)).float().cpu().numpy()
-        changes[positioned] = np.array([change[span].mean() for span in spans], dtype=np.float32)
+        own, other = encoded[0, len(start) : -1], encoded[1, back]
+        change = ((other - own).norm(dim=-1) / own.norm(dim=-1)).float().cpu().numpy()
+        changes[with_positions] = np.array([change[span].mean() for span in spans], dtype=np.float32)
         first_best, second_best = translate_both(translator, reader, src, options)
-        translations[positioned] = (
-            text_of(translator, first_best, chosen.stand_ins),
-            text_of(translator, second_best, chosen.stand_ins),
+        translations[with_positions] = (
+            text_of(translator, first_best, entry.stand_ins),
+            text_of(translator, second_best, entry.stand_ins),
         )
-    words = [text_of(translator, group, chosen.stand_ins) for group in groups]
+    words = [text_of(translator, group, entry.stand_ins) for group in groups]
     return Swap(words, [words[i] for i in order], translations, changes)

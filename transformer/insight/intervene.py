@@ -120,23 +120,23 @@ class Intervention:
 
 
 def overwrite(
-    weights: Tensor, given: Tensor, values: Tensor, renormalise: bool = True, allowed: Tensor | None = None
+    weights: Tensor, where: Tensor, values: Tensor, renormalise: bool = True, mask: Tensor | None = None
 ) -> Tensor:
-    """Attention weights with some of them set, as `Edit` says; rows in which none is given stay as they are.
+    """Attention weights with some of them set, as `Edit` says; rows in which none is set stay as they are.
 
-    weights (..., T, S); given, True = is set, values, and allowed, True = may be looked at, broadcastable to it.
+    weights (..., T, S); where, True = is set, values, and mask, True = may be looked at, broadcastable to it.
     """
-    given = given.expand_as(weights)
-    fixed = torch.where(given, values.expand_as(weights).to(weights.dtype), 0.0)
+    where = where.expand_as(weights)
+    entries = torch.where(where, values.expand_as(weights).to(weights.dtype), 0.0)
     if not renormalise:
-        return torch.where(given, fixed, weights)
-    rest = weights.masked_fill(given, 0.0)
-    free = ~given if allowed is None else ~given & allowed
+        return torch.where(where, entries, weights)
+    rest = weights.masked_fill(where, 0.0)
+    free = ~where if mask is None else ~where & mask
     mass = rest.sum(-1, keepdim=True)
     even = free / free.sum(-1, keepdim=True).clamp_min(1)
     share = torch.where(mass > 1e-12, rest / mass.clamp_min(1e-12), even.to(weights.dtype))
-    left = (1.0 - fixed.sum(-1, keepdim=True)).clamp_min(0.0)
-    return torch.where(given.any(-1, keepdim=True), fixed + left * share, weights)
+    left = (1.0 - entries.sum(-1, keepdim=True)).clamp_min(0.0)
+    return torch.where(where.any(-1, keepdim=True), entries + left * share, weights)
 
 
 class OpenDecoder(TransformerDecoder):
@@ -195,14 +195,14 @@ class OpenDecoder(TransformerDecoder):
         here = [e for e in self.intervention.edits if e.kind == kind and e.layer == layer]
         return here if row is None else [e for e in here if e.row in (None, row)]
 
-    def apply_edit(self, weights: Tensor, edit: Edit, places: list[Tensor], allowed: Tensor | None) -> Tensor:
+    def apply_edit(self, weights: Tensor, edit: Edit, places: list[Tensor], mask: Tensor | None) -> Tensor:
         """weights (B, h, T, S) after one edit; places: for each cell, True where it lies, (B, 1, T, S) or less."""
-        given, values = torch.zeros_like(weights, dtype=torch.bool), torch.zeros_like(weights)
+        where, values = torch.zeros_like(weights, dtype=torch.bool), torch.zeros_like(weights)
         heads = slice(None) if edit.head is None else slice(edit.head, edit.head + 1)
         for (_, weight), place in zip(edit.cells, places):
-            given[:, heads] |= place
+            where[:, heads] |= place
             values[:, heads] = torch.where(place, weight, values[:, heads])
-        return overwrite(weights, given, values, edit.renormalise, allowed)
+        return overwrite(weights, where, values, edit.renormalise, mask)
 
     def take_weights(self) -> dict[str, list[Tensor]]:
         """The watched weights of the last step, which are then forgotten: by layer (B, h, K, used) of the decoder's own
@@ -416,17 +416,17 @@ class Continuation:
     hypotheses: list[Hypothesis]
     candidates: list[Candidate]
     prefix: Prefix
-    reused: int  # tokens that were not read again, bos included
+    cache_length: int  # tokens that were not read again, bos included
     tree: list[BeamNode]
-    ended: list[Candidate]  # every hypothesis that ended during the search, also those that the beam dropped later
+    endings: list[Candidate]  # every hypothesis that ended during the search, also those that the beam dropped later
     stand_ins: dict[str, str]
 
 
 def endings(result: SearchResult) -> list[Candidate]:
     """Every hypothesis that ended during a traced search, and those cut by the length limit; best first."""
-    found = {tuple(c.ids): c for step in result.trace or [] for c in step.finished}
-    found.update({tuple(c.ids): c for c in result.candidates})
-    return sorted(found.values(), key=lambda c: -c.score)
+    outputs = {tuple(c.ids): c for step in result.trace or [] for c in step.finished}
+    outputs.update({tuple(c.ids): c for c in result.candidates})
+    return sorted(outputs.values(), key=lambda c: -c.score)
 
 
 def _search(
@@ -436,14 +436,14 @@ def _search(
     most: int,
     options: SearchOptions,
     stand_ins: dict[str, str],
-    reused: int = 0,
+    cache_length: int = 0,
 ) -> Continuation:
     config = translator.model.config
     with threads_for(translator.model, options.beam):
         (result,) = translator.search(decoder, [most], replace(options, trace=True), prefix=prefix)
     tree = beam_tree(result.trace or [], config.bos, config.eos, prefix)
     hypotheses = [hypothesis(translator, c, stand_ins) for c in result.candidates]
-    return Continuation(hypotheses, result.candidates, prefix, reused, tree, endings(result), stand_ins)
+    return Continuation(hypotheses, result.candidates, prefix, cache_length, tree, endings(result), stand_ins)
 
 
 def hypothesis(translator: Translator, candidate: Candidate, stand_ins: dict[str, str]) -> Hypothesis:
@@ -506,21 +506,21 @@ def continue_from(
     if not 0 <= token < config.vocab_size or token in translator.never():
         raise ValueError("No translation can hold this token; choose another one.")
     before = decoding.ids[:step]
-    known = dict(decoding.top[step])
-    if token in known:
-        logprob = float(np.log(known[token]))
+    likely = dict(decoding.top[step])
+    if token in likely:
+        logprob = float(np.log(likely[token]))
     else:  # the one step is read again, on the cache of those before it
         last = before[-1] if before else config.bos
         logits = decoding.state.fork(step).step(torch.tensor([[last]], device=translator.device))[0, 0].float()
         logprob = float(logits.log_softmax(-1)[token])
     total = float(decoding.logprobs[:step].sum()) + logprob
     if token == config.eos:
-        done = rank([Candidate(before, total, 0.0, True)], options.alpha)
+        ends = rank([Candidate(before, total, 0.0, True)], options.alpha)
         root = BeamNode(-1, step, before[-1] if before else config.bos, total - logprob, "beam")
         tree = [root, BeamNode(0, step + 1, token, total, "finished")]
-        hypotheses = [hypothesis(translator, done[0], decoding.stand_ins)]
+        hypotheses = [hypothesis(translator, ends[0], decoding.stand_ins)]
         prefix = Prefix(before, total - logprob)
-        return Continuation(hypotheses, done, prefix, step + 1, tree, done, decoding.stand_ins)
+        return Continuation(hypotheses, ends, prefix, step + 1, tree, ends, decoding.stand_ins)
     most = limit(translator, decoding.source_ids)
     if step + 1 >= most:
         raise ValueError(f"This translation may have {most} word pieces at most, so none can follow here.")
@@ -562,7 +562,7 @@ class Outcome:
     """A translation before and after an intervention."""
 
     before: Hypothesis  # the translation as it was; its log-probability is read anew from the whole model
-    forced: float  # log-probability of the same words under the intervention
+    before_logprob: float  # log-probability of the same words under the intervention
     after: Hypothesis  # the new translation, rated by the changed model
     after_ids: list[int]
     whole: float  # log-probability of the new translation in the whole model
@@ -572,7 +572,7 @@ class Outcome:
     @property
     def change(self) -> float:
         """Of the old translation's log-probability by the intervention; below 0 if what was changed had helped it."""
-        return self.forced - self.before.logprob
+        return self.before_logprob - self.before.logprob
 
 
 @torch.inference_mode()
@@ -589,13 +589,13 @@ def operate(
     Raises `ValueError` with one sentence if the intervention does not fit or the sentence was copied without the
     model.
     """
-    found, ids = translation.sentence_and_ids(sentence, hypothesis_number)
-    source_ids = found.source_ids
+    entry, ids = translation.sentence_and_ids(sentence, hypothesis_number)
+    source_ids = entry.source_ids
     finished = len(ids) < limit(translator, source_ids)
     old = logprob(translator, source_ids, ids, finished)
-    stated = Candidate(ids, old, old / length_penalty(len(ids) + finished, options.alpha), finished)
-    before = hypothesis(translator, stated, found.stand_ins)
-    search = decode_from(translator, source_ids, (), options, intervention, found.stand_ins)
+    candidate = Candidate(ids, old, old / length_penalty(len(ids) + finished, options.alpha), finished)
+    before = hypothesis(translator, candidate, entry.stand_ins)
+    search = decode_from(translator, source_ids, (), options, intervention, entry.stand_ins)
     after = search.hypotheses[0]
     best = search.candidates[0]
     return Outcome(

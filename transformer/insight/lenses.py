@@ -20,7 +20,7 @@ from transformer.search import TransformerDecoder
 from transformer.threads import threads_for
 from transformer.translator import Hypothesis, Translation, Translator
 
-LISTED = 5  # words listed for each step and layer
+MOST_WORDS = 5  # words listed for each step and layer
 
 
 @dataclass
@@ -43,7 +43,7 @@ class LogitLens:
 
 @torch.inference_mode()
 def logit_lens(
-    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0, listed: int = LISTED
+    translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0, most: int = MOST_WORDS
 ) -> LogitLens:
     """The logit lens (nostalgebraist 2020): every decoder layer's output through the model's own output matrix.
 
@@ -55,17 +55,17 @@ def logit_lens(
         translation: what was translated; it is read again in one teacher-forced pass.
         hypothesis: which translation of the sentence, counted from 0.
         sentence: which sentence of the text, counted from 0.
-        listed: how many of the likeliest words to list, at least 1.
+        most: how many of the likeliest words to list, at least 1.
 
     Raises `ValueError` if there is no such hypothesis or sentence.
     """
     model = translator.model
     trace = record(translator, translation, hypothesis, sentence)
     logprobs = [model.project(state).float().log_softmax(-1) for state in trace.decoder_states]
-    chosen = trace.pair.labels[:, None]
-    found = [one.topk(min(listed, one.shape[-1])) for one in logprobs]
+    labels = trace.pair.labels[:, None]
+    tops = [one.topk(min(most, one.shape[-1])) for one in logprobs]
     names = translation.sentences[sentence].stand_ins
-    top = [[translator.labels(row, names) for row in best.indices.tolist()] for best in found]
+    top = [[translator.labels(row, names) for row in best.indices.tolist()] for best in tops]
 
     def numbers(parts: list[Tensor]) -> np.ndarray:
         return torch.stack(parts).cpu().numpy()
@@ -73,9 +73,9 @@ def logit_lens(
     return LogitLens(
         tokens=translator.output_labels(trace.pair.labels.tolist(), translation.sentences[sentence]),
         top_tokens=top,
-        top_probabilities=numbers([best.values.exp() for best in found]),
-        probabilities=numbers([one.gather(-1, chosen)[:, 0].exp() for one in logprobs]),
-        ranks=numbers([1 + (one > one.gather(-1, chosen)).sum(-1) for one in logprobs]),
+        top_probabilities=numbers([best.values.exp() for best in tops]),
+        probabilities=numbers([one.gather(-1, labels)[:, 0].exp() for one in logprobs]),
+        ranks=numbers([1 + (one > one.gather(-1, labels)).sum(-1) for one in logprobs]),
         entropies=numbers([-(one.exp() * one).sum(-1) for one in logprobs]),
     )
 
@@ -119,22 +119,22 @@ def decoder_lens(
         is the translation itself.
     Raises `ValueError` if there is no such hypothesis or sentence, or the model does not have these languages.
     """
-    chosen, _ = translation.sentence_and_ids(sentence, hypothesis)
+    entry, _ = translation.sentence_and_ids(sentence, hypothesis)
     source, target = translator.check_pair(source, target)
     options = translator.search_options(source, target, replace(options, n_best=1, quick=False))
     model, config = translator.model, translator.model.config
-    src = torch.tensor([chosen.source_ids], device=translator.device)
+    src = torch.tensor([entry.source_ids], device=translator.device)
     read = torch.stack(record(translator, translation, hypothesis, sentence).encoder_states[:-1])
     src = src.expand(len(read), -1)
-    rows, most = src.tolist(), translator.longest(chosen.source_ids)
+    rows, most = src.tolist(), translator.longest(entry.source_ids)
     with threads_for(model, len(rows) * options.beam):
         decoder = TransformerDecoder(
             model, src, key_mask(src, config.pad), read, constraint=translator.constraint(rows)
         )
         results = translator.search(decoder, [most] * len(rows), options)
-    found = []
+    hypotheses = []
     for count, result in enumerate(results):
         reader = copy.copy(translator)
         reader.model = with_encoder_layers(model, count)  # whose attention says where what was taken out belongs
-        found.append(reader.present(chosen, result, source, target).hypotheses[0])
-    return [*found, chosen.hypotheses[hypothesis]]
+        hypotheses.append(reader.present(entry, result, source, target).hypotheses[0])
+    return [*hypotheses, entry.hypotheses[hypothesis]]

@@ -32,7 +32,7 @@ B_2 = [0, 0, 0, 0]
 class Step:
     """One table of the sheet: `values` (rows, columns) are to be worked out by the rule from what stands above it.
 
-    given: names and matrices that the rule needs besides the tables above. source: where the paper says it.
+    inputs: names and matrices that the rule needs besides the tables above. source: where the paper says it.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Step:
     source: str
     values: np.ndarray
     columns: tuple[str, ...] = ()  # names of the columns, where they are words
-    given: tuple[tuple[str, list], ...] = ()
+    inputs: tuple[tuple[str, list], ...] = ()
 
 
 def layer() -> EncoderLayer:
@@ -49,15 +49,15 @@ def layer() -> EncoderLayer:
     config = TransformerConfig(
         vocab_size=4, encoder_layers=1, decoder_layers=1, d_model=4, d_ff=2, heads=1, dropout=0.0, attention_bias=False
     )
-    made = EncoderLayer(config).eval().requires_grad_(False)
+    block = EncoderLayer(config).eval().requires_grad_(False)
     # The sheet writes x W as the paper does, a Linear keeps the transpose of W.
-    made.attention.qkv.weight.copy_(torch.cat([torch.tensor(w).T for w in (W_Q, W_K, W_V)]))
-    made.attention.output.weight.copy_(torch.tensor(W_O).T)
-    inner, outer = made.feed_forward.inner, made.feed_forward.outer
+    block.attention.qkv.weight.copy_(torch.cat([torch.tensor(w).T for w in (W_Q, W_K, W_V)]))
+    block.attention.output.weight.copy_(torch.tensor(W_O).T)
+    inner, outer = block.feed_forward.inner, block.feed_forward.outer
     for linear, weight, bias in ((inner, W_1, B_1), (outer, W_2, B_2)):
         linear.weight.copy_(torch.tensor(weight).T)
         linear.bias.copy_(torch.tensor(bias))
-    return made
+    return block
 
 
 @torch.inference_mode()
@@ -68,19 +68,19 @@ def sheet() -> list[Step]:
     products = query @ key.transpose(-2, -1)
     weights = attention_weights(query, key)
     head = weights @ value
-    attended = block.attention.merge(head)
-    first = block.attention_norm(x + attended)
+    attention = block.attention.merge(head)
+    first = block.attention_norm(x + attention)
     inner = block.feed_forward.inner(first)
-    fed = block.feed_forward(first)
-    out = block.feed_forward_norm(first + fed)
+    forward = block.feed_forward(first)
+    out = block.feed_forward_norm(first + forward)
 
     def step(name: str, symbol: str, rule: str, source: str, values: Tensor, **more) -> Step:
         return Step(name, symbol, rule, source, values.reshape(2, -1).numpy(), **more)
 
     return [
-        step("Queries", "Q = X W^Q", "each word’s row times the matrix", "3.2.2", query, given=(("W^Q", W_Q),)),
-        step("Keys", "K = X W^K", "the same with another matrix", "3.2.2", key, given=(("W^K", W_K),)),
-        step("Values", "V = X W^V", "and with a third one", "3.2.2", value, given=(("W^V", W_V),)),
+        step("Queries", "Q = X W^Q", "each word’s row times the matrix", "3.2.2", query, inputs=(("W^Q", W_Q),)),
+        step("Keys", "K = X W^K", "the same with another matrix", "3.2.2", key, inputs=(("W^K", W_K),)),
+        step("Values", "V = X W^V", "and with a third one", "3.2.2", value, inputs=(("W^V", W_V),)),
         step("Scores", "Q K^T", "each query times each key, component by component, added up", "eq. 1", products,
              columns=WORDS),  # fmt: skip
         step("Scaled", "Q K^T / √d_k", "d_k = 4, so divide by 2", "eq. 1", products / query.shape[-1] ** 0.5,
@@ -89,14 +89,14 @@ def sheet() -> list[Step]:
              "e^1.6 = 4.95", "eq. 1", weights, columns=WORDS),  # fmt: skip
         step("The head’s output", "A V", "each value times its weight, added up", "eq. 1", head),
         step("Output of the attention", "(A V) W^O", "with more heads they would first be put side by side", "3.2.2",
-             attended, given=(("W^O", W_O),)),  # fmt: skip
-        step("Residual connection", "X + attention", "what came in is added", "3.1", x + attended),
+             attention, inputs=(("W^O", W_O),)),  # fmt: skip
+        step("Residual connection", "X + attention", "what came in is added", "3.1", x + attention),
         step("Norm", "LayerNorm", "subtract the row’s mean, divide by its standard deviation", "3.1", first),
         step("Inside the feed-forward", "x W_1 + b_1", "each word by itself", "eq. 2", inner,
-             given=(("W_1", W_1), ("b_1", [B_1]))),  # fmt: skip
+             inputs=(("W_1", W_1), ("b_1", [B_1]))),  # fmt: skip
         step("ReLU", "max(0, …)", "what is below 0 becomes 0", "eq. 2", inner.relu()),
-        step("Output of the feed-forward", "… W_2 + b_2", "back to four numbers", "eq. 2", fed,
-             given=(("W_2", W_2), ("b_2", [B_2]))),  # fmt: skip
-        step("Residual connection", "x + feed-forward", "what came in is added", "3.1", first + fed),
+        step("Output of the feed-forward", "… W_2 + b_2", "back to four numbers", "eq. 2", forward,
+             inputs=(("W_2", W_2), ("b_2", [B_2]))),  # fmt: skip
+        step("Residual connection", "x + feed-forward", "what came in is added", "3.1", first + forward),
         step("The block’s output", "LayerNorm", "again minus the mean, over the standard deviation", "3.1", out),
     ]  # fmt: skip

@@ -31,8 +31,8 @@ class TokenEmbedding:
 class Norm:
     """Residual connection and layer normalisation, LayerNorm(x + Sublayer(x)) (section 3.1)."""
 
-    given: np.ndarray  # (d_model,) x
-    added: np.ndarray  # (d_model,) Sublayer(x)
+    x: np.ndarray  # (d_model,) what enters the sub-layer
+    branch: np.ndarray  # (d_model,) Sublayer(x)
     total: np.ndarray  # (d_model,) their sum
     mean: float  # of the sum's elements
     deviation: float  # sqrt(variance + eps)
@@ -49,7 +49,7 @@ class AttentionPass:
     scores: np.ndarray  # (h, S) q k / sqrt(d_k); -inf where the mask forbids
     weights: np.ndarray  # (h, S) softmax of the scores (eq. 1)
     heads: np.ndarray  # (h, d_v) each head's weighted sum of values
-    concatenated: np.ndarray  # (h * d_v,) the heads side by side
+    concat: np.ndarray  # (h * d_v,) the heads side by side
     output: np.ndarray  # (d_model,) concatenated W^O
     norm: Norm
 
@@ -93,30 +93,30 @@ def _array(x: Tensor) -> np.ndarray:
     return x.float().cpu().numpy()
 
 
-def _norm_at(row: int, found: SubLayer) -> Norm:
-    total = found.total[row]
-    deviation = float((total.var(-1, correction=0) + found.norm.eps).sqrt())
-    given, added = _array(found.x[row]), _array(found.added[row])
-    return Norm(given, added, _array(total), float(total.mean()), deviation, _array(found.output[row]))
+def _norm_at(row: int, layer: SubLayer) -> Norm:
+    total = layer.total[row]
+    deviation = float((total.var(-1, correction=0) + layer.norm.eps).sqrt())
+    x, branch = _array(layer.x[row]), _array(layer.branch[row])
+    return Norm(x, branch, _array(total), float(total.mean()), deviation, _array(layer.output[row]))
 
 
-def _attention_at(row: int, found: AttentionTrace) -> AttentionPass:
+def _attention_at(row: int, block: AttentionTrace) -> AttentionPass:
     return AttentionPass(
-        query=_array(found.query[:, row]),
-        key=_array(found.key),
-        value=_array(found.value),
-        scores=_array(found.scores[:, row]),
-        weights=_array(found.weights[:, row]),
-        heads=_array(found.heads[:, row]),
-        concatenated=_array(found.heads[:, row].flatten()),
-        output=_array(found.added[row]),
-        norm=_norm_at(row, found),
+        query=_array(block.query[:, row]),
+        key=_array(block.key),
+        value=_array(block.value),
+        scores=_array(block.scores[:, row]),
+        weights=_array(block.weights[:, row]),
+        heads=_array(block.heads[:, row]),
+        concat=_array(block.heads[:, row].flatten()),
+        output=_array(block.branch[row]),
+        norm=_norm_at(row, block),
     )
 
 
-def _feed_forward_at(row: int, found: FeedForwardTrace) -> FeedForwardPass:
-    inner, active, output = (_array(one[row]) for one in (found.inner, found.active, found.added))
-    return FeedForwardPass(inner, active, output, _norm_at(row, found))
+def _feed_forward_at(row: int, block: FeedForwardTrace) -> FeedForwardPass:
+    inner, active, output = (_array(one[row]) for one in (block.inner, block.active, block.branch))
+    return FeedForwardPass(inner, active, output, _norm_at(row, block))
 
 
 def _embedding_at(model: Transformer, token: int, place: int, total: Tensor) -> TokenEmbedding:
@@ -125,9 +125,9 @@ def _embedding_at(model: Transformer, token: int, place: int, total: Tensor) -> 
     return TokenEmbedding(_array(embedding), _array(model.positions[place]), _array(total[place]))
 
 
-def _check_numbers(*given: tuple[int, int, str]) -> None:
-    """Raises `ValueError` for a number from 0 on that is too high. given: the number, how many there are, of what."""
-    for number, most, name in given:
+def _check_numbers(*numbers: tuple[int, int, str]) -> None:
+    """Raises `ValueError` for a number from 0 on that is too high. numbers: the number, how many there are, of what."""
+    for number, most, name in numbers:
         if not 0 <= number < most:
             raise ValueError(f"There are {most} {name}; there is no number {number + 1}.")
 
@@ -183,12 +183,12 @@ def next_token(logits: np.ndarray, temperature: float = 1.0, top_k: int = 0, mos
     """
     if temperature <= 0:
         raise ValueError(f"The temperature has to be above 0; got {temperature:g}.")
-    scaled = np.asarray(logits, dtype=np.float64) / temperature
-    order = np.argsort(-scaled, kind="stable")
+    scores = np.asarray(logits, dtype=np.float64) / temperature
+    order = np.argsort(-scores, kind="stable")
     if top_k:
-        scaled[order[int(top_k) :]] = -np.inf
-    risen = np.exp(scaled - scaled.max())
-    probabilities = risen / risen.sum()
+        scores[order[int(top_k) :]] = -np.inf
+    powers = np.exp(scores - scores.max())
+    probabilities = powers / powers.sum()
     positive = probabilities[probabilities > 0]
     best = order[:most]
     entropy = float(-(positive * np.log(positive)).sum())

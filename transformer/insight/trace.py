@@ -29,7 +29,7 @@ class SubLayer:
     norm: nn.LayerNorm
 
     @property
-    def added(self) -> Tensor:
+    def branch(self) -> Tensor:
         """(T, d_model), Sublayer(x)."""
         return self.total - self.x
 
@@ -40,7 +40,7 @@ class AttentionTrace(SubLayer):
 
     block: MultiHeadAttention
     memory: Tensor  # (S, d_model), what keys and values are made of
-    allowed: Tensor  # (T, S) bool, True = may be looked at
+    mask: Tensor  # (T, S) bool, True = may be looked at
 
     @cached_property
     def query(self) -> Tensor:
@@ -49,8 +49,8 @@ class AttentionTrace(SubLayer):
 
     @cached_property
     def _memory(self) -> tuple[Tensor, Tensor]:
-        kept = self.block.project_memory(self.memory[None])
-        return kept.key[0], kept.value[0]
+        memory = self.block.project_memory(self.memory[None])
+        return memory.key[0], memory.value[0]
 
     @property
     def key(self) -> Tensor:
@@ -65,14 +65,12 @@ class AttentionTrace(SubLayer):
     @cached_property
     def scores(self) -> Tensor:
         """(h, T, S), q k / sqrt(d_k); -inf where the mask forbids."""
-        return (self.query @ self.key.transpose(1, 2) / math.sqrt(self.block.d_k)).masked_fill(
-            ~self.allowed, -torch.inf
-        )
+        return (self.query @ self.key.transpose(1, 2) / math.sqrt(self.block.d_k)).masked_fill(~self.mask, -torch.inf)
 
     @cached_property
     def weights(self) -> Tensor:
         """(h, T, S), their softmax (equation 1)."""
-        return attention_weights(self.query, self.key, self.allowed)
+        return attention_weights(self.query, self.key, self.mask)
 
     @cached_property
     def heads(self) -> Tensor:
@@ -130,8 +128,8 @@ class Trace:
         """One attention block. kind: "encoder", "decoder" or "cross"; layer counts from 0."""
         if kind == "encoder":
             return self.encoder[layer].attention
-        found = self.decoder[layer]
-        return found.attention if kind == "decoder" or found.cross is None else found.cross
+        block = self.decoder[layer]
+        return block.attention if kind == "decoder" or block.cross is None else block.cross
 
 
 def teacher_forced(translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0) -> Batch:
@@ -139,8 +137,8 @@ def teacher_forced(translator: Translator, translation: Translation, hypothesis:
 
     hypothesis, sentence: counted from 0. Raises `ValueError` if there is no such one.
     """
-    found, ids = translation.sentence_and_ids(sentence, hypothesis)
-    return translator.pair(found.source_ids, ids)
+    entry, ids = translation.sentence_and_ids(sentence, hypothesis)
+    return translator.pair(entry.source_ids, ids)
 
 
 @torch.inference_mode()

@@ -42,29 +42,28 @@ class State:
 
     words: int  # of the sentence
     room: int  # tokens that may still be written, eos not counted
-    used: int = 0  # leaves so far
+    leaves: int = 0  # so far
     stack: tuple[str, ...] = ()  # labels of the open phrases
-    opened: int = 0  # phrases begun since the last word or closing bracket
-    begun: bool = False
+    openings: int = 0  # phrases begun since the last word or closing bracket
 
     def moves(self) -> tuple[bool, bool, str | None, bool]:
         """What may come next: a phrase, a word, the closing bracket of this label, the end."""
-        left = self.words - self.used
+        left = self.words - self.leaves
         # What has to come in any case is a leaf for each word and a closing bracket for each phrase.
-        phrase = left > 0 and self.opened < MOST_OPEN and (bool(self.stack) or not self.begun)
-        phrase = phrase and self.room >= left + len(self.stack) + 2
-        close = self.stack and not self.opened and (len(self.stack) > 1 or not left)
-        return bool(phrase), bool(left and self.stack), self.stack[-1] if close else None, self.begun and not self.stack
+        phrase = left > 0 and self.openings < MOST_OPEN and self.room >= left + len(self.stack) + 2
+        close = self.stack and not self.openings and (len(self.stack) > 1 or not left)
+        end = self.leaves > 0 and not self.stack
+        return phrase, bool(left and self.stack), self.stack[-1] if close else None, end
 
     def after(self, token: int, symbols: Symbols) -> State:
         """The state with one more token, which has to be one that `moves` allows."""
         room = self.room - 1
         if token == symbols.leaf:
-            return replace(self, room=room, used=self.used + 1, opened=0)
+            return replace(self, room=room, leaves=self.leaves + 1, openings=0)
         if token in symbols.open:
             stack = (*self.stack, symbols.open[token])
-            return replace(self, room=room, stack=stack, opened=self.opened + 1, begun=True)
-        return replace(self, room=room, stack=self.stack[:-1], opened=0)
+            return replace(self, room=room, stack=stack, openings=self.openings + 1)
+        return replace(self, room=room, stack=self.stack[:-1], openings=0)
 
 
 class Masks:
@@ -72,21 +71,21 @@ class Masks:
 
     def __init__(self, symbols: Symbols, device: torch.device | str = "cpu") -> None:
         self.symbols, self.device = symbols, device
-        self.kept: dict[tuple, Tensor] = {}
+        self.masks: dict[tuple, Tensor] = {}
 
     def forbidden(self, state: State) -> Tensor:
         """(V,) bool, True = must not come next."""
         moves = state.moves()
-        if moves not in self.kept:
+        if moves not in self.masks:
             phrase, word, label, end = moves
-            allowed = list(self.symbols.open) if phrase else []
-            allowed += [self.symbols.leaf] if word else []
-            allowed += [self.symbols.close[label]] if label is not None else []
-            allowed += [self.symbols.eos] if end else []
+            ids = list(self.symbols.open) if phrase else []
+            ids += [self.symbols.leaf] if word else []
+            ids += [self.symbols.close[label]] if label is not None else []
+            ids += [self.symbols.eos] if end else []
             mask = torch.ones(self.symbols.size, dtype=torch.bool, device=self.device)
-            mask[allowed] = False
-            self.kept[moves] = mask
-        return self.kept[moves]
+            mask[ids] = False
+            self.masks[moves] = mask
+        return self.masks[moves]
 
 
 class TreeConstraint:
@@ -102,30 +101,30 @@ class TreeConstraint:
         self.words = [list(row) for row in words]
         self.states = [[State(len(row), limit)] for row, limit in zip(self.words, limits)]
         self.first = self.states[0][0]
-        self.started = False  # bos has been read
+        self.has_bos = False  # bos has been read
         self.path: list[int] = []  # what a single hypothesis has read, for `fork`
 
     def read(self, tokens: Tensor) -> Tensor:
         """As `Constraint.read`: in place of a leaf the network reads its word."""
-        taken, leaf = tokens.tolist(), self.masks.symbols.leaf
+        rows, leaf = tokens.tolist(), self.masks.symbols.leaf
         if tokens.numel() == 1:
-            self.path = [*self.path, taken[0][0]]
-        if not self.started:
-            self.started = True
+            self.path = [*self.path, rows[0][0]]
+        if not self.has_bos:
+            self.has_bos = True
             return tokens
-        self.states = [[self.after(state, token) for state, token in zip(*row)] for row in zip(self.states, taken)]
+        self.states = [[self.after(state, token) for state, token in zip(*row)] for row in zip(self.states, rows)]
         read = [
-            [own[state.used - 1] if token == leaf else token for state, token in zip(*row)]
-            for own, *row in zip(self.words, self.states, taken)
+            [own[state.leaves - 1] if token == leaf else token for state, token in zip(*row)]
+            for own, *row in zip(self.words, self.states, rows)
         ]
         return torch.tensor(read, device=tokens.device)
 
     def restrict(self, logits: Tensor) -> Tensor:
         """As `Constraint.restrict`; `sink` has the logarithm of all that the forbidden tokens had together."""
         forbidden = torch.stack([torch.stack([self.masks.forbidden(state) for state in row]) for row in self.states])
-        lost = logits.masked_fill(~forbidden, -torch.inf).logsumexp(-1)
+        rest = logits.masked_fill(~forbidden, -torch.inf).logsumexp(-1)
         logits = logits.masked_fill(forbidden, -torch.inf)
-        logits[..., self.sink] = lost
+        logits[..., self.sink] = rest
         return logits
 
     def after(self, state: State, token: int) -> State:
@@ -137,7 +136,7 @@ class TreeConstraint:
 
     def choose(self, parents: Tensor) -> None:
         """As `NextToken.choose`."""
-        self.states = [[row[parent] for parent in chosen] for row, chosen in zip(self.states, parents.tolist())]
+        self.states = [[row[parent] for parent in own] for row, own in zip(self.states, parents.tolist())]
 
     def keep(self, sentences: Tensor) -> None:
         """As `NextToken.keep`."""
@@ -147,7 +146,7 @@ class TreeConstraint:
     def fork(self, positions: int) -> TreeConstraint:
         """As `Constraint.fork`."""
         twin = copy.copy(self)
-        twin.path, twin.started = self.path[:positions], positions > 0
+        twin.path, twin.has_bos = self.path[:positions], positions > 0
         state = self.first
         for token in twin.path[1:]:
             state = state.after(token, self.masks.symbols)

@@ -22,8 +22,8 @@ class Match:
     """Brackets of one sentence, or of many: in the reference, in the answer, and in both."""
 
     gold: int
-    found: int
-    matched: int
+    answer: int
+    both: int
 
 
 @dataclass(frozen=True)
@@ -58,21 +58,21 @@ def brackets(tree: Tree, punctuation: Sequence[bool]) -> Counter:
     )
 
 
-def match(gold: Tree, found: Tree) -> Match:
+def match(gold: Tree, answer: Tree) -> Match:
     """Compares an answer with the reference for the same words."""
     punctuation = [leaf.tag in PUNCTUATION for leaf in gold.leaves()]
-    wanted, given = brackets(gold, punctuation), brackets(found, punctuation)
-    return Match(wanted.total(), given.total(), (wanted & given).total())
+    reference, own = brackets(gold, punctuation), brackets(answer, punctuation)
+    return Match(reference.total(), own.total(), (reference & own).total())
 
 
 def score(pairs: Iterable[tuple[Tree, Tree]]) -> Scores:
     """Figures of (reference, answer) pairs, whose brackets are counted together. Raises `ValueError` for no pair."""
-    matches = [match(gold, found) for gold, found in pairs]
+    matches = [match(gold, answer) for gold, answer in pairs]
     if not matches:
         raise ValueError("There is no sentence to score.")
-    gold, found, both = (sum(getattr(m, name) for m in matches) for name in ("gold", "found", "matched"))
-    complete = sum(m.gold == m.found == m.matched for m in matches)
-    precision, recall = (100.0 * both / count if count else 0.0 for count in (found, gold))
+    gold, answer, both = (sum(getattr(m, name) for m in matches) for name in ("gold", "answer", "both"))
+    complete = sum(m.gold == m.answer == m.both for m in matches)
+    precision, recall = (100.0 * both / count if count else 0.0 for count in (answer, gold))
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
     return Scores(len(matches), precision, recall, f1, 100.0 * complete / len(matches), gold)
 

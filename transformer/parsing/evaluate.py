@@ -21,14 +21,14 @@ from transformer.parsing.trees import Tree, read_trees
 def evaluate(parser: Parser, gold: Sequence[Tree], options: SearchOptions = DEFAULTS) -> dict:
     """Parses the words of the reference trees: figures, the baseline's F1, repairs, and seconds a sentence."""
     start = time.perf_counter()
-    found = parser.parse_words([tree.words() for tree in gold], options)
+    sentences = parser.parse_words([tree.words() for tree in gold], options)
     seconds = (time.perf_counter() - start) / len(gold)
-    scores = evalb.score(zip(gold, [sentence.trees[0] for sentence in found]))
+    scores = evalb.score(zip(gold, [sentence.trees[0] for sentence in sentences]))
     return {
         **asdict(scores),
         "right_branching_f1": evalb.score((tree, evalb.right_branching(tree)) for tree in gold).f1,
-        "repairs": sum(sentence.repairs for sentence in found),
-        "repaired_sentences": sum(sentence.repairs > 0 for sentence in found),
+        "repairs": sum(sentence.repairs for sentence in sentences),
+        "repaired_sentences": sum(sentence.repairs > 0 for sentence in sentences),
         "seconds_per_sentence": seconds,
     }
 
@@ -36,39 +36,39 @@ def evaluate(parser: Parser, gold: Sequence[Tree], options: SearchOptions = DEFA
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
-    options = CommandLine(
+    command = CommandLine(
         prog="python -m transformer.evaluate --task parse",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a parser on trees in Penn Treebank brackets: labelled precision, "
         "recall, F1, complete match.",
     )
-    options.add_argument("--task", choices=["parse"])
-    options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    options.add_argument("--data", type=an_existing_file, required=True, nargs="+", help=".mrg files, gzipped or not")
-    options.add_argument(
+    command.add_argument("--task", choices=["parse"])
+    command.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
+    command.add_argument("--data", type=an_existing_file, required=True, nargs="+", help=".mrg files, gzipped or not")
+    command.add_argument(
         "--longest", type=integer(), default=40, help="only sentences of at most so many words; 0 = all"
     )
-    options.add_argument("--limit", type=integer(), default=0, help="only the first so many of them; 0 = all")
-    options.add_argument(
+    command.add_argument("--limit", type=integer(), default=0, help="only the first so many of them; 0 = all")
+    command.add_argument(
         "--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam, help=f"1 is greedy; the paper has {PAPER_BEAM}"
     )
-    options.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty")
-    options.add_argument("--device", type=a_device, default="auto")
-    given = options.parse_args(argv)
-    parser = load(given.model, given.device)
-    for path in given.data:
-        gold = [tree for tree in read_trees(path) if not given.longest or len(tree.leaves()) <= given.longest]
-        gold = gold[: given.limit or None]
+    command.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty")
+    command.add_argument("--device", type=a_device, default="auto")
+    options = command.parse_args(argv)
+    parser = load(options.model, options.device)
+    for path in options.data:
+        gold = [tree for tree in read_trees(path) if not options.longest or len(tree.leaves()) <= options.longest]
+        gold = gold[: options.limit or None]
         if not gold:
-            raise ValueError(f"{path} holds no sentence of at most {given.longest} words.")
+            raise ValueError(f"{path} holds no sentence of at most {options.longest} words.")
         head = {
             "model": parser.name,
             "data": str(path),
-            "longest": given.longest,
-            "beam": given.beam,
-            "alpha": given.alpha,
+            "longest": options.longest,
+            "beam": options.beam,
+            "alpha": options.alpha,
         }
-        print(json.dumps({**head, **evaluate(parser, gold, SearchOptions(given.beam, given.alpha))}), flush=True)
+        print(json.dumps({**head, **evaluate(parser, gold, SearchOptions(options.beam, options.alpha))}), flush=True)
     return 0
 
 

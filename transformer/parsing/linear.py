@@ -39,13 +39,13 @@ def delinearise(tokens: Sequence[str], words: Sequence[str], tags: Sequence[str]
     sentence for tokens that are no tree over just so many words.
     """
     open_phrases: list[tuple[str, list[Tree | Leaf]]] = [(TOP, [])]
-    used = 0
+    count = 0
     for token in tokens:
         if token == TAG:
-            if used == len(words):
+            if count == len(words):
                 raise ValueError(f"the tree has more leaves than the {len(words)} words of the sentence.")
-            open_phrases[-1][1].append(Leaf(tags[used] if tags else TAG, words[used]))
-            used += 1
+            open_phrases[-1][1].append(Leaf(tags[count] if tags else TAG, words[count]))
+            count += 1
         elif token.startswith("("):
             open_phrases.append((token[1:], []))
         elif token.startswith(")"):
@@ -59,8 +59,8 @@ def delinearise(tokens: Sequence[str], words: Sequence[str], tags: Sequence[str]
             raise ValueError(f"{token!r} is no token of a tree.")
     if len(open_phrases) > 1:
         raise ValueError(f"the phrase {open_phrases[-1][0]} is never closed.")
-    if used < len(words) or not words:
-        raise ValueError(f"the tree has {used} leaves and the sentence {len(words)} words.")
+    if count < len(words) or not words:
+        raise ValueError(f"the tree has {count} leaves and the sentence {len(words)} words.")
     return Tree(TOP, tuple(open_phrases[0][1]))
 
 
@@ -84,7 +84,7 @@ class Phrase:
 
 def phrases(tokens: Sequence[str]) -> list[Phrase]:
     """The phrases that the tokens of a tree write, in the order of their opening tokens."""
-    found: dict[int, Phrase] = {}
+    by_place: dict[int, Phrase] = {}
     stack: list[tuple[str, int, int]] = []
     words = 0
     for place, token in enumerate(tokens):
@@ -94,5 +94,5 @@ def phrases(tokens: Sequence[str]) -> list[Phrase]:
             stack.append((token[1:], words, place))
         else:
             label, start, opens = stack.pop()
-            found[opens] = Phrase(label, start, words, opens, place, len(stack))
-    return [found[opens] for opens in sorted(found)]
+            by_place[opens] = Phrase(label, start, words, opens, place, len(stack))
+    return [by_place[opens] for opens in sorted(by_place)]

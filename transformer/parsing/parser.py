@@ -40,7 +40,7 @@ PAPER_BEAM = 21  # of section 6.3; where somebody waits, that of `SearchOptions`
 
 
 @dataclass
-class ParsedSentence(Sentence):
+class SentenceParse(Sentence):
     """A sentence and its trees, the best one first."""
 
     words: list[str] = field(default_factory=list)
@@ -48,9 +48,9 @@ class ParsedSentence(Sentence):
     repairs: int = 0  # steps of the best one at which the model's own favourite could not have become a tree
 
 
-def parsed_sentences(translation: Translation) -> list[ParsedSentence]:
+def sentence_parses(translation: Translation) -> list[SentenceParse]:
     """The sentences of what a `Parser` made of a text."""
-    return cast("list[ParsedSentence]", translation.sentences)
+    return cast("list[SentenceParse]", translation.sentences)
 
 
 class Parser(Translator):
@@ -78,18 +78,16 @@ class Parser(Translator):
 
     # -- parsing ---------------------------------------------------------------------------------------------------
 
-    def parse(self, text: str, options: SearchOptions = DEFAULTS) -> list[ParsedSentence]:
+    def parse(self, text: str, options: SearchOptions = DEFAULTS) -> list[SentenceParse]:
         """The sentences of an English text with their trees.
 
         options: of the search; an alpha of None is that of section 6.3.
         Raises `ValueError` with one sentence for a text without words, a sentence of more words than the parser takes,
         and one in another language.
         """
-        return parsed_sentences(self.translate(text, options=options))
+        return sentence_parses(self.translate(text, options=options))
 
-    def parse_words(
-        self, sentences: Sequence[Sequence[str]], options: SearchOptions = DEFAULTS
-    ) -> list[ParsedSentence]:
+    def parse_words(self, sentences: Sequence[Sequence[str]], options: SearchOptions = DEFAULTS) -> list[SentenceParse]:
         """The trees of sentences whose words are known already, whatever these are; arguments as in `parse`."""
         return self._search([list(words) for words in sentences], options)
 
@@ -111,18 +109,18 @@ class Parser(Translator):
         for text, own in zip(sentences, words):
             check_words(text, own, lambda word: self.model.config.unk in self.tokenizer.encode(word))
         with int8_products() if options.quick else nullcontext():
-            found = self._search(words, options)
-        for one in found if options.quick and self.int8_available() else []:
+            parses = self._search(words, options)
+        for one in parses if options.quick and self.int8_available() else []:
             one.encoding = None  # attention maps are computed with 32 bits
-        return [replace(one, source_text=text, read=text) for one, text in zip(found, sentences)]
+        return [replace(one, source_text=text, read=text) for one, text in zip(parses, sentences)]
 
     @torch.inference_mode()
-    def _search(self, sentences: list[list[str]], options: SearchOptions) -> list[ParsedSentence]:
+    def _search(self, sentences: list[list[str]], options: SearchOptions) -> list[SentenceParse]:
         """Sentences of known words, in batches of similar length."""
         options = replace(options, alpha=self.length_penalty(*PAIR, options.alpha))
         config = self.model.config
         encoded = {number: self.encode(sentence(words), PAIR[1]) for number, words in enumerate(sentences)}
-        out: dict[int, ParsedSentence] = {}
+        out: dict[int, SentenceParse] = {}
         for batch in self.batches(encoded):
             rows = [encoded[i] for i in batch]
             src = pad_rows(rows, config.pad).to(self.device)
@@ -131,16 +129,16 @@ class Parser(Translator):
             with threads_for(self.model, len(batch) * options.hypotheses):
                 only = self.trees(rows, limits)
                 decoder = TransformerDecoder(self.model, src, key_mask(src, config.pad), constraint=only)
-                found = self.search(decoder, steps, options, batch)
-            for number, row, limit, result in zip(batch, rows, limits, found):
-                made = self.parsed(sentences[number], row, limit, result, options.n_best)
-                made.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
-                out[number] = made
+                results = self.search(decoder, steps, options, batch)
+            for number, row, limit, result in zip(batch, rows, limits, results):
+                parse = self.build_parse(sentences[number], row, limit, result, options.n_best)
+                parse.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding else None
+                out[number] = parse
         return [out[number] for number in range(len(sentences))]
 
-    def parsed(
+    def build_parse(
         self, words: list[str], source_ids: list[int], limit: int, result: SearchResult, n_best: int
-    ) -> ParsedSentence:
+    ) -> SentenceParse:
         """What a search found for one sentence, as trees."""
         best = result.candidates[:n_best]
         trees, hypotheses = [], []
@@ -152,35 +150,35 @@ class Parser(Translator):
         ids = best[0].ids
         pair = self.pair(source_ids, ids)
         logits = self.model(pair.src, pair.tgt, pair.src_mask, pair.tgt_mask)[0]
-        return ParsedSentence(
+        return SentenceParse(
             " ".join(words), source_ids, [candidate.ids for candidate in best], hypotheses, result.trace,
             words=words, trees=trees, repairs=repairs(logits, ids, len(words), limit, self.masks),
         )  # fmt: skip
 
-    def present(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> ParsedSentence:
+    def present(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> SentenceParse:
         """As `Translator.present`, of a sentence that was parsed."""
-        assert isinstance(sentence, ParsedSentence)
-        return self.parsed(sentence.words, sentence.source_ids, self.limit(sentence.source_ids), result, 1)
+        assert isinstance(sentence, SentenceParse)
+        return self.build_parse(sentence.words, sentence.source_ids, self.limit(sentence.source_ids), result, 1)
 
     def assemble(self, text: str, lines: list[list[Sentence]], options: SearchOptions) -> Translation:
         """As `Translator.assemble`, with the count of repairs where there were any."""
-        made = super().assemble(text, lines, options)
-        for one in parsed_sentences(made):
+        translation = super().assemble(text, lines, options)
+        for one in sentence_parses(translation):
             if one.repairs:
                 times = "once" if one.repairs == 1 else f"{one.repairs} times"
-                made.notes.append(
+                translation.notes.append(
                     f"In “{shorten(one.source_text)}” the model's favourite could not have become a tree {times}; "
                     "the likeliest token that could was taken."
                 )
-        return made
+        return translation
 
     # -- what the views of a translation ask ------------------------------------------------------------------------
 
     def limit(self, source_ids: Sequence[int], max_length: int | None = None) -> int:
         """The most tokens of a tree: 300 more than the sentence has pieces, and what the model can read."""
         words = self.word_count(source_ids)
-        asked = max_length or len(source_ids) - 1 + EXTRA_LENGTH
-        return max(words + 2, min(asked, self.model.config.max_length - 2))
+        length = max_length or len(source_ids) - 1 + EXTRA_LENGTH
+        return max(words + 2, min(length, self.model.config.max_length - 2))
 
     def word_count(self, source_ids: Sequence[int]) -> int:
         """How many words some source ids are."""
@@ -204,8 +202,8 @@ class Parser(Translator):
 
     def target_ids(self, text: str) -> list[int]:
         """Tokens of trees with blanks between them; whatever is none, a word for example, stands for XX."""
-        known = {token: number for number, token in self.symbols.tokens.items()}
-        return [known.get(token, self.symbols.leaf) for token in text.split()]
+        ids_by_token = {token: number for number, token in self.symbols.tokens.items()}
+        return [ids_by_token.get(token, self.symbols.leaf) for token in text.split()]
 
     def labels(self, ids: list[int], stand_ins: dict[str, str]) -> list[str]:
         """As `Translator.labels`; the padding, to which `TreeConstraint` gives what is forbidden, says so."""
@@ -224,15 +222,15 @@ class Parser(Translator):
 
     def attend(self, translation: Translation, hypothesis: int = 0, sentence: int = 0) -> Attention:
         """As `Translator.attend`; leaves are labelled by their words."""
-        found = super().attend(translation, hypothesis, sentence)
-        words = parsed_sentences(translation)[sentence].words
-        read = [found.decoder_tokens[0], *self.with_words(found.decoder_tokens[1:], words)]
-        return replace(found, target_tokens=self.with_words(found.target_tokens, words), decoder_tokens=read)
+        attention = super().attend(translation, hypothesis, sentence)
+        words = sentence_parses(translation)[sentence].words
+        read = [attention.decoder_tokens[0], *self.with_words(attention.decoder_tokens[1:], words)]
+        return replace(attention, target_tokens=self.with_words(attention.target_tokens, words), decoder_tokens=read)
 
     def output_labels(self, ids: list[int], sentence: Sentence) -> list[str]:
         """As `Translator.output_labels`; leaves are labelled by their words."""
         labels = super().output_labels(ids, sentence)
-        return self.with_words(labels, sentence.words) if isinstance(sentence, ParsedSentence) else labels
+        return self.with_words(labels, sentence.words) if isinstance(sentence, SentenceParse) else labels
 
     def with_words(self, labels: Sequence[str], words: Sequence[str]) -> list[str]:
         """Labels of a tree's tokens with the words in place of XX."""
@@ -240,7 +238,7 @@ class Parser(Translator):
         return [next(remaining, label) if label == TAG else label for label in labels]
 
 
-def phrase_weights(attention: Attention, sentence: ParsedSentence, hypothesis: int = 0, layer: int = -1) -> np.ndarray:
+def phrase_weights(attention: Attention, sentence: SentenceParse, hypothesis: int = 0, layer: int = -1) -> np.ndarray:
     """How much the writing of each phrase, and of each word's leaf, looked at each word: (P + W, W), rows sum to 1 at
     most.
 
@@ -250,9 +248,9 @@ def phrase_weights(attention: Attention, sentence: ParsedSentence, hypothesis: i
     """
     tokens = linearise(sentence.trees[hypothesis])
     numbers = word_numbers(attention.source_tokens[:-1])
-    looked = np.zeros((len(tokens), len(sentence.words)), dtype=np.float32)
+    by_word = np.zeros((len(tokens), len(sentence.words)), dtype=np.float32)
     weights = attention.cross[layer].mean(0)[: len(tokens), : len(numbers)]
-    np.add.at(looked.T, numbers, weights.T)
-    spans = [looked[phrase.opens : phrase.closes + 1].mean(0) for phrase in phrases(tokens)]
-    leaves = [looked[place] for place, token in enumerate(tokens) if token == TAG]
+    np.add.at(by_word.T, numbers, weights.T)
+    spans = [by_word[phrase.opens : phrase.closes + 1].mean(0) for phrase in phrases(tokens)]
+    leaves = [by_word[place] for place, token in enumerate(tokens) if token == TAG]
     return np.stack([*spans, *leaves])

@@ -37,7 +37,7 @@ from transformer.translator import FORMAT
 
 MAX_LENGTH = 1024  # positions of the model, either side
 NEVER = -1e4  # logit bias of what is no token of a tree
-SCORED_LENGTH = 40  # most words of a tree that is scored during training
+MAX_SCORE_LENGTH = 40  # most words of a tree that is scored during training
 SUFFIXES = (".mrg", ".mrg.gz")
 
 
@@ -191,12 +191,12 @@ class ParseTask(Task):
 
     def vocabulary(self, trees: list[Tree]) -> Tokenizer:
         """That of `initial`, else the data folder's own where it has one, else one learned from these trees' words."""
-        made = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
-        if not made.is_file() and not self.recipe.initial:
+        file = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
+        if not file.is_file() and not self.recipe.initial:
             return Tokenizer.train(
                 (sentence(tree.words()) for tree in trees), self.recipe.vocab_size, controls=self.symbols
             )
-        tokenizer = Tokenizer.load(made)
+        tokenizer = Tokenizer.load(file)
         Symbols(tokenizer, self.symbols, EOS)  # has to have them all
         return tokenizer
 
@@ -246,7 +246,7 @@ class ParseTask(Task):
         """The smoothed loss that is minimised, the plain one, and that of guided attention, in nats, summed over
         tokens.
         """
-        guided, network = {}, self.networks["model"]
+        extra, network = {}, self.networks["model"]
         if batch.guide is None:
             hidden = network(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
         else:
@@ -254,15 +254,15 @@ class ParseTask(Task):
                 batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False, cross=True
             )
             looks = first[:, 0].float().clamp_min(1e-6).log() + last[:, 0].float().clamp_min(1e-6).log()
-            guided["align"] = -(batch.guide * looks).sum()
+            extra["align"] = -(batch.guide * looks).sum()
         hidden = hidden.flatten(0, 1).index_select(0, batch.positions)
         model, kinds = self.model, self.kinds
         # The other rows of the matrix have a probability of 0 (NEVER), so they may as well be left out.
         assert model.output_bias is not None
-        smoothed, plain = projected_cross_entropy(
+        loss, plain = projected_cross_entropy(
             hidden, model.embedding.weight[:kinds], model.output_bias[:kinds], batch.labels, self.config.label_smoothing
         )
-        return {"loss": smoothed, "nll": plain, **guided}
+        return {"loss": loss, "nll": plain, **extra}
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token), and F1 of the `scored` trees."""
@@ -280,18 +280,18 @@ class ParseTask(Task):
 
     def f1(self) -> dict[str, float]:
         """Labelled F1 in percent of the first `scored` short validation trees; empty without any."""
-        gold = [tree for tree in self.dev if len(tree.leaves()) <= SCORED_LENGTH][: self.recipe.scored]
+        gold = [tree for tree in self.dev if len(tree.leaves()) <= MAX_SCORE_LENGTH][: self.recipe.scored]
         if not gold:
             return {}
-        found = self.parser().parse_words([tree.words() for tree in gold], SearchOptions(beam=1))
-        return {"f1": evalb.score(zip(gold, (sentence.trees[0] for sentence in found))).f1}
+        parses = self.parser().parse_words([tree.words() for tree in gold], SearchOptions(beam=1))
+        return {"f1": evalb.score(zip(gold, (sentence.trees[0] for sentence in parses))).f1}
 
     def sample(self, folder: Path, step: int) -> None:
         """The first validation trees, and what the network makes of their words."""
-        gold = [tree for tree in self.dev if len(tree.leaves()) <= SCORED_LENGTH][:4]
-        found = self.parser().parse_words([tree.words() for tree in gold], SearchOptions(beam=1)) if gold else []
+        gold = [tree for tree in self.dev if len(tree.leaves()) <= MAX_SCORE_LENGTH][:4]
+        parses = self.parser().parse_words([tree.words() for tree in gold], SearchOptions(beam=1)) if gold else []
         lines = [
-            f"reference\n{indent_tree(tree)}\nfound\n{indent_tree(own.trees[0])}\n" for tree, own in zip(gold, found)
+            f"reference\n{indent_tree(tree)}\nfound\n{indent_tree(own.trees[0])}\n" for tree, own in zip(gold, parses)
         ]
         (folder / "trees.txt").write_text("\n".join(lines), encoding="utf-8")
 

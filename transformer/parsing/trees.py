@@ -16,8 +16,8 @@ MOST_DEPTH = 200  # levels that are read; trees of the treebanks have about 30
 _SUFFIXES = (".mrg", ".mrg.gz", ".txt", ".txt.gz")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _ESCAPES = {"(": "-LRB-", ")": "-RRB-", "{": "-LCB-", "}": "-RCB-"}
-_ESCAPED = {escape: sign for sign, escape in _ESCAPES.items()}
-_WHOLE = frozenset({"-NONE-", *_ESCAPED})  # tags whose hyphens part nothing
+_SIGNS = {escape: sign for sign, escape in _ESCAPES.items()}
+_WHOLE = frozenset({"-NONE-", *_SIGNS})  # tags whose hyphens part nothing
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ def parse_brackets(text: str) -> Tree:
     a word beside phrases without a tag, more than MOST_DEPTH levels, or more than one tree.
     """
     open_phrases: list[tuple[str, list]] = []
-    done: Tree | Leaf | None = None
+    tree: Tree | Leaf | None = None
     fresh = False  # the last token was an opening bracket, so a label comes next
     for token in _TOKEN.findall(text):
-        if done is not None:
+        if tree is not None:
             raise ValueError("a tree has ended and something follows it")
         if token == "(":
             if fresh and len(open_phrases) > 1:
@@ -108,11 +108,11 @@ def parse_brackets(text: str) -> Tree:
         elif token == ")":
             if not open_phrases:
                 raise ValueError("a bracket closes and none is open")
-            done = _close(*open_phrases.pop())
+            tree = _close(*open_phrases.pop())
             fresh = False
             if open_phrases:
-                open_phrases[-1][1].append(done)
-                done = None
+                open_phrases[-1][1].append(tree)
+                tree = None
         elif not open_phrases:
             raise ValueError(f"{token[:20]!r} stands outside the brackets")
         elif fresh:
@@ -120,9 +120,9 @@ def parse_brackets(text: str) -> Tree:
             fresh = False
         else:
             open_phrases[-1][1].append(token)
-    if done is None or isinstance(done, Leaf):
+    if tree is None or isinstance(tree, Leaf):
         raise ValueError("a bracket is never closed" if open_phrases else "no tree")
-    return done
+    return tree
 
 
 def _close(label: str, parts: list) -> Tree | Leaf:
@@ -130,7 +130,7 @@ def _close(label: str, parts: list) -> Tree | Leaf:
     if not parts or not label:
         raise ValueError(f"the phrase {label!r} holds nothing" if label else "a phrase without a label")
     if len(parts) == 1 and isinstance(parts[0], str):
-        return Leaf(label, _ESCAPED.get(parts[0], parts[0]))
+        return Leaf(label, _SIGNS.get(parts[0], parts[0]))
     if any(isinstance(part, str) for part in parts):
         raise ValueError(f"the word {next(p for p in parts if isinstance(p, str))[:20]!r} has no tag of its own")
     return Tree(label, tuple(parts))
@@ -149,8 +149,8 @@ def prepare_tree(tree: Tree) -> Tree | None:
     children: list[Tree | Leaf] = []
     for child in tree.children:
         if isinstance(child, Tree):
-            kept = prepare_tree(child)
-            children += [kept] if kept else []
+            inner = prepare_tree(child)
+            children += [inner] if inner else []
         elif child.tag != "-NONE-":
             children.append(Leaf(bare(child.tag), child.word))
     return Tree(bare(tree.label), tuple(children)) if children else None
@@ -171,26 +171,26 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
         raise FileNotFoundError(f"There is no file {path}.")
     if not path.name.endswith(_SUFFIXES):
         raise ValueError(f"{path.name} has none of the endings {', '.join(_SUFFIXES)}.")
-    number, found, begun, depth, lines = 0, 0, 1, 0, []
+    number, count, first, depth, lines = 0, 0, 1, 0, []
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 if not depth and not line.strip():
                     continue
-                begun = begun if depth else number
+                first = first if depth else number
                 lines.append(line)
                 depth += line.count("(") - line.count(")")
                 if depth > 0:
                     continue
                 tree = prepare_tree(add_top(parse_brackets("".join(lines))))
-                lines, depth, found = [], 0, found + 1
+                lines, depth, count = [], 0, count + 1
                 if tree:
                     yield tree
             if lines:
                 raise ValueError("a bracket is never closed")
     except (UnicodeDecodeError, zlib.error, gzip.BadGzipFile, EOFError, ValueError) as error:
         raise ValueError(
-            f"{path.name}, line {begun if lines else number + 1}: cannot be read as trees ({error})."
+            f"{path.name}, line {first if lines else number + 1}: cannot be read as trees ({error})."
         ) from None
-    if not found:
+    if not count:
         raise ValueError(f"{path.name} holds no tree.")

@@ -21,12 +21,12 @@ Lexicon = dict[str, list[str]]
 
 def lexicon(trees: Iterable[Tree]) -> Lexicon:
     """The different words of every open part of speech, by tag, in the order of their first use."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
+    words_by_tag: dict[str, dict[str, None]] = defaultdict(dict)
     for tree in trees:
         for leaf in tree.leaves():
             if leaf.tag in OPEN:
-                found[leaf.tag][leaf.word] = None
-    return {tag: list(words) for tag, words in found.items()}
+                words_by_tag[leaf.tag][leaf.word] = None
+    return {tag: list(words) for tag, words in words_by_tag.items()}
 
 
 def exchange_words(node: Tree, words: Lexicon, share: float, draw: random.Random) -> Tree:

@@ -24,12 +24,12 @@ _WORD = re.compile(
     """,
     re.VERBOSE,
 )
-_NEGATED = re.compile(r"(?i)\b(\w+?)(n't)\b")
+_NEGATION = re.compile(r"(?i)\b(\w+?)(n't)\b")
 
 
 def split_words(text: str) -> list[str]:
     """The words of an English sentence as a treebank has them: punctuation, hyphens and clitics by themselves."""
-    return _WORD.findall(_NEGATED.sub(r"\1 \2", normalise(text)))
+    return _WORD.findall(_NEGATION.sub(r"\1 \2", normalise(text)))
 
 
 MOST_WORDS = 100  # of one sentence; longer ones are too rare in a treebank to be learned from
@@ -51,7 +51,7 @@ _LANGUAGES = {language: frozenset(words.split()) for language, words in _FUNCTIO
 def foreign_language(words: Sequence[str]) -> str | None:
     """The language, if by its most frequent words a sentence is rather in that one than in English; else None."""
     small = [word.lower() for word in words]
-    counts = {language: sum(word in known for word in small) for language, known in _LANGUAGES.items()}
+    counts = {language: sum(word in frequent for word in small) for language, frequent in _LANGUAGES.items()}
     best = max(counts, key=lambda language: (counts[language], language == "English"))
     return best if counts[best] > counts["English"] and (counts[best] > 1 or counts["English"] == 0) else None
 
@@ -62,19 +62,19 @@ def check_words(text: str, words: Sequence[str], unknown: Callable[[str], bool])
     It has no words, or more than MOST_WORDS, is in another language, or in letters the model cannot read. unknown:
     tells of a word whether it holds a character that the vocabulary lacks.
     """
-    shown = text if len(text) <= 40 else text[:40] + "…"
-    lettered = [word for word in words if any(character.isalpha() for character in word)]
-    if not lettered:
-        raise ValueError(f"There is no word to parse in “{shown}”; please enter an English sentence.")
+    extract = text if len(text) <= 40 else text[:40] + "…"
+    with_letters = [word for word in words if any(character.isalpha() for character in word)]
+    if not with_letters:
+        raise ValueError(f"There is no word to parse in “{extract}”; please enter an English sentence.")
     if len(words) > MOST_WORDS:
         raise ValueError(
-            f"The sentence “{shown}” has {len(words)} words and the parser takes {MOST_WORDS} at most; break it into "
+            f"The sentence “{extract}” has {len(words)} words and the parser takes {MOST_WORDS} at most; break it into "
             "shorter ones."
         )
-    if 2 * sum(map(unknown, lettered)) >= len(lettered):
-        raise ValueError(f"The parser cannot read the script of “{shown}”; please write in English.")
+    if 2 * sum(map(unknown, with_letters)) >= len(with_letters):
+        raise ValueError(f"The parser cannot read the script of “{extract}”; please write in English.")
     if language := foreign_language(words):
-        raise ValueError(f"“{shown}” looks {language}; the parser has learned English alone.")
+        raise ValueError(f"“{extract}” looks {language}; the parser has learned English alone.")
 
 
 def sentence(words: list[str]) -> str:

@@ -26,15 +26,17 @@ def usual_case(sentence: str, language: str, pieces: Callable[[str], float]) -> 
     Addresses, numbers, words with capitals inside ("iPhone") and abbreviations that stand alone ("NASA") stay.
     pieces: in how many pieces the vocabulary writes a word, `inf` if it cannot; see `usual_word`.
     """
-    kept = find(sentence, lambda character: False)
-    words = [m for m in _WORD.finditer(sentence) if not any(m.start() < end and start < m.end() for start, end in kept)]
+    spans = find(sentence, lambda character: False)
+    words = [
+        m for m in _WORD.finditer(sentence) if not any(m.start() < end and start < m.end() for start, end in spans)
+    ]
     if not words:
         return sentence
     letters = "".join(m.group() for m in words)
     capitals, small = letters == letters.upper(), letters == letters.lower()
     if capitals and (small or len(words) == 1 and is_abbreviation(letters, pieces)):  # both: a script without capitals
         return sentence
-    changed, last = [], 0
+    parts, last = [], 0
     for number, match in enumerate(words):
         word = match.group()
         opens = word.islower() and len(words) >= SHORT and not sentence[: match.start()].strip()
@@ -42,9 +44,9 @@ def usual_case(sentence: str, language: str, pieces: Callable[[str], float]) -> 
         if capitals or small or first or (language == "en" and _PRONOUN.fullmatch(word)):
             polite = language == "de" and word.lower() == "sie" and _POLITE.fullmatch(sentence[: match.end()])
             usual = "Sie" if polite else usual_word(word, language, pieces, first, capitals)
-            changed += [sentence[last : match.start()], usual]
+            parts += [sentence[last : match.start()], usual]
             last = match.end()
-    return "".join([*changed, sentence[last:]])
+    return "".join([*parts, sentence[last:]])
 
 
 def is_abbreviation(word: str, pieces: Callable[[str], float]) -> bool:
@@ -62,12 +64,12 @@ def usual_word(word: str, language: str, pieces: Callable[[str], float], first: 
     lower = word.lower()
     upper = capitalise(lower)
     if language == "en" and _PRONOUN.fullmatch(lower):
-        chosen = upper
+        form = upper
     elif first:
-        chosen = upper if pieces(upper) <= pieces(lower) or (capitals and pieces(upper) < math.inf) else lower
+        form = upper if pieces(upper) <= pieces(lower) or (capitals and pieces(upper) < math.inf) else lower
     else:
-        chosen = upper if pieces(upper) < pieces(lower) and (language == "de" or pieces(upper) == 1) else lower
-    return word if pieces(chosen) > pieces(word) or pieces(chosen) == math.inf else chosen
+        form = upper if pieces(upper) < pieces(lower) and (language == "de" or pieces(upper) == 1) else lower
+    return word if pieces(form) > pieces(word) or pieces(form) == math.inf else form
 
 
 def capitalise(word: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _VOWEL = "aeiouàâäéèêëîïôöùûüæœ"
-_ELIDED = re.compile(
+_ELISION = re.compile(
     # not behind a hyphen: "puis-je avoir", "prends-le avec toi"
     r"(?<![\w'’-])(?:"
     rf"(?:le|la|je|me|te|se|ne|de|que|jusque|lorsque|puisque|quoique) (?=[{_VOWEL}]|y\b)"
@@ -30,11 +30,11 @@ def elide(text: str) -> tuple[str, list[tuple[str, str]]]:
     """
     changes = []
 
-    def shortened(match: re.Match) -> str:
-        written = match.group()[:-2] + "'"
+    def shorten(match: re.Match) -> str:
+        short = match.group()[:-2] + "'"
         next_word = _NEXT_WORD.match(text, match.end())
         following = next_word.group() if next_word else ""
-        changes.append((match.group() + following, written + following))
-        return written
+        changes.append((match.group() + following, short + following))
+        return short
 
-    return _ELIDED.sub(shortened, text), changes
+    return _ELISION.sub(shorten, text), changes

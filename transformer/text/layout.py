@@ -45,7 +45,7 @@ _NUMBER_MARK = re.compile(r"(?:\d{1,3}|[IVX]{1,4}|[A-Za-z])[.)]\s+")  # only whe
 _RULE = re.compile(r"\s+[-*=#_~]{2,}$")  # closes a line
 _ENTITY = re.compile(r"&(?!lt;|gt;)(?:#\d{1,6}|#x[0-9a-fA-F]{1,6}|[A-Za-z]\w{1,30});")
 # A line that is shorter was not broken for want of room.
-WRAPPED = 32
+MIN_WRAP_LENGTH = 32
 _ENDS = re.compile(r"[.!?…:;|>][\"'”“»)\]]*$")
 _BREAKS_WORD = re.compile(r"[^\W\d_]{2,}-$")
 _FUNCTION_WORDS = """a an the of in to and or for with by from at on as that which who is was are were my our your his
@@ -68,37 +68,37 @@ class Segment:
         return self.before + with_entities(translation, self.entities) + self.after
 
 
-def segments(line: str, numbered: bool = False) -> list[Segment]:
+def segments(line: str, with_numbers: bool = False) -> list[Segment]:
     """The sentences of a normalised line; each with what stands before it, so that nothing is lost.
 
-    numbered: "1." at the beginning of the line counts it (`is_numbered`). A line without letters is one segment.
+    with_numbers: "1." at the beginning of the line counts it (`has_numbers`). A line without letters is one segment.
     """
     line, entities = _without_entities(line)
-    found: list[Segment] = []
+    parts: list[Segment] = []
     end = 0
-    for begin, stop in _pieces(line, numbered):
+    for begin, stop in _pieces(line, with_numbers):
         if not any(c.isalpha() for c in INLINE.sub("", line[begin:stop])):
             continue
         for start, finish in _sentences(line[begin:stop]):
-            found.append(Segment(line[begin + start : begin + finish], line[end : begin + start], entities=entities))
+            parts.append(Segment(line[begin + start : begin + finish], line[end : begin + start], entities=entities))
             end = begin + finish
-    if not found:
+    if not parts:
         return [Segment(line, entities=entities)] if line else []
-    last = found[-1]
-    found[-1] = Segment(last.text, last.before, line[end:], entities=entities)
-    return found
+    last = parts[-1]
+    parts[-1] = Segment(last.text, last.before, line[end:], entities=entities)
+    return parts
 
 
-def is_numbered(lines: Sequence[str]) -> bool:
+def has_numbers(lines: Sequence[str]) -> bool:
     """Whether several of these lines begin with a number or letter that counts them."""
     return sum(_NUMBER_MARK.match(line.lstrip()) is not None for line in lines) > 1
 
 
-def _pieces(line: str, numbered: bool) -> Iterator[tuple[int, int]]:
+def _pieces(line: str, with_numbers: bool) -> Iterator[tuple[int, int]]:
     """(start, end) of what lies between block tags, bars of a table and marks of lists."""
     mark = _LIST_MARK.match(line)
     start = mark.end() if mark else 0
-    number = _NUMBER_MARK.match(line, start) if numbered else None
+    number = _NUMBER_MARK.match(line, start) if with_numbers else None
     start = number.end() if number else start
     rule = _RULE.search(line)
     stop = rule.start() if rule else len(line)
@@ -120,16 +120,16 @@ def _pieces(line: str, numbered: bool) -> Iterator[tuple[int, int]]:
 def _sentences(piece: str) -> Iterator[tuple[int, int]]:
     """(start, end) of each sentence of a piece, and of a label before the first, without tags and emoji at the ends."""
     marks = [m.span() for m in INLINE.finditer(piece)]
-    kept = [i for i in range(len(piece)) if not any(a <= i < b for a, b in marks)]
-    text, place = "".join(piece[i] for i in kept), 0
+    offsets = [i for i in range(len(piece)) if not any(a <= i < b for a, b in marks)]
+    text, place = "".join(piece[i] for i in offsets), 0
     for sentence in split_sentences(text):
         place = text.index(sentence, place)
         label = _LABEL.match(sentence)
         if label and not place:
-            yield kept[0], kept[label.end() - 1] + 1
+            yield offsets[0], offsets[label.end() - 1] + 1
             sentence = sentence[label.end() :].lstrip()
             place = text.index(sentence, label.end())
-        yield kept[place], kept[place + len(sentence) - 1] + 1
+        yield offsets[place], offsets[place + len(sentence) - 1] + 1
         place += len(sentence)
 
 
@@ -138,19 +138,19 @@ def _without_entities(line: str) -> tuple[str, dict[str, str]]:
 
     &lt; and &gt; stay, so that no text becomes a tag.
     """
-    written: dict[str, str] = {}
+    entities: dict[str, str] = {}
 
     def character(match: re.Match) -> str:
-        found = html.unescape(match.group())
-        if found == match.group() or len(found) != 1:
+        sign = html.unescape(match.group())
+        if sign == match.group() or len(sign) != 1:
             return match.group()
-        if found.isspace():
+        if sign.isspace():
             return " "
-        if not found.isalnum():
-            written[found] = match.group()
-        return found
+        if not sign.isalnum():
+            entities[sign] = match.group()
+        return sign
 
-    return _ENTITY.sub(character, line), written
+    return _ENTITY.sub(character, line), entities
 
 
 def with_entities(text: str, entities: Mapping[str, str]) -> str:
@@ -164,27 +164,27 @@ def with_entities(text: str, entities: Mapping[str, str]) -> str:
 def unwrap(lines: Sequence[str], capital_nouns: bool) -> list[str]:
     """The lines of a text; those that were broken in mid-sentence for want of room are joined.
 
-    A line of WRAPPED characters that no mark ends goes on in the next where that begins small. Before a capital it
-    goes on after a word that ends nothing: an article or preposition, and where nouns have capitals (`capital_nouns`)
-    any small word.
+    A line of MIN_WRAP_LENGTH characters that no mark ends goes on in the next where that begins small. Before a capital
+    it goes on after a word that ends nothing: an article or preposition, and where nouns have capitals
+    (`capital_nouns`) any small word.
     """
-    joined: list[str] = []
+    result: list[str] = []
     last = ""  # the line before, as it stood
     for line in lines:
-        if joined and _goes_on(last.strip(), line.strip(), capital_nouns):
-            if _BREAKS_WORD.search(joined[-1]) and line.lstrip()[0].islower():
-                joined[-1] = joined[-1].rstrip()[:-1] + line.strip()
+        if result and _goes_on(last.strip(), line.strip(), capital_nouns):
+            if _BREAKS_WORD.search(result[-1]) and line.lstrip()[0].islower():
+                result[-1] = result[-1].rstrip()[:-1] + line.strip()
             else:
-                joined[-1] = f"{joined[-1].rstrip()} {line.strip()}"
+                result[-1] = f"{result[-1].rstrip()} {line.strip()}"
         else:
-            joined.append(line)
+            result.append(line)
         last = line
-    return joined
+    return result
 
 
 def _goes_on(line: str, following: str, capital_nouns: bool) -> bool:
     """Whether a line was broken in mid-sentence."""
-    if len(line) < WRAPPED or not following or _ENDS.search(line) or _LIST_MARK.match(following):
+    if len(line) < MIN_WRAP_LENGTH or not following or _ENDS.search(line) or _LIST_MARK.match(following):
         return False
     if following[0].islower() or following[0].isdigit():
         return True
@@ -200,14 +200,14 @@ def plain_segments(line: str, clauses: Callable[[str], list[str]]) -> list[Segme
 
 def segment_lines(lines: Sequence[str], clauses: Callable[[str], list[str]]) -> list[list[Segment]]:
     """The segments of each normalised line; `clauses` parts sentences that are too long."""
-    numbered = is_numbered(lines)
-    found = []
+    with_numbers = has_numbers(lines)
+    rows = []
     for line in lines:
         row: list[Segment] = []
-        for one in segments(line, numbered):
+        for one in segments(line, with_numbers):
             first, *others = clauses(one.text)
             row.append(replace(one, text=first, after="", whole=one.text))
             row += [replace(one, text=clause, before=" ", after="", whole=one.text) for clause in others]
             row[-1] = replace(row[-1], after=one.after)
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows

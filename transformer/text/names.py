@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 # Given names, by the language in whose sentences they could be taken for words.
-_GIVEN = {
+_FIRST_NAMES = {
     "en": """Hope Faith Grace Joy Rose Lily Daisy Ivy Violet Summer Autumn Dawn April May June August Sandy Penny
         Crystal Ruby Pearl Amber Ginger Olive Holly Hazel Heather Iris Patience Prudence Constance Charity
         Mercy Honor Sky Star Misty Brook Robin Sunny Destiny Serenity Melody Harmony Willow Poppy Fern
@@ -120,7 +120,7 @@ def name_spans(text: str, language: str) -> Iterator[tuple[int, int]]:
 
     language: that of the sentence.
     """
-    if language not in _GIVEN:
+    if language not in _FIRST_NAMES:
         return
     for pattern in _patterns(language):
         for match in pattern.finditer(text):
@@ -137,16 +137,16 @@ def name_spans(text: str, language: str) -> Iterator[tuple[int, int]]:
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
     """Names behind titles, and given names of the lists before a surname or what people do."""
-    given, own_and = "|".join(_GIVEN[language].split()), _AND[language]
+    first_names, own_and = "|".join(_FIRST_NAMES[language].split()), _AND[language]
     does = "(?:" + re.sub(r"\s+", "", _DOES[language]) + ")"
     more = 0 if language == "de" else 2  # names; behind a German one another capital may begin any noun
-    first = rf"^[\"“„«]?\s?(?P<name>(?:{given})(?: {_NAME})?)"
+    first = rf"^[\"“„«]?\s?(?P<name>(?:{first_names})(?: {_NAME})?)"
     return (
         re.compile(rf"(?<!\w)(?:{_TITLES[language]}) (?P<name>{_NAME}(?: {_NAME}){{0,{more}}})"),
         re.compile(rf"{first} (?={does}(?:(?<=')|(?!\w)))"),
         re.compile(rf"{first}(?='s \w|, (?:{_NAME}|where|what|come|wo|was|komm|où|viens))"),
         re.compile(rf"{first} (?=(?:{own_and}) {_NAME} )"),
-        re.compile(rf"^{_NAME} (?:{own_and}) (?P<name>{given})\b"),
+        re.compile(rf"^{_NAME} (?:{own_and}) (?P<name>{first_names})\b"),
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def _inside(text: str, language: str) -> Iterator[tuple[int, int]]:
     if language == "de" or text.istitle() or text.isupper():
         return
     determiners = set(_DETERMINERS[language].split())
-    for match in re.finditer(rf"(?<=[a-zß-ÿ,] )(?P<name>{'|'.join(_GIVEN[language].split())})(?![\w-])", text):
+    for match in re.finditer(rf"(?<=[a-zß-ÿ,] )(?P<name>{'|'.join(_FIRST_NAMES[language].split())})(?![\w-])", text):
         before = re.split(r"[ ']", text[: match.start()].rstrip(" ,"))[-1]
         month = match["name"] in _SEASONS.split() and (
             before not in _MEETS.split() or re.match(r",? \d", text[match.end() :])

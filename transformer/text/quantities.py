@@ -26,7 +26,7 @@ _HOUR, _MINUTE, _MERIDIEM = r"(?:2[0-4]|1\d|0?\d)", r"[0-5]\d", r"[ap]\.?m\b(?:\
 _DAYPARTS = {"morgens": "am", "früh": "am", "vormittags": "am", "nachts": "am", "mittags": "pm",
              "nachmittags": "pm", "abends": "pm"}  # fmt: skip
 _WEEKDAYS = {"en": "Mon Tue Wed Thu Fri Sat Sun", "de": "Mo Di Mi Do Fr Sa So", "fr": "lun mar mer jeu ven sam dim"}
-_SPELT = range(61, 100)  # where French counts on from sixty and eighty
+_NUMBERS = range(61, 100)  # where French counts on from sixty and eighty
 _UNITS = {
     "en": "zero one two three four five six seven eight nine",
     "de": "null ein zwei drei vier fünf sechs sieben acht neun",
@@ -46,9 +46,9 @@ _CLUE = {"en": " o'clock", "de": " Uhr", "fr": " heures"}
 AFTER_CLUE = r"(?:[ \u00a0](?:o'clock|Uhr|heures?|hours?|h|[ap]m|[ap]\.m\.)(?!\w))?"
 
 
-def clue(said: str, source: str) -> str:
-    """What stands behind a stand-in that says `said`, where a model should know that it is a time of the clock."""
-    return _CLUE[source] if _IS_TIME.search(said) else ""
+def clue(words: str, source: str) -> str:
+    """What stands behind a stand-in that says `words`, where a model should know that it is a time of the clock."""
+    return _CLUE[source] if _IS_TIME.search(words) else ""
 
 
 def readings(text: str, source: str, target: str) -> dict[Span, str]:
@@ -56,14 +56,14 @@ def readings(text: str, source: str, target: str) -> dict[Span, str]:
 
     Only those that are written otherwise there: {(9, 16): "19:15 Uhr"} for "It is at 7:15 pm" from English to German.
     """
-    found: dict[Span, str] = {}
+    spans: dict[Span, str] = {}
     for pattern, reading in _patterns(source) if target in _THOUSANDS else ():
         for match in pattern.finditer(text):
-            said = reading(match, target)
-            taken = any(match.start() < end and begin < match.end() for begin, end in found)
-            if said is not None and said != match.group() and not taken:
-                found[match.span()] = said
-    return found
+            words = reading(match, target)
+            overlaps = any(match.start() < end and begin < match.end() for begin, end in spans)
+            if words is not None and words != match.group() and not overlaps:
+                spans[match.span()] = words
+    return spans
 
 
 @cache
@@ -76,7 +76,7 @@ def _patterns(source: str) -> tuple[tuple[re.Pattern[str], Reading], ...]:
     money = (
         rf"(?:(?P<sign>{_CURRENCY}) ?(?P<sum>{number})(?![\w%]|[.,]\d)|{amount} ?(?P<after>{_CURRENCY})(?!\w)){_SCALE}"
     )
-    spelt = "|".join(sorted(map(re.escape, _spelt(source)), key=len, reverse=True))
+    words = "|".join(sorted(map(re.escape, _number_words(source)), key=len, reverse=True))
 
     def amounts(match: re.Match, target: str) -> str:
         return amount_in(match["number"], source, target)
@@ -85,12 +85,12 @@ def _patterns(source: str) -> tuple[tuple[re.Pattern[str], Reading], ...]:
         return amount_in(match["number"], source, target) + ("%" if target == "en" else NO_BREAK + "%")
 
     def sums(match: re.Match, target: str) -> str:
-        said, sign = amount_in(match["sum"] or match["number"], source, target), match["sign"] or match["after"]
-        return sign + said if target == "en" else said + NO_BREAK + sign
+        amount, sign = amount_in(match["sum"] or match["number"], source, target), match["sign"] or match["after"]
+        return sign + amount if target == "en" else amount + NO_BREAK + sign
 
     def numerals(match: re.Match, target: str) -> str:
-        said = spell(_spelt(source)[match.group().lower()], target)
-        return said.capitalize() if match.group()[0].isupper() else said
+        word = spell(_number_words(source)[match.group().lower()], target)
+        return word.capitalize() if match.group()[0].isupper() else word
 
     return (
         *_TIMES[source],
@@ -98,7 +98,7 @@ def _patterns(source: str) -> tuple[tuple[re.Pattern[str], Reading], ...]:
         (re.compile(money, re.IGNORECASE), sums),
         (re.compile(rf"{amount} ?%(?!\w)"), shares),
         (re.compile(rf"(?<![Vv]ersion ){amount}(?![\w%]|[.,:/-]\d)"), amounts),
-        (re.compile(rf"(?<![\w-])(?:{spelt})(?![\w-])", re.IGNORECASE), numerals),
+        (re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE), numerals),
     )
 
 
@@ -108,9 +108,9 @@ def _weekdays(source: str) -> tuple[tuple[re.Pattern[str], Reading], ...]:
 
     def weekdays(match: re.Match, target: str) -> str:
         number = next(i for i, name in enumerate(_WEEKDAYS[source].split()) if name.lower() == match["day"].lower())
-        said = _WEEKDAYS[target].split()[number]
+        word = _WEEKDAYS[target].split()[number]
         large = match["day"][0].isupper() and (target != "fr" or match.start() == 0)
-        return said.capitalize() if large else said.lower()
+        return word.capitalize() if large else word.lower()
 
     line = r"(?: ?[-–/+&] ?)"
     hours = r"\.?,? \d{1,2}(?:[:.]\d\d)? ?(?:[-–]|[ap]m|Uhr|h\b)"
@@ -149,16 +149,16 @@ def spell(number: int, language: str) -> str:
 
 
 @cache
-def _spelt(language: str) -> dict[str, int]:
+def _number_words(language: str) -> dict[str, int]:
     """The words of `_SPELT`, with other ways to write them and the Swiss and Belgian ones."""
-    found = {spell(number, language): number for number in _SPELT if number % 10 or language == "fr"}
-    found |= {word.replace("-", " "): number for word, number in found.items()}
+    words = {spell(number, language): number for number in _NUMBERS if number % 10 or language == "fr"}
+    words |= {word.replace("-", " "): number for word, number in words.items()}
     if language == "fr":
-        found |= {word.replace(" et ", "-et-"): number for word, number in found.items()}
+        words |= {word.replace(" et ", "-et-"): number for word, number in words.items()}
         for ten, word in ((70, "septante"), (90, "nonante")):
-            found |= {f"{word}-{_UNITS['fr'].split()[unit]}": ten + unit for unit in range(2, 10)}
-            found |= {word: ten, f"{word} et un": ten + 1}
-    return found
+            words |= {f"{word}-{_UNITS['fr'].split()[unit]}": ten + unit for unit in range(2, 10)}
+            words |= {word: ten, f"{word} et un": ten + 1}
+    return words
 
 
 def time_in(hour: int, minute: str | None, target: str, sure: bool = True) -> str:
@@ -185,8 +185,8 @@ def _english_time(match: re.Match, target: str) -> str:
 def _english_first_time(match: re.Match, target: str) -> str:
     """The first of two times, of which the second says am or pm: "from 11 to 2 pm"."""
     first, second = _hour_of_24(match["hour"], match["part"]), _hour_of_24(match["later"], match["part"])
-    said = time_in(first if first <= second else (first + 12) % 24, match["minute"], target)
-    return said.removesuffix(" Uhr")
+    time = time_in(first if first <= second else (first + 12) % 24, match["minute"], target)
+    return time.removesuffix(" Uhr")
 
 
 def _german_time(match: re.Match, target: str) -> str | None:

@@ -21,14 +21,14 @@ _IS = re.compile(
     r"\b(i(?=m\b|ve\b)|(?:you|they)(?=re\b|ve\b)|we(?=ve\b)|(?:that|what|where|there)(?=s\b))", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_LONG_ENOUGH, _UNKNOWN = 5, 3  # letters of a word that may hold a slip; pieces of one that the vocabulary lacks
+_LONG_ENOUGH, _MIN_PIECES = 5, 3  # letters of a word that may hold a slip; pieces of one that the vocabulary lacks
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _SUFFIX = 6  # letters of the last part of a German compound that is known as a word
 _AUXILIARY = "ai as a avons avez ont avait avaient est es suis sommes êtes sont était étaient été"
 _SUBJECTS = "il elle on qui y ça cela n l personne tout"
 # What often follows "a" where it is a form of avoir.
-_HAD = """déjà toujours encore bien beaucoup trop peu pas plus jamais souvent un une deux trois quatre cinq six sept
-    huit neuf dix besoin faim soif froid chaud raison tort mal peur envie"""
+_AFTER_AVOIR = """déjà toujours encore bien beaucoup trop peu pas plus jamais souvent un une deux trois quatre cinq six
+    sept huit neuf dix besoin faim soif froid chaud raison tort mal peur envie"""
 _BEFORE_TEA = "le du un de ce mon ton son"  # "the" is English, but for these before it
 _RARE = 0.05  # share of a word's occurrences below which another with the same letters counts for nothing
 _PARTICIPLE = re.compile(r"(?:é|i|u|is|it|rt|é[es]?s?)$")
@@ -48,14 +48,14 @@ def german_spellings(word: str) -> set[str]:
 @cache
 def lexicon(language: str) -> dict[str, list[str]]:
     """From how a word is typed, in small letters, to its spellings with their marks, the commonest first."""
-    found: dict[str, list[str]] = {}
+    spellings: dict[str, list[str]] = {}
     path = assets_dir() / "spelling" / f"{language}.txt"
     for line in path.read_text(encoding="utf-8").split():
         word = line.lstrip(ANOTHER + ENGLISH)
-        typed = german_spellings(word) if language == "de" else {without_accents(word)}
-        for one in typed:
-            found.setdefault(one.lower(), []).append(line)
-    return found
+        forms = german_spellings(word) if language == "de" else {without_accents(word)}
+        for one in forms:
+            spellings.setdefault(one.lower(), []).append(line)
+    return spellings
 
 
 @cache
@@ -65,35 +65,36 @@ def misspellings() -> dict[str, str]:
     return dict(line.split(" ", 1) for line in lines)
 
 
-def respell(sentence: str, language: str, cased: bool = True) -> str:
+def respell(sentence: str, language: str, capitals: bool = True) -> str:
     """A normalised sentence with the letters that a keyboard or a habit left out; often unchanged.
 
     Where umlauts, ß or accents stand anywhere in the sentence, its writer has them, and what lacks them is meant.
-    cased: whether its capitals are the writer's; otherwise nouns get theirs from the list.
+    capitals: whether its capitals are the writer's; otherwise nouns get theirs from the list.
     """
     if language == "en":
-        spelt = _WORD.sub(lambda m: _like(misspellings().get(m[0].lower(), m[0]), m[0], cased=False), sentence)
-        return _IS.sub(r"\1'", _NOT.sub(r"\1't", spelt))
+        text = _WORD.sub(lambda m: _like(misspellings().get(m[0].lower(), m[0]), m[0], capitals=False), sentence)
+        return _IS.sub(r"\1'", _NOT.sub(r"\1't", text))
     if language == "de":
-        return _WORD.sub(lambda match: _german(match.group(), sentence, cased), sentence)
+        return _WORD.sub(lambda match: _german(match.group(), sentence, capitals), sentence)
     bare = all(c.isascii() for c in sentence if c.isalpha())
     return _french(sentence) if language == "fr" and bare else sentence
 
 
-def mend(sentence: str, pieces: Callable[[str], float], known: Callable[[str], bool]) -> str:
+def mend(sentence: str, pieces: Callable[[str], float], is_word: Callable[[str], bool]) -> str:
     """A normalised sentence without the slips that are sure: two letters exchanged (freind), one doubled (allways) or
     not doubled (tomorow), in a word that the vocabulary lacks, where it has the word without the slip.
 
-    pieces: in how many pieces the vocabulary writes a word. known: whether it has it as one of the sentence's language.
+    pieces: in how many pieces the vocabulary writes a word.
+    is_word: whether it has it as one of the sentence's language.
     """
 
-    def mended(match: re.Match) -> str:
+    def correct(match: re.Match) -> str:
         word = match.group()
-        if len(word) < _LONG_ENOUGH or not word.islower() or pieces(word) < _UNKNOWN:
+        if len(word) < _LONG_ENOUGH or not word.islower() or pieces(word) < _MIN_PIECES:
             return word
-        return next((one for one in _without_slip(word) if known(one)), word)
+        return next((one for one in _without_slip(word) if is_word(one)), word)
 
-    return _WORD.sub(mended, sentence)
+    return _WORD.sub(correct, sentence)
 
 
 def _without_slip(word: str) -> Iterator[str]:
@@ -104,43 +105,43 @@ def _without_slip(word: str) -> Iterator[str]:
     yield from (word[:i] + word[i] + word[i:] for i in places)
 
 
-def _like(word: str, written: str, cased: bool = True) -> str:
-    """`word` with the capitals of `written`."""
-    if written.isupper() and len(written) > 1:
+def _like(word: str, model: str, capitals: bool = True) -> str:
+    """`word` with the capitals of `model`."""
+    if model.isupper() and len(model) > 1:
         return word.upper()
-    return word[:1].upper() + word[1:] if written[0].isupper() else word.lower() if cased else word
+    return word[:1].upper() + word[1:] if model[0].isupper() else word.lower() if capitals else word
 
 
-def _german(word: str, sentence: str, cased: bool) -> str:
+def _german(word: str, sentence: str, capitals: bool) -> str:
     """A German word with its umlauts and ß."""
     low = word.lower()
     has_umlauts = re.search("[äöüÄÖÜ]", sentence) is not None
     if not (("ss" in low and "ß" not in sentence) or (re.search("ae|oe|ue", low) and not has_umlauts)):
         return word
-    known = lexicon("de")
+    words = lexicon("de")
     for start in range(max(1, len(low) - _SUFFIX + 1)):
-        found = known.get(low[start:], [ANOTHER])[0]
-        if not found.startswith(ANOTHER):
-            spelt = found.lstrip(ENGLISH)
-            return _like(spelt, word, cased) if not start else word[:start] + spelt.lower()
+        entry = words.get(low[start:], [ANOTHER])[0]
+        if not entry.startswith(ANOTHER):
+            spelling = entry.lstrip(ENGLISH)
+            return _like(spelling, word, capitals) if not start else word[:start] + spelling.lower()
     return word
 
 
 def _french(sentence: str) -> str:
     """A French sentence with its accents, if words that are none without them show that they were left out."""
     words = _WORD.findall(sentence)
-    known = lexicon("fr")
+    entries = lexicon("fr")
     if not any(
-        word.islower() and (found := known.get(word)) and found[0][0] not in ANOTHER + ENGLISH for word in words
+        word.islower() and (entry := entries.get(word)) and entry[0][0] not in ANOTHER + ENGLISH for word in words
     ):
         return sentence
-    written: list[str] = []
+    result: list[str] = []
     for number, word in enumerate(words):
-        before = written[-1].lower() if written else ""
+        before = result[-1].lower() if result else ""
         after = words[number + 1].lower() if number + 1 < len(words) else ""
-        written.append(_french_word(word, before, after))
-    spelt = iter(written)
-    return _WORD.sub(lambda _: next(spelt), sentence)
+        result.append(_french_word(word, before, after))
+    spellings = iter(result)
+    return _WORD.sub(lambda _: next(spellings), sentence)
 
 
 def _french_word(word: str, before: str, after: str) -> str:
@@ -148,37 +149,39 @@ def _french_word(word: str, before: str, after: str) -> str:
     low = word.lower()
     following = [one.lstrip(ANOTHER + ENGLISH) for one in lexicon("fr").get(after, [after])]
     if low == "a":
-        owned = before in _SUBJECTS.split() or any(_PARTICIPLE.search(one) or one in _HAD.split() for one in following)
-        return word if owned else _like("à", word)
+        is_verb = before in _SUBJECTS.split() or any(
+            _PARTICIPLE.search(one) or one in _AFTER_AVOIR.split() for one in following
+        )
+        return word if is_verb else _like("à", word)
     if low == "the":
         return _like("thé", word) if word.islower() and before in _BEFORE_TEA.split() else word
     if low == "ou":
         return _like("où", word) if not before or after in ("est", "sont", "se", "vas", "va") else word
-    found = lexicon("fr").get(low, [])
-    plain = [one.lstrip(ANOTHER + ENGLISH) for one in found]
+    entries = lexicon("fr").get(low, [])
+    plain = [one.lstrip(ANOTHER + ENGLISH) for one in entries]
     past = [one for one in plain if re.search("é[es]?s?$", one)]
     if before in _AUXILIARY.split() and past:
         return _like(past[0], word)
-    if not found or found[0].startswith(ANOTHER):
+    if not entries or entries[0].startswith(ANOTHER):
         return word
     others = [one for one in plain if one not in past]
     return _like((others or plain)[0] if len(plain) > 1 and plain[0] in past else plain[0], word)
 
 
-def count_lines(words: Iterable[tuple[str, int]], typed: Callable[[str], set[str]], english: set[str]) -> list[str]:
+def count_lines(words: Iterable[tuple[str, int]], forms: Callable[[str], set[str]], english: set[str]) -> list[str]:
     """The lines of a list: of words with how often each stands in a text, those that may be typed otherwise.
 
-    typed: how a word may be typed. english: English words in small letters.
+    forms: how a word may be typed. english: English words in small letters.
     """
     counts = dict(words)
     small = {word.lower(): count for word, count in counts.items()}
     spellings: dict[str, int] = {}  # how often the commonest word that is typed so stands there
     for word, count in counts.items():
-        for one in typed(word):
+        for one in forms(word):
             spellings[one.lower()] = max(count, spellings.get(one.lower(), 0))
     lines = []
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
-        others = {one.lower() for one in typed(word)} - {word.lower()}
+        others = {one.lower() for one in forms(word)} - {word.lower()}
         if others and all(counts[word] > _RARE * spellings[one] for one in others):
             another = any(small.get(one, 0) > _RARE * counts[word] for one in others)
             lines.append((ANOTHER if another else ENGLISH if others & english else "") + word)

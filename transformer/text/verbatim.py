@@ -108,21 +108,23 @@ def find(
     three pieces or more: names the model has never met.
     """
     spans = [(m.start(), m.start() + len(m.group().rstrip(_STOPS))) for m in _ADDRESS.finditer(text)]
-    known = list(quantities)
+    readings = list(quantities)
     spans += [m.span() for pattern in (_CODE, INLINE) for m in pattern.finditer(text)]
     # Of "9-18 Uhr" the time is known; a number of which a part is read goes to the model but for that part.
     spans += [
-        m.span() for m in _NUMBER.finditer(text) if not any(m.start() < end and begin < m.end() for begin, end in known)
+        m.span()
+        for m in _NUMBER.finditer(text)
+        if not any(m.start() < end and begin < m.end() for begin, end in readings)
     ]
-    spans += known
+    spans += readings
     spans += _unknown_spans(text, unknown)
     if pieces is not None:
         spans += _name_spans(text, pieces)
-    kept: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for begin, end in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if begin < end and (not kept or begin >= kept[-1][1]):
-            kept.append((begin, end))
-    return kept
+        if begin < end and (not result or begin >= result[-1][1]):
+            result.append((begin, end))
+    return result
 
 
 @dataclass
@@ -131,7 +133,7 @@ class Extract:
 
     text: str
     word: int  # words of the remaining sentence before it
-    glued: bool  # it followed them without a blank
+    tight: bool  # it followed them without a blank
     stop: str  # the punctuation that followed it at once
     opens: bool = False  # a tag that clings to the word behind it
     around: tuple[int, int] | None = None  # a tag of a pair: the words (first, end) between both
@@ -143,9 +145,9 @@ class MaskedSentence:
 
     text: str
     stand_ins: dict[str, str] = field(default_factory=dict)  # piece -> what it stands for
-    removed: list[Extract] = field(default_factory=list)
+    extracts: list[Extract] = field(default_factory=list)
     clues: set[str] = field(default_factory=set)  # pieces behind which the text says what they are
-    rewritten: list[tuple[str, str]] = field(default_factory=list)  # what the translation says otherwise, and how
+    rewrites: list[tuple[str, str]] = field(default_factory=list)  # what the translation says otherwise, and how
 
 
 def mask(
@@ -153,7 +155,7 @@ def mask(
     spans: Sequence[tuple[int, int]],
     stand_ins: Sequence[str],
     readings: Mapping[tuple[int, int], str] | None = None,
-    clue: Callable[[str], str] = lambda said: "",
+    clue: Callable[[str], str] = lambda reading: "",
 ) -> MaskedSentence:
     """The first spans give way to `stand_ins`, as many as there are; tags, emoji and the others are taken out.
 
@@ -166,7 +168,7 @@ def mask(
         out += text[position:begin]
         original, position = text[begin:end], end
         said = (readings or {}).get((begin, end), original)
-        result.rewritten += [(original, said)] if said != original else []
+        result.rewrites += [(original, said)] if said != original else []
         inline = INLINE.fullmatch(original)
         if free and not inline:
             stand_in = free.pop(0)
@@ -176,15 +178,15 @@ def mask(
             out += stand_in + hint
             continue
         stop = stops(text[end:])
-        glued = bool(out) and not out.endswith(" ")
+        tight = bool(out) and not out.endswith(" ")
         tag = _TAG_NAME.match(original) if inline else None
         if tag and tag[1] and out[-1:] not in _STOPS:
             stop = stop or "."  # wherever the words before it come to stand
         opens = tag is not None and not tag[1] and not original.endswith("/>") and text[end : end + 1] not in ("", " ")
-        word = len(out.split()) - (opens and glued)
-        result.removed.append(Extract(said, word, glued, stop, opens))
+        word = len(out.split()) - (opens and tight)
+        result.extracts.append(Extract(said, word, tight, stop, opens))
         if tag and tag[1]:
-            _pair(result.removed, tag[2])
+            _pair(result.extracts, tag[2])
         if out.endswith(" ") and (end == len(text) or text[end] == " " or stop) and not opens:
             out = out[:-1]
         elif not out and text[end : end + 1] == " ":
@@ -193,12 +195,12 @@ def mask(
     return result
 
 
-def _pair(removed: Sequence[Extract], name: str) -> None:
+def _pair(extracts: Sequence[Extract], name: str) -> None:
     """Notes for the closing tag at the end, and the tag that it closes, which words stand between them."""
-    for one in reversed(removed[:-1]):
+    for one in reversed(extracts[:-1]):
         tag = _TAG_NAME.match(one.text)
         if one.opens and one.around is None and tag and tag[2] == name:
-            one.around = removed[-1].around = (one.word, removed[-1].word)
+            one.around = extracts[-1].around = (one.word, extracts[-1].word)
             return
 
 
@@ -221,65 +223,65 @@ def restore(
     source say; tags go around them. By default the words from the first one's place to the last one's.
     """
     partners = partners or (lambda first, end: (words_before(first + 1) - 1, words_before(end)))
-    missing = list(masked.removed)
+    missing = list(masked.extracts)
     for stand_in in masked.stand_ins:
-        before, found, after = text.partition(stand_in)
-        if found:
-            text = before + found + after.replace(" " + stand_in, "").replace(stand_in, "")
+        before, hit, after = text.partition(stand_in)
+        if hit:
+            text = before + hit + after.replace(" " + stand_in, "").replace(stand_in, "")
         else:
             at = masked.text.index(stand_in)
             before, after = masked.text[:at], masked.text[at + len(stand_in) :]
             missing.append(Extract(stand_in, len(before.split()), False, stops(after)))
     words = text.split(" ") if text else []
     places: dict[int, list[Extract]] = {}
-    for removed in missing:
-        place = _place(removed, words_before, partners)
-        places.setdefault(min(place, len(words)), []).append(removed)
+    for extract in missing:
+        place = _place(extract, words_before, partners)
+        places.setdefault(min(place, len(words)), []).append(extract)
     out: list[str] = []
     for number in range(len(words) + 1):
         if number:
             out.append(words[number - 1])
         here = places.get(number, [])
-        for removed in here:
-            if not removed.opens:
-                _append(out, removed, number)
-        tags = "".join(removed.text for removed in here if removed.opens)
+        for extract in here:
+            if not extract.opens:
+                _append(out, extract, number)
+        tags = "".join(extract.text for extract in here if extract.opens)
         if number < len(words):
             bare = words[number].lstrip("([\"'«„“")
             words[number] = words[number][: len(words[number]) - len(bare)] + tags + bare
         elif tags:
             out.append(tags)
-    restored = " ".join(out)
+    result = " ".join(out)
     for stand_in, original in masked.stand_ins.items():
         after = AFTER_CLUE if stand_in in masked.clues else r"\.?" if original.endswith(".") else ""
-        restored = re.sub(re.escape(stand_in) + after, original.replace("\\", r"\\"), restored)
-    return restored
+        result = re.sub(re.escape(stand_in) + after, original.replace("\\", r"\\"), result)
+    return result
 
 
 def _place(
-    removed: Extract, words_before: Callable[[int], int], partners: Callable[[int, int], tuple[int, int]]
+    extract: Extract, words_before: Callable[[int], int], partners: Callable[[int, int], tuple[int, int]]
 ) -> int:
-    """How many words of the translation come before what was removed; the arguments of `restore`."""
-    if removed.around:
-        return partners(*removed.around)[0 if removed.opens else 1]
-    if removed.opens:
-        return partners(removed.word, removed.word + 1)[0]
-    return words_before(removed.word) if removed.word else 0
+    """How many words of the translation come before an extract; the arguments of `restore`."""
+    if extract.around:
+        return partners(*extract.around)[0 if extract.opens else 1]
+    if extract.opens:
+        return partners(extract.word, extract.word + 1)[0]
+    return words_before(extract.word) if extract.word else 0
 
 
-def _append(out: list[str], removed: Extract, number: int) -> None:
-    """Puts what was removed behind the words in `out`, `number` of the translation's, before their punctuation."""
+def _append(out: list[str], extract: Extract, number: int) -> None:
+    """Puts an extract behind the words in `out`, `number` of the translation's, before their punctuation."""
     stop = ""
-    if out and removed.stop and number:
-        bare = out[-1].removesuffix(removed.stop)
+    if out and extract.stop and number:
+        bare = out[-1].removesuffix(extract.stop)
         bare = out[-1].rstrip(_STOPS) if bare == out[-1] else bare
         stop, out[-1] = out[-1][len(bare) :], bare
     if out and not out[-1]:
         out.pop()
-    if removed.glued and out:
-        out[-1] += removed.text + stop
+    if extract.tight and out:
+        out[-1] += extract.text + stop
     else:
-        out.append(removed.text + stop)
+        out.append(extract.text + stop)
 
 
 def word_numbers(pieces: Sequence[str]) -> list[int]:

@@ -207,11 +207,11 @@ class GameView(View):
         picture = self.picture(lab)
         losses = {self.losses: picture.pop("losses")} if self.name == "loss" else {}
         if playing:
-            lab.paused.clear()
+            lab.pause.clear()
             picture["key"] = secrets.token_urlsafe(16)
             self.running[picture["key"]] = lab
         elif playing is False:
-            lab.paused.set()
+            lab.pause.set()
         formula = f'<p class="hint">D minimises {picture["formulas"][0]}<br>G minimises {picture["formulas"][1]}</p>'
         game = {**picture, "playing": playing}
         return {self.lab: lab, self.game: game, self.formula: formula, self.note: "", **losses}
@@ -236,9 +236,9 @@ class GameView(View):
     @alerts("note")
     def begin(self, lab, data, *fields):
         """A new game; it runs if the one before did."""
-        running = lab is not None and not lab.paused.is_set()
+        running = lab is not None and not lab.pause.is_set()
         if running:
-            lab.paused.set()
+            lab.pause.set()
         return self.draw_picture(self.ready(None, data, *fields), playing=running)
 
     @alerts("note")
@@ -249,7 +249,7 @@ class GameView(View):
     def stop(self, lab):
         """Pause: a picture that is being made ends at its next iteration, and none follows."""
         if lab is not None:
-            lab.paused.set()
+            lab.pause.set()
 
     def frame(self, asked: Any) -> dict[str, Any]:
         """The next picture of a running game.
@@ -264,9 +264,9 @@ class GameView(View):
             if lab is None:
                 raise ValueError(GONE)
             speed = min(max(whole(asked.get("speed"), "The number of iterations"), 1), MOST_SPEED)
-            if not lab.paused.is_set():
-                lab.advance(speed, lab.paused)
-            return {"over": True} if lab.paused.is_set() else self.picture(lab)
+            if not lab.pause.is_set():
+                lab.advance(speed, lab.pause)
+            return {"over": True} if lab.pause.is_set() else self.picture(lab)
         except Exception as error:
             return {"sentence": messages.sentence(error)}
 
@@ -274,7 +274,7 @@ class GameView(View):
     def step(self, act, lab, data, *fields):
         """One step of that name; the game pauses."""
         lab = self.ready(lab, data, *fields)
-        lab.paused.set()
+        lab.pause.set()
         getattr(lab, act)()
         return self.draw_picture(lab)
 
@@ -288,7 +288,7 @@ class GameView(View):
         """An earlier moment, from the slider; the game pauses."""
         if lab is None:
             return gr.skip()
-        lab.paused.set()
+        lab.pause.set()
         lab.back(whole(event.moment, "The moment"))
         return self.draw_picture(lab)
 

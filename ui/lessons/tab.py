@@ -109,7 +109,7 @@ def sheet() -> dict[str, Any]:
                 "source": step.source,
                 "values": [[round(float(value), 4) for value in row] for row in step.values],
                 "columns": list(step.columns),
-                "given": [{"name": name, "rows": rows} for name, rows in step.given],
+                "given": [{"name": name, "rows": rows} for name, rows in step.inputs],
             }
             for step in pencil.sheet()
         ],

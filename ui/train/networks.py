@@ -229,7 +229,7 @@ PRESETS = {
     "parse": "Some 26,000 trees, on a processor",
 }
 # network, preset -> parameters in millions, processor seconds a step on one core of a 2-core server, with the bundled
-# data; `python -m benchmarks.engine --presets` prints them (`--time` of a recipe's command for the others)
+# data, as `--threads 1 --time 5` of a recipe's command prints them
 COSTS: dict[tuple[str, str], tuple[float, float]] = {
     ("transformer", "tiny"): (0.18, 0.037),
     ("transformer", "quick"): (0.18, 0.087),

@@ -142,7 +142,7 @@ def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float
         "tree": [dict(zip(names, node)) for node in nodes],
         "finished": [
             {"text": ended, "logprob": logprob, "tokens": length, "score": candidate.score}
-            for (ended, logprob, length, _), candidate in zip(drawn["ended"], followed.search.ended)
+            for (ended, logprob, length, _), candidate in zip(drawn["ended"], followed.search.endings)
         ],
     }
 
@@ -300,7 +300,7 @@ class DecodingView(View):
         chosen, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
         how = (
             f"“{plain(instead)}” instead of “{plain(chosen)}” at step {step + 1}; "
-            f"{found.reused} cached pieces were used again, the rest was searched anew."
+            f"{found.cache_length} cached pieces were used again, the rest was searched anew."
         )
         return self._branched(followed, found, how)
 

@@ -92,7 +92,7 @@ def tree(translator: Translator, found: Continuation, beam: int, alpha: float) -
         "state": [node.state for node in nodes],
         "ended": [
             [intervene.text_of(translator, c.ids, found.stand_ins), c.logprob, len(c.ids) + c.finished, c.finished]
-            for c in found.ended[:MAX_RANKED]
+            for c in found.endings[:MAX_RANKED]
         ],
         "beam": beam,
         "alpha": alpha,
@@ -143,7 +143,7 @@ def outcome(result: Outcome, what: str) -> str:
         '<table class="outcome-table"><thead><tr><td></td><th>whole model</th><th>changed model</th><th>change</th>'
         "</tr></thead><tbody>"
         f'<tr><th scope="row">log p of the translation before</th><td>{result.before.logprob:.3f}</td>'
-        f"<td>{result.forced:.3f}</td><td><b>{signed_number(result.change)}</b></td></tr>"
+        f"<td>{result.before_logprob:.3f}</td><td><b>{signed_number(result.change)}</b></td></tr>"
         f'<tr><th scope="row">log p of the new translation</th><td>{result.whole:.3f}</td>'
         f"<td>{result.after.logprob:.3f}</td><td><b>{signed_number(result.after.logprob - result.whole)}</b></td></tr>"
         "</tbody></table></div>"

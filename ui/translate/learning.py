@@ -32,7 +32,7 @@ def choices(runs: Path) -> list[tuple[str, str]]:
     """(label, key) of what can be looked at: the shipped series, and the runs of a Transformer."""
     found = []
     try:
-        found.append((f"Recorded: {recorded.load_shipped().name}", SHIPPED))
+        found.append((f"Recorded: {recorded.load_example().name}", SHIPPED))
     except (ValueError, FileNotFoundError):
         pass
     for name in list_runs(runs):
@@ -55,7 +55,7 @@ def moments(runs: Path, key: str, text: str) -> list[Moment]:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"Enter a sentence of at most {MOST_CHARACTERS} characters.")
     if key == SHIPPED:
-        return _read(recorded.load_shipped(), text)
+        return _read(recorded.load_example(), text)
     if not str(key).startswith("run:"):
         raise ValueError("Choose a recorded series or a run of the list.")
     run = open_run(runs, str(key).removeprefix("run:"))
@@ -72,7 +72,7 @@ def moments_html(found: Sequence[Moment], layer: int, head: int) -> str:
     rows = []
     for one in found:
         entropy, bleu = one.entropy("cross", layer, head), one.figures.get("bleu")
-        at = "" if one.evaluated_at == one.step else f" <small>at {one.evaluated_at:,}</small>"
+        at = "" if one.evaluation_step == one.step else f" <small>at {one.evaluation_step:,}</small>"
         rows.append(
             f'<th scope="row">{one.step:,}</th><td dir="auto">{escape(one.translation.text)}</td>'
             f"<td>{'–' if math.isnan(entropy) else f'{entropy:.2f}'}</td>"

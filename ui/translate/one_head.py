@@ -95,7 +95,7 @@ def swap_html(found: interpret.Swap) -> str:
     changed = sorted(zip(found.changes[True], found.words), key=lambda pair: -pair[0])
     words = ", ".join(f"{escape(word)} {change:.0%}" for change, word in changed)
     return (
-        f'<p class="swap-text" dir="auto">{escape(" ".join(found.words))} → {escape(" ".join(found.swapped))}</p>'
+        f'<p class="swap-text" dir="auto">{escape(" ".join(found.words))} → {escape(" ".join(found.permutation))}</p>'
         '<div class="step-scroll"><table class="swap-table"><tr><th></th><th>before</th><th>after</th>'
         f"<th>encodings moved by</th></tr>{''.join(lines)}</table></div>"
         f'<p class="hint">How far each word’s encoding moved, relative to its length, with positions: {words}. Without '

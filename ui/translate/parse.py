@@ -10,7 +10,7 @@ import gradio as gr
 
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.parsing.linear import Phrase, linearise, phrases
-from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, ParsedSentence, phrase_weights
+from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, SentenceParse, phrase_weights
 from transformer.parsing.trees import indent_tree
 from ui import endpoints, messages, theme
 from ui.services import Services, model_pairs
@@ -38,12 +38,12 @@ def parser_key(services: Services, model: str | None) -> str:
     return DEFAULT_MODEL
 
 
-def current_tree(current: CurrentTranslation) -> ParsedSentence | None:
+def current_tree(current: CurrentTranslation) -> SentenceParse | None:
     """The sentence that is shown, if it is one with trees."""
     if current.translation is None:
         return None
     one = current.translation.sentences[current.sentence]
-    return one if isinstance(one, ParsedSentence) else None
+    return one if isinstance(one, SentenceParse) else None
 
 
 def _width(text: str) -> float:
@@ -63,7 +63,7 @@ def _columns(words: list[str], found: list[Phrase]) -> list[tuple[float, float]]
     return columns
 
 
-def tree_svg(sentence: ParsedSentence, hypothesis: int = 0) -> str:
+def tree_svg(sentence: SentenceParse, hypothesis: int = 0) -> str:
     """A drawing of one tree, the words on one line below it.
 
     Phrases are groups with data-row, their place in `phrases`, and words groups with the rows that follow; every text
@@ -136,7 +136,7 @@ def drawing(current: CurrentTranslation) -> dict:
             "words": sentence.words}  # fmt: skip
 
 
-def summary(sentence: ParsedSentence) -> str:
+def summary(sentence: SentenceParse) -> str:
     """One line on how the tree came about."""
     count = len(sentence.words)
     if not sentence.repairs:

@@ -62,8 +62,8 @@ def norm_part(found: Norm, what: str) -> list[dict]:
     """Add & Norm."""
     figures = f"mean {found.mean:.3f}, standard deviation {found.deviation:.3f}"
     return [
-        strip("What came in (residual connection)", "x", found.given),
-        strip(f"What {what} adds", "Sublayer(x)", found.added),
+        strip("What came in (residual connection)", "x", found.x),
+        strip(f"What {what} adds", "Sublayer(x)", found.branch),
         strip("Sum", "x + Sublayer(x)", found.total, figures),
         strip(
             "Normalised",
@@ -93,7 +93,7 @@ def attention_part(found: AttentionPass, head: int, labels: list[str], asks: str
         ),
         strip(f"Values of {of}, head {head + 1}", "W_V", found.value[head], "", labels),
         strip("Weighted sums of the values", "head_i", found.heads, "one for each head", heads, head),
-        strip("All heads side by side", "Concat(head_1, …, head_h)", found.concatenated),
+        strip("All heads side by side", "Concat(head_1, …, head_h)", found.concat),
         strip("Mixed by the output matrix", "Concat · W_O", found.output),
     ]
 
@@ -103,7 +103,7 @@ def feed_forward_part(found: FeedForwardPass, activation: str) -> list[dict]:
     name = {"relu": "max(0, ·)"}.get(activation, activation)
     share = float((found.active > 0).mean())
     return [
-        strip("In", "x", found.norm.given),
+        strip("In", "x", found.norm.x),
         strip("Widened", "x W_1 + b_1", found.inner),
         strip("Negative numbers become 0", name, found.active, f"{share:.0%} are above 0")
         if activation == "relu"

@@ -76,9 +76,9 @@ class GarmentRecipe(PictureRecipe):
     validation: int = 96
 
     @classmethod
-    def from_saved(cls, saved: Mapping[str, Any], **given: Any) -> GarmentRecipe:
-        """As `Recipe.from_saved`; how many drawn garments an earlier version mixed in is left out."""
-        return super().from_saved({name: value for name, value in saved.items() if name != "drawn"}, **given)
+    def restore(cls, saved: Mapping[str, Any], **given: Any) -> GarmentRecipe:
+        """As `Recipe.restore`; how many drawn garments an earlier version mixed in is left out."""
+        return super().restore({name: value for name, value in saved.items() if name != "drawn"}, **given)
 
 
 PRESETS = {

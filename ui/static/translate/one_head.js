@@ -7,7 +7,7 @@ function draw() {
     host = cleared(element, '.steps', value?.columns);
   if (!host) return;
   const parts = {};
-  for (const name of ['query', 'key', 'value', 'dots', 'scores', 'weights', 'weighted', 'output'])
+  for (const name of ['query', 'key', 'value', 'dots', 'scores', 'weights', 'products', 'output'])
     parts[name] = floats(value[name]);
   const S = value.columns.length,
     dk = parts.query.length,
@@ -84,7 +84,7 @@ function draw() {
       number(write(parts.scores[s]), parts.scores[s]),
       bar,
       cell(strip(parts.value.subarray(s * dv, (s + 1) * dv), scales.v, `v of ${name}`)),
-      cell(strip(parts.weighted.subarray(s * dv, (s + 1) * dv), scales.v, `weight × v of ${name}`)),
+      cell(strip(parts.products.subarray(s * dv, (s + 1) * dv), scales.v, `weight × v of ${name}`)),
     );
     line.dataset.key = s;
     table.append(line);

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.translator.worth import RULES, figures, worth
+from lab.translator.rules import RULES, figures, rule_figures
 from transformer.translator import Translator
 
 
@@ -21,7 +21,7 @@ def everyday():
 
 def test_each_rule_is_left_out_by_itself(everyday):
     pairs = [("The dog has 1437 friends.", "Le chien a 1437 amis."), ("I see the animal.", "Je vois l'animal.")]
-    rows = worth(everyday, pairs, "en", "fr")
+    rows = rule_figures(everyday, pairs, "en", "fr")
     found = {(row["typed"], row["without"]): row for row in rows}
     assert {typed for typed, without in found if without == "nothing"} == {"as written", "small", "capitals"}
     assert {without for _, without in found} <= {"nothing", *RULES}
