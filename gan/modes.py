@@ -14,8 +14,9 @@ FAIR = 0.2  # of its fair share of the samples, from which on a mode counts as f
 
 @dataclass(frozen=True)
 class Modes:
-    """shares: of the samples, by mode; hits: which modes are reached; quality: share of the samples that lie within three
-    deviations of a mode.
+    """shares: of the samples, by mode; hits: which modes are reached; quality: share of samples near one.
+
+    Near is within three deviations.
     """
 
     shares: tuple[float, ...]

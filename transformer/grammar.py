@@ -84,7 +84,7 @@ def sentence(draw: random.Random) -> tuple[str, str]:
     who, wer = noun_phrase(draw, PEOPLE, "nominative")
     what, was = noun_phrase(draw, draw.choice((PEOPLE, THINGS)), "accusative")
     place, ort = draw.choice(PLACES)
-    sees, see, seen, sieht, sehen, gesehen = draw.choice(VERBS)
+    sees, see, participle, sieht, sehen, gesehen = draw.choice(VERBS)
     modal, kann = draw.choice(MODALS)
     kind = draw.randrange(5)
     if kind == 0:
@@ -94,7 +94,7 @@ def sentence(draw: random.Random) -> tuple[str, str]:
     elif kind == 2:  # and its infinitive goes to the end
         pair = f"{who} {modal} {see} {what}", f"{wer} {kann} {was} {sehen}"
     elif kind == 3:
-        pair = f"{who} has {seen} {what} {place}", f"{wer} hat {ort} {was} {gesehen}"
+        pair = f"{who} has {participle} {what} {place}", f"{wer} hat {ort} {was} {gesehen}"
     else:  # in a clause the verb itself goes to the end
         says, sagt = noun_phrase(draw, PEOPLE, "nominative")
         pair = f"{says} says that {who} {sees} {what}", f"{sagt} sagt, dass {wer} {was} {sieht}"

@@ -242,7 +242,7 @@ def fill(text: str, language: str, words: Mapping[str, Word]) -> str:
     Raises `KeyError` for a gap or a form that is not known.
     """
 
-    def put(gap: re.Match[str]) -> str:
+    def inflect(gap: re.Match[str]) -> str:
         form = gap[3] or ""
         large = form[:1].isupper() and not form.startswith("Ihr")
         word, alone = words[gap[1] + gap[2]], form.endswith("0")
@@ -252,7 +252,7 @@ def fill(text: str, language: str, words: Mapping[str, Word]) -> str:
             return inflection.removesuffix(getattr(word, language)).rstrip()
         return inflection[0].upper() + inflection[1:] if large else inflection
 
-    line = GAP.sub(put, text)
+    line = GAP.sub(inflect, text)
     return line[:1].upper() + line[1:]
 
 

@@ -34,13 +34,13 @@ class Pronoun:
     word: str
     agrees: frozenset[str]
 
-    def verdict(self, meant: str) -> str:
-        """One sentence: whether the translation shows that "it" was taken for what was meant."""
-        other = "suitcase" if meant == "trophy" else "trophy"
-        if self.agrees == {meant}:
-            return f"Right: “{self.word}” can only be the {meant}."
+    def verdict(self, noun: str) -> str:
+        """One sentence: whether the translation shows that "it" was taken for the noun that is meant."""
+        other = "suitcase" if noun == "trophy" else "trophy"
+        if self.agrees == {noun}:
+            return f"Right: “{self.word}” can only be the {noun}."
         if self.agrees == {other}:
-            return f"Wrong: “{self.word}” is the {other}, and the sentence means the {meant}."
+            return f"Wrong: “{self.word}” is the {other}, and the sentence means the {noun}."
         if self.agrees:
             return f"It does not show: “{self.word}” agrees with both nouns."
         return f"Wrong: “{self.word}” agrees with neither noun."

@@ -167,13 +167,13 @@ def mask(
     for begin, end in spans:
         out += text[position:begin]
         original, position = text[begin:end], end
-        said = (readings or {}).get((begin, end), original)
-        result.rewrites += [(original, said)] if said != original else []
+        words = (readings or {}).get((begin, end), original)
+        result.rewrites += [(original, words)] if words != original else []
         inline = INLINE.fullmatch(original)
         if free and not inline:
             stand_in = free.pop(0)
-            result.stand_ins[stand_in] = said
-            hint = clue(said) if said != original else ""
+            result.stand_ins[stand_in] = words
+            hint = clue(words) if words != original else ""
             result.clues |= {stand_in} if hint else set()
             out += stand_in + hint
             continue
@@ -184,7 +184,7 @@ def mask(
             stop = stop or "."  # wherever the words before it come to stand
         opens = tag is not None and not tag[1] and not original.endswith("/>") and text[end : end + 1] not in ("", " ")
         word = len(out.split()) - (opens and tight)
-        result.extracts.append(Extract(said, word, tight, stop, opens))
+        result.extracts.append(Extract(words, word, tight, stop, opens))
         if tag and tag[1]:
             _pair(result.extracts, tag[2])
         if out.endswith(" ") and (end == len(text) or text[end] == " " or stop) and not opens:

@@ -1,0 +1,55 @@
+"""Names say what a thing is: nouns and verbs of the field, and no participle that says only what was done to it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("transformer", "gan", "training", "benchmarks", "lab/translator")
+PARTICIPLES = """asked begun chosen done drawn ended found given held joined kept lost made meant opened said seen shown
+    spared taken told tried wanted went worth written"""
+VAGUE = frozenset(PARTICIPLES.split())
+# Words of the list that are names of the field nevertheless.
+TERMS = {
+    "held_out": "pairs that training does not see",
+}
+
+
+def names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every name that a module gives, with its line: functions, classes, parameters, fields, constants, variables."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+
+
+def vague_names(source: str) -> list[tuple[str, int]]:
+    """The names in a module's text that hold a word of `VAGUE` and are no term, with their lines."""
+    return [
+        (name, line)
+        for name, line in names(ast.parse(source))
+        if name not in TERMS and VAGUE & set(name.lower().strip("_").split("_"))
+    ]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_names_are_nouns_and_verbs_of_the_field(package):
+    files = sorted((ROOT / package).rglob("*.py"))
+    found = [
+        f"{file.relative_to(ROOT)}:{line} {name}" for file in files for name, line in vague_names(file.read_text())
+    ]
+    assert files and not found, "\n".join(found)
+
+
+def test_a_vague_name_is_noticed_wherever_it_stands():
+    source = (
+        "class Kept:\n  shown: int\n  def told(self, given):\n    self.made = [chosen for chosen in given]\nSEEN = 1"
+    )
+    assert {name for name, _ in vague_names(source)} == {"Kept", "shown", "told", "given", "made", "chosen", "SEEN"}
