@@ -130,7 +130,7 @@ MUTANTS = [
         "tests/training/test_checkpoint.py",
         ("[:-keep_last]", "[:-keep_last - 1]"),
         ("if step_of(folder) != best", "if step_of(folder) == best"),
-        ("found[max(found) if", "found[min(found) if"),
+        ("folders[max(folders) if", "folders[min(folders) if"),
         (' and (f / "state.json").is_file()', ""),
         ("value.double() / n", "value.double() / (n + 1)"),
         ("{})[field] = value", "{})[field] = value * 0"),

@@ -38,7 +38,7 @@ def test_another_s_number_and_another_s_patch_are_seen():
 
 
 def test_what_a_crowd_must_not_meet_fails_the_report():
-    kind = {"kind": "translate", "asked": 1.0, "answered": 2.0}
+    kind = {"kind": "translate", "start": 1.0, "end": 2.0}
     runs = [load.Run("try_on", 0.0, 5.0), load.Run(**kind, places=[(4, 5)]), load.Run(**kind, wrong="lost: x")]
     failed = load.report(runs, [100.0, 300.0, 116.0], ["a"], "ok\nTraceback (most recent call last):", 4)["failed"]
     assert len(failed) == 5 and failed[0] == "a" and "lost: x" in failed[1] and "queue of 5" in failed[2]
