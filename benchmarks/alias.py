@@ -20,9 +20,11 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -162,7 +164,7 @@ def peak_mib() -> float:
 
 
 @torch.no_grad()
-def build(variant: str, config: AliasConfig) -> nn.Module:
+def build(variant: str, config: AliasConfig) -> Any:
     """One variant in evaluation mode with random weights that follow from their names, so that both have the same.
 
     Nothing is read from a file: that would count as memory twice.
@@ -191,7 +193,7 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
     torch.set_num_threads(options.threads)
     size = (options.height, options.height * 3 // 4)
     network, tensors = build(variant, CONFIGS[options.config]), load_file(options.given)
-    answer = partial(alias_inference.forward, network) if variant == "ours" else network
+    answer: Callable[..., Any] = partial(alias_inference.forward, network) if variant == "ours" else network
     memory, seconds, cpu_seconds = peak_mib(), [], []
     for _ in range(options.repeats):
         start, cpu = time.perf_counter(), time.process_time()

@@ -24,6 +24,7 @@ import tempfile
 import time
 from contextlib import nullcontext
 from operator import eq
+from typing import Any
 
 import torch
 
@@ -57,7 +58,7 @@ RATIOS = {
 VOCAB, EOS, UNK = 16000, 0, 1
 PAD = VOCAB - 1
 SIZE = configs.preset("everyday-large")  # of the shipped translator
-FIELDS = {
+FIELDS: dict[str, Any] = {
     "vocab_size": VOCAB,
     "d_model": SIZE.d_model,
     "encoder_layers": SIZE.encoder_layers,
@@ -174,7 +175,7 @@ def measure(theirs, ours, faster, batch: int, beam: int, tokens: int, repeats: i
     outputs = {name: run() for name, run in runs.items()}
     outputs["theirs"] = [e[1 : tokens + 1].tolist() for e in outputs["theirs"]]
     outputs |= {name: [f.candidates[0].ids for f in outputs[name]] for name in ("ours", "quick") if name in outputs}
-    result = {"batch": batch, "beam": beam, "tokens": tokens}
+    result: dict[str, Any] = {"batch": batch, "beam": beam, "tokens": tokens}
     for name, ids in outputs.items():
         if name != "ours":
             result[f"same_outputs_{name}"] = f"{sum(map(eq, ids, outputs['ours']))}/{batch}"

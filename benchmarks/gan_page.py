@@ -92,7 +92,7 @@ def measure(page: Page, kind: str, seconds: float, server: int, browser: int) ->
     page.on("response", count)
 
     def pictures() -> int:
-        return int(game.get_attribute("data-pictures"))
+        return int(game.get_attribute("data-pictures") or 0)
 
     page.wait_for_timeout(2000)
     idle, rest = (cpu_seconds(server), cpu_seconds(browser)), time.monotonic()

@@ -126,7 +126,7 @@ def measure(kills: int, full: int, seed: int, steps: int = 60, minutes: float = 
         began = time.monotonic()
         start(command(folder / "whole", steps, False)).join(LONGEST)
         seconds, target = time.monotonic() - began, fingerprint(folder / "whole")
-        newest = latest_checkpoint(folder / "whole" / "checkpoints")
+        newest = list_checkpoints(folder / "whole" / "checkpoints")[-1]
         largest = max(file.stat().st_size for file in newest.iterdir())
         for kind, disturb, most in (("kills", kill_training, kills), ("full", fill_disk, full)):
             until, misses = time.monotonic() + 60 * minutes / 2, 0

@@ -317,8 +317,8 @@ def measure(
         memory = [server.memory()]
         with ThreadPoolExecutor(visitors) as pool:
             list(pool.map(lambda n: crowd.translate(n, 2, "translate alone"), range(half, visitors)))
-            end = threading.Event()
-            watch = pool.submit(_watch, server, memory, end)
+            over = threading.Event()
+            watch = pool.submit(_watch, server, memory, over)
             all_dressed = threading.Event()
             slow = [pool.submit(crowd.try_on, number, try_ons) for number in range(len(habits), half)]
             quick = [
@@ -332,14 +332,14 @@ def measure(
             all_dressed.set()
             for task in quick:
                 task.result()
-            end.set()
+            over.set()
             watch.result()
         end = _at_rest(server, memory[0])
         return report(crowd.runs, [*memory, end], failures, server.log, visitors - half)
 
 
-def _watch(server: Server, memory: list[float], end: threading.Event) -> None:
-    while not end.wait(0.5):
+def _watch(server: Server, memory: list[float], over: threading.Event) -> None:
+    while not over.wait(0.5):
         memory.append(server.memory())
 
 

@@ -32,6 +32,8 @@ CLOCK = time.perf_counter
 class Theirs(nn.Module):
     """torch.nn.Transformer with embeddings, positions and output around it, as its tutorial builds it."""
 
+    positions: Tensor
+
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.width = config.d_model
@@ -92,22 +94,23 @@ def measure(config: TransformerConfig, tokens: int, length: int, precision: str,
     labels = torch.full((batch.tgt.numel(),), -100)
     labels[batch.positions] = batch.labels
     torch.manual_seed(1)
-    models = {"theirs": Theirs(config).train(), "ours": Transformer(config).train()}
+    theirs, ours = Theirs(config).train(), Transformer(config).train()
+    models: dict[str, nn.Module] = {"theirs": theirs, "ours": ours}
     adam = {k: torch.optim.Adam(m.parameters(), 1e-4, (0.9, 0.98), 1e-9, fused=True) for k, m in models.items()}
 
     def step(name: str) -> float:
         start = CLOCK()
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
             if name == "theirs":
-                loss = their_loss(models[name], batch, labels.view(batch.tgt.shape), config.label_smoothing)
+                loss = their_loss(theirs, batch, labels.view(batch.tgt.shape), config.label_smoothing)
             else:
-                loss = our_loss(models[name], batch, config.label_smoothing)
+                loss = our_loss(ours, batch, config.label_smoothing)
         loss.backward()
         adam[name].step()
         adam[name].zero_grad(set_to_none=True)
         return CLOCK() - start
 
-    times = {name: [] for name in models}
+    times: dict[str, list[float]] = {name: [] for name in models}
     for _ in range(repeats + 1):  # the first one warms up
         for name in models:
             times[name].append(step(name))

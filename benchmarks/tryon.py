@@ -72,7 +72,8 @@ def main(argv: list[str] | None = None) -> None:
     keep_memory()
     tryon = TryOn.from_pretrained(options.model, options.device)
     for size in options.sizes:
-        print(json.dumps(measure(tryon, tuple(int(n) for n in size.split("x")), options.repeats)), flush=True)
+        height, width = map(int, size.split("x"))
+        print(json.dumps(measure(tryon, (height, width), options.repeats)), flush=True)
 
 
 if __name__ == "__main__":

@@ -217,8 +217,8 @@ class Translator:
             folder = marian.download(str(name)) if "/" in str(name) else assets.model_dir(str(name))
         if marian.is_marian(folder):
             model, tokenizer, pairs = marian.load(folder)
-            header = {"pairs": [list(pair) for pair in pairs]}
-            return cls.of_header(model.to(place).eval().requires_grad_(False), tokenizer, header, folder.name)
+            network = model.to(place).eval().requires_grad_(False)
+            return cls.of_header(network, tokenizer, {"pairs": [list(pair) for pair in pairs]}, folder.name)
         header, state = load_model(folder)
         if header.get("format") != FORMAT:
             raise ValueError(f"{folder.name} holds no Transformer of this program: its config.json has another format.")

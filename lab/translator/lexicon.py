@@ -181,8 +181,8 @@ def main(argv: list[str] | None = None) -> int:
         pairs = (pair for path in own for pair in read_parallel(path, options.source, target))
         lexicons[target] = tables(pairs, entries)
     options.out.mkdir(parents=True, exist_ok=True)
-    for target, own in lexicons.items():
-        for name, rows in own.items():
+    for target, parts in lexicons.items():
+        for name, rows in parts.items():
             file = options.out / f"{name}.{options.source}-{target}.tsv.gz"
             write_table(file, (options.source, target), rows)
             print(f"{len(rows)} pairs in {file}")

@@ -76,9 +76,9 @@ class GarmentRecipe(PictureRecipe):
     validation: int = 96
 
     @classmethod
-    def restore(cls, saved: Mapping[str, Any], **given: Any) -> GarmentRecipe:
+    def restore(cls, values: Mapping[str, Any], **changes: Any) -> GarmentRecipe:
         """As `Recipe.restore`; how many drawn garments an earlier version mixed in is left out."""
-        return super().restore({name: value for name, value in saved.items() if name != "drawn"}, **given)
+        return super().restore({name: value for name, value in values.items() if name != "drawn"}, **changes)
 
 
 PRESETS = {
