@@ -147,7 +147,7 @@ def inputs(size: tuple[int, int], seed: int = 4) -> dict[str, torch.Tensor]:
 
     image, parse, _, pair = load_people(size).sample(seed, np.random.default_rng(seed))
     seven = torch.from_numpy(labels.one_hot(labels.thirteen_to_7(labels.lip_to_13(parse)), 7))[None]
-    cloth_mask = torch.from_numpy(pair.worn_mask).float()[None, None]
+    cloth_mask = torch.from_numpy(pair.truth_mask).float()[None, None]
     theta = torch.full((1, 50), 0.02)
     misalign, divided = misalignment(seven, warp(cloth_mask, sampling_grid(theta, size)))
     picture = torch.from_numpy(image.transpose(2, 0, 1) / 127.5 - 1).float()[None]

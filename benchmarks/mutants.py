@@ -104,7 +104,7 @@ MUTANTS = [
         "vton/networks/warping.py",
         "tests/vton/test_warping.py",
         ("EXTENT = 0.9 ", "EXTENT = 1.0 "),
-        ("return squared * np.log", "return np.sqrt(squared) * np.log"),
+        ("return r2 * np.log", "return np.sqrt(r2) * np.log"),
         ('axis, axis, indexing="ij"', 'axis, axis, indexing="xy"'),
         ("targets = points + theta.reshape(-1, 2, n * n).transpose(1, 2)", "targets = points + theta.reshape(-1, n * n, 2)"),
         ("a * d - b * c", "a * d + b * c"),

@@ -19,15 +19,15 @@ def export(run: Path, out: Path, step: int | None = None) -> int:
 
     step: which checkpoint; None = the newest. Raises ValueError with one sentence when there is none.
     """
-    saved = Run(run).recipe()
-    key = network_of_task(saved["task"])
+    recipe = Run(run).recipe()
+    key = network_of_task(recipe["task"])
     if key is None:
-        raise ValueError(f"'{run.name}' holds a run of {saved['task']}, which is not a try-on network.")
+        raise ValueError(f"'{run.name}' holds a run of {recipe['task']}, which is not a try-on network.")
     network = ALL_NETWORKS[key]
-    config = network.recipes.network_config(network.recipe.restore(saved))
-    chosen = find_checkpoint(run / "checkpoints", step)
-    save_model(out, asdict(config), module_state(chosen, "ema"))
-    return step_of(chosen)
+    config = network.recipes.network_config(network.recipe.restore(recipe))
+    checkpoint = find_checkpoint(run / "checkpoints", step)
+    save_model(out, asdict(config), module_state(checkpoint, "ema"))
+    return step_of(checkpoint)
 
 
 @one_sentence

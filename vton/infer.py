@@ -186,7 +186,7 @@ def synthesise(
     """The released recipe on one pair -> (1024, 768, 3) uint8. seed: of both noises; None sets them to zero."""
     agnostic = agnostic_image(sample.person, sample.parse, sample.keypoints)
     parse_agnostic = labels.lip_to_13(agnostic_parse(sample.parse, sample.keypoints))
-    given = Conditions(
+    inputs = Conditions(
         picture_to_tensor(agnostic, device),
         picture_to_tensor(sample.pose, device),
         picture_to_tensor(sample.cloth, device),
@@ -197,11 +197,11 @@ def synthesise(
     if seed is not None:
         noise = binary_noise((1, 1, *NETWORK_SIZE), torch.Generator().manual_seed(seed), device)
         planes = gaussian_noise(seed, device)
-    classes = inference.predict_segmentation(networks["segmentation"], given, noise)
-    made = inference.dress(
-        SimpleNamespace(**networks), given, inference.seven_classes(classes), fit=False, soft_mask=True, noise=planes
+    classes = inference.predict_segmentation(networks["segmentation"], inputs, noise)
+    synthesis = inference.dress(
+        SimpleNamespace(**networks), inputs, inference.seven_classes(classes), fit=False, soft_mask=True, noise=planes
     )
-    return tensor_to_picture(made.pictures["alias"])
+    return tensor_to_picture(synthesis.pictures["alias"])
 
 
 def result_name(person: str, cloth: str) -> str:

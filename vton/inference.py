@@ -34,7 +34,7 @@ class Networks(Protocol):
 @dataclass(frozen=True)
 class Conditions:
     """What the generators are given: pictures (1,3,H,W) in [-1, 1], the cloth's mask (1,1,H,W), S_a (1,13,H,W) one-hot,
-    the garment's attributes (1,A) as in `vton.attributes`; shown: I_a as ALIAS is given it.
+    the garment's attributes (1,A) as in `vton.attributes`; alias_view: I_a as ALIAS is given it.
     """
 
     agnostic: Tensor  # I_a
@@ -43,7 +43,7 @@ class Conditions:
     cloth_mask: Tensor  # M_c
     parse_agnostic: Tensor | None = None  # S_a; only the segmentation reads it
     attributes: Tensor | None = None  # the same; None = not known
-    shown: Tensor | None = None  # with what stays as it was, see `vton.inputs.agnostic.open_gray`; None = I_a itself
+    alias_view: Tensor | None = None  # I_a with what stays as it was, see `agnostic.open_gray`; None = I_a itself
 
     @property
     def size(self) -> tuple[int, int]:
@@ -75,18 +75,18 @@ class Synthesis:
 
 
 def predict_segmentation(
-    network: nn.Module, given: Conditions, noise: Tensor | None = None, mirrored_pose: Tensor | None = None
+    network: nn.Module, inputs: Conditions, noise: Tensor | None = None, mirror_pose: Tensor | None = None
 ) -> Tensor:
     """S-hat (section 3.2), (1,H,W) int64 of 13 classes; see `vton.networks.segmentation.segment`."""
     return segmentation.segment(
         network,
-        given.cloth,
-        given.cloth_mask,
-        given.parse_agnostic,
-        given.pose,
+        inputs.cloth,
+        inputs.cloth_mask,
+        inputs.parse_agnostic,
+        inputs.pose,
         noise,
-        mirrored_pose,
-        given.attributes,
+        mirror_pose,
+        inputs.attributes,
     )
 
 
@@ -98,7 +98,7 @@ def seven_classes(classes: Tensor) -> Tensor:
 
 def predict_warp(
     network: nn.Module,
-    given: Conditions,
+    inputs: Conditions,
     region: Tensor,
     fit: bool = True,
     grid: int = 0,
@@ -112,38 +112,38 @@ def predict_warp(
         on from the fitted answer.
     exceptions: where the fit goes by more than the masks; see `fit_control_points`.
     """
-    theta = warping.match(network, region, given.pose, given.agnostic, given.cloth)
-    used = fit_control_points(theta, given.cloth_mask, region, exceptions=exceptions) if fit else theta
+    theta = warping.match(network, region, inputs.pose, inputs.agnostic, inputs.cloth)
+    used = fit_control_points(theta, inputs.cloth_mask, region, exceptions=exceptions) if fit else theta
     if grid and theta.shape[1] != 2 * grid**2:
         used = warping.refine(used, grid)
-        used = fit_control_points(used, given.cloth_mask, region, exceptions=exceptions) if fit else used
+        used = fit_control_points(used, inputs.cloth_mask, region, exceptions=exceptions) if fit else used
     return theta, used
 
 
-def predict_flow(network: nn.Module, given: Conditions, region: Tensor) -> Tensor:
+def predict_flow(network: nn.Module, inputs: Conditions, region: Tensor) -> Tensor:
     """The flow (1,2,h,w) that lays the cloth on the region S-hat_c (1,1,H,W); see `vton.networks.flow`."""
-    return flow.match_flow(network, region, given.pose, given.agnostic, given.cloth, given.cloth_mask)
+    return flow.match_flow(network, region, inputs.pose, inputs.agnostic, inputs.cloth, inputs.cloth_mask)
 
 
-def warp_cloth(theta: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
+def warp_cloth(theta: Tensor, inputs: Conditions, soft_mask: bool = False) -> Warp:
     """W(c, theta) and W(M_c, theta) of a spline; see `warp_by`."""
-    return warp_by(warping.sampling_grid(theta, given.size), given, soft_mask)
+    return warp_by(warping.sampling_grid(theta, inputs.size), inputs, soft_mask)
 
 
-def warp_by(grid: Tensor, given: Conditions, soft_mask: bool = False) -> Warp:
+def warp_by(grid: Tensor, inputs: Conditions, soft_mask: bool = False) -> Warp:
     """The cloth and its mask through a sampling grid (1,H,W,2). soft_mask: as in the release, the mask as sampled at
     the border, not 0 or 1, and the cloth sampled bilinearly, which takes some of a print's sharpness.
     """
     if soft_mask:
-        return Warp(grid, warping.warp(given.cloth, grid), warping.warp(given.cloth_mask, grid))
-    whole = warping.warp(given.cloth, grid, sampling="bicubic")
-    mask = (warping.warp(given.cloth_mask, grid, "zeros") > 0.5).float()
-    cloth = torch.where(mask > 0, warping.warp_inside(given.cloth, given.cloth_mask, grid), whole)
+        return Warp(grid, warping.warp(inputs.cloth, grid), warping.warp(inputs.cloth_mask, grid))
+    whole = warping.warp(inputs.cloth, grid, sampling="bicubic")
+    mask = (warping.warp(inputs.cloth_mask, grid, "zeros") > 0.5).float()
+    cloth = torch.where(mask > 0, warping.warp_inside(inputs.cloth, inputs.cloth_mask, grid), whole)
     return Warp(grid, cloth.clamp(-1, 1), mask)
 
 
 def synthesise(
-    network: nn.Module, given: Conditions, warped_cloth: Tensor, seven: Tensor, misalign: Tensor, norm: str, noise=None
+    network: nn.Module, inputs: Conditions, warped_cloth: Tensor, seven: Tensor, misalign: Tensor, norm: str, noise=None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """I-hat (section 3.4) and what is rendered, (1,3,H,W) in [-1, 1]; alpha and kept (1,1,H,W) in [0, 1], the shares of
     the cloth and of the photograph.
@@ -151,7 +151,7 @@ def synthesise(
     norm: "alias" or "instance"; noise: see `alias.gaussian_noise`. Without a composition both shares are 0, and all is
         rendered.
     """
-    x = alias_input(given, warped_cloth)
+    x = alias_input(inputs, warped_cloth)
     quick = x.device.type == "cpu"
     answer: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]] = (
         partial(alias_inference.forward, network) if quick else network
@@ -163,15 +163,17 @@ def synthesise(
     return picture, rendered, alpha, kept
 
 
-def alias_input(given: Conditions, warped_cloth: Tensor) -> Tensor:
+def alias_input(inputs: Conditions, warped_cloth: Tensor) -> Tensor:
     """x (1,9,H,W) of the ALIAS generator: I_a, or more of the photograph where that is shown, P and W(c, theta)."""
-    return torch.cat((given.agnostic if given.shown is None else given.shown, given.pose, warped_cloth), 1)
+    return torch.cat(
+        (inputs.agnostic if inputs.alias_view is None else inputs.alias_view, inputs.pose, warped_cloth), 1
+    )
 
 
 @torch.inference_mode()
 def dress(
     networks: Networks,
-    given: Conditions,
+    inputs: Conditions,
     seven: Tensor,
     region: Tensor | None = None,
     fit: bool = True,
@@ -187,10 +189,10 @@ def dress(
         fit, soft_mask: see `predict_warp` and `warp_cloth`. norms: normalisations, one picture each.
     """
     upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    _, theta = predict_warp(networks.matching, given, upper if region is None else region, fit)
-    warped = warp_cloth(theta, given, soft_mask)
+    _, theta = predict_warp(networks.matching, inputs, upper if region is None else region, fit)
+    warped = warp_cloth(theta, inputs, soft_mask)
     misalign, _ = alias.misalignment(seven, warped.mask)
     pictures = {
-        norm: synthesise(networks.alias, given, warped.cloth, seven, misalign, norm, noise)[0] for norm in norms
+        norm: synthesise(networks.alias, inputs, warped.cloth, seven, misalign, norm, noise)[0] for norm in norms
     }
     return Synthesis(seven, theta, warped, misalign, pictures)

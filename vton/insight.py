@@ -23,7 +23,7 @@ from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, te
 from vton.warps import BY_FLOW, WarpFigures, figures_of, grid_by, grid_of
 
 OnStage = Callable[[str, int, int], None] | None
-SHOWN_STEPS = (0, 5, 10, 20, 40, 60)  # of the fit
+VIEW_STEPS = (0, 5, 10, 20, 40, 60)  # of the fit
 VISIBLE = 2.3  # CIEDE2000; about what people just notice between two patches side by side (Mahy et al. 1994)
 
 
@@ -33,27 +33,27 @@ class Difference:
 
     map: (H, W) uint8, the mean absolute difference of the channels;
     mean: its mean over the region, 0 to 255;
-    changed: share of the region's pixels that differ by more than 8;
+    change_share: share of the region's pixels that differ by more than 8;
     colour: mean CIEDE2000 in the region;
     ssim: of the whole pictures, 1 = equal;
-    misaligned: mean CIEDE2000 inside M_misalign, NaN where that is empty.
+    misalignment: mean CIEDE2000 inside M_misalign, NaN where that is empty.
     """
 
     map: np.ndarray
     mean: float
-    changed: float
+    change_share: float
     colour: float
     ssim: float
-    misaligned: float
+    misalignment: float
 
     @property
     def visible(self) -> bool:
         """Whether an eye would see it: on the whole region, or where the garment is misaligned."""
-        return self.colour > VISIBLE or self.misaligned > VISIBLE
+        return self.colour > VISIBLE or self.misalignment > VISIBLE
 
 
-def difference(a: np.ndarray, b: np.ndarray, region: np.ndarray, misaligned: np.ndarray) -> Difference:
-    """Compare two (H, W, 3) uint8 pictures. region, misaligned: (H, W) bool. Raises ValueError for unequal sizes."""
+def difference(a: np.ndarray, b: np.ndarray, region: np.ndarray, misalignment: np.ndarray) -> Difference:
+    """Compare two (H, W, 3) uint8 pictures. region, misalignment: (H, W) bool. Raises ValueError for unequal sizes."""
     if a.shape != b.shape:
         raise ValueError(f"Two pictures of one size are needed, but they are {a.shape} and {b.shape}.")
     apart = np.abs(a.astype(np.int16) - b.astype(np.int16)).mean(2)
@@ -61,10 +61,10 @@ def difference(a: np.ndarray, b: np.ndarray, region: np.ndarray, misaligned: np.
     return Difference(
         map=apart.round().astype(np.uint8),
         mean=float(inside.mean()),
-        changed=float((inside > 8).mean()),
+        change_share=float((inside > 8).mean()),
         colour=colour_difference(a, b, region if region.any() else None),
         ssim=structural_similarity(a, b, border=False),
-        misaligned=colour_difference(a, b, misaligned),
+        misalignment=colour_difference(a, b, misalignment),
     )
 
 
@@ -95,10 +95,10 @@ def alias_levels(tryon: TryOn, r: TryOnResult) -> list[AliasLevel]:
     hooks = []
 
     def watch(name: str) -> Callable:
-        def hook(norm: alias.AliasNorm, given: tuple, made: torch.Tensor) -> None:
-            h, segmentation, mask = given[:3]
+        def hook(norm: alias.AliasNorm, arguments: tuple, answer: torch.Tensor) -> None:
+            h, segmentation, mask = arguments[:3]
             shared = norm.conv_shared(segmentation)
-            maps = (norm.conv_gamma(shared).mean(1), norm.conv_beta(shared).mean(1), _rms(h), _rms(made))
+            maps = (norm.conv_gamma(shared).mean(1), norm.conv_beta(shared).mean(1), _rms(h), _rms(answer))
             plane = None if mask is None else mask[0, 0].cpu().numpy()
             levels.append(AliasLevel(name, tuple(h.shape[2:]), h.shape[1], plane, *(m[0].cpu().numpy() for m in maps)))
 
@@ -107,10 +107,10 @@ def alias_levels(tryon: TryOn, r: TryOnResult) -> list[AliasLevel]:
     for name in network.block_names:
         hooks.append(getattr(network, name).norm_0.register_forward_hook(watch(name)))
     try:
-        given = painter_conditions(tryon, r)
+        inputs = painter_conditions(tryon, r)
         seven = labels_to_tensor(labels.thirteen_to_7(r.segmentation), len(labels.ALIAS), tryon.device)
         misalign = mask_to_tensor(r.misalignment, tryon.device)
-        x = alias_input(given, picture_to_tensor(r.warped_cloth, tryon.device))
+        x = alias_input(inputs, picture_to_tensor(r.warped_cloth, tryon.device))
         noise = alias.gaussian_noise(r.seed, tryon.device) if r.options.noise else None
         with torch.no_grad():
             network(x, seven, alias.divide(seven, misalign), misalign, norm=r.options.norm, noise=noise)
@@ -156,16 +156,16 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
     """
     if r.theta is None:
         raise ValueError(NO_POINTS)
-    given = conditions(tryon, r)
+    inputs = conditions(tryon, r)
     steps: list[FitStep] = []
     region = mask_to_tensor(r.segmentation == labels.UPPER, tryon.device)
     theta = torch.from_numpy(r.theta)[None].to(tryon.device)
-    fit_control_points(theta, given.cloth_mask, region, watch=steps.append, exceptions=fit_exceptions(tryon, r))
-    shown = []
-    for number in (n for n in SHOWN_STEPS if n < len(steps)):
-        warp = warp_cloth(steps[number].theta, given)
-        shown.append((number, tensor_to_picture(warp.cloth), tensor_to_mask(warp.mask)))
-    return steps, shown
+    fit_control_points(theta, inputs.cloth_mask, region, watch=steps.append, exceptions=fit_exceptions(tryon, r))
+    views = []
+    for number in (n for n in VIEW_STEPS if n < len(steps)):
+        warp = warp_cloth(steps[number].theta, inputs)
+        views.append((number, tensor_to_picture(warp.cloth), tensor_to_mask(warp.mask)))
+    return steps, views
 
 
 @dataclass(frozen=True)
@@ -187,9 +187,9 @@ def warp_by_name(tryon: TryOn, r: TryOnResult, name: str) -> WarpResult:
     """
     if name == BY_FLOW and tryon.flow is None:
         raise ValueError(NO_FLOW)
-    given, upper = conditions(tryon, r), r.segmentation == labels.UPPER
-    grid, seconds = grid_by(tryon, name, given, mask_to_tensor(upper, tryon.device), fit_exceptions(tryon, r))
-    warped = warp_by(grid, given)
+    inputs, upper = conditions(tryon, r), r.segmentation == labels.UPPER
+    grid, seconds = grid_by(tryon, name, inputs, mask_to_tensor(upper, tryon.device), fit_exceptions(tryon, r))
+    warped = warp_by(grid, inputs)
     cloth, mask = tensor_to_picture(warped.cloth), tensor_to_mask(warped.mask)
     return WarpResult(cloth, mask, figures_of(grid, mask > 127, upper), seconds)
 
@@ -198,9 +198,9 @@ def grid_on_garment(r: TryOnResult, lines: int = 12) -> tuple[np.ndarray, np.nda
     """A square grid of the garment's picture, and what the warp makes of it, each (H, W, 3) uint8; record from "warp"
     on.
     """
-    bent = grid_of(r, r.options.size)
+    grid = grid_of(r, r.options.size)
     flat = F.affine_grid(torch.eye(2, 3)[None], [1, 1, *r.options.size], align_corners=False)
-    return _draw_grid(r.cloth, flat[0].numpy(), lines), _draw_grid(r.warped_cloth, bent[0].numpy(), lines)
+    return _draw_grid(r.cloth, flat[0].numpy(), lines), _draw_grid(r.warped_cloth, grid[0].numpy(), lines)
 
 
 def _draw_grid(picture: np.ndarray, grid: np.ndarray, lines: int) -> np.ndarray:
@@ -214,16 +214,16 @@ def _draw_grid(picture: np.ndarray, grid: np.ndarray, lines: int) -> np.ndarray:
     return drawn
 
 
-def worn_garment(r: TryOnResult) -> np.ndarray:
+def own_garment(r: TryOnResult) -> np.ndarray:
     """The garment that the person wears in the photograph, cut out by the parse, (H, W, 4) uint8; record from "parse"
     on.
 
     Raises ValueError where the parse holds none.
     """
-    worn = np.isin(r.parse, labels.UPPER_LIP)
-    if worn.sum() < 50:
+    mask = np.isin(r.parse, labels.UPPER_LIP)
+    if mask.sum() < 50:
         raise ValueError("The parse holds no upper garment to put on again.")
-    return np.dstack((r.person, worn.astype(np.uint8) * 255))
+    return np.dstack((r.person, mask.astype(np.uint8) * 255))
 
 
 @dataclass(frozen=True)
@@ -234,15 +234,15 @@ class PairedComparison:
 
     truth: np.ndarray
     garment: np.ndarray
-    made: np.ndarray
+    result: np.ndarray
     ssim: float
     distance: float
 
 
 def compare_paired(tryon: TryOn, r: TryOnResult, on_stage: OnStage = None) -> PairedComparison:
     """Take the worn garment from the photograph, put it on again, and compare with the photograph (section 4.2)."""
-    worn = worn_garment(r)
-    again = tryon.redress(r, worn, on_stage)
-    made = photo.crop(again.result, again.frame, again.options.size)
-    distance = parser_distance(tryon.parser)(made, r.person)
-    return PairedComparison(r.person, worn, made, structural_similarity(made, r.person), distance)
+    garment = own_garment(r)
+    again = tryon.redress(r, garment, on_stage)
+    result = photo.crop(again.result, again.frame, again.options.size)
+    distance = parser_distance(tryon.parser)(result, r.person)
+    return PairedComparison(r.person, garment, result, structural_similarity(result, r.person), distance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vton.result import PICTURES
-from vton.stages import MADE_BY
+from vton.stages import MAKERS
 
 
 class Map(NamedTuple):
@@ -94,4 +94,4 @@ _WORDS = {
         "The synthesis put back into the photograph; every pixel outside the edited region is the photo's own.",
     ),
 }
-MAPS = {name: Map(title, symbol, MADE_BY[PICTURES[name][0]], about) for name, (title, symbol, about) in _WORDS.items()}
+MAPS = {name: Map(title, symbol, MAKERS[PICTURES[name][0]], about) for name, (title, symbol, about) in _WORDS.items()}

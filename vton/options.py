@@ -178,8 +178,8 @@ class Options:
         for name, about in ABOUT.items():
             value = getattr(self, name)
             if about.choices and (tuple(value) if name == "size" else value) not in about.values:
-                shown = repr(value) if isinstance(value, str) else to_text(value)
-                raise ValueError(f"{name} must be one of {', '.join(map(to_text, about.values))}, but is {shown}.")
+                text = repr(value) if isinstance(value, str) else to_text(value)
+                raise ValueError(f"{name} must be one of {', '.join(map(to_text, about.values))}, but is {text}.")
 
 
 ABOUT: dict[str, About] = {f.name: f.metadata["about"] for f in dataclasses.fields(Options)}
@@ -219,5 +219,5 @@ def add_arguments(parser: argparse.ArgumentParser, skip: Iterable[str] = ()) -> 
 
 def from_arguments(arguments: argparse.Namespace) -> Options:
     """The options out of what a parser with `add_arguments` has read. Raises ValueError with one sentence."""
-    given = {name: getattr(arguments, name) for name in ABOUT if hasattr(arguments, name)}
-    return Options.of({**given, "size": read_size(given["size"])})
+    values = {name: getattr(arguments, name) for name in ABOUT if hasattr(arguments, name)}
+    return Options.of({**values, "size": read_size(values["size"])})

@@ -28,16 +28,16 @@ class Critic:
 
 def runs_with_critics(runs: Path) -> list[str]:
     """Names of the runs below `runs` that train an ALIAS generator against discriminators and have a checkpoint."""
-    found = []
+    names = []
     for name in list_runs(runs):
         try:
-            saved = Run(runs / name).recipe()
+            recipe = Run(runs / name).recipe()
         except ValueError:
             continue
-        against = saved.get("gan") or saved.get("feature_matching")
-        if saved.get("task") == "AliasTask" and against and list_checkpoints(Run(runs / name).checkpoints):
-            found.append(name)
-    return found
+        against = recipe.get("gan") or recipe.get("feature_matching")
+        if recipe.get("task") == "AliasTask" and against and list_checkpoints(Run(runs / name).checkpoints):
+            names.append(name)
+    return names
 
 
 def critic_of(run: Path, step: int | None = None) -> Critic:
@@ -63,8 +63,8 @@ def patches(critic: Critic, result: TryOnResult) -> list[np.ndarray]:
         raise ValueError("This try-on ended before its picture was made; run it to the end.")
     divided = torch.from_numpy(labels.one_hot(result.divided, len(labels.DIVIDED)))[None].float()
     picture = torch.from_numpy(result.synthesis.astype(np.float32).transpose(2, 0, 1) / 127.5 - 1)[None]
-    shown = with_detail(picture) if critic.fine else picture
-    return [scale[0, 0].numpy() for scale in logits(critic.network(torch.cat((divided, shown), 1)))]
+    view = with_detail(picture) if critic.fine else picture
+    return [scale[0, 0].numpy() for scale in logits(critic.network(torch.cat((divided, view), 1)))]
 
 
 def overlay(result: TryOnResult, scores: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ from vton.inputs.photo import InputError
 from vton.options import ABOUT, Options
 from vton.registry import ALL_NETWORKS, NETWORKS
 from vton.result import TryOnResult
-from vton.stages import MADE_BY, NO_FLOW, READ_BY, STAGES, TABLE, Run, move_control_points
+from vton.stages import MAKERS, NO_FLOW, READERS, STAGES, TABLE, Run, move_control_points
 
 LABELS_OF = {"parse": len(labels.LIP), "parse_agnostic": len(labels.LIP), "segmentation": len(labels.SEGMENTATION)}
 BOOKKEEPING = ("options", "sources", "seconds", "notes", "weights", "corrected", "resumed_from")
@@ -99,7 +99,7 @@ class TryOn:
         on_stage: Callable[[str, int, int], None] | None = None,
         painted_mask: np.ndarray | None = None,
         until: str = STAGES[-1],
-        **changed: Any,
+        **changes: Any,
     ) -> TryOnResult:
         """Dresses the person of one picture in the garment of the other.
 
@@ -109,14 +109,14 @@ class TryOn:
             on_stage: called as on_stage(name, index, total) before each stage; an exception from it cancels the run.
             painted_mask: the garment's mask from a person's hand, see `garment.cut_by_mask`.
             until: the last stage to run; the record can be looked at, corrected and continued with `resume`.
-            changed: single options by name, in place of those of `options`.
+            changes: single options by name, in place of those of `options`.
 
         Raises InputError with a sentence for the visitor when a picture cannot be used; its attributes `stage` and
         `record` tell how far the run came, so that a map can be painted by hand and continued from.
         """
         expect("options", options, (Options, type(None)), "an Options or None")
-        expect_fields(Options, {name: value for name, value in changed.items() if value is not None})
-        options = Options.of({**dataclasses.asdict(options or Options()), **changed})
+        expect_fields(Options, {name: value for name, value in changes.items() if value is not None})
+        options = Options.of({**dataclasses.asdict(options or Options()), **changes})
         corrected = ("painted_mask",) if painted_mask is not None else ()
         record = TryOnResult(
             options, (person, garment), weights=self.name, painted_mask=painted_mask, corrected=corrected
@@ -129,22 +129,22 @@ class TryOn:
         stage: str,
         on_stage: Callable[[str, int, int], None] | None = None,
         until: str = STAGES[-1],
-        **edited: Any,
+        **edits: Any,
     ) -> TryOnResult:
         """Runs again from `stage` up to `until` with changed fields or options; nothing before it is repeated.
 
-        edited: fields of TryOnResult, or of Options but for the size.
+        edits: fields of TryOnResult, or of Options but for the size.
         """
         expect("result", result, TryOnResult, "a TryOnResult")
         if stage not in STAGES:
             raise ValueError(f"There is no stage '{stage}'; the stages are: {', '.join(STAGES)}.")
         if stage == "photo":
             raise ValueError("The first stage decodes the pictures; use run() for new pictures.")
-        expect_fields(Options, edited)
-        _check_edits(result, edited)
-        options = replace(result.options, **{name: value for name, value in edited.items() if name in ABOUT})
+        expect_fields(Options, edits)
+        _check_edits(result, edits)
+        options = replace(result.options, **{name: value for name, value in edits.items() if name in ABOUT})
         options.check()
-        changed = {name: value for name, value in edited.items() if name not in ABOUT}
+        changes = {name: value for name, value in edits.items() if name not in ABOUT}
         index = STAGES.index(stage)
         missing = [name for name in STAGES[:index] if name not in result.seconds]
         if missing:
@@ -152,9 +152,9 @@ class TryOn:
         record = replace(
             _before(result, index),
             options=options,
-            corrected=_corrections_before(result, index, changed),
+            corrected=_corrections_before(result, index, changes),
             resumed_from=stage,
-            **changed,
+            **changes,
         )
         return self._continue(record, index, until, on_stage)
 
@@ -166,23 +166,23 @@ class TryOn:
         on_stage: Callable[[str, int, int], None] | None = None,
         until: str = STAGES[-1],
     ) -> TryOnResult:
-        """Goes on from a map that a person has corrected, one of READ_BY; only the stages that read it run again.
+        """Goes on from a map that a person has corrected, one of READERS; only the stages that read it run again.
 
         value: parse (H, W) LIP labels; parse_agnostic (H, W) LIP labels; segmentation (H, W) 13 classes; misalignment
         (H, W) 0/255; painted_mask: the garment's mask, see `garment.cut_by_mask`; control_points (n^2, 2), see
         `stages.move_control_points`. Raises ValueError for anything else.
         """
-        if name not in READ_BY:
-            raise ValueError(f"'{name}' cannot be corrected; what can be: {', '.join(READ_BY)}.")
+        if name not in READERS:
+            raise ValueError(f"'{name}' cannot be corrected; what can be: {', '.join(READERS)}.")
         value = np.asarray(value)
         most = LABELS_OF.get(name)
         if most and (value.dtype.kind not in "ui" or (value.size and not 0 <= value.min() <= value.max() < most)):
             raise ValueError(f"The corrected {name} holds labels from 0 to {most - 1}.")
         if name == "control_points":
-            edited = move_control_points(self, result, value)
+            edits: dict[str, Any] = move_control_points(self, result, value)
         else:
-            edited = {name: value.astype(np.uint8)}
-        return self.resume(result, READ_BY[name], on_stage, until, **edited)
+            edits = {name: value.astype(np.uint8)}
+        return self.resume(result, READERS[name], on_stage, until, **edits)
 
     def redress(
         self,
@@ -210,19 +210,19 @@ class TryOn:
                 on_stage(stage.name, index, len(STAGES))
             start = time.perf_counter()
             try:
-                made = stage.run(self, record)
+                fields = stage.run(self, record)
             except InputError as error:
                 error.stage, error.record = stage.name, record
                 raise
-            record = replace(record, **made, seconds={**record.seconds, stage.name: time.perf_counter() - start})
+            record = replace(record, **fields, seconds={**record.seconds, stage.name: time.perf_counter() - start})
         return record
 
 
-def _check_edits(result: TryOnResult, edited: dict[str, Any]) -> None:
+def _check_edits(result: TryOnResult, edits: dict[str, Any]) -> None:
     """Raises ValueError for fields that do not exist or cannot be edited, and for arrays of another shape."""
     options = set(ABOUT) - {"size"}
     fields = {f.name for f in dataclasses.fields(TryOnResult)}.difference(BOOKKEEPING)
-    for name, value in edited.items():
+    for name, value in edits.items():
         if name in options:
             continue
         if name not in fields:
@@ -239,14 +239,14 @@ def _before(r: TryOnResult, index: int) -> TryOnResult:
     return replace(r, seconds=seconds, **{name: () if name == "notes" else None for name in later})
 
 
-def _corrections_before(r: TryOnResult, index: int, changed: dict[str, Any]) -> tuple[str, ...]:
+def _corrections_before(r: TryOnResult, index: int, changes: dict[str, Any]) -> tuple[str, ...]:
     """The maps of a record that are a person's: a correction counts until the stage that makes its map runs again."""
-    kept = [
+    before = [
         name
         for name in r.corrected
-        if name not in changed and (name not in MADE_BY or STAGES.index(MADE_BY[name]) < index)
+        if name not in changes and (name not in MAKERS or STAGES.index(MAKERS[name]) < index)
     ]
-    return tuple(dict.fromkeys([*kept, *(name for name in changed if name in READ_BY and changed[name] is not None)]))
+    return tuple(dict.fromkeys([*before, *(name for name in changes if name in READERS and changes[name] is not None)]))
 
 
 # -- loading -------------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def has_flow(folder: Path) -> bool:
 
 def load_network(kind: str, folder: Path) -> nn.Module:
     """One of the networks out of a folder with config.json and model.safetensors, in evaluation mode."""
-    known = ALL_NETWORKS[kind]
+    network = ALL_NETWORKS[kind]
     config, state = load_model(folder)
-    sizes: Any = from_json(known.config, config)
-    return build(lambda: known.network(sizes), state, known.what).eval()
+    sizes: Any = from_json(network.config, config)
+    return build(lambda: network.network(sizes), state, network.what).eval()

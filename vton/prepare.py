@@ -184,7 +184,7 @@ def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[
     """Writes the 3:4 frame of one photo, and its maps in the same frame."""
     size = (height, height * 3 // 4)
     image = photo.load_image(str(file), longest=4096)
-    given = source.joints and next(
+    joints_file = source.joints and next(
         (
             f
             for f in (source.joints / f"{file.stem}_keypoints.json", source.joints / f"{file.stem}.json")
@@ -192,19 +192,25 @@ def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[
         ),
         None,
     )
-    labelled = source.parse and next(
+    parse_file = source.parse and next(
         (f for f in (source.parse / f"{file.stem}.png", source.parse / f"{name}.png") if f.is_file()), None
     )
-    parse = _labels(labelled, image.shape[:2]) if labelled else None
-    if given and parse is not None:
-        keypoints, mask = pose.load_openpose_json(given), cv2.GaussianBlur((parse > 0).astype(np.float32), (0, 0), 1.5)
+    parse = _labels(parse_file, image.shape[:2]) if parse_file else None
+    if joints_file and parse is not None:
+        keypoints, mask = (
+            pose.load_openpose_json(joints_file),
+            cv2.GaussianBlur((parse > 0).astype(np.float32), (0, 0), 1.5),
+        )
     else:
-        found = pose.detect(image)
-        keypoints, mask = (pose.load_openpose_json(given) if given else found.keypoints), found.person_mask
+        person_pose = pose.detect(image)
+        keypoints, mask = (
+            (pose.load_openpose_json(joints_file) if joints_file else person_pose.keypoints),
+            person_pose.person_mask,
+        )
     if not present(keypoints).any():
         raise ValueError("nobody was found in it")
     # A picture of the set's own shape is its own frame.
-    whole = abs(image.shape[1] / image.shape[0] - 0.75) < 0.02 and given is not None
+    whole = abs(image.shape[1] / image.shape[0] - 0.75) < 0.02 and joints_file is not None
     frame = (
         photo.Frame(0, 0, image.shape[1], image.shape[0]) if whole else photo.frame_person(keypoints, image.shape[:2])
     )
@@ -285,13 +291,17 @@ def main(argv: list[str] | None = None) -> int:
         "--val", type=a_number(above=0, most=0.5), default=0.1, help="share of people held out for validation"
     )
     options.add_argument("--model", default="tryon-lite", help="shipped model or folder whose parser labels the photos")
-    given = options.parse_args(argv)
+    arguments = options.parse_args(argv)
 
     def parser():
-        folder = Path(given.model)
-        return load_network("parser", (folder if (folder / "parser").is_dir() else model_dir(given.model)) / "parser")
+        folder = Path(arguments.model)
+        return load_network(
+            "parser", (folder if (folder / "parser").is_dir() else model_dir(arguments.model)) / "parser"
+        )
 
-    result = prepare(given.photos, given.out, parser, given.height, given.val, lambda line: print(line, flush=True))
+    result = prepare(
+        arguments.photos, arguments.out, parser, arguments.height, arguments.val, lambda line: print(line, flush=True)
+    )
     for line in result["skipped"]:
         print(f"skipped {line}", file=sys.stderr)
     print(f"{result['people']} people, {result['garments']} garments, {len(result['skipped'])} skipped")

@@ -24,7 +24,7 @@ from vton.inputs.reading import Attribute
 from vton.networks.garment_reader import GROUPS
 from vton.options import DEFAULTS, Options
 from vton.result import TryOnResult
-from vton.stages import READ_BY, STAGES, TABLE
+from vton.stages import READERS, STAGES, TABLE
 
 FOREIGN = "This is not a file that a try-on has saved; choose its zip or its settings.json."
 MAX_ARRAYS = 200_000_000  # bytes of arrays.npz and of any array in it, unpacked
@@ -102,7 +102,7 @@ def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> 
 def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
     """A corrected map out of a file, in the form in which `TryOn.correct` takes it.
 
-    name: one of stages.READ_BY; source: path or bytes. Label maps: see `read_label_png`. Masks: any PNG, white =
+    name: one of stages.READERS; source: path or bytes. Label maps: see `read_label_png`. Masks: any PNG, white =
         inside.
     Control points: JSON, a list of n^2 pairs x, y in [-1, 1] of the cloth, or an object with it under "control_points".
     Raises InputError or ValueError with one sentence.
@@ -115,10 +115,10 @@ def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
             return np.array(values, np.float32)
         except (ValueError, TypeError, RecursionError):
             raise InputError("Control points come as JSON, a list of x, y pairs.") from None
-    if name in LABEL_MAPS and name in READ_BY:
+    if name in LABEL_MAPS and name in READERS:
         return read_label_png(data, LABEL_MAPS[name][1], result.options.size)
-    if name not in READ_BY:
-        raise InputError(f"'{name}' cannot be corrected; what can be: {', '.join(READ_BY)}.")
+    if name not in READERS:
+        raise InputError(f"'{name}' cannot be corrected; what can be: {', '.join(READERS)}.")
     mask = load_image(data)
     if name == "misalignment" and mask.shape[:2] != tuple(result.options.size):
         raise InputError(
@@ -224,18 +224,18 @@ def load(source: Any) -> TryOnResult:
     values = read_settings(data)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            packed = _member(archive, "arrays.npz", MAX_ARRAYS)
+            blob = _member(archive, "arrays.npz", MAX_ARRAYS)
             kept = {
                 name: _member(archive, f"{name}.png", MAX_ARRAYS)
                 for name in AS_PNG
                 if f"{name}.png" in archive.namelist()
             }
-        with zipfile.ZipFile(io.BytesIO(packed)) as inner:
+        with zipfile.ZipFile(io.BytesIO(blob)) as inner:
             if sum(info.file_size for info in inner.infolist()) > MAX_ARRAYS:
                 raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
-        held = dict(np.load(io.BytesIO(packed), allow_pickle=False))
-        held |= {name: load_image(data, alpha=name == "garment_photo") for name, data in kept.items()}
-        return _assemble(held, values)
+        maps = dict(np.load(io.BytesIO(blob), allow_pickle=False))
+        maps |= {name: load_image(data, alpha=name == "garment_photo") for name, data in kept.items()}
+        return _assemble(maps, values)
     except InputError:
         raise
     except Exception:  # as in `read_settings`
@@ -273,39 +273,39 @@ def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo:
 
 def _attributes(saved: Any) -> dict[str, Attribute]:
     """What a saved record says of the garment, as far as it says something that is known."""
-    found = {}
+    attributes = {}
     for name, groups in GROUPS.items():
         value, certainty, exact = (saved or {}).get(name, ("", 0.0, ""))
         if exact in groups.get(value, ()):
-            found[name] = Attribute(value, min(1.0, max(0.0, float(certainty))), exact)
-    return found
+            attributes[name] = Attribute(value, min(1.0, max(0.0, float(certainty))), exact)
+    return attributes
 
 
-def _assemble(held: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResult:
+def _assemble(maps: dict[str, np.ndarray], values: dict[str, Any]) -> TryOnResult:
     size = values["options"].size
     ran = {stage: float(values["seconds"][stage]) for stage in STAGES if stage in values["seconds"]}
     if list(ran) != list(STAGES[: len(ran)]) or "photo" not in ran:
         raise InputError(FOREIGN)
     fields = {}
-    other = _OF_SPLINE if "flow" in held else _OF_FLOW
+    other = _OF_SPLINE if "flow" in maps else _OF_FLOW
     for name, (stage, kind) in _ARRAYS.items():
-        if stage in ran and name not in other and (name in held or name not in _NEWER):
-            if not _fits(name, kind, held[name], size, held["photo"]):
+        if stage in ran and name not in other and (name in maps or name not in _NEWER):
+            if not _fits(name, kind, maps[name], size, maps["photo"]):
                 raise InputError(FOREIGN)
-            fields[name] = held[name]
+            fields[name] = maps[name]
     if "garment" in ran:
         cloth, mask = fields.pop("cut_cloth"), fields.pop("cut_mask")
         if cloth.shape[:2] != mask.shape:
             raise InputError(FOREIGN)
         method, open_neck = str(values["cut_out_by"])[:20], values.get("open_neck") is True
         fields["garment_cut"] = Garment(cloth, mask, method, _attributes(values.get("garment")), open_neck)
-    if "painted_mask" in held:
-        if not _fits("painted_mask", "any", held["painted_mask"], size, held["photo"]):
+    if "painted_mask" in maps:
+        if not _fits("painted_mask", "any", maps["painted_mask"], size, maps["photo"]):
             raise InputError(FOREIGN)
-        fields["painted_mask"] = held["painted_mask"]
+        fields["painted_mask"] = maps["painted_mask"]
     if "pose" in ran:
         x0, y0, x1, y1 = (int(value) for value in values["frame"])
-        h, w = held["photo"].shape[:2]
+        h, w = maps["photo"].shape[:2]
         # A frame is a 3:4 box that meets the photograph and is at most a few times its size.
         if not (
             x0 < w and y0 < h and x1 > 0 and y1 > 0 and 0 < x1 - x0 <= 8 * max(h, w) and 4 * (x1 - x0) == 3 * (y1 - y0)

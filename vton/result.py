@@ -61,7 +61,7 @@ class TryOnResult:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     weights: str = ""
-    corrected: tuple[str, ...] = ()  # maps that a person has changed, see READ_BY
+    corrected: tuple[str, ...] = ()  # maps that a person has changed, see READERS
     resumed_from: str = ""  # first stage of the last run, "" when all of them ran
 
     @property
@@ -83,14 +83,14 @@ class TryOnResult:
         return np.where(self.misalignment > 127, np.uint8(labels.MISALIGNED), labels.thirteen_to_7(self.segmentation))
 
     @property
-    def shown(self) -> np.ndarray:
+    def alias_view(self) -> np.ndarray:
         """I_a as ALIAS is given it (H, W, 3): the photograph, too, where it stays unchanged."""
         if self.unchanged is None:
             return self.agnostic
         return np.where(self.unchanged[..., None] > 127, self.person, self.agnostic)
 
     @property
-    def pasted(self) -> np.ndarray:
+    def baseline(self) -> np.ndarray:
         """The baseline (H, W, 3): the warped garment laid on I_a, without any generator."""
         return np.where(self.warped_mask[..., None] > 127, self.warped_cloth, self.agnostic)
 
@@ -99,12 +99,12 @@ class TryOnResult:
         """What the result rests on: joints found, the side that is seen, share of the predicted cloth that is covered
         and open.
         """
-        found = present(self.keypoints)[list(UPPER_BODY)]
-        known = {"joints": int(found.sum()), "joints_wanted": len(found), "facing": pose.facing(self.keypoints)}
+        there = present(self.keypoints)[list(UPPER_BODY)]
+        figures = {"joints": int(there.sum()), "joints_wanted": len(there), "facing": pose.facing(self.keypoints)}
         if self.misalignment is not None:
             share = self.misaligned_share
-            known |= {"cloth_coverage": round(1 - share, 4), "misaligned_share": round(share, 4)}
-        return known
+            figures |= {"cloth_coverage": round(1 - share, 4), "misaligned_share": round(share, 4)}
+        return figures
 
     def pictures(self) -> dict[str, np.ndarray]:
         """Every map so far as a uint8 picture, label maps coloured, in the order of Fig. 3; names as in vton.maps."""
@@ -124,8 +124,8 @@ PICTURES: dict[str, tuple[str, Callable[[TryOnResult], np.ndarray]]] = {
     "warped_mask": ("warped_mask", lambda r: r.warped_mask),
     "misalignment": ("misalignment", lambda r: r.misalignment),
     "divided": ("misalignment", lambda r: labels.colour(r.divided, labels.DIVIDED_COLOURS)),
-    "pasted": ("misalignment", lambda r: r.pasted),
-    "shown": ("unchanged", lambda r: r.shown),
+    "pasted": ("misalignment", lambda r: r.baseline),
+    "shown": ("unchanged", lambda r: r.alias_view),
     "rendered": ("rendered", lambda r: r.rendered),
     "alpha": ("alpha", lambda r: r.alpha),
     "kept": ("kept", lambda r: r.kept),

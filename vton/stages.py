@@ -39,11 +39,13 @@ LOOKS = {
     "short": "short, so they end above the elbow; if they are not, choose their length.",
     "long": "long, so they cover the arms; if they are not, choose their length.",
 }
-WORN = (
+WEARER_NOTE = (
     "Somebody wears the garment in its picture: it was cut out of that person, and what hair or arms hide is missing."
 )
-TURNED = "The garment's picture was turned so that the garment is upright."
-REDUCED = "The photo is {} pixels long, so the result is reduced to {}; crop the photo to keep its own resolution."
+TURN_NOTE = "The garment's picture was turned so that the garment is upright."
+REDUCTION_NOTE = (
+    "The photo is {} pixels long, so the result is reduced to {}; crop the photo to keep its own resolution."
+)
 OPEN = "The warped garment leaves"  # how the note on a large misaligned share begins
 MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is said; fitted warps leave 2 to 3 %
 SMALLEST_REGION = 50  # pixels of predicted cloth without which nothing can be warped
@@ -74,9 +76,13 @@ class Stage(NamedTuple):
 def decode(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """1 photo: both pictures upright, in sRGB, of bounded size."""
     person, product = r.sources
-    made = {"photo": photo.load_image(person), "garment_photo": photo.load_image(product, alpha=True), "sources": None}
+    fields = {
+        "photo": photo.load_image(person),
+        "garment_photo": photo.load_image(product, alpha=True),
+        "sources": None,
+    }
     side = photo.longest_side(person)
-    return made | {"notes": (REDUCED.format(side, photo.LONGEST),)} if side > photo.LONGEST else made
+    return fields | {"notes": (REDUCTION_NOTE.format(side, photo.LONGEST),)} if side > photo.LONGEST else fields
 
 
 def find_pose(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -111,12 +117,12 @@ def cut_garment(networks: Networks, r: TryOnResult) -> dict[str, Any]:
             cut = garment.cut_out(r.garment_photo, networks.garment)
         except garment.GarmentOnPerson:
             cut = garment.cut_from_wearer(r.garment_photo, networks.parser, networks.garment)
-    notes = tuple(note for note in r.notes if note not in (WORN, TURNED))
-    notes += ((WORN,) if cut.method == "worn" else ()) + ((TURNED,) if cut.turned else ())
-    placed = garment.place(cut, r.options.size)
-    upright = np.ascontiguousarray(np.rot90(r.garment_photo, cut.turned))
-    made = {"garment_cut": cut, "cloth": placed.cloth, "cloth_mask": placed.mask, "notes": notes}
-    return made | {"garment_photo": upright} if cut.turned else made
+    notes = tuple(note for note in r.notes if note not in (WEARER_NOTE, TURN_NOTE))
+    notes += ((WEARER_NOTE,) if cut.method == "worn" else ()) + ((TURN_NOTE,) if cut.turns else ())
+    canvas = garment.place(cut, r.options.size)
+    upright = np.ascontiguousarray(np.rot90(r.garment_photo, cut.turns))
+    fields = {"garment_cut": cut, "cloth": canvas.cloth, "cloth_mask": canvas.mask, "notes": notes}
+    return fields | {"garment_photo": upright} if cut.turns else fields
 
 
 def make_agnostic(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -145,62 +151,62 @@ def conditions(networks: Networks, r: TryOnResult) -> Conditions:
 
 def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """6 segmentation: S-hat (3.2), after the rules on sleeves and neckline."""
-    told = cast(segmentation.SegmentationGenerator, networks.segmentation).config.attributes
-    if r.options.hem == attributes.TUCKED and told < attributes.LENGTH:
+    length = cast(segmentation.SegmentationGenerator, networks.segmentation).config.attributes
+    if r.options.hem == attributes.TUCKED and length < attributes.LENGTH:
         raise ValueError(NO_HEM)
-    noise = mirrored = None
+    noise = mirror = None
     if r.options.noise:
         generator = torch.Generator().manual_seed(r.seed)
         noise = segmentation.binary_noise((1, 1, *NETWORK_SIZE), generator, networks.device)
     if r.options.mirror:
         skeleton = pose.draw_pose(pose.mirror_keypoints(r.keypoints, r.options.size[1]), r.options.size)
-        mirrored = picture_to_tensor(skeleton, networks.device)
+        mirror = picture_to_tensor(skeleton, networks.device)
     parse = labels_to_tensor(labels.lip_to_13(r.parse_agnostic), len(labels.SEGMENTATION), networks.device)
     groups = attributes.condition_groups(r.garment_cut.attributes, r.options.sleeves, r.options.hem)
     code = torch.from_numpy(attributes.encode(groups))[None].to(networks.device)
-    given = replace(conditions(networks, r), parse_agnostic=parse, attributes=code)
-    classes = inference.predict_segmentation(networks.segmentation, given, noise, mirrored)
-    carried = neckline_is_carried(r)
-    predicted, sleeves = rules.apply_rules(
+    inputs = replace(conditions(networks, r), parse_agnostic=parse, attributes=code)
+    classes = inference.predict_segmentation(networks.segmentation, inputs, noise, mirror)
+    carries = carries_neckline(r)
+    result, sleeves = rules.apply_rules(
         classes[0].cpu().numpy().astype(np.uint8),
         r.keypoints,
         r.garment_cut.attributes,
         r.options.sleeves,
-        "predicted" if carried else r.options.neckline,
+        "predicted" if carries else r.options.neckline,
     )
-    if carried:
-        predicted = carry_neckline(networks, r, predicted)
+    if carries:
+        result = carry_neckline(networks, r, result)
     notes = tuple(note for note in r.notes if not note.startswith(SLEEVES_LOOK))
-    return {"segmentation": predicted, "notes": (*notes, f"{SLEEVES_LOOK} {LOOKS[sleeves]}") if sleeves else notes}
+    return {"segmentation": result, "notes": (*notes, f"{SLEEVES_LOOK} {LOOKS[sleeves]}") if sleeves else notes}
 
 
-def neckline_is_carried(r: TryOnResult) -> bool:
+def carries_neckline(r: TryOnResult) -> bool:
     """Whether the cut-out's outline has the shape of its neck, and nobody wants another: the inside of its back is cut
     off, or it has a high collar. A hood, which lies behind the neck when it is worn, tells nothing.
     """
     read = r.garment_cut.attributes.get("neckline")
-    known = r.garment_cut.open_neck or (read is not None and read.exact == "high")
-    return known and r.options.neckline == "auto"
+    clear = r.garment_cut.open_neck or (read is not None and read.exact == "high")
+    return clear and r.options.neckline == "auto"
 
 
-def carry_neckline(networks: Networks, r: TryOnResult, predicted: np.ndarray) -> np.ndarray:
+def carry_neckline(networks: Networks, r: TryOnResult, classes: np.ndarray) -> np.ndarray:
     """S-hat (H, W) with the garment's own neck opening, as a first warp carries it.
 
     That is the spline's for either warp: its fit can leave the neck out of account, while a flow would follow the
     region, whose neck is the very thing in question.
     """
-    given, upper = conditions(networks, r), predicted == labels.UPPER
-    open_neck = fit_exceptions(networks, replace(r, segmentation=predicted))._replace(open=True)
+    inputs, upper = conditions(networks, r), classes == labels.UPPER
+    open_neck = fit_exceptions(networks, replace(r, segmentation=classes))._replace(open=True)
     if not open_neck.neck.any() or upper.sum() < SMALLEST_REGION:
-        return predicted
+        return classes
     region = mask_to_tensor(upper, networks.device)
-    _, theta = inference.predict_warp(networks.matching, given, region, r.options.fit, exceptions=open_neck)
-    return neckline.as_warped(predicted, r.keypoints, tensor_to_mask(inference.warp_cloth(theta, given).mask) > 127)
+    _, theta = inference.predict_warp(networks.matching, inputs, region, r.options.fit, exceptions=open_neck)
+    return neckline.follow_warp(classes, r.keypoints, tensor_to_mask(inference.warp_cloth(theta, inputs).mask) > 127)
 
 
 def fit_exceptions(networks: Networks, r: TryOnResult) -> FitExceptions:
     """Where the fit goes by more than the masks, for a record with a segmentation: hair, and a neck that is known."""
-    near = neckline.around_neck(r.keypoints, r.segmentation.shape) & neckline_is_carried(r)
+    near = neckline.around_neck(r.keypoints, r.segmentation.shape) & carries_neckline(r)
     hair = r.segmentation == labels.HAIR
     return FitExceptions(*(mask_to_tensor(part, networks.device) for part in (hair, near)))
 
@@ -212,29 +218,29 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         raise InputError(
             "No place for the garment was predicted on this person; try a photo from the front, arms at the sides."
         )
-    given, region = conditions(networks, r), mask_to_tensor(upper, networks.device)
+    inputs, region = conditions(networks, r), mask_to_tensor(upper, networks.device)
     if r.options.warp == "flow":
         if networks.flow is None:
             raise ValueError(NO_FLOW)
-        found = inference.predict_flow(networks.flow, given, region)
-        warped = inference.warp_by(flow.flow_grid(found, given.size), given)
-        return {"flow": found[0].permute(1, 2, 0).cpu().numpy(), **warped_fields(warped)}
-    theta, used = inference.predict_warp(
-        networks.matching, given, region, r.options.fit, r.options.grid, fit_exceptions(networks, r)
+        offsets = inference.predict_flow(networks.flow, inputs, region)
+        warp = inference.warp_by(flow.flow_grid(offsets, inputs.size), inputs)
+        return {"flow": offsets[0].permute(1, 2, 0).cpu().numpy(), **warp_fields(warp)}
+    theta, final = inference.predict_warp(
+        networks.matching, inputs, region, r.options.fit, r.options.grid, fit_exceptions(networks, r)
     )
-    return {"theta": theta[0].cpu().numpy(), **spline_fields(used, given)}
+    return {"theta": theta[0].cpu().numpy(), **spline_fields(final, inputs)}
 
 
-def warped_fields(warped: inference.Warp) -> dict[str, np.ndarray]:
+def warp_fields(warp: inference.Warp) -> dict[str, np.ndarray]:
     """Warped cloth and warped mask as the record holds them."""
-    return {"warped_cloth": tensor_to_picture(warped.cloth), "warped_mask": tensor_to_mask(warped.mask)}
+    return {"warped_cloth": tensor_to_picture(warp.cloth), "warped_mask": tensor_to_mask(warp.mask)}
 
 
-def spline_fields(theta: torch.Tensor, given: Conditions) -> dict[str, np.ndarray]:
+def spline_fields(theta: torch.Tensor, inputs: Conditions) -> dict[str, np.ndarray]:
     """Control points, warped cloth and warped mask as the record holds them. theta: (1, 2 n^2)."""
     n = round((theta.shape[1] / 2) ** 0.5)
     points = warping.control_grid(n) + theta.cpu().reshape(2, -1).T
-    return {"control_points": points.numpy(), **warped_fields(inference.warp_cloth(theta, given))}
+    return {"control_points": points.numpy(), **warp_fields(inference.warp_cloth(theta, inputs))}
 
 
 def move_control_points(networks: Networks, r: TryOnResult, points: np.ndarray) -> dict[str, np.ndarray]:
@@ -266,13 +272,13 @@ def what_stays(networks: Networks, r: TryOnResult) -> np.ndarray:
     if not (r.options.reveal and cast(alias.AliasGenerator, networks.alias).config.keeps):
         return np.zeros(r.options.size, np.uint8)
     gray = (r.agnostic == agnostic.GRAY).all(2)
-    opened = agnostic.open_gray(gray, final_picture.unchanged(r), agnostic.margin_at(r.options.size[1]))
-    return 255 * opened.astype(np.uint8)
+    stays = agnostic.open_gray(gray, final_picture.photograph_parts(r), agnostic.margin_at(r.options.size[1]))
+    return 255 * stays.astype(np.uint8)
 
 
 def painter_conditions(networks: Networks, r: TryOnResult) -> Conditions:
     """What ALIAS is given, out of a record that knows what stays unchanged."""
-    return replace(conditions(networks, r), shown=picture_to_tensor(r.shown, networks.device))
+    return replace(conditions(networks, r), alias_view=picture_to_tensor(r.alias_view, networks.device))
 
 
 def synthesise(networks: Networks, r: TryOnResult) -> dict[str, Any]:
@@ -337,6 +343,6 @@ TABLE = (
 )
 STAGES = tuple(stage.name for stage in TABLE)
 # Maps that a person may correct, and the first stage that reads them.
-READ_BY = {name: stage.name for stage in TABLE for name in stage.reads}
+READERS = {name: stage.name for stage in TABLE for name in stage.reads}
 # Fields of the record, and the stage that makes them; a painted mask is always a person's.
-MADE_BY = {name: stage.name for stage in TABLE for name in stage.makes}
+MAKERS = {name: stage.name for stage in TABLE for name in stage.makes}

@@ -12,15 +12,15 @@ from vton.registry import ALL_NETWORKS
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    known = ALL_NETWORKS
-    if not argv or argv[0] not in known:
-        wanted = argv[:1] in (["-h"], ["--help"])
+    networks = ALL_NETWORKS
+    if not argv or argv[0] not in networks:
+        asks = argv[:1] in (["-h"], ["--help"])
         print(
-            f"usage: python -m vton.train {{{','.join(known)}}} --preset NAME --run DIR [--pack FILE] [--resume]",
-            file=sys.stdout if wanted else sys.stderr,
+            f"usage: python -m vton.train {{{','.join(networks)}}} --preset NAME --run DIR [--pack FILE] [--resume]",
+            file=sys.stdout if asks else sys.stderr,
         )
-        return 0 if wanted else 2
-    network = known[argv[0]]
+        return 0 if asks else 2
+    network = networks[argv[0]]
     return launch(network.task, network.recipe, network.presets, argv[1:], f"Trains the {argv[0]} network.")
 
 

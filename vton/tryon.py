@@ -39,32 +39,32 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--edit", metavar="MAP=FILE", help="with --record: a corrected map, such as segmentation=mine.png"
     )
-    given = parser.parse_args(argv)
-    if (given.record is None) == (given.garment is None) or (given.edit and given.record is None):
+    arguments = parser.parse_args(argv)
+    if (arguments.record is None) == (arguments.garment is None) or (arguments.edit and arguments.record is None):
         raise ValueError("name a person and a garment, or a saved try-on with --record.")
-    options = from_arguments(given)
+    options = from_arguments(arguments)
     from vton import record
     from vton.pipeline import STAGES, TryOn
 
-    tryon = TryOn.from_pretrained(given.model, given.device)
-    if given.record is not None:
-        result = record.load(given.record)
-        if given.edit:
-            name, _, file = given.edit.partition("=")
-            result = tryon.correct(result, name, record.read_map(result, name, Path(file)), until=given.until)
+    tryon = TryOn.from_pretrained(arguments.model, arguments.device)
+    if arguments.record is not None:
+        result = record.load(arguments.record)
+        if arguments.edit:
+            name, _, file = arguments.edit.partition("=")
+            result = tryon.correct(result, name, record.read_map(result, name, Path(file)), until=arguments.until)
         else:
             first = next((stage for stage in STAGES if stage not in result.seconds), STAGES[-1])
-            result = tryon.resume(result, first, until=given.until)
+            result = tryon.resume(result, first, until=arguments.until)
     else:
-        result = tryon.run(given.person, given.garment, options, until=given.until)
-    given.out.mkdir(parents=True, exist_ok=True)
+        result = tryon.run(arguments.person, arguments.garment, options, until=arguments.until)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     for name, picture in result.pictures().items():
-        Image.fromarray(picture).save(given.out / f"{name}.png")
-    (given.out / "settings.json").write_text(json.dumps(record.settings(result), indent=1) + "\n", encoding="utf-8")
-    record.save(result, given.out / "try-on.zip", model=given.model)
+        Image.fromarray(picture).save(arguments.out / f"{name}.png")
+    (arguments.out / "settings.json").write_text(json.dumps(record.settings(result), indent=1) + "\n", encoding="utf-8")
+    record.save(result, arguments.out / "try-on.zip", model=arguments.model)
     for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
-    print(given.out)
+    print(arguments.out)
     return 0
 
 

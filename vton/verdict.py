@@ -84,8 +84,8 @@ def holes(r: TryOnResult) -> float:
 
 def hem(r: TryOnResult) -> np.ndarray:
     """Row of the hem in each column of the trunk (n,), between the hips; empty where there is none in the picture."""
-    found = present(r.keypoints)
-    if not found[list(HIPS)].all():
+    there = present(r.keypoints)
+    if not there[list(HIPS)].all():
         return np.zeros(0)
     left, right = sorted(int(x) for x in r.keypoints[list(HIPS), 0])
     columns = (r.segmentation == labels.UPPER)[:, max(left, 0) : right + 1]
@@ -117,7 +117,7 @@ def trunk(r: TryOnResult) -> float:
     return max(1.0, float(r.keypoints[list(HIPS), 1].mean() - r.keypoints[NECK, 1]))
 
 
-def uncovered(r: TryOnResult) -> float:
+def open_share(r: TryOnResult) -> float:
     """Share of the predicted garment that the warped cloth does not cover."""
     return r.misaligned_share
 
@@ -129,10 +129,10 @@ def skin_apart(r: TryOnResult) -> float:
     over a face, or a sleeve that was taken for an arm, has no colour of skin and does not count.
     """
     picture = photo.crop(r.result, r.frame, r.parse.shape)
-    painted = np.isin(r.segmentation, labels.ARMS) & (r.kept < 128)
-    if painted.mean() < LEAST_SKIN:
+    paint = np.isin(r.segmentation, labels.ARMS) & (r.kept < 128)
+    if paint.mean() < LEAST_SKIN:
         return float("nan")
-    ours = np.median(picture[painted], 0)
+    ours = np.median(picture[paint], 0)
     apart = []
     for part in (SKIN, FACE):
         where = np.isin(r.parse, part) & (r.segmentation != labels.UPPER)
@@ -162,7 +162,7 @@ MEASURES: dict[str, Measure] = {
         "segmentation", low_hem, (0.3, 0.5), "The garment reaches far below the hips; is it as long as that?"
     ),
     "uncovered": Measure(
-        "warp", uncovered, (0.06, 0.15), "The warped cloth leaves a part of the garment's place open."
+        "warp", open_share, (0.06, 0.15), "The warped cloth leaves a part of the garment's place open."
     ),
     "skin": Measure("synthesis", skin_apart, (13, 20), "The painted arms have another colour than the face and hands."),
 }

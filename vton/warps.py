@@ -28,25 +28,25 @@ BY_FLOW = "flow"  # and their rival
 
 
 class WarpFigures(NamedTuple):
-    """A warped mask against the region that it should fill. iou: of the two; covered: share of the region; folded:
+    """A warped mask against the region that it should fill. iou: of the two; coverage: share of the region; folds:
     share of the warped cloth's pixels where it is folded, NaN where there is no cloth.
     """
 
     iou: float
-    covered: float
-    folded: float
+    coverage: float
+    folds: float
 
 
 def figures_of(grid: torch.Tensor, mask: np.ndarray, region: np.ndarray) -> WarpFigures:
     """grid: sampling grid (1,H,W,2); mask: the warped mask, region: what it should fill, both (H,W) bool."""
-    folded = (jacobian(grid)[0].cpu().numpy() <= 0)[mask[:-1, :-1]]
+    folds = (jacobian(grid)[0].cpu().numpy() <= 0)[mask[:-1, :-1]]
     return WarpFigures(
-        mask_iou(mask, region), coverage(mask, region), float(folded.mean()) if folded.size else float("nan")
+        mask_iou(mask, region), coverage(mask, region), float(folds.mean()) if folds.size else float("nan")
     )
 
 
 def grid_by(
-    networks: Networks, name: str, given: Conditions, region: torch.Tensor, exceptions: FitExceptions | None = None
+    networks: Networks, name: str, inputs: Conditions, region: torch.Tensor, exceptions: FitExceptions | None = None
 ) -> tuple[torch.Tensor, float]:
     """The sampling grid (1,H,W,2) of one of WARPS, or of the flow, and the seconds that it took.
 
@@ -55,11 +55,11 @@ def grid_by(
     began = time.perf_counter()
     if name == BY_FLOW:
         assert networks.flow is not None
-        grid = flow_grid(inference.predict_flow(networks.flow, given, region), given.size)
+        grid = flow_grid(inference.predict_flow(networks.flow, inputs, region), inputs.size)
     else:
         points, fit = WARPS[name]
-        _, theta = inference.predict_warp(networks.matching, given, region, fit, points, exceptions)
-        grid = sampling_grid(theta, given.size)
+        _, theta = inference.predict_warp(networks.matching, inputs, region, fit, points, exceptions)
+        grid = sampling_grid(theta, inputs.size)
     return grid, time.perf_counter() - began
 
 

@@ -25,9 +25,9 @@ from lab.tryon.segmentation import (
     conditions,
     evaluate_rules,
     evaluate_segmentation,
-    known_mean,
+    finite_mean,
     pairs,
-    predicted_segmentation,
+    predict_classes,
     read_sample,
     region_figures,
     validation_sampler,
@@ -55,39 +55,39 @@ from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, te
 from vton.warps import BY_FLOW, WARPS, figures_of, grid_by
 
 
-def warp_figures(theta: torch.Tensor, given: Conditions, inside: np.ndarray, suffix: str = "") -> dict[str, float]:
+def warp_figures(theta: torch.Tensor, inputs: Conditions, inside: np.ndarray, suffix: str = "") -> dict[str, float]:
     """W(M_c, theta) against the predicted region `inside` (H,W) bool: overlap, share covered, 1.0 where it folds."""
-    warped = inference.warp_cloth(theta, given)
+    warped = inference.warp_cloth(theta, inputs)
     found = figures_of(warped.grid, warped.mask[0, 0].numpy() > 0.5, inside)
     return {
         f"warped_iou{suffix}": found.iou,
-        f"covered{suffix}": found.covered,
-        f"folded{suffix}": float(found.folded > 0),
+        f"covered{suffix}": found.coverage,
+        f"folded{suffix}": float(found.folds > 0),
     }
 
 
-def with_shown(tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, classes: np.ndarray) -> Conditions:
-    """`given` with what ALIAS is shown of the photograph, where its weights keep parts of it: wall, hair, bare arms and
-    neck that `classes` (H,W), S or S-hat, leave as they were, as `vton.stages.what_stays` shows it on the page.
+def with_view(tryon: TryOn, sample: dict[str, np.ndarray], inputs: Conditions, classes: np.ndarray) -> Conditions:
+    """`inputs` with what ALIAS is shown of the photograph, where its weights keep parts of it: wall, hair, bare arms
+    and neck that `classes` (H,W), S or S-hat, leave as they were, as `vton.stages.what_stays` shows it on the page.
     """
     if not cast(AliasGenerator, tryon.alias).config.keeps:
-        return given
+        return inputs
     parse, bare = sample["parse"], classes == labels.BACKGROUND
-    unchanged = bare & (sample["background"][0] | (parse == labels.NECK_LIP))
-    unchanged |= np.isin(parse, labels.ARMS_LIP) & np.isin(classes, labels.ARMS)
-    unchanged |= (parse == labels.HAIR_LIP) & (classes == labels.HAIR)
+    stays = bare & (sample["background"][0] | (parse == labels.NECK_LIP))
+    stays |= np.isin(parse, labels.ARMS_LIP) & np.isin(classes, labels.ARMS)
+    stays |= (parse == labels.HAIR_LIP) & (classes == labels.HAIR)
     gray = (sample["agnostic"] == GRAY).all(2)
-    opened = open_gray(gray, unchanged, margin_at(gray.shape[1]))
-    picture = np.where(opened[..., None], sample["person"], sample["agnostic"])
-    return replace(given, shown=picture_to_tensor(picture, tryon.device))
+    visible = open_gray(gray, stays, margin_at(gray.shape[1]))
+    picture = np.where(visible[..., None], sample["person"], sample["agnostic"])
+    return replace(inputs, alias_view=picture_to_tensor(picture, tryon.device))
 
 
-Misaligned = tuple[float, float, float]  # as from `misaligned_colours`
+Misalignment = tuple[float, float, float]  # as from `misalignment_colours`
 
 
 def synthesis_figures(
-    tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, distance: Callable[[np.ndarray, np.ndarray], float]
-) -> tuple[dict[str, float], Misaligned, Misaligned]:
+    tryon: TryOn, sample: dict[str, np.ndarray], inputs: Conditions, distance: Callable[[np.ndarray, np.ndarray], float]
+) -> tuple[dict[str, float], Misalignment, Misalignment]:
     """I-hat of a person in the own garment, true segmentation, against the photograph; and what `margin` compares, with
     the fit of the control points and without it, as published, where much more of the cloth is misaligned.
 
@@ -101,18 +101,18 @@ def synthesis_figures(
     region = mask_to_tensor(sample["worn_mask"][0])
     person, gray = sample["person"], (sample["agnostic"] == GRAY).all(2)
     arms = gray & np.isin(sample["segmentation"], labels.ARMS)
-    seen = with_shown(tryon, sample, given, sample["segmentation"])
-    made = inference.dress(tryon, seen, seven, region, norms=tuple(SYSTEMS.values()))
-    cloth = tensor_to_picture(made.warp.cloth)
+    seen = with_view(tryon, sample, inputs, sample["segmentation"])
+    synthesis = inference.dress(tryon, seen, seven, region, norms=tuple(SYSTEMS.values()))
+    cloth = tensor_to_picture(synthesis.warp.cloth)
     upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    aligned = ((upper - made.misalign) > 0)[0, 0].numpy()
-    open_region = made.misalign[0, 0].numpy() > 0
+    aligned = ((upper - synthesis.misalign) > 0)[0, 0].numpy()
+    open_region = synthesis.misalign[0, 0].numpy() > 0
     background = gray & sample["background"][0]
-    pictures = {"" if norm == "alias" else "_instance": tensor_to_picture(t) for norm, t in made.pictures.items()}
-    if seen is not given:
-        hidden, *_ = inference.synthesise(tryon.alias, given, made.warp.cloth, seven, made.misalign, "alias")
+    pictures = {"" if norm == "alias" else "_instance": tensor_to_picture(t) for norm, t in synthesis.pictures.items()}
+    if seen is not inputs:
+        hidden, *_ = inference.synthesise(tryon.alias, inputs, synthesis.warp.cloth, seven, synthesis.misalign, "alias")
         pictures["_hidden"] = tensor_to_picture(hidden)
-    pictures["_pasted"] = np.where(made.warp.mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
+    pictures["_pasted"] = np.where(synthesis.warp.mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
     found: dict[str, float] = {}
     for tail, picture in pictures.items():
         # Outside the region the photograph itself stays, as in the final picture.
@@ -128,19 +128,19 @@ def synthesis_figures(
             f"skin{tail}": colour_difference(picture, person, arms),
         }
     loose = inference.dress(tryon, seen, seven, region, fit=False, norms=tuple(SYSTEMS.values()))
-    return found, misaligned_colours(made, person), misaligned_colours(loose, person)
+    return found, misalignment_colours(synthesis, person), misalignment_colours(loose, person)
 
 
-def misaligned_colours(made: inference.Synthesis, person: np.ndarray) -> Misaligned:
+def misalignment_colours(synthesis: inference.Synthesis, person: np.ndarray) -> Misalignment:
     """Share of the cloth region that is misaligned, and CIEDE2000 there between the photograph and the picture of
     ALIAS, and of instance normalisation.
     """
-    upper = made.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    where = made.misalign[0, 0].numpy() > 0
+    upper = synthesis.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
+    where = synthesis.misalign[0, 0].numpy() > 0
     alias, instance = (
-        colour_difference(tensor_to_picture(made.pictures[norm]), person, where) for norm in SYSTEMS.values()
+        colour_difference(tensor_to_picture(synthesis.pictures[norm]), person, where) for norm in SYSTEMS.values()
     )
-    return float(made.misalign.sum() / upper.sum().clamp(min=1)), alias, instance
+    return float(synthesis.misalign.sum() / upper.sum().clamp(min=1)), alias, instance
 
 
 def evaluate_networks(
@@ -158,10 +158,10 @@ def evaluate_networks(
     distance_name, distance = perceptual_distance(tryon.parser)
     for source in ("worn", "product", "draped") if pack else ("draped",):
         rows: dict[str, list[float]] = {}
-        misaligned: dict[str, list[Misaligned]] = {"margin": [], "margin_unfitted": []}
+        misaligned: dict[str, list[Misalignment]] = {"margin": [], "margin_unfitted": []}
         for sample in pairs(sampler, source, seed, count):
             given, attributes = conditions(sample), read_sample(tryon, sample)
-            classes = predicted_segmentation(tryon, sample, given, condition_groups(attributes))
+            classes = predict_classes(tryon, sample, given, condition_groups(attributes))
             region = (classes == labels.UPPER).float()[:, None]
             theta, fitted = inference.predict_warp(tryon.matching, given, region)
             inside = region[0, 0].numpy() > 0
@@ -176,13 +176,13 @@ def evaluate_networks(
                 rows.setdefault(key, []).append(value)
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
-        report[source] = {"pairs": len(next(iter(rows.values())))} | {k: known_mean(v) for k, v in rows.items()}
+        report[source] = {"pairs": len(next(iter(rows.values())))} | {k: finite_mean(v) for k, v in rows.items()}
         if source != "product":
             report[source] |= {"distance_is": distance_name} | {k: margin(rows) for k, rows in misaligned.items()}
     return report
 
 
-def margin(misaligned: list[Misaligned]) -> dict[str, dict]:
+def margin(misaligned: list[Misalignment]) -> dict[str, dict]:
     """By how much ALIAS lies nearer to the photograph than instance normalisation where the cloth is misaligned.
 
     misaligned: of each picture. The margin is the paired difference, positive where ALIAS is nearer, with its 95 %
@@ -216,7 +216,7 @@ def evaluate_warps(
     of W(c) on white inside its mask against the worn cloth on white; iou of the two masks; covered, the share of the
     worn one that the warped one covers; folded, the share of the warped cloth's pixels where it is folded; seconds. The
     region is the true one, so that the warp alone is judged. The flow is among them where the networks have one.
-    misplaced: see `misplaced_pixels`, of draped people alone.
+    misplaced: see `endpoint_error`, of draped people alone.
     """
     sampler, report = validation_sampler(pack, size), {}
     distance_name, distance = perceptual_distance(tryon.parser)
@@ -232,20 +232,20 @@ def evaluate_warps(
                 found = {
                     "ssim": structural_similarity(cloth, sample["worn"], border=False),
                     "distance": distance(cloth, sample["worn"]),
-                    **figures_of(grid, mask, truth)._asdict(),
+                    **dict(zip(("iou", "covered", "folded"), figures_of(grid, mask, truth))),
                     "seconds": seconds,
-                } | ({"misplaced": misplaced_pixels(grid, sample)} if source == "draped" else {})
+                } | ({"misplaced": endpoint_error(grid, sample)} if source == "draped" else {})
                 for key, value in found.items():
                     rows.setdefault(name, {}).setdefault(key, []).append(value)
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
         report[source] = {"pairs": len(rows["spline 5x5"]["ssim"])} | {
-            name: {k: known_mean(v) for k, v in measured.items()} for name, measured in rows.items()
+            name: {k: finite_mean(v) for k, v in measured.items()} for name, measured in rows.items()
         }
     return {"distance_is": distance_name} | report
 
 
-def misplaced_pixels(grid: torch.Tensor, sample: dict[str, np.ndarray]) -> float:
+def endpoint_error(grid: torch.Tensor, sample: dict[str, np.ndarray]) -> float:
     """Mean distance in pixels of the cloth picture between what a warp (1, H, W, 2) shows and what the true one does
     (the end-point error).
     """
@@ -264,7 +264,7 @@ KERNEL = ("kernel distance", "its error")
 FEWEST = 8  # pictures of which a Frechet distance is given
 
 
-def drawn_case(
+def drawing_case(
     seed: int, size: tuple[int, int], garment_seed: int | None = None
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """A drawn person who is to wear the garment of `garment_seed` (None: the one worn), and the true picture of that.
@@ -298,7 +298,7 @@ def cases(pack: Pack | None, size: tuple[int, int], count: int):
     for i in range(count):
         seed = 10**6 + i  # training draws below 2**31 at random: these are as good as never seen
         for setting, garment_seed in (("paired", None), ("unpaired", seed + 10**6)):
-            yield "drawn", setting, *drawn_case(seed, size, garment_seed)
+            yield "drawn", setting, *drawing_case(seed, size, garment_seed)
     if pack is None:
         return
     sampler = Sampler(pack, size, "val")
@@ -318,9 +318,9 @@ def try_on(
     if true_segmentation:
         classes = sample["segmentation"]
     else:
-        classes = predicted_segmentation(tryon, sample, given)[0].cpu().numpy().astype(np.uint8)
+        classes = predict_classes(tryon, sample, given)[0].cpu().numpy().astype(np.uint8)
     seven = labels_to_tensor(labels.thirteen_to_7(classes), len(labels.ALIAS), tryon.device)
-    given = with_shown(tryon, sample, given, classes)
+    given = with_view(tryon, sample, given, classes)
     made = inference.dress(tryon, given, seven, fit=fit, norms=tuple(SYSTEMS.values()))
     pictures = {name: tensor_to_picture(made.pictures[norm]) for name, norm in SYSTEMS.items()}
     region = made.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
@@ -407,9 +407,9 @@ def evaluate_table(
     }
 
 
-def by_misaligned_area(measured: list[dict], name: str) -> dict:
+def by_misaligned_area(rows: list[dict], name: str) -> dict:
     """Mean distance of the thirds with the smallest, medium and largest misaligned share (Fig. 9), and these shares."""
-    out, thirds = {}, np.array_split(sorted(measured, key=lambda m: m["misaligned"]), 3)
+    out, thirds = {}, np.array_split(sorted(rows, key=lambda m: m["misaligned"]), 3)
     for area, third in zip(AREAS, thirds):
         out[area] = round(float(np.mean([m[name] for m in third])), 4)
         out[f"{area}_share"] = round(float(np.mean([m["misaligned"] for m in third])), 4)

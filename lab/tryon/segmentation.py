@@ -27,7 +27,7 @@ from vton.pipeline import TryOn
 from vton.recipes.common import collate
 from vton.recipes.segmentation import other_hem
 from vton.rules.segmentation import RULES, apply_rules
-from vton.rules.sleeves import KINDS, contradicting, covered
+from vton.rules.sleeves import KINDS, cloth_shares, contradicting
 from vton.tensors import picture_to_tensor
 
 EDGES = ("hem", "neckline", "sleeve_ends")
@@ -71,7 +71,7 @@ def shows(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> float:
     """1.0 where both arms of a segmentation (H, W) show sleeves of this kind, measured along the joints (25, 3), 0.0
     where one does not; NaN where the kind is not known ("") or no arm has its joints.
     """
-    if not kind or not covered(segmentation, keypoints):
+    if not kind or not cloth_shares(segmentation, keypoints):
         return float("nan")
     return float(not contradicting(segmentation, keypoints, kind))
 
@@ -79,7 +79,7 @@ def shows(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> float:
 def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu") -> Conditions:
     """What the generators are given for one sample of `Sampler`."""
     # What is told of the garment is read, and what ALIAS is shown depends on the segmentation.
-    names = [f.name for f in dataclasses.fields(Conditions) if f.name not in ("attributes", "shown")]
+    names = [f.name for f in dataclasses.fields(Conditions) if f.name not in ("attributes", "alias_view")]
     batch = collate([{name: sample[name] for name in names}])
     return Conditions(**{name: value.to(device) for name, value in batch.items()})
 
@@ -94,8 +94,8 @@ def reads_attributes(tryon: TryOn) -> bool:
     return bool(cast(SegmentationGenerator, tryon.segmentation).config.attributes)
 
 
-def predicted_segmentation(
-    tryon: TryOn, sample: dict[str, np.ndarray], given: Conditions, groups: Mapping[str, str] | None = None
+def predict_classes(
+    tryon: TryOn, sample: dict[str, np.ndarray], inputs: Conditions, groups: Mapping[str, str] | None = None
 ) -> torch.Tensor:
     """S-hat (1,H,W) of one sample, as the pipeline predicts it: with the mirror image.
 
@@ -106,14 +106,14 @@ def predicted_segmentation(
         groups = condition_groups(read_sample(tryon, sample)) if groups is None else groups
         hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
         groups = {**groups, "hem": hem}
-        given = dataclasses.replace(given, attributes=torch.from_numpy(encode(groups))[None].to(given.pose.device))
-    mirrored = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], given.size[1]), given.size)
+        inputs = dataclasses.replace(inputs, attributes=torch.from_numpy(encode(groups))[None].to(inputs.pose.device))
+    mirrored = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], inputs.size[1]), inputs.size)
     return inference.predict_segmentation(
-        tryon.segmentation, given, mirrored_pose=picture_to_tensor(mirrored, given.pose.device)
+        tryon.segmentation, inputs, mirror_pose=picture_to_tensor(mirrored, inputs.pose.device)
     )
 
 
-def known_mean(values: list[float]) -> float | None:
+def finite_mean(values: list[float]) -> float | None:
     """Mean of the finite values to four places; None where there is none."""
     finite = [v for v in values if np.isfinite(v)]
     return round(float(np.mean(finite)), 4) if finite else None
@@ -143,7 +143,7 @@ def pairs(sampler: Sampler, source: str, seed: int, count: int) -> Iterator[dict
 def means(rows: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, Any]]:
     """The mean of each figure by group, and `pairs`, the number of rows in it."""
     return {
-        group: {"pairs": len(found)} | {name: known_mean([row[name] for row in found]) for name in found[0]}
+        group: {"pairs": len(found)} | {name: finite_mean([row[name] for row in found]) for name in found[0]}
         for group, found in rows.items()
     }
 
@@ -158,7 +158,7 @@ def evaluate_segmentation(tryon: TryOn, pack: Path | None, count: int = 80, size
         given, attributes = conditions(sample), read_sample(tryon, sample)
 
         def answer(groups, sample=sample, given=given) -> np.ndarray:
-            return predicted_segmentation(tryon, sample, given, groups)[0].numpy().astype(np.uint8)
+            return predict_classes(tryon, sample, given, groups)[0].numpy().astype(np.uint8)
 
         groups = condition_groups(attributes)
         own = answer(groups)
@@ -178,27 +178,29 @@ def evaluate_rules(tryon: TryOn, pack: Path | None, count: int = 24, size: tuple
     rows: dict[str, list[dict[str, float]]] = {}
     for source, sample in samples(pack, count, size):
         attributes = read_sample(tryon, sample)
-        given = predicted_segmentation(tryon, sample, conditions(sample), condition_groups(attributes))
-        predicted = given[0].numpy().astype(np.uint8)
+        answer = predict_classes(tryon, sample, conditions(sample), condition_groups(attributes))
+        classes = answer[0].numpy().astype(np.uint8)
 
-        def ruled(without, sample=sample, attributes=attributes, predicted=predicted) -> np.ndarray:
-            return apply_rules(predicted, sample["keypoints"], attributes, without=without)[0]
+        def after_rules(without, sample=sample, attributes=attributes, classes=classes) -> np.ndarray:
+            return apply_rules(classes, sample["keypoints"], attributes, without=without)[0]
 
-        answers = {"all": ruled(())} | {f"without {rule}": ruled((rule,)) for rule in RULES} | {"none": predicted}
-        for name, made in answers.items():
-            row = rule_figures(made, answers["all"], sample, source, attributes)
+        answers = (
+            {"all": after_rules(())} | {f"without {rule}": after_rules((rule,)) for rule in RULES} | {"none": classes}
+        )
+        for name, answer in answers.items():
+            row = rule_figures(answer, answers["all"], sample, source, attributes)
             rows.setdefault(f"{source}, {name}", []).append(row)
     return means(rows)
 
 
-def rule_figures(made, full, sample, source, attributes) -> dict[str, float]:
+def rule_figures(answer, full, sample, source, attributes) -> dict[str, float]:
     """What `evaluate_rules` says of one answer (H, W) beside that of all rules (H, W)."""
-    plain = region_figures(made, sample, source, attributes)
-    inside = np.isin(made, (labels.UPPER, *labels.ARMS)) | np.isin(full, (labels.UPPER, *labels.ARMS))
+    plain = region_figures(answer, sample, source, attributes)
+    inside = np.isin(answer, (labels.UPPER, *labels.ARMS)) | np.isin(full, (labels.UPPER, *labels.ARMS))
     return {
         "region": plain["region_iou"],
         "arms": plain["arms_iou"],
         "sleeves": plain["sleeves_right"],
-        "changed": 1 - mask_iou(np.where(inside, made == full, False), inside),
-        "acted": float((made != full).any()),
+        "changed": 1 - mask_iou(np.where(inside, answer == full, False), inside),
+        "acted": float((answer != full).any()),
     }

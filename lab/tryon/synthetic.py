@@ -61,15 +61,15 @@ EXAMPLE_GARMENTS = {
 
 
 @dataclass(frozen=True)
-class DrawnPair:
+class DrawingPair:
     """A drawn person, the product picture of the garment that is worn, and the truth about both.
 
     person (H, W, 3) uint8; parse (H, W) uint8 LIP labels; keypoints (25, 3) float32 x, y, confidence in pixels;
     cloth (H, W, 3) uint8 on 246; cloth_mask (H, W) uint8 0/255;
-    worn_cloth (H, W, 3) uint8, the product picture warped onto the body, without light and shadow, on 246;
-    worn_mask (H, W) uint8 0/255, the warped mask (parse == 5 is the part that nothing hides);
+    truth (H, W, 3) uint8, the product picture warped onto the body, without light and shadow, on 246;
+    truth_mask (H, W) uint8 0/255, the warped mask (parse == 5 is the part that nothing hides);
     grid (H, W, 2) float32, for every pixel of the person the x, y in the cloth from which it is sampled, in [-1, 1] as
-    torch's grid_sample with align_corners=False takes them; off worn_mask it may reach the garment a second time;
+    torch's grid_sample with align_corners=False takes them; off truth_mask it may reach the garment a second time;
     control_points (25, 2) float32, the grid at a regular 5 x 5 lattice from corner pixel to corner pixel, x varying
     slowest, which is the matching module's order; sleeves, neckline ("round" or "v") and print_ name the garment.
     """
@@ -79,8 +79,8 @@ class DrawnPair:
     keypoints: np.ndarray
     cloth: np.ndarray
     cloth_mask: np.ndarray
-    worn_cloth: np.ndarray
-    worn_mask: np.ndarray
+    truth: np.ndarray
+    truth_mask: np.ndarray
     grid: np.ndarray
     control_points: np.ndarray
     sleeves: str
@@ -95,7 +95,7 @@ def draw_pair(
     sleeves: str | None = None,
     pose: str | None = None,
     garment_seed: int | None = None,
-) -> DrawnPair:
+) -> DrawingPair:
     """Draw a person and the product picture of the garment that the person wears; equal arguments, equal pictures.
 
     size: (H, W), a multiple of (64, 48). print_: "plain", "stripes", "checks" or "letters"; sleeves: "none", "short" or
@@ -123,16 +123,16 @@ def draw_pair(
     grid = warp_grid(worn, product, size)
 
     canvas, soft = paint_person(seed, size, (skeleton, look, nose), cut, worn, (cloth, cloth_mask), grid)
-    worn_mask = (soft > 0.5).astype(np.uint8) * 255
+    truth_mask = (soft > 0.5).astype(np.uint8) * 255
     rows, columns = (np.arange(5) * (H - 1) / 4).round().astype(int), (np.arange(5) * (W - 1) / 4).round().astype(int)
-    return DrawnPair(
+    return DrawingPair(
         person=canvas.rgb.clip(0, 255).astype(np.uint8),
         parse=canvas.labels,
         keypoints=body_keypoints(skeleton, nose, look, size),
         cloth=cloth,
         cloth_mask=cloth_mask,
-        worn_cloth=np.where(worn_mask[..., None] > 0, sample_bilinear(cloth, grid), np.uint8(246)),
-        worn_mask=worn_mask,
+        truth=np.where(truth_mask[..., None] > 0, sample_bilinear(cloth, grid), np.uint8(246)),
+        truth_mask=truth_mask,
         grid=grid,
         control_points=grid[np.ix_(rows, columns)].transpose(1, 0, 2).reshape(25, 2).copy(),
         sleeves=cut.sleeves,
@@ -153,7 +153,7 @@ def paint_person(
     """The person in the garment, from behind to front; also where the garment is, (H, W) float32 in [0, 1].
 
     body: see `sample_person`; worn: the garment's points on the body; product: its picture and mask; grid: see
-        `DrawnPair`.
+        `DrawingPair`.
     """
     (skeleton, look, nose), (cloth, cloth_mask) = body, product
     canvas = Canvas(size)
@@ -163,9 +163,9 @@ def paint_person(
     draw_lower_body(canvas, hair, skeleton, look)
     draw_torso_skin(canvas, skeleton, look, place)
     draw_bare_arms(canvas, skeleton, look, cut)
-    soft = worn_opacity(cloth_mask, grid, worn, canvas.s)
+    soft = garment_opacity(cloth_mask, grid, worn, canvas.s)
     light = body_light(canvas, skeleton, np.random.default_rng([seed, 3]))
-    draw_worn(canvas, sample_bilinear(cloth, grid), soft, light)
+    draw_cloth(canvas, sample_bilinear(cloth, grid), soft, light)
     for side, label in ARM_LABELS:
         if cut.sleeves != "long":
             canvas.limb(skeleton.elbows[side], skeleton.wrists[side], *skeleton.arm[1:], look.skin, label)
@@ -204,12 +204,12 @@ def draw_bare_arms(canvas: Canvas, skeleton: Skeleton, look: Look, cut: Cut):
             canvas.limb(start, skeleton.elbows[side], *skeleton.arm[:2], look.skin, label)
 
 
-def worn_opacity(cloth_mask: np.ndarray, grid: np.ndarray, worn: Points, scale: float) -> np.ndarray:
-    """(H, W) float32 in [0, 1], where the worn garment is. worn: its points on the body; scale: pixels of one unit."""
+def garment_opacity(cloth_mask: np.ndarray, grid: np.ndarray, points: Points, scale: float) -> np.ndarray:
+    """(H, W) float32 in [0, 1], where the garment is. points: its points on the body; scale: pixels of one unit."""
     soft = sample_bilinear(cloth_mask, grid).astype(np.float32) / 255
     # Far outside the garment a bent warp may reach the product a second time; only the garment itself is worn.
     reach = np.zeros(soft.shape, np.uint8)
-    outline = smooth(worn.outline, worn.corners) * scale - 0.5
+    outline = smooth(points.outline, points.corners) * scale - 0.5
     cv2.fillPoly(reach, [np.round(outline * 16).astype(np.int32)], 255, cv2.LINE_8, 4)
     # Closing mends the small holes that the even-odd rule leaves where a raised sleeve's outline crosses itself.
     reach = cv2.morphologyEx(reach, cv2.MORPH_CLOSE, np.ones((2 * max(1, round(14 * scale)) + 1,) * 2, np.uint8))
@@ -218,7 +218,7 @@ def worn_opacity(cloth_mask: np.ndarray, grid: np.ndarray, worn: Points, scale: 
     return soft
 
 
-def draw_worn(canvas: Canvas, cloth: np.ndarray, opacity: np.ndarray, light: np.ndarray):
+def draw_cloth(canvas: Canvas, cloth: np.ndarray, opacity: np.ndarray, light: np.ndarray):
     """The warped cloth (H, W, 3) uint8 under the light on the body (H, W), darker towards its rim."""
     rim = cv2.GaussianBlur(opacity, (0, 0), 7 * canvas.s)
     light = light * (0.80 + 0.24 * np.clip(rim, 0, 1))

@@ -28,7 +28,7 @@ SHARES = {
     "garment": 0.1,
 }  # of the budget, in this order
 TRAINING = 0.9  # share of the time that is spent on updates and evaluations; the rest goes to samples and checkpoints
-TIMED_UPDATES = 5  # updates
+TRIAL_UPDATES = 5  # updates
 
 
 def perceptual_features(parser: Path) -> str:
@@ -47,7 +47,7 @@ def steps_for(run: Run, build, recipe, minutes: float) -> int:
     logs = [event for event in run.events() if event["event"] == "log"]
     if logs:
         return max(1, round(logs[-1]["step"] * minutes / recipe.max_minutes))
-    found = timing(build, recipe, TIMED_UPDATES, evaluation=bool(recipe.evaluate_every))
+    found = timing(build, recipe, TRIAL_UPDATES, evaluation=bool(recipe.evaluate_every))
     seconds, ends = found["seconds_per_step"], 0.0
     if recipe.evaluate_every:  # one before the first update, one after the last, and those between
         seconds += found["evaluation_seconds"] / recipe.evaluate_every

@@ -126,7 +126,7 @@ def test_a_comparison_runs_only_what_differs_from_the_stage_that_differs(record)
     compared = [v for v in tryon_work.compare(services, record, "seed") if isinstance(v, tryon_work.Variant)]
     assert networks.asked == [("segmentation", {"seed": seed}) for seed in (0, 1, 3, 4)]
     assert [v.label for v in compared] == [*(f"Seed {seed}" for seed in range(5)), tryon_work.BASELINE]
-    np.testing.assert_array_equal(compared[5].picture, record.pasted)
+    np.testing.assert_array_equal(compared[5].picture, record.baseline)
     np.testing.assert_array_equal(compared[2].picture, record.synthesis)
     assert all((compared[seed].picture == seed).all() for seed in (0, 1, 3, 4))
     # All are measured against the first: seed 1 is one grey level away from seed 0 everywhere.

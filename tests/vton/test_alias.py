@@ -162,13 +162,9 @@ def test_spectral_convolution_has_unit_norm():
     for _ in range(300):
         layer(torch.rand(1, 6, 5, 5))
     layer.eval()
-    assert float(torch.linalg.matrix_norm(layer.normalised_weight().detach().flatten(1), 2)) == pytest.approx(
-        1, abs=1e-3
-    )
+    assert float(torch.linalg.matrix_norm(layer.spectral_weight().detach().flatten(1), 2)) == pytest.approx(1, abs=1e-3)
     x = torch.rand(1, 6, 5, 5)
-    torch.testing.assert_close(
-        layer(x), torch.nn.functional.conv2d(x, layer.normalised_weight(), layer.bias, padding=1)
-    )
+    torch.testing.assert_close(layer(x), torch.nn.functional.conv2d(x, layer.spectral_weight(), layer.bias, padding=1))
 
 
 # -- inference, where every distinct neighbourhood is computed once --------------------------------------------------

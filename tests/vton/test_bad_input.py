@@ -11,7 +11,7 @@ from training.assets import assets_dir
 from vton import InputError, TryOn, labels
 from vton.inputs import photo
 from vton.rules.final_picture import hair_rim
-from vton.stages import WORN
+from vton.stages import WEARER_NOTE
 
 SIZE = (256, 192)
 
@@ -172,7 +172,7 @@ def test_a_garment_in_the_photograph_of_its_wearer_is_cut_out_of_it(tryon, dress
     """The reader takes the one for trousers and the other for a hoodie."""
     photograph = assets_dir() / "examples" / "people" / f"{name}.jpg"
     result = tryon.redress(dressed, photograph, until="garment")
-    assert result.garment_cut.method == "worn" and WORN in result.notes
+    assert result.garment_cut.method == "worn" and WEARER_NOTE in result.notes
     assert 0.02 < (result.garment_cut.mask > 0).mean() < 0.4
 
 

@@ -23,7 +23,7 @@ from vton.geometry import affine, move_points, warp_picture
 from vton.joints import present
 from vton.pipeline import TryOn
 from vton.rules.segmentation import RULES
-from vton.rules.sleeves import KINDS, shown
+from vton.rules.sleeves import KINDS, sleeve_kind
 
 
 def palette_png(file, parse):
@@ -186,12 +186,12 @@ def test_samples_with_the_sleeves_asked_for_are_told_and_show_them(packed, sourc
     for kind in ("short", "long"):
         sample = sampler.sample(np.random.default_rng(5), source, sleeves=kind)
         assert decode(sample["attributes"], "sleeves") == kind
-        assert shown(sample["segmentation"], sample["keypoints"]) == kind
+        assert sleeve_kind(sample["segmentation"], sample["keypoints"]) == kind
 
 
 def test_of_a_worn_garment_the_sleeves_are_those_that_the_parse_shows(packed):
     sample = Sampler(packed, (256, 192)).sample(np.random.default_rng(3), "worn")
-    assert decode(sample["attributes"], "sleeves") == shown(sample["segmentation"], sample["keypoints"])
+    assert decode(sample["attributes"], "sleeves") == sleeve_kind(sample["segmentation"], sample["keypoints"])
 
 
 def test_a_vest_bares_the_arms_though_outerwear_has_long_sleeves(packed, monkeypatch):
@@ -224,8 +224,8 @@ def test_a_dressed_long_sleeve_follows_the_arm_and_the_throat_stays_bare():
         assert present(wearer.keypoints)[list(joints)].all()
         upper_arm = _distance_to_segment(grid, *wearer.keypoints[list(joints[:2]), :2]) < 0.08 * body.width
         assert (truth[upper_arm] == 3).mean() > 0.95  # a sleeve without a gap
-    cloth = pair.worn_mask
-    assert (pair.worn[cloth] != 246).any(1).mean() > 0.97 and (pair.worn[~cloth] == 246).all()
+    cloth = pair.truth_mask
+    assert (pair.truth[cloth] != 246).any(1).mean() > 0.97 and (pair.truth[~cloth] == 246).all()
     throat = neckline.opening(wearer.keypoints, shape)
     assert throat.sum() > 50 and not (truth[throat] == 3).any()
     narrow = wearer.keypoints.copy()  # turned to the side: the shoulders come close
@@ -247,16 +247,16 @@ def test_a_dressed_short_sleeve_lies_as_near_to_shoulder_and_arm_as_worn_ones_do
         cv2.fillPoly(flat, [np.array([[96, 40], [outer, 40], [outer, 125], [96, 125]])], 1)
     pair = dress(np.full((*shape, 3), 90, np.uint8), flat > 0, wearer.keypoints, shape, False)
     grid = np.stack(np.meshgrid(np.arange(192, dtype=np.float32), np.arange(256, dtype=np.float32)), -1)
-    assert sum((pair.part[pair.worn_mask] == number).sum() for number in (1, 2)) > 100
+    assert sum((pair.part[pair.truth_mask] == number).sum() for number in (1, 2)) > 100
     for number, arm in enumerate(body.arms, start=1):
         from_bones = np.min([_distance_to_segment(grid, a, b) for a, b in zip(arm, arm[1:])], 0)
-        assert from_bones[pair.worn_mask & (pair.part == number)].max() <= WIDEST[1] * body.width + 1
+        assert from_bones[pair.truth_mask & (pair.part == number)].max() <= WIDEST[1] * body.width + 1
     shoulders = body.trunk[:2]
     for x, y in shoulders:  # straight above and to the outer side
         outwards = np.sign(x - shoulders[:, 0].mean())
         beyond = (grid[..., 1] < y) & ((grid[..., 0] - x) * outwards >= 0)
         far = np.hypot(grid[..., 0] - x, grid[..., 1] - y) > SHOULDER * body.width + 2
-        assert not (pair.worn_mask & beyond & far & (pair.part == 0)).any()
+        assert not (pair.truth_mask & beyond & far & (pair.part == 0)).any()
 
 
 def test_what_a_bag_hides_counts_for_a_dressed_garment_only(packed):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lab.tryon.draping import panels
-from lab.tryon.draping.drape import constraints, surrounded, two_panels
+from lab.tryon.draping.drape import constraints, is_inside, two_panels
 from vton.data.draped import draw
 from vton.data.draped.codec import decode, encode
 from vton.data.draped.pack import TWINS, Drapes, is_validation
@@ -46,7 +46,7 @@ def test_panels_cover_the_garment_and_stay_open_at_hem_cuffs_and_neck():
     a, b, c = (sheet.points[sheet.triangles[:, k]].astype(np.float64) for k in range(3))
     area = ((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]) / 2
     assert area.min() > 0 and area.sum() == pytest.approx(mask.sum(), rel=0.03)
-    assert 0.005 < area[sheet.taken].sum() / area.sum() < 0.06  # the neckline's cut
+    assert 0.005 < area[sheet.cut].sum() / area.sum() < 0.06  # the neckline's cut
     cloth = two_panels(sheet, np.array([0.004, 0.004]))
     sewn = cloth.flat[cloth.seams[:, 0]]
     assert np.array_equal(sewn, cloth.flat[cloth.seams[:, 1]])
@@ -97,8 +97,8 @@ def test_an_arm_is_in_a_tube_and_not_beside_it():
     a, b, c, d = (r * 24 + s % 24 for r, s in ((i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1)))
     faces = np.concatenate([np.stack([a, b, c], 2).reshape(-1, 3), np.stack([b, d, c], 2).reshape(-1, 3)])
     way = np.array([0.0, 0.0, 1.0])
-    assert surrounded(np.zeros(3), way, vertices, faces)
-    assert not surrounded(np.array([0.1, 0.0, 0.0]), way, vertices, faces)
+    assert is_inside(np.zeros(3), way, vertices, faces)
+    assert not is_inside(np.array([0.1, 0.0, 0.0]), way, vertices, faces)
 
 
 def drape_of_a_tee() -> dict[str, np.ndarray]:
@@ -173,14 +173,14 @@ def test_the_true_warp_carries_the_garment_onto_the_person_exactly(people, numbe
     image, _, _, pair = people.sample(number, np.random.default_rng(0))
     at = ((pair.grid + 1) * people.size[::-1] - 1).astype(np.float32) / 2
     carried = cv2.remap(pair.cloth, at, None, cv2.INTER_LINEAR).astype(int)
-    solid = pair.worn_mask & (cv2.remap(pair.cloth_mask.astype(np.float32), at, None, cv2.INTER_LINEAR) == 1)
-    assert solid.sum() > 0.8 * pair.worn_mask.sum() > 5000
+    solid = pair.truth_mask & (cv2.remap(pair.cloth_mask.astype(np.float32), at, None, cv2.INTER_LINEAR) == 1)
+    assert solid.sum() > 0.8 * pair.truth_mask.sum() > 5000
     away = abs(carried - image)[solid].max(1)
     # The lookup divides a pixel into 32 steps: where rounding falls on another, black beside white differs by 8.
     assert (away <= 1).mean() > 0.98 and away.max() <= 9, (away.max(), (away <= 1).mean())
     record = people.drapes.record(people.records[number % len(people.records)])
     scene = seen["scene"]
-    for y, x in np.argwhere(pair.worn_mask)[::997]:
+    for y, x in np.argwhere(pair.truth_mask)[::997]:
         corners = scene.faces[seen["face"][rows[y], columns[x]]]
         system = np.vstack([seen["places"][corners, :2].T.astype(np.float64), np.ones(3)])
         share = np.linalg.solve(system, [columns[x], rows[y], 1])

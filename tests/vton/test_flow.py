@@ -197,7 +197,7 @@ def test_networks_without_a_flow_say_so_before_any_stage(result, monkeypatch):
 def test_every_warp_of_figure_13_is_measured(tryon, result):
     found = {name: insight.warp_by_name(tryon, result, name) for name in (*WARPS, "flow")}
     np.testing.assert_array_equal(found["flow"].mask, result.warped_mask)
-    assert found["flow"].figures.covered == pytest.approx(1 - result.misaligned_share, abs=1e-6)
+    assert found["flow"].figures.coverage == pytest.approx(1 - result.misaligned_share, abs=1e-6)
     assert found["spline 10x10"].figures.iou > found["spline 5x5"].figures.iou  # it is fitted to that region
     assert all(one.seconds > 0 and one.cloth.shape == (*SIZE, 3) for one in found.values())
 
@@ -209,12 +209,12 @@ def test_the_figures_of_a_warp():
     mask[4:8] = True
     grid = identity_grid((8, 6))
     assert figures_of(grid, mask, region) == (1 / 3, 0.5, 0)
-    assert figures_of(grid.flip(2), mask, region).folded == 1  # mirrored
-    assert np.isnan(figures_of(grid, np.zeros_like(mask), region).folded)
+    assert figures_of(grid.flip(2), mask, region).folds == 1  # mirrored
+    assert np.isnan(figures_of(grid, np.zeros_like(mask), region).folds)
 
 
 def test_the_shipped_flow_fills_the_region_that_was_predicted(result):
     shipped = TryOn.from_pretrained("tryon-lite", device="cpu")
     assert shipped.flow is not None
     found, spline = (insight.warp_by_name(shipped, result, name).figures for name in ("flow", "spline 5x5"))
-    assert found.covered > 0.9 and found.iou > max(0.9, spline.iou) and found.folded < 0.02
+    assert found.coverage > 0.9 and found.iou > max(0.9, spline.iou) and found.folds < 0.02

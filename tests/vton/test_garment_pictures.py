@@ -63,12 +63,12 @@ def test_a_turned_garment_is_set_upright_and_the_visitor_is_told(reader, picture
         turned = np.ascontiguousarray(np.rot90(pictures[name], quarters))
         record = TryOnResult(Options(size=(256, 192)), garment_photo=turned, painted_mask=None, notes=())
         made = stages.cut_garment(SimpleNamespace(garment=reader), record)
-        assert made["garment_cut"].turned == 4 - quarters and made["notes"] == (stages.TURNED,)
+        assert made["garment_cut"].turns == 4 - quarters and made["notes"] == (stages.TURN_NOTE,)
         np.testing.assert_array_equal(made["garment_photo"], pictures[name])
         assert iou(made["garment_cut"].mask, cuts[name].mask) > 0.97
         again = replace(record, garment_photo=made["garment_photo"], notes=made["notes"])
         made = stages.cut_garment(SimpleNamespace(garment=reader), again)
-        assert made["garment_cut"].turned == 0 and made["notes"] == ()
+        assert made["garment_cut"].turns == 0 and made["notes"] == ()
 
 
 def test_two_garments_are_refused_in_a_sentence(reader, pictures):

@@ -33,8 +33,8 @@ def test_a_difference_is_measured_inside_its_region():
     b[:8] = 130
     region[:16] = True
     found = insight.difference(a, b, region, misaligned)
-    assert found.mean == 15 and found.changed == 0.5 and found.map[0, 0] == 30 and found.map[20, 0] == 0
-    assert np.isnan(found.misaligned) and found.visible and found.ssim < 1
+    assert found.mean == 15 and found.change_share == 0.5 and found.map[0, 0] == 30 and found.map[20, 0] == 0
+    assert np.isnan(found.misalignment) and found.visible and found.ssim < 1
     assert not insight.difference(a, a, region, misaligned).visible
     with pytest.raises(ValueError, match="one size"):
         insight.difference(a, b[:8], region, misaligned)
@@ -71,7 +71,7 @@ def test_the_fit_is_the_one_of_the_record(tryon, result):
     np.testing.assert_array_equal(steps[0].theta[0].numpy(), result.theta)
     points = [warping.control_grid(5) + step.theta.reshape(2, -1).T for step in steps]
     assert any(np.allclose(p.numpy(), result.control_points, atol=1e-6) for p in points)
-    assert [number for number, _, _ in shown] == list(insight.SHOWN_STEPS)
+    assert [number for number, _, _ in shown] == list(insight.VIEW_STEPS)
     first = steps[0]
     assert first.loss == pytest.approx(first.misfit + first.bending + first.keep + first.fold + first.uneven, rel=1e-5)
     assert any(step.uneven for step in steps)
@@ -93,7 +93,7 @@ def test_the_grid_stays_square_without_a_warp(result):
 
 def test_the_worn_garment_is_put_on_again_and_compared_with_the_photograph(tryon, result):
     found = insight.compare_paired(tryon, result)
-    assert found.garment.shape == (*SIZE, 4) and found.made.shape == found.truth.shape == (*SIZE, 3)
+    assert found.garment.shape == (*SIZE, 4) and found.result.shape == found.truth.shape == (*SIZE, 3)
     assert 0.5 < found.ssim < 1 and found.distance > 0
     with pytest.raises(ValueError, match="no upper garment"):
-        insight.worn_garment(dataclasses.replace(result, parse=np.zeros(SIZE, np.uint8)))
+        insight.own_garment(dataclasses.replace(result, parse=np.zeros(SIZE, np.uint8)))

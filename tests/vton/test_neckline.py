@@ -80,14 +80,14 @@ def test_around_the_neck_cloth_is_where_the_warped_garment_is():
     warped = np.ones(SIZE, bool)
     warped[:100, 86:106] = False  # the garment's own deep neckline
     before, near = segmentation.copy(), neckline.around_neck(joints(), SIZE)
-    made = neckline.as_warped(segmentation, joints(), warped)
+    made = neckline.follow_warp(segmentation, joints(), warped)
     np.testing.assert_array_equal(segmentation, before)
     elsewhere = ~near & ~neckline.above_neckline(warped, joints())
     np.testing.assert_array_equal(made[elsewhere], before[elsewhere])
     np.testing.assert_array_equal(made[:60], before[:60])
     inside = near & (before != 2)
     np.testing.assert_array_equal(made[inside] == neckline.UPPER, warped[inside])
-    closed = neckline.as_warped(segmentation, joints(), np.ones(SIZE, bool))  # a high collar
+    closed = neckline.follow_warp(segmentation, joints(), np.ones(SIZE, bool))  # a high collar
     assert (closed[near & (before != 2)] == neckline.UPPER).all()
 
 
@@ -98,14 +98,14 @@ def test_a_neck_opened_wider_than_the_garment_leaves_no_notch_beside_its_necklin
     warped = np.ones(SIZE, bool)
     warped[:74] = False
     warped[:100, 88:104] = False  # the garment's own neckline
-    made = neckline.as_warped(segmentation, joints(), warped)
+    made = neckline.follow_warp(segmentation, joints(), warped)
     np.testing.assert_array_equal(made[74:100, 76:116] == neckline.UPPER, warped[74:100, 76:116])
     assert not made[:70].any()
     narrow = warped & (np.arange(SIZE[1]) > 70)  # outside of the neckline's ends nothing is taken away from the slope
     slope = (slice(80, 90), slice(72, 76))  # beside the throat, where network and garment have cloth
-    assert (neckline.as_warped(segmentation, joints(), narrow)[slope] == neckline.UPPER).all()
+    assert (neckline.follow_warp(segmentation, joints(), narrow)[slope] == neckline.UPPER).all()
     covered = (slice(80, 90), slice(60, 70))  # there the warped garment has none, and the network's stays
-    assert (neckline.as_warped(segmentation, joints(), narrow)[covered] == neckline.UPPER).all()
+    assert (neckline.follow_warp(segmentation, joints(), narrow)[covered] == neckline.UPPER).all()
 
 
 def test_a_wide_neckline_is_open_from_end_to_end():
@@ -118,7 +118,7 @@ def test_a_wide_neckline_is_open_from_end_to_end():
     assert not (above & worn).any() and above[70:80, 68:125].all() and above[99, 96]
     assert not above[:20].any()  # there may be the sleeve of a raised arm
     assert not above[:, :66].any() and not above[:, 127:].any()
-    made = neckline.as_warped(np.where(np.indices(SIZE)[0] > 70, neckline.UPPER, 0), joints(), worn)
+    made = neckline.follow_warp(np.where(np.indices(SIZE)[0] > 70, neckline.UPPER, 0), joints(), worn)
     assert not (made[above] == neckline.UPPER).any() and (made[worn][:50] == neckline.UPPER).all()
     assert not neckline.above_neckline(np.zeros(SIZE, bool), joints()).any()
     points = joints()

@@ -273,7 +273,7 @@ def test_a_panorama_is_reduced_with_a_note_that_says_so():
     for source in (wide, file.getvalue()):
         made = stages.decode(None, TryOnResult(Options(), (source, wide[:, :600])))
         assert made["photo"].shape[1] == photo.LONGEST
-        assert made["notes"] == (stages.REDUCED.format(9000, photo.LONGEST),)
+        assert made["notes"] == (stages.REDUCTION_NOTE.format(9000, photo.LONGEST),)
     assert "notes" not in stages.decode(None, TryOnResult(Options(), (wide[:, :4096], wide[:, :600])))
 
 

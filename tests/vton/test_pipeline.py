@@ -22,7 +22,7 @@ from vton.networks import segmentation
 from vton.registry import NETWORKS
 from vton.rules import composite, neckline
 from vton.rules import segmentation as rules
-from vton.rules.final_picture import below_hem, compose, hair_rim, own_skin, unchanged, worn_below
+from vton.rules.final_picture import below_hem, compose, hair_rim, old_below_hem, own_skin, photograph_parts
 from vton.stages import move_control_points
 from vton.tryon import main
 
@@ -117,7 +117,7 @@ def test_the_skirt_of_a_dress_and_tails_that_hide_all_below_them_stay(result):
 
     def stays(old, under):
         parse = np.where(below & ~trousers, old, np.where(trousers, under, result.parse)).astype(np.uint8)
-        return worn_below(replace(result, parse=parse))
+        return old_below_hem(replace(result, parse=parse))
 
     np.testing.assert_array_equal(stays(labels.DRESS_LIP, labels.PANTS_LIP), below & ~trousers)
     assert not stays(labels.COAT_LIP, labels.PANTS_LIP).any()
@@ -125,10 +125,10 @@ def test_the_skirt_of_a_dress_and_tails_that_hide_all_below_them_stay(result):
     worn = replace(result, parse=np.where(below, labels.DRESS_LIP, result.parse).astype(np.uint8))
     wider = np.roll(below, 6, 1) & (result.segmentation == labels.BACKGROUND)  # an A-line, wider than its prediction
     flared = replace(worn, parse=np.where(wider, labels.DRESS_LIP, worn.parse).astype(np.uint8))
-    assert wider.sum() > 50 and (worn_below(flared) & wider).sum() > 0.9 * wider.sum()
+    assert wider.sum() > 50 and (old_below_hem(flared) & wider).sum() > 0.9 * wider.sum()
     made = below_hem(worn, np.zeros_like(result.person), below)
     np.testing.assert_array_equal(made[below], result.person[below])
-    assert not made[~below].any() and (unchanged(worn) & below).sum() == below.sum()
+    assert not made[~below].any() and (photograph_parts(worn) & below).sum() == below.sum()
 
 
 def test_a_garment_goes_on_under_locks_of_hair(tryon, pictures):
@@ -243,7 +243,7 @@ def test_the_throat_follows_its_option(tryon, result, monkeypatch):
         return classes
 
     monkeypatch.setattr(segmentation, "segment", with_a_back_collar)
-    monkeypatch.setattr(stages, "neckline_is_carried", lambda r: False)  # else the garment's own is carried
+    monkeypatch.setattr(stages, "carries_neckline", lambda r: False)  # else the garment's own is carried
 
     def predicted(**options):
         return tryon.resume(result, "segmentation", until="segmentation", **options).segmentation
@@ -284,8 +284,8 @@ def test_what_stays_is_shown_to_the_painter_unless_switched_off(tryon, result):
     gray = (result.agnostic == 128).all(2)
     wall = shown & (result.parse == labels.BACKGROUND)
     assert wall.sum() > 500 and not shown[~gray].any() and not shown[result.segmentation == labels.UPPER].any()
-    assert (result.shown[shown] == result.person[shown]).all() and (
-        result.shown[~shown] == result.agnostic[~shown]
+    assert (result.alias_view[shown] == result.person[shown]).all() and (
+        result.alias_view[~shown] == result.agnostic[~shown]
     ).all()
     assert not result.kept[result.segmentation == labels.UPPER].any() and np.median(result.kept[wall]) > 200
     hidden = tryon.resume(result, "synthesis", until="synthesis", reveal=False)
@@ -455,8 +455,8 @@ def test_the_divided_segmentation_is_equation_4(result):
 
 def test_the_baseline_is_the_warped_cloth_on_the_agnostic_picture(result):
     inside = result.warped_mask > 127
-    assert np.array_equal(result.pasted[inside], result.warped_cloth[inside])
-    assert np.array_equal(result.pasted[~inside], result.agnostic[~inside])
+    assert np.array_equal(result.baseline[inside], result.warped_cloth[inside])
+    assert np.array_equal(result.baseline[~inside], result.agnostic[~inside])
 
 
 @pytest.mark.parametrize(

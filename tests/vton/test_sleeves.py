@@ -5,7 +5,7 @@ import pytest
 
 from lab.tryon.synthetic import draw_pair
 from vton.labels import SEGMENTATION, lip_to_13
-from vton.rules.sleeves import contradicting, covered, set_length, shown
+from vton.rules.sleeves import cloth_shares, contradicting, set_length, sleeve_kind
 
 UPPER, LEFT, RIGHT = (SEGMENTATION.index(name) for name in ("upper", "left arm", "right arm"))
 
@@ -113,23 +113,23 @@ def test_drawn_people_show_the_sleeves_that_they_wear():
 
 def test_the_sleeves_shown_are_those_of_both_arms():
     for start, kind in ((60, "long"), (27, "short"), (3, "none")):
-        assert shown(*figure(start)) == kind
+        assert sleeve_kind(*figure(start)) == kind
     half, keypoints = figure(60)
     half[38:53, 150:185] = LEFT
-    assert shown(half, keypoints) == ""  # long on one arm alone
-    assert shown(half * np.uint8(0), keypoints) == ""  # nothing is seen
+    assert sleeve_kind(half, keypoints) == ""  # long on one arm alone
+    assert sleeve_kind(half * np.uint8(0), keypoints) == ""  # nothing is seen
 
 
 def test_the_covered_shares_of_an_arm_by_hand():
     """An upper arm is 30 pixels from x = 125; cloth up to x = 150."""
-    shares = covered(*figure(25))
+    shares = cloth_shares(*figure(25))
     assert set(shares) == {LEFT, RIGHT}
     whole, upper, lower = shares[LEFT]
     assert lower == 0 and upper == 1  # of x = 160 to 179, of x = 134 to 147
     assert whole == pytest.approx((150 - 129) / (179 - 129), abs=0.04)
     missing, keypoints = figure(25)
     keypoints[7] = 0
-    assert set(covered(missing, keypoints)) == {RIGHT}
+    assert set(cloth_shares(missing, keypoints)) == {RIGHT}
 
 
 def wide_sleeves(half):

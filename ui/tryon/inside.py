@@ -163,7 +163,7 @@ def pair(tryon: Any, result: Any, on_stage: Any) -> str:
         "than a product picture: light and folds of the cloth are right already."
     )
     garment = np.where(found.garment[..., 3:] > 127, found.garment[..., :3], 246).astype(np.uint8)
-    pictures = [(found.truth, "the photograph"), (garment, "the worn garment"), (found.made, "put on again")]
+    pictures = [(found.truth, "the photograph"), (garment, "the worn garment"), (found.result, "put on again")]
     return _row("A paired try-on", [_figure(picture, caption) for picture, caption in pictures], about)
 
 

@@ -43,9 +43,9 @@ def panel(variant: work.Variant) -> dict[str, Any]:
     painted = colours.paint(np.minimum(found.map / FAR, 1), colours.RAMPS["light"])
     rows = [
         ("ΔE in the edited region", f"{found.colour:.2f}"),
-        ("ΔE where misaligned", "none is" if np.isnan(found.misaligned) else f"{found.misaligned:.2f}"),
+        ("ΔE where misaligned", "none is" if np.isnan(found.misalignment) else f"{found.misalignment:.2f}"),
         ("Mean difference of 255", f"{found.mean:.2f}"),
-        ("Pixels that changed", f"{100 * found.changed:.1f} %"),
+        ("Pixels that changed", f"{100 * found.change_share:.1f} %"),
         ("SSIM", f"{found.ssim:.4f}"),
     ]
     return {**shown, "difference": data_url(painted), "rows": [list(row) for row in rows]}

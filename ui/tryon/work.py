@@ -298,8 +298,8 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
         first = picture if first is None else first
         shown = figures.outline(picture, report.misalignment) if comparison.outlined else picture
         yield Variant(label, shown, against, f"{100 * report.misaligned_share:.1f} % of the cloth misaligned")
-    pasted = figures.outline(result.pasted, result.misalignment) if comparison.outlined else result.pasted
-    against = None if first is None else insight.difference(first, result.pasted, region, result.misalignment > 127)
+    pasted = figures.outline(result.baseline, result.misalignment) if comparison.outlined else result.baseline
+    against = None if first is None else insight.difference(first, result.baseline, region, result.misalignment > 127)
     yield Variant(BASELINE, pasted, against, "")
 
 
@@ -330,8 +330,8 @@ def claim(name: str, variants: list[Variant]) -> str:
         return about
     _, label, found = max(measured, key=lambda one: one[0])
     numbers = f"“{label}” differs from “{variants[0].label}” by ΔE {found.colour:.1f} on average in the edited region"
-    if not np.isnan(found.misaligned):
-        numbers += f" and by {found.misaligned:.1f} where the garment is misaligned"
+    if not np.isnan(found.misalignment):
+        numbers += f" and by {found.misalignment:.1f} where the garment is misaligned"
     seen = (
         "which can be seen" if found.visible else f"less than an eye sees ({insight.VISIBLE}): no effect on this pair"
     )
@@ -373,7 +373,7 @@ def _dress(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
 
 def _row(name: str, made: Any) -> contact_sheet.Row:
     around = [photo.crop(picture, made.frame, made.options.size) for picture in (made.photo, made.result)]
-    pictures = (around[0], made.garment_photo, made.pasted, around[1])
+    pictures = (around[0], made.garment_photo, made.baseline, around[1])
     cells = tuple(contact_sheet.fit_into(picture, CELL) for picture in pictures)
     return contact_sheet.Row(name, cells, f"{100 * made.misaligned_share:.1f} % open")
 

@@ -29,8 +29,8 @@ def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Pers
 
     person: who wears it. other: whose garment lends its cloth at times. rng: draws kind, form, cloth and light.
     """
-    lender, recoloured = (other, OTHER_RECOLOURED) if rng.random() < OTHER_CLOTH else (person, OWN_RECOLOURED)
-    cloth = patch(lender, recoloured, rng)
+    lender, chance = (other, OTHER_RECOLOURED) if rng.random() < OTHER_CLOTH else (person, OWN_RECOLOURED)
+    cloth = patch(lender, chance, rng)
     if cloth is None or not present(person.keypoints)[list(SHOULDERS)].all():
         return person
     right, left = (person.keypoints[joint, :2].astype(np.float64) for joint in SHOULDERS)
@@ -105,9 +105,9 @@ def fill(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarray
     return cv2.GaussianBlur(mask, (0, 0), max(blur, 0.3))
 
 
-def patch(person: Person, recoloured: float, rng: np.random.Generator) -> np.ndarray | None:
-    """A square of the garment that a person wears, (n, n, 3) uint8, recoloured with that probability; None without a
-    garment.
+def patch(person: Person, chance: float, rng: np.random.Generator) -> np.ndarray | None:
+    """A square of the garment that a person wears, (n, n, 3) uint8, recoloured with probability `chance`; None without
+    a garment.
     """
     cloth = np.isin(person.parse, CLOTH) & ~person.carried
     side = int(min(person.parse.shape) * rng.uniform(0.06, 0.16))
@@ -118,7 +118,7 @@ def patch(person: Person, recoloured: float, rng: np.random.Generator) -> np.nda
     chosen = int(rng.integers(len(ys)))
     y, x = ys[chosen] - side // 2, xs[chosen] - side // 2
     found = np.ascontiguousarray(person.image[y : y + side, x : x + side])
-    return change_colours(found, rng) if rng.random() < recoloured else found
+    return change_colours(found, rng) if rng.random() < chance else found
 
 
 def shade(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -21,13 +21,13 @@ from vton.data.draped.people import DrapedPeople
 from vton.data.pack import Pack, degrade, read_attributes
 from vton.data.pairs import flat_worn
 from vton.networks.garment_reader import UPPER_KINDS, VALUES
-from vton.rules.sleeves import shown
+from vton.rules.sleeves import sleeve_kind
 
 # Folders of pictures and of their masks: as photographed, or cut out on white.
 PLACES = (("photo", "photo-mask"), ("cloth", "cloth-mask"), ("image", "mask"))
 LONGEST = 384  # longer side of a picture in memory: as photographed, so that a neck is seen as sharp as a visitor's
 FLAT_SIZE = (256, 192)  # (H, W) at which worn garments are laid flat
-DRAPED = 40  # draped people whose garments are learned where there is nothing else
+DRAPE_COUNT = 40  # draped people whose garments are learned where there is nothing else
 PIECE = 224  # longer side of what is cut out of a person
 HELD_OUT = {"garments": 10, "garments_more": 8, "not_upper": 7}  # every so many pictures of a folder are for validation
 SAME_AS = {
@@ -229,7 +229,7 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
     alone.
     """
     person, found = pack.person(index), []
-    sleeves = shown(labels.lip_to_13(person.parse), person.keypoints)
+    sleeves = sleeve_kind(labels.lip_to_13(person.parse), person.keypoints)
     upper = np.isin(person.parse, (labels.LIP.index("upper-clothes"), labels.LIP.index("coat")))
     for kind, mask in (("upper", upper), *((name, person.parse == label) for name, label in PIECES)):
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
@@ -261,10 +261,10 @@ def flat_garment(pack: Pack, index: int) -> list[GarmentPicture]:
     """
     person = pack.person(index)
     pair = flat_worn(person, FLAT_SIZE, np.random.default_rng([index, 3]))
-    if pair is None or not pair.known["sleeves"]:
+    if pair is None or not pair.groups["sleeves"]:
         return []
     mask = pair.cloth_mask.astype(np.uint8) * 255
-    return [GarmentPicture(f"{person.name}-flat", pair.cloth, mask, {"kind": "upper"} | pair.known, cut=True)]
+    return [GarmentPicture(f"{person.name}-flat", pair.cloth, mask, {"kind": "upper"} | pair.groups, cut=True)]
 
 
 def _small(picture: np.ndarray) -> np.ndarray:
@@ -408,9 +408,9 @@ class Garments:
         if data:
             self._read(Path(data))
         elif pack:
-            self.sources["cut"] = [packed_garment(pack, index) for index in pack.garments("train")]
+            self.sources["cut"] = [garment_of_pack(pack, index) for index in pack.garments("train")]
         elif draped:
-            self.sources["draped"] = draped_garments(draped, DRAPED)
+            self.sources["draped"] = draped_garments(draped, DRAPE_COUNT)
         for index in pack.people("train") if pack else []:
             for picture in pieces_of(pack, index):
                 kind = picture.attributes["kind"]
@@ -462,7 +462,7 @@ def rarity(pictures: list[GarmentPicture]) -> np.ndarray:
     return weights / weights.sum()
 
 
-def packed_garment(pack: Pack, index: int) -> GarmentPicture:
+def garment_of_pack(pack: Pack, index: int) -> GarmentPicture:
     """A garment of a pack, with its sleeves where they are known."""
     product = pack.product(index)
     known = attributes_of({"sleeves": product.sleeves})

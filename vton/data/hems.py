@@ -15,7 +15,7 @@ from vton.labels import BACKGROUND, BOTTOM, UPPER
 
 # How far below the joints of the hips the hem ends, as a share of the trunk's length: tucked in at most so far, worn
 # loose at least so far. Waistbands lie above those joints. Between the two a picture does not tell.
-TUCKED_UP_TO, LOOSE_FROM = -0.12, 0.0
+TUCK_LIMIT, LOOSE_FROM = -0.12, 0.0
 CENTRE = 0.5  # how much of the distance between the hips is looked at, in the middle
 # Standard deviation of the old hem around the true one, in lengths of the trunk; how many old garments are coats or
 # dresses, and how much longer those are.
@@ -47,7 +47,7 @@ def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
     if told.mean() < 0.5:
         return ""
     reach = (np.median(ends[told]) - hips[:, 1].mean()) / length
-    return TUCKED if reach <= TUCKED_UP_TO else LOOSE if reach >= LOOSE_FROM else ""
+    return TUCKED if reach <= TUCK_LIMIT else LOOSE if reach >= LOOSE_FROM else ""
 
 
 def with_old_hem(

@@ -167,7 +167,7 @@ def pack(
     if not names:
         reason = f"; the first reason: {skipped[0]}" if skipped else ": train.txt and val.txt hold no names"
         raise ValueError(f"No photograph of '{people.name}' can be packed{reason}.")
-    stored = {
+    columns = {
         "names": np.array(names),
         "split": np.array(splits),
         "products": np.array(products, dtype=str),
@@ -178,7 +178,7 @@ def pack(
         "keypoints": np.array(keypoints, np.float32),
         "frame": np.array(frames, np.float32),
     }
-    _write(out, stored, arrays)
+    _write(out, columns, arrays)
     return {"people": len(names), "garments": len(products), "skipped": skipped}
 
 
@@ -247,15 +247,15 @@ def _read_person(
     return pictures, points, np.array(box) * scale
 
 
-def _write(out: Path, stored: dict[str, np.ndarray], arrays: dict[str, list[np.ndarray]]) -> None:
+def _write(out: Path, columns: dict[str, np.ndarray], arrays: dict[str, list[np.ndarray]]) -> None:
     """Writes the packed file, whole or not at all. arrays: the encoded pictures of each kind."""
     for kind, blobs in arrays.items():
-        stored[kind] = np.concatenate(blobs) if blobs else np.zeros(0, np.uint8)
-        stored[f"{kind}_ends"] = np.cumsum([len(b) for b in blobs], dtype=np.int64)
+        columns[kind] = np.concatenate(blobs) if blobs else np.zeros(0, np.uint8)
+        columns[f"{kind}_ends"] = np.cumsum([len(b) for b in blobs], dtype=np.int64)
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_suffix(".part.npz")
     try:
-        np.savez(part, **stored)
+        np.savez(part, **columns)
         os.replace(part, out)
     finally:
         part.unlink(missing_ok=True)

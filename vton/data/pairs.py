@@ -21,7 +21,7 @@ from vton.geometry import affine, move_points, warp_picture
 from vton.inputs.photo import from_nearest
 from vton.joints import HIPS, LEFT_ARM, RIGHT_ARM, SHOULDERS, TRUNK, present
 from vton.rules.neckline import opening
-from vton.rules.sleeves import shown
+from vton.rules.sleeves import sleeve_kind
 
 WHITE = 246  # background of the published product photos
 # Radii of a long sleeve's upper and lower half and how far a dressed one may stand out, in widths between the
@@ -339,24 +339,24 @@ def _distance_to_polygon(points, shape):
 class Pair:
     """A garment as on a product photo, and what it looks like when worn.
 
-    cloth (H,W,3) on (246,246,246), cloth_mask (H,W) bool; worn (H,W,3) on (246,246,246), worn_mask (H,W) bool, in the
+    cloth (H,W,3) on (246,246,246), cloth_mask (H,W) bool; truth (H,W,3) on (246,246,246), truth_mask (H,W) bool, in the
     person's frame. For a product, `part` (H,W) tells trunk 0 and arms 1, 2 of the worn garment, and `sleeve_ends` how
-    far its sleeves reach; high_collar: it closes around the throat, or is a hood; known: groups of its attributes, see
-    `vton.attributes`; grid (H,W,2) float32: of a draped garment, for every pixel of worn_mask its x, y in the cloth in
+    far its sleeves reach; high_collar: it closes around the throat, or is a hood; groups: groups of its attributes, see
+    `vton.attributes`; grid (H,W,2) float32: of a draped garment, for every pixel of truth_mask its x, y in the cloth in
     [-1, 1] as torch's grid_sample with align_corners=False takes them, 0 elsewhere.
     """
 
     cloth: np.ndarray
     cloth_mask: np.ndarray
-    worn: np.ndarray
-    worn_mask: np.ndarray
+    truth: np.ndarray
+    truth_mask: np.ndarray
     part: np.ndarray | None = None
     sleeve_ends: tuple[float, float] = (
         0.0,
         0.0,
     )  # along the right and left arm, pixels from the shoulder that are covered
     high_collar: bool = False
-    known: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
     grid: np.ndarray | None = None
 
 
@@ -414,7 +414,7 @@ def flat_worn(person: Person, size: tuple[int, int], rng: np.random.Generator) -
     keypoints = move_points(person.keypoints, matrix)
     pair = lay_flat(image, parse, keypoints, rng)
     if pair is not None:
-        pair.known = {"sleeves": shown(labels.lip_to_13(parse), keypoints)}
+        pair.groups = {"sleeves": sleeve_kind(labels.lip_to_13(parse), keypoints)}
     return pair
 
 
@@ -467,15 +467,15 @@ def dress(
     target_arms, flat_arms, ends, longs = zip(*arms)
     target = Skeleton(trunk, target_arms)
     source = Skeleton(flat.trunk, flat_arms)
-    worn, worn_mask, part = move(product, mask, source, target, shape, by_part=False)
-    worn_mask &= (part > 0) | (_distance_to_polygon(trunk, shape) < FLARE * body.width)
-    worn_mask &= (part > 0) | ~_above_shoulders(trunk, shape)
+    truth, truth_mask, part = move(product, mask, source, target, shape, by_part=False)
+    truth_mask &= (part > 0) | (_distance_to_polygon(trunk, shape) < FLARE * body.width)
+    truth_mask &= (part > 0) | ~_above_shoulders(trunk, shape)
     for number, arm in enumerate(target.arms, start=1):
         if longs[number - 1]:
-            worn, worn_mask, part = _sleeve_round_arm(worn, worn_mask, part, arm, number, body.width)
-    worn_mask = _largest(worn_mask)
-    worn[~worn_mask] = WHITE
-    return Pair(np.where(mask[..., None], product, WHITE).astype(np.uint8), mask, worn, worn_mask, part, ends)
+            truth, truth_mask, part = _sleeve_round_arm(truth, truth_mask, part, arm, number, body.width)
+    truth_mask = _largest(truth_mask)
+    truth[~truth_mask] = WHITE
+    return Pair(np.where(mask[..., None], product, WHITE).astype(np.uint8), mask, truth, truth_mask, part, ends)
 
 
 def _sleeve_on_arm(
@@ -500,19 +500,19 @@ def _sleeve_on_arm(
     return np.stack([arm[0], arm[0] + direction * reach]), sleeve, reach, is_long
 
 
-def _sleeve_round_arm(worn, mask, part, arm, number, width):
+def _sleeve_round_arm(picture, mask, part, arm, number, width):
     """A long sleeve made as wide as sleeves are: folded ones do not show their own width. What is missing takes the
     colour of the nearest cloth.
 
-    worn (H,W,3) uint8, mask (H,W) bool and part (H,W) uint8 of the dressed garment; arm (k,2), k > 1: the sleeve's
-    bones;
-    number: its value in `part`; width: between the shoulders, in pixels. Returns changed copies of worn, mask and part.
+    picture (H,W,3) uint8, mask (H,W) bool and part (H,W) uint8 of the dressed garment; arm (k,2), k > 1: the sleeve's
+    bones; number: its value in `part`; width: between the shoulders, in pixels. Returns changed copies of the first
+    three.
     """
     mask = mask & ((part != number) | _near_bones(arm, (LOOSE * width,), mask.shape))
     missing = _near_bones(arm, [radius * width for radius in SLEEVE], mask.shape) & ~mask
     if missing.any() and mask.any():
-        worn = np.where(missing[..., None], from_nearest(worn, mask), worn)
-    return worn, mask | missing, np.where(missing, np.uint8(number), part)
+        picture = np.where(missing[..., None], from_nearest(picture, mask), picture)
+    return picture, mask | missing, np.where(missing, np.uint8(number), part)
 
 
 def target_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, pair: Pair) -> np.ndarray:
@@ -542,7 +542,7 @@ def target_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: 
         out[old & below & (rows > hips)] = labels.BOTTOM
     elif (parse == labels.DRESS_LIP).any():  # a dress: its skirt stays
         out[(parse == labels.DRESS_LIP) & (rows > hips)] = labels.BOTTOM
-    trunk = pair.worn_mask & (pair.part == 0)
+    trunk = pair.truth_mask & (pair.part == 0)
     out[trunk if pair.high_collar else trunk & ~opening(keypoints, shape)] = labels.UPPER
     grid = _grid(shape)
     for label, arm, covered in zip((labels.RIGHT_ARM, labels.LEFT_ARM), skeleton.arms, pair.sleeve_ends):
@@ -554,7 +554,7 @@ def target_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: 
                 limb |= _distance_to_segment(grid, a, b) < (0.15, 0.115)[min(number, 1)] * skeleton.width
             covered -= length
         out[limb & (old | np.isin(segmentation, labels.ARMS))] = label
-    out[pair.worn_mask & (pair.part > 0)] = labels.UPPER
+    out[pair.truth_mask & (pair.part > 0)] = labels.UPPER
     hands = np.isin(segmentation, labels.ARMS) & _near_wrists(keypoints, shape, 0.3 * skeleton.width)
     kept = np.isin(segmentation, (labels.HAIR, labels.FACE)) | hands
     out[kept] = segmentation[kept]

@@ -21,7 +21,7 @@ from vton.data.pairs import WHITE, Pair, dress, flat_worn, target_segmentation
 from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
-from vton.rules.sleeves import contradicting, set_length, shown
+from vton.rules.sleeves import contradicting, set_length, sleeve_kind
 
 MIXTURE = {"worn": 0.42, "product": 0.43}  # shares of the sources among photographs
 HIGH = ("high", "hood")  # necklines that close around the throat
@@ -82,7 +82,7 @@ class Sampler:
         for _ in range(50):
             kind = source or self._source(rng)
             if kind == "draped":
-                found = self._draped(rng, augment, index, sleeves)
+                found = self._drape(rng, augment, index, sleeves)
             else:
                 found = self._photo(rng, kind, augment, index, sleeves)
             if found is not None:
@@ -111,7 +111,7 @@ class Sampler:
         """
         for i in itertools.count() if source == "draped" else range(len(self.people)):
             rng = np.random.default_rng([seed, i])
-            sample = self._draped(rng, False, i) if source == "draped" else self._photo(rng, source, False, i)
+            sample = self._drape(rng, False, i) if source == "draped" else self._photo(rng, source, False, i)
             if sample is not None:
                 yield sample
 
@@ -154,7 +154,7 @@ class Sampler:
             upper = np.isin(parse, labels.UPPER_LIP)
             worn = np.where(upper[..., None], image, WHITE).astype(np.uint8)
             segmentation = labels.lip_to_13(parse)
-            pair = Pair(cloth, mask, worn, upper, known={"sleeves": shown(segmentation, keypoints)})
+            pair = Pair(cloth, mask, worn, upper, groups={"sleeves": sleeve_kind(segmentation, keypoints)})
             return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "worn", augment)
         garments = (self.with_sleeves(sleeves) if sleeves else None) or self.garments
         product = self.pack.product(garments[int(rng.integers(len(garments)))])
@@ -168,18 +168,18 @@ class Sampler:
         else:
             is_long = (product.category in LONG and product.name not in sleeveless_names()) or None
         pair = dress(np.ascontiguousarray(cloth), np.ascontiguousarray(mask), keypoints, self.size, is_long)
-        if pair is None or pair.worn_mask.mean() < 0.03:
+        if pair is None or pair.truth_mask.mean() < 0.03:
             return None
         pair.high_collar = product.neckline in HIGH
-        pair.known = {"sleeves": attributes.group_of("sleeves", product.sleeves)}
+        pair.groups = {"sleeves": attributes.group_of("sleeves", product.sleeves)}
         segmentation = target_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)
         # Sleeves that the flat garment hides, or that an arm foreshortens, are finished along the arm.
-        kind = pair.known["sleeves"]
+        kind = pair.groups["sleeves"]
         wrong = contradicting(segmentation, keypoints, kind) if kind else ()
         segmentation = set_length(segmentation, keypoints, kind, wrong) if wrong else segmentation
         # Hair, hands and arms in front of the garment hide it.
-        visible = pair.worn_mask & (segmentation == labels.UPPER)
-        pair.worn[~visible], pair.worn_mask = WHITE, visible
+        visible = pair.truth_mask & (segmentation == labels.UPPER)
+        pair.truth[~visible], pair.truth_mask = WHITE, visible
         return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "product", augment)
 
     def _flat_garment(self, number, person, variant):
@@ -192,12 +192,12 @@ class Sampler:
 
     # -- draped people -------------------------------------------------------------------------------------------
 
-    def _draped(self, rng, augment, index=None, sleeves=None):
+    def _drape(self, rng, augment, index=None, sleeves=None):
         assert self.draped is not None  # without them none are asked for
         number = self.draped.number(rng, sleeves) if index is None else index
         mirror = augment and bool(rng.random() < 0.5)
         image, parse, keypoints, pair = self.draped.sample(number, rng, mirror)
-        if pair.worn_mask.mean() < 0.03:
+        if pair.truth_mask.mean() < 0.03:
             return None
         carried = np.zeros(parse.shape, bool)
         return self._finish(rng, image, parse, keypoints, pair, labels.lip_to_13(parse), carried, "draped", False)
@@ -211,9 +211,9 @@ class Sampler:
             if source == "worn":  # the same change of light for the garment that the photograph shows
                 rng.bit_generator.state = state
                 cloth = change_colours(pair.cloth, rng, 0.6)
-                worn = np.where(pair.worn_mask[..., None], image, WHITE).astype(np.uint8)
+                worn = np.where(pair.truth_mask[..., None], image, WHITE).astype(np.uint8)
                 cloth = np.where(pair.cloth_mask[..., None], cloth, WHITE).astype(np.uint8)
-                pair = dataclasses.replace(pair, cloth=cloth, worn=worn)
+                pair = dataclasses.replace(pair, cloth=cloth, truth=worn)
         return {
             "person": image,
             "keypoints": keypoints.astype(np.float32),
@@ -222,16 +222,16 @@ class Sampler:
             "parse_agnostic": labels.one_hot(labels.lip_to_13(agnostic_parse(parse, keypoints)), 13),
             "cloth": np.ascontiguousarray(pair.cloth),
             "cloth_mask": pair.cloth_mask[None],
-            "worn": pair.worn,
-            "worn_mask": pair.worn_mask[None],
+            "worn": pair.truth,
+            "worn_mask": pair.truth_mask[None],
             "segmentation": segmentation.astype(np.uint8),
             "carried": carried[None],
             "parse": parse.astype(np.uint8),
             "background": ((parse == 0) & ~carried)[None],
             "source": np.int64(SOURCES.index(source)),
             "grid": np.zeros((*parse.shape, 2), np.float32) if pair.grid is None else pair.grid,
-            "placed": (pair.worn_mask & (pair.grid is not None))[None],
-            "attributes": attributes.encode({"hem": hem_of(segmentation, keypoints)} | pair.known),
+            "placed": (pair.truth_mask & (pair.grid is not None))[None],
+            "attributes": attributes.encode({"hem": hem_of(segmentation, keypoints)} | pair.groups),
         }
 
 

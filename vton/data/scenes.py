@@ -31,7 +31,7 @@ UPPER, ARMS = labels.ALIAS.index("upper"), (labels.ALIAS.index("left arm"), labe
 class Scene:
     """One person: picture and pose (H,W,3) uint8, classes (H,W) uint8 of ALIAS, masks (H,W) bool gray (painted in I_a),
     carried (out of every loss) and neck (bare), silhouette (H,W) float32 in [0, 1], 0 = background; of draped people
-    also warped (H,W,3) uint8, the product picture by the true warp, and placed (H,W) bool, where it is cloth.
+    also warped (H,W,3) uint8, the product picture by the true warp, and warped_mask (H,W) bool, where it is cloth.
     """
 
     picture: np.ndarray
@@ -42,7 +42,7 @@ class Scene:
     neck: np.ndarray
     silhouette: np.ndarray
     warped: np.ndarray
-    placed: np.ndarray
+    warped_mask: np.ndarray
 
     @classmethod
     def from_planes(cls, planes: np.ndarray) -> Scene:
@@ -87,19 +87,19 @@ class Scenes:
         if pack is None and draped is None:
             raise ValueError("Scenes come from a packed file of photographs, from draped people, or from both.")
         self.people = pack.people(split) if pack else []
-        made = (draped.made or 2 * len(draped.records)) if draped else 0
-        self.of_draped = range(len(self.people) * variants, len(self.people) * variants + made)
-        self._kept: np.memmap | None = None
-        self._done: np.memmap | None = None
+        count = (draped.drawing_count or 2 * len(draped.records)) if draped else 0
+        self.of_draped = range(len(self.people) * variants, len(self.people) * variants + count)
+        self._cache: np.memmap | None = None
+        self._ready: np.memmap | None = None
         if cache:
             content: list = (
                 [pack.names[n] for n in self.people] + [pack.person(self.people[0]).image.shape] if pack else []
             )
-            content += [len(draped.drapes), made] if draped else []
+            content += [len(draped.drapes), count] if draped else []
             key = hashlib.sha256(f"{size} {variants} {content} {PLANES}".encode()).hexdigest()[:12]
             cache.mkdir(parents=True, exist_ok=True)
-            self._kept = self._open(cache / f"scenes-{key}.bin", (self.of_draped.stop, *size, PLANES))
-            self._done = self._open(cache / f"scenes-{key}.done", (self.of_draped.stop,))
+            self._cache = self._open(cache / f"scenes-{key}.bin", (self.of_draped.stop, *size, PLANES))
+            self._ready = self._open(cache / f"scenes-{key}.done", (self.of_draped.stop,))
 
     @staticmethod
     def _open(file: Path, shape: tuple[int, ...]) -> np.memmap:
@@ -115,14 +115,14 @@ class Scenes:
                 return scene
 
     def __getitem__(self, number: int) -> Scene:
-        if self._kept is None or self._done is None:
-            return Scene.from_planes(self._made(number))
-        if not self._done[number]:
-            self._kept[number] = self._made(number)
-            self._done[number] = 1  # written last: what was begun is made again
-        return Scene.from_planes(np.array(self._kept[number]))
+        if self._cache is None or self._ready is None:
+            return Scene.from_planes(self._make(number))
+        if not self._ready[number]:
+            self._cache[number] = self._make(number)
+            self._ready[number] = 1  # written last: what was begun is made again
+        return Scene.from_planes(np.array(self._cache[number]))
 
-    def _made(self, number: int) -> np.ndarray:
+    def _make(self, number: int) -> np.ndarray:
         if self.draped and number in self.of_draped:
             return draped_scene(self.draped, number - self.of_draped.start)
         assert self.pack is not None  # without one all are draped
@@ -155,7 +155,7 @@ def draped_scene(people: DrapedPeople, number: int) -> np.ndarray:
     height, width = parse.shape
     at = ((pair.grid + 1) * np.array([width, height], np.float32) - 1) / 2
     warped = cv2.remap(pair.cloth, at.astype(np.float32), None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return pack_planes(image, parse, keypoints, np.zeros(parse.shape, bool), warped, pair.worn_mask)
+    return pack_planes(image, parse, keypoints, np.zeros(parse.shape, bool), warped, pair.truth_mask)
 
 
 def pack_planes(
@@ -164,7 +164,7 @@ def pack_planes(
     keypoints: np.ndarray,
     carried: np.ndarray,
     warped: np.ndarray | None = None,
-    placed: np.ndarray | None = None,
+    warped_mask: np.ndarray | None = None,
 ) -> np.ndarray:
     """A picture (H,W,3) uint8 with its LIP labels, joints and carried mask, and with the cloth by the true warp where
     that is known, as (H, W, PLANES) uint8.
@@ -176,7 +176,7 @@ def pack_planes(
         | GRAY_BIT * gray.astype(np.uint8)
         | CARRIED_BIT * carried.astype(np.uint8)
         | NECK_BIT * (parse == labels.NECK_LIP).astype(np.uint8)
-        | (0 if placed is None else PLACED_BIT * placed.astype(np.uint8))
+        | (0 if warped_mask is None else PLACED_BIT * warped_mask.astype(np.uint8))
     )
     body = cv2.GaussianBlur(((parse > 0) | carried).astype(np.float32), (0, 0), image.shape[1] / 256)
     silhouette = np.clip(2 * body - 1, 0, 1)  # inside the outline alone, where nothing of the old background is left
@@ -214,7 +214,7 @@ def halve(scene: Scene) -> Scene:
         mask(scene.neck),
         small(scene.silhouette),
         small(scene.warped),
-        mask(scene.placed),
+        mask(scene.warped_mask),
     )
 
 
@@ -281,8 +281,8 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     if look.shown and rng.random() < look.shown:
         hidden = gray & ~open_parts(scene, gray & ~hem, rng, look == PLAIN)
     cloth, mask = picture, upper
-    if scene.placed.any():  # the product picture itself, in the same colours
-        cloth, mask = scene.warped, scene.placed
+    if scene.warped_mask.any():  # the product picture itself, in the same colours
+        cloth, mask = scene.warped, scene.warped_mask
         if turned:
             again = np.random.default_rng()
             again.bit_generator.state = state

@@ -199,13 +199,13 @@ def agnostic_image(person: np.ndarray, parse: np.ndarray, keypoints: np.ndarray,
     return agnostic
 
 
-def open_gray(gray: np.ndarray, unchanged: np.ndarray, margin: int) -> np.ndarray:
-    """What of the gray region the generator may be shown: all of `unchanged` that lies further than `margin` pixels
+def open_gray(gray: np.ndarray, stays: np.ndarray, margin: int) -> np.ndarray:
+    """What of the gray region the generator may be shown: all of `stays` that lies further than `margin` pixels
     from what changes (not in the paper, which hides it all).
 
-    gray, unchanged (H, W) bool. Returns (H, W) bool.
+    gray, stays (H, W) bool. Returns (H, W) bool.
     """
-    return gray & (cv2.dilate((gray & ~unchanged).astype(np.uint8), disc(margin)) == 0)
+    return gray & (cv2.dilate((gray & ~stays).astype(np.uint8), disc(margin)) == 0)
 
 
 def margin_at(width: int) -> int:

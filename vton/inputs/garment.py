@@ -36,7 +36,7 @@ SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
 # garments, but of one by 0.89, and in other positions by 0.92 at most; of 39 turned skirts, trousers, hats and shoes
 # by 0.90 at most, but of one by 0.95.
 UPRIGHT = 0.95  # below it the reader is asked about the turns,
-TURNED, SURER = 0.93, 0.03  # and believes one from the first on that is surer by the second
+LEAST_TURN, SURER = 0.93, 0.03  # and believes one from the first on that is surer by the second
 # A pale picture, see `pale`: light of the border at least, and of half of its middle.
 PALE = 235
 HIGHLIGHTS = 6  # power that spreads its lightest tones: outlines of 24 white garments on white go from IoU 0.93 to 0.98
@@ -61,7 +61,7 @@ class Garment:
         "painted";
     attributes: what the reader says of it, by the names of `garment_reader.GROUPS`; empty where none has read it;
     open_neck: whether the mask ends at the front neckline, so that its outline has the neck opening's own shape;
-    turned: quarter turns counterclockwise by which the picture was set upright.
+    turns: quarter turns counterclockwise by which the picture was set upright.
     """
 
     cloth: np.ndarray
@@ -69,7 +69,7 @@ class Garment:
     method: str
     attributes: dict[str, Attribute] = field(default_factory=dict)
     open_neck: bool = False
-    turned: int = 0
+    turns: int = 0
 
 
 def _border(hw: tuple[int, int], share: float) -> np.ndarray:
@@ -383,7 +383,7 @@ def read_upright(reader: nn.Module, image: np.ndarray) -> tuple[Reading, int]:
     turns = {k: read_garment(reader, np.ascontiguousarray(np.rot90(image, k)), views=1) for k in (1, 2, 3)}
     best = max(turns, key=lambda k: turns[k].upper)
     worn = turns[best].groups["view"]["worn"] >= HARDLY_WORN
-    if turns[best].upper < max(TURNED, reading.upper + SURER) or worn:
+    if turns[best].upper < max(LEAST_TURN, reading.upper + SURER) or worn:
         return reading, 0
     return read_garment(reader, np.ascontiguousarray(np.rot90(image, best))), best
 
@@ -424,7 +424,7 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     # One pixel less, so that no rim of the old background travels along.
     mask = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     _complain(mask)
-    return replace(with_mask(rgb, mask, method), attributes=attributes, open_neck=open_neck, turned=turned)
+    return replace(with_mask(rgb, mask, method), attributes=attributes, open_neck=open_neck, turns=turned)
 
 
 def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
@@ -443,7 +443,7 @@ def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
     behind = inside_of_back(reading, small)
     mask &= ~np.maximum.accumulate(_at_size(behind, mask.shape)[::-1], 0)[::-1]
     return replace(
-        with_mask(cloth, mask, "alpha"), attributes=reading.attributes, open_neck=bool(behind.any()), turned=turned
+        with_mask(cloth, mask, "alpha"), attributes=reading.attributes, open_neck=bool(behind.any()), turns=turned
     )
 
 

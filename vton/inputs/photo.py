@@ -399,15 +399,15 @@ def disc(radius: float) -> np.ndarray:
     return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
 
 
-def from_nearest(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """A copy of (H, W) or (H, W, C) `values` in which every pixel that is not `known` has the value of the nearest
-    known one.
+def from_nearest(values: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """A copy of (H, W) or (H, W, C) `values` in which every pixel outside `source` has the value of the
+    nearest one inside.
 
-    known: (H, W) bool, True somewhere.
+    source: (H, W) bool, True somewhere.
     """
     _, nearest = cv2.distanceTransformWithLabels(
-        (~known).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
+        (~source).astype(np.uint8), cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL
     )
     value = np.zeros((nearest.max() + 1, *values.shape[2:]), values.dtype)
-    value[nearest[known]] = values[known]
+    value[nearest[source]] = values[source]
     return value[nearest]

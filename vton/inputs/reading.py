@@ -66,11 +66,11 @@ class Reading:
 
 @torch.inference_mode()
 def read_garment(
-    reader: nn.Module, image: np.ndarray, known: np.ndarray | None = None, views: int = len(MARGINS)
+    reader: nn.Module, image: np.ndarray, mask_prior: np.ndarray | None = None, views: int = len(MARGINS)
 ) -> Reading:
     """Reads a picture (H, W, 3) uint8 RGB.
 
-    known: (H, W) bool, the garment's mask where it is known; the reading then keeps it.
+    mask_prior: (H, W) bool, the garment's mask where it is known; the reading then keeps it.
     views: how many windows around the found garment are averaged; each, and the whole picture, with its mirror image.
 
     View and most of the kind come from the whole picture, most of sleeves, neckline and front from the garment; the
@@ -81,14 +81,14 @@ def read_garment(
     whole = _window(np.array([0, 0, width, height], float), size, 1.0)
     around = _window(np.array([0, 0, width, height], float), size, 1.12)
     mask, first, opening = _look(reader, image, [whole, around], None)
-    mask = mask if known is None else known.astype(np.float32)
+    mask = mask if mask_prior is None else mask_prior.astype(np.float32)
     rows, columns = (np.flatnonzero((mask > 0.5).any(axis)) for axis in (1, 0))
     if (mask > 0.5).mean() < LEAST:
         return _reading(mask, opening, first)
     box = np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], float)
     closer, second, opening = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)
     found = {name: (1 - share) * first[name] + share * second[name] for name, share in CLOSER_SHARE.items()}
-    mask = 0.4 * mask + 0.6 * closer if known is None else mask
+    mask = 0.4 * mask + 0.6 * closer if mask_prior is None else mask
     if cast(GarmentReader, reader).config.neck:
         windows = [_window(neck_box(mask > 0.5), size, margin) for margin in NECK_MARGINS[:views]]
         _, third, nearer = _look(reader, image, windows, mask)
@@ -159,8 +159,8 @@ def _mean_at_size(logits: Tensor, matrices: list[np.ndarray], shape: tuple[int, 
     return total / len(matrices)
 
 
-def _reading(mask: np.ndarray, opening: np.ndarray, found: dict[str, np.ndarray]) -> Reading:
-    values = {name: {v: float(p) for v, p in zip(VALUES[name], found[name])} for name in VALUES}
+def _reading(mask: np.ndarray, opening: np.ndarray, shares: dict[str, np.ndarray]) -> Reading:
+    values = {name: {v: float(p) for v, p in zip(VALUES[name], shares[name])} for name in VALUES}
     groups = {
         name: {group: sum(values[name][v] for v in members) for group, members in GROUPS[name].items()}
         for name in GROUPS

@@ -44,7 +44,7 @@ class SpectralConv2d(nn.Conv2d):
         self.register_buffer("weight_u", u)
         self.register_buffer("weight_v", F.normalize(weight.flatten(1).T @ u, dim=0))
 
-    def normalised_weight(self) -> Tensor:
+    def spectral_weight(self) -> Tensor:
         """weight_orig / sigma, sigma = u^T W v."""
         with torch.autocast(self.weight_orig.device.type, enabled=False):
             matrix = self.weight_orig.flatten(1)
@@ -57,7 +57,7 @@ class SpectralConv2d(nn.Conv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B,inputs,H,W) -> (B,outputs,H',W'), by the normalised weight."""
-        return self._conv_forward(x, self.normalised_weight(), self.bias)
+        return self._conv_forward(x, self.spectral_weight(), self.bias)
 
 
 def standardise(h: Tensor, mask: Tensor | None) -> Tensor:

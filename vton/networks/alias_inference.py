@@ -176,19 +176,19 @@ def generate_block(
     height, width = size
     norms = [block.norm_s, block.norm_0] if block.learned_shortcut else [block.norm_0]
     *shortcut, modulate = modulations(norms, planes[:-1], take, size, mask, around)
-    weight = block.conv_0.normalised_weight()
+    weight = block.conv_0.spectral_weight()
     middle = weight.new_empty(height, width, weight.shape[0])
     out = weight.new_empty(height, width, block.conv_1.out_channels)
     for (first, last), (start, end), zeros in with_neighbours(height, width * weight.shape[1]):
         h = take(start, end)
         inner = h[first - start : last - start]
         if shortcut:  # a 1x1 convolution is a matrix product
-            inner = shortcut[0](inner, first, last) @ block.conv_s.normalised_weight().flatten(1).T
+            inner = shortcut[0](inner, first, last) @ block.conv_s.spectral_weight().flatten(1).T
         out[first:last] = inner
         h = F.leaky_relu_(modulate(h, start, end), 0.2)
         middle[first:last] = convolve(h, weight, block.conv_0.bias, *zeros)
     (modulate,) = modulations([block.norm_1], planes[-1:], lambda first, last: middle[first:last], size, mask, around)
-    weight = block.conv_1.normalised_weight()
+    weight = block.conv_1.spectral_weight()
     for (first, last), (start, end), zeros in with_neighbours(height, width * weight.shape[1]):
         h = F.leaky_relu_(modulate(middle[start:end], start, end), 0.2)
         out[first:last] += convolve(h, weight, block.conv_1.bias, *zeros)

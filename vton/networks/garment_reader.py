@@ -112,11 +112,11 @@ def group_matrix(name: str) -> Tensor:
     return torch.tensor([[float(value in group) for value in VALUES[name]] for group in groups])
 
 
-def partial_cross_entropy(logits: Tensor, allowed: Tensor) -> Tensor:
+def partial_cross_entropy(logits: Tensor, candidates: Tensor) -> Tensor:
     """-log of the probability of a set of labels, (B,): what is known may leave several open; all of them means
     nothing.
 
-    logits (B, C); allowed (B, C), 1 for each label that may be true.
+    logits (B, C); candidates (B, C), 1 for each label that may be true.
     """
-    inside = logits.masked_fill(allowed < 0.5, float("-inf"))
+    inside = logits.masked_fill(candidates < 0.5, float("-inf"))
     return torch.logsumexp(logits, 1) - torch.logsumexp(inside, 1)

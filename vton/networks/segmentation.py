@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from vton import labels
 from vton.networks.config import NETWORK_SIZE, SegmentationConfig
 
-NORMALISED = 5  # layers of a ConvBlk up to its second instance normalisation
+NORM_END = 5  # layers of a ConvBlk up to its second instance normalisation
 GAIN = 16.0  # of the attributes' scales and shifts, which begin at zero and would learn slowly without
 
 
@@ -78,8 +78,8 @@ class SegmentationGenerator(nn.Module):
         (B,classes,H,W).
         """
 
-        def block(number: int, given: Tensor) -> Tensor:
-            return self._block(number, given, attributes)
+        def block(number: int, features: Tensor) -> Tensor:
+            return self._block(number, features, attributes)
 
         c1 = block(1, x)
         c2 = block(2, self.pool(c1))
@@ -98,7 +98,7 @@ class SegmentationGenerator(nn.Module):
             return layers(x)
         code = attributes[:, : self.config.attributes]
         scale, shift = (GAIN * self.told[number - 1](code))[..., None, None].chunk(2, 1)
-        return layers[NORMALISED:](layers[:NORMALISED](x) * (1 + scale) + shift)
+        return layers[NORM_END:](layers[:NORM_END](x) * (1 + scale) + shift)
 
     def scores(self, x: Tensor, attributes: Tensor | None = None) -> Tensor:
         """The release's last activation, sigmoid of the logits, (B,13,H,W) in [0, 1]; its argmax is theirs."""
@@ -155,14 +155,14 @@ def segment(
     parse_agnostic: Tensor,
     pose: Tensor,
     noise: Tensor | None = None,
-    mirrored_pose: Tensor | None = None,
+    mirror_pose: Tensor | None = None,
     attributes: Tensor | None = None,
 ) -> Tensor:
     """Predicted segmentation at the size of the inputs, (B,H,W) int64 classes 0-12.
 
     The network itself works at 256x192 (section 4.1); inputs are resized bilinearly. noise: (B,1,256,192); None =
     zeros.
-    mirrored_pose: P of the mirror image, drawn from `pose.mirrored` joints. With it the answer is the mean of the
+    mirror_pose: P of the mirror image, drawn from `pose.mirrored` joints. With it the answer is the mean of the
     probabilities for the picture and for its mirror image, which the paper does not do; without it, the release's.
     attributes: (B,A) of the garment, see `SegmentationGenerator`; None = not known.
     """
@@ -174,13 +174,13 @@ def segment(
     # The product of cloth and mask is formed at full size, as in the release.
     cloth, cloth_mask, parse_agnostic = small(cloth * cloth_mask), small(cloth_mask), small(parse_agnostic)
     x = torch.cat((cloth_mask, cloth, parse_agnostic, small(pose), noise), 1)
-    if mirrored_pose is None:
+    if mirror_pose is None:
         return likeliest(upscale(network.scores(x, attributes), pose.shape[-2:]))
     sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(
         x.device
     )  # left arm for right arm, and so on
     y = torch.cat(
-        [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirrored_pose), noise.flip(-1)], 1
+        [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirror_pose), noise.flip(-1)], 1
     )
     attributes = attributes if attributes is None else torch.cat((attributes, attributes))
     seen, mirror = network(torch.cat((x, y)), attributes).softmax(1).chunk(2)

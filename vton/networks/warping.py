@@ -27,9 +27,9 @@ def control_grid(n: int) -> Tensor:
     return torch.stack(torch.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
 
 
-def radial_basis(squared: np.ndarray) -> np.ndarray:
+def radial_basis(r2: np.ndarray) -> np.ndarray:
     """U(r) = r^2 log r^2, with U(0) = 0; the argument is r^2."""
-    return squared * np.log(np.where(squared == 0, 1.0, squared))
+    return r2 * np.log(np.where(r2 == 0, 1.0, r2))
 
 
 @lru_cache(maxsize=16)

@@ -201,7 +201,7 @@ class AliasTask(PictureTask):
         self.scenes = Scenes(
             pack, self.size, variants=recipe.variants, cache=cache, draped=draped[0], share=recipe.draped
         )
-        self.held_out = Scenes(pack, self.size, "val", variants=1, cache=cache, draped=draped[1], share=recipe.draped)
+        self.val_scenes = Scenes(pack, self.size, "val", variants=1, cache=cache, draped=draped[1], share=recipe.draped)
         config = network_config(recipe)
         model = self.set_model(AliasGenerator(config))
         betas = (recipe.beta1, recipe.beta2)
@@ -320,7 +320,7 @@ class AliasTask(PictureTask):
         """What the discriminators see: S_div and the picture."""
         return torch.cat((divided, with_detail(picture) if self.recipe.fine else picture), 1)
 
-    def update_critic(self, critic, kept, trainer):
+    def update_critic(self, critic, passes, trainer):
         """One step of the discriminators on (fake, S_div, real, share of the update) of each micro-batch (eq. 14)."""
         recipe = self.recipe
         critic.requires_grad_(True)
@@ -328,7 +328,7 @@ class AliasTask(PictureTask):
         penalised = recipe.r1 and int(updates) % recipe.r1_every == 0
         pairs = (
             (self.critic_input(divided, real), self.critic_input(divided, fake), share)
-            for fake, divided, real, share in kept
+            for fake, divided, real, share in passes
         )
         weight = recipe.r1 / 2 * recipe.r1_every if penalised else 0.0
         return update_discriminator(trainer, critic, objective(recipe.adversarial), pairs, weight)
@@ -344,11 +344,13 @@ class AliasTask(PictureTask):
                 studio=0, recoloured=0, flattened=0, cut=1, bent=1, deformation=0.005, shown=float(self.recipe.keeps)
             )
             rows: list[dict] = []
-            numbers = self.held_out.of_draped if not self.held_out.people else range(self.held_out.of_draped.start)
+            numbers = (
+                self.val_scenes.of_draped if not self.val_scenes.people else range(self.val_scenes.of_draped.start)
+            )
             for number in numbers:
                 if len(rows) == self.recipe.validation:
                     break
-                scene = self.held_out[number]
+                scene = self.val_scenes[number]
                 if (scene.classes == UPPER).mean() > 0.03:
                     rows.append(dress(scene, np.random.default_rng([9, number]), look))
             self._validation = collate(rows)

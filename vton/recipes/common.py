@@ -130,7 +130,7 @@ class PairTask(PictureTask):
     """Base of those that learn from pairs of a garment and the same garment worn, see `vton.data.samples`."""
 
     sampler: Sampler
-    held_out: Sampler
+    val_sampler: Sampler
     _validation: dict[str, torch.Tensor] | None = None
 
     def batch(self, step, micro, rank, world):
@@ -142,9 +142,9 @@ class PairTask(PictureTask):
         """The validation samples, always the same ones."""
         if self._validation is None:
             indices = range(self.recipe.validation)
-            numbers = [i if self.held_out.numbered else None for i in indices]
+            numbers = [i if self.val_sampler.numbered else None for i in indices]
             rngs = [np.random.default_rng([9, i]) for i in indices]
-            samples = [self.held_out.sample(rng, augment=False, index=number) for rng, number in zip(rngs, numbers)]
+            samples = [self.val_sampler.sample(rng, augment=False, index=number) for rng, number in zip(rngs, numbers)]
             self._validation = collate([self.for_validation(sample, rng) for sample, rng in zip(samples, rngs)])
         return self._validation
 

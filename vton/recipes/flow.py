@@ -93,7 +93,7 @@ class FlowTask(PairTask):
         self.recipe = recipe
         self.size = (recipe.height, recipe.pictures_wide)
         pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.held_out = samplers(recipe, pack, self.size)
+        self.sampler, self.val_sampler = samplers(recipe, pack, self.size)
         model = self.set_model(FlowWarper(network_config(recipe)))
         self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}

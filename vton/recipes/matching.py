@@ -100,7 +100,7 @@ class MatchingTask(PairTask):
     def __init__(self, recipe: MatchingRecipe):
         self.recipe = recipe
         pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.held_out = samplers(recipe, pack, NETWORK_SIZE)
+        self.sampler, self.val_sampler = samplers(recipe, pack, NETWORK_SIZE)
         model = MatchingModule(network_config(recipe))
         self.set_model(model)
         if not recipe.initial:

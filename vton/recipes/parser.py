@@ -105,7 +105,7 @@ class ParserTask(PictureTask):
         self.train_ids = self.pack.people("train") if self.pack else []
         self.around = (recipe.height * 3 // 2, recipe.width * 3 // 2)  # of draped people: more than is seen at once
         self.draped = draped_people(recipe, self.around)
-        self.guessed = Pack(recipe.teacher) if recipe.teacher else None
+        self.teacher_pack = Pack(recipe.teacher) if recipe.teacher else None
         self.class_weights = torch.ones(20)
         for name, weight in CLASS_WEIGHTS.items():
             self.class_weights[labels.LIP.index(name)] = weight
@@ -119,8 +119,8 @@ class ParserTask(PictureTask):
 
     def draw(self, rng: np.random.Generator):
         """One person: image, parse, person mask, carried mask, keypoints, suggested frame."""
-        if self.guessed and rng.random() < self.recipe.teacher_share:
-            return self.guessed.person(int(rng.integers(len(self.guessed.names))))
+        if self.teacher_pack and rng.random() < self.recipe.teacher_share:
+            return self.teacher_pack.person(int(rng.integers(len(self.teacher_pack.names))))
         if self.draped and (not self.pack or rng.random() < self.recipe.draped):
             return self.draped.person(self.draped.number(rng))
         assert self.pack is not None  # without one all people are draped

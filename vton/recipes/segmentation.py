@@ -130,7 +130,7 @@ class SegmentationTask(PairTask):
         self.recipe = recipe
         self.size = (NETWORK_SIZE[0] // recipe.reduce, NETWORK_SIZE[1] // recipe.reduce)
         pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.held_out = samplers(recipe, pack, NETWORK_SIZE)
+        self.sampler, self.val_sampler = samplers(recipe, pack, NETWORK_SIZE)
         model = self.set_model(SegmentationGenerator(network_config(recipe)))
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
         if recipe.gan:

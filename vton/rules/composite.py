@@ -206,11 +206,11 @@ def carry_colours(
     # Only the region changes: on a phone's photo that is a fraction of the frame.
     rows, columns = np.nonzero(region.any(1))[0], np.nonzero(region.any(0))[0]
     box = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    out[box] = _carried(out[box], synthesis[box], warped[box], region[box], aligned[box], sigma)
+    out[box] = _carry_in_box(out[box], synthesis[box], warped[box], region[box], aligned[box], sigma)
     return out
 
 
-def _carried(out, synthesis, warped, region, aligned, sigma):
+def _carry_in_box(out, synthesis, warped, region, aligned, sigma):
     """`carry_colours` inside the region's box."""
     painted, cloth = _lab(np.clip(synthesis, 0, 255)), _lab(np.clip(warped, 0, 255))
     # Fades towards what the garment leaves open, where the warp is least certain.
@@ -231,11 +231,11 @@ def _carried(out, synthesis, warped, region, aligned, sigma):
     return np.where(region[..., None], (rgb * 255).clip(0, 255).round().astype(np.uint8), out)
 
 
-def _blur(picture: np.ndarray, known: np.ndarray, sigma: float) -> np.ndarray:
+def _blur(picture: np.ndarray, inside: np.ndarray, sigma: float) -> np.ndarray:
     """Gaussian mean over the known pixels alone; far from all of them their common mean."""
-    weight = known.astype(np.float32)
+    weight = inside.astype(np.float32)
     spread = wide_blur(weight, sigma, 4)[..., None] + 1e-4
-    return (wide_blur(picture * weight[..., None], sigma, 4) + 1e-4 * picture[known].mean(0)) / spread
+    return (wide_blur(picture * weight[..., None], sigma, 4) + 1e-4 * picture[inside].mean(0)) / spread
 
 
 def _of_face(pixels: np.ndarray) -> np.ndarray:

@@ -28,13 +28,13 @@ KEEPS = 0.25  # pixels of the photograph by which what is kept of the person rea
 class Layers(NamedTuple):
     """What each pixel of the result shows, (H, W) bool each, no pixel in two; what is in none is the photograph.
 
-    kept: of the person, as photographed; cloth: the new garment; painted: skin, and what is worn below the hem, as
+    person: of the person, as photographed; cloth: the new garment; paint: skin, and what is worn below the hem, as
     painted; wall: what goes on behind a garment or an arm that is gone; figure: all but the wall, the old one included.
     """
 
-    kept: np.ndarray
+    person: np.ndarray
     cloth: np.ndarray
-    painted: np.ndarray
+    paint: np.ndarray
     wall: np.ndarray
     figure: np.ndarray
 
@@ -47,14 +47,14 @@ def layers(r: TryOnResult) -> Layers:
     a painted one.
     """
     nobody = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND)
-    kept = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | worn_below(r)
+    kept = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | old_below_hem(r)
     kept |= hands(r)
     if r.options.detail:
         own = own_skin(r)
         # The wall that is predicted beside a hand was never seen; a rim along a narrower sleeve is none of it.
         thick = cv2.morphologyEx(own.astype(np.uint8), cv2.MORPH_OPEN, photo.disc(r.options.size[1] / 96)) > 0
         kept |= own & (np.isin(r.segmentation, labels.ARMS) | thick)
-    removed = (_removed(r) | (r.parse == labels.NECK_LIP)) & ~kept
+    removed = (_old_garment(r) | (r.parse == labels.NECK_LIP)) & ~kept
     cloth = ((r.segmentation == UPPER) | hair_rim(r)) & ~kept
     # The person has not moved: no arm lies where nobody was.
     arms = np.isin(r.segmentation, labels.ARMS) & ~kept & body(r)
@@ -98,20 +98,20 @@ def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
     Returns (h, w, 3) uint8 of the frame's size, and (h, w) uint8, 0 where the photograph stays byte for byte.
     """
     size, part, width = (r.frame.height, r.frame.width), layers(r), r.options.size[1]
-    figure, new = opacity.opacity(part.figure, size), part.cloth | part.painted
+    figure, new = opacity.opacity(part.figure, size), part.cloth | part.paint
     # Within the figure, the wall belongs to what is nearest to it.
     nearest = photo.from_nearest(np.where(new, 1, 0).astype(np.uint8), part.figure) if new.any() else new
     old = opacity.opacity(nearest == 0, size, outwards=KEEPS)
     # A parse seldom reaches the very outline: what is left of the old garment beside the new one goes, too.
-    gone = _dilate((_removed(r) | part.wall) & ~part.kept, round(width / 96)).astype(np.float32)
+    gone = _dilate((_old_garment(r) | part.wall) & ~part.person, round(width / 96)).astype(np.float32)
     gone = cv2.resize(cv2.GaussianBlur(gone, (0, 0), width / 192), size[::-1], interpolation=cv2.INTER_LINEAR)
-    person = cv2.resize(part.kept.astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
+    person = cv2.resize(part.person.astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST_EXACT)
     behind, front = (1 - figure) * gone, figure * (1 - old)
     behind[person > 0], front[person > 0] = 0, 0
     front = np.maximum(front, figure * skin_seam(r, part))
     share = behind + front
     if r.options.detail:
-        total = wall(r) * behind[..., None] + dressed(r, part) * front[..., None]
+        total = wall(r) * behind[..., None] + figure_picture(r, part) * front[..., None]
         picture = (total / np.maximum(share, 1e-3)[..., None]).clip(0, 255).round().astype(np.uint8)
     else:
         picture = opacity.enlarge(r.synthesis, size).round().astype(np.uint8)
@@ -121,7 +121,7 @@ def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
 def skin_seam(r: TryOnResult, part: Layers) -> np.ndarray:
     """(h, w) float32 in [0, 1], what painted skin takes of the bare arms that go on from it."""
     size, arms = (r.frame.height, r.frame.width), np.isin(r.segmentation, labels.ARMS)
-    own, painted = part.kept & np.isin(r.parse, labels.ARMS_LIP), part.painted & arms
+    own, painted = part.person & np.isin(r.parse, labels.ARMS_LIP), part.paint & arms
     if not own.any() or not painted.any():
         return np.zeros(size, np.float32)
     # Right at the border the photograph's skin has something of the old sleeve.
@@ -133,19 +133,19 @@ def skin_seam(r: TryOnResult, part: Layers) -> np.ndarray:
 def wall(r: TryOnResult) -> np.ndarray:
     """(h, w, 3) float32 of the frame's size, the photograph without the person, as it goes on behind."""
     outside = photo.crop(np.ones(r.photo.shape[:2], np.uint8), r.frame, r.options.size, "nearest", 0) == 0
-    unknown = _dilate(_removed(r), round(r.options.size[1] / 48)) > 0
+    unknown = _dilate(_old_garment(r), round(r.options.size[1] / 48)) > 0
     unknown |= body(r) | (r.person_mask > 0.5) | (r.segmentation != labels.BACKGROUND) | outside
     return opacity.enlarge(composite.continue_background(r.person, unknown), (r.frame.height, r.frame.width))
 
 
-def dressed(r: TryOnResult, part: Layers) -> np.ndarray:
+def figure_picture(r: TryOnResult, part: Layers) -> np.ndarray:
     """(h, w, 3) float32 of the frame's size, cloth over painted skin, each going on where neither is."""
     size = r.frame.height, r.frame.width
-    skin = part.painted | np.isin(r.segmentation, labels.ARMS)
+    skin = part.paint | np.isin(r.segmentation, labels.ARMS)
     under = opacity.enlarge(_going_on(from_photograph(r), skin), size)
     if not part.cloth.any():
         return under
-    new = part.cloth | part.painted
+    new = part.cloth | part.paint
     over = opacity.opacity(photo.from_nearest(part.cloth.astype(np.uint8), new) > 0, size)[..., None]
     return under * (1 - over) + carry_detail(r, part.cloth) * over
 
@@ -167,7 +167,7 @@ def hair_rim(r: TryOnResult) -> np.ndarray:
     return (r.parse == labels.HAIR_LIP) & (_dilate(r.segmentation == UPPER, rim_width(r)) > 0)
 
 
-def _removed(r: TryOnResult) -> np.ndarray:
+def _old_garment(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the old garment and the arms as photographed, with the rim that the parse leaves to the background
     and the person mask does not.
     """
@@ -186,7 +186,7 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     own skin, and what a longer garment hid of trousers, skirt and legs goes on.
     """
     arms, width, bare = np.isin(r.segmentation, labels.ARMS), r.options.size[1], throat(r)
-    neck, own, seen = own_skin(r, (labels.NECK_LIP,)), own_skin(r), seen_skin(r)
+    neck, own, seen = own_skin(r, (labels.NECK_LIP,)), own_skin(r), tone_reference(r)
     # The cloth's detail is carried over at full size; what lights it is the generator's own picture.
     shared = r.alpha is not None and r.rendered is not None and r.alpha > 0
     painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
@@ -198,18 +198,18 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else seen)
     picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48)
     picture = composite.join_skin(picture, bare, r.person, neck, width / 48)
-    return below_hem(r, picture, _dilate(_removed(r), round(width / 48)) > 0)
+    return below_hem(r, picture, _dilate(_old_garment(r), round(width / 48)) > 0)
 
 
-def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.ndarray:
+def below_hem(r: TryOnResult, picture: np.ndarray, old: np.ndarray) -> np.ndarray:
     """The picture (H, W, 3) uint8 with trousers, skirt and legs going on where a longer old garment hid them.
 
-    The generator leaves such places gray, however often it has learned them. removed: (H, W) bool, the old garment.
+    The generator leaves such places gray, however often it has learned them. old: (H, W) bool, the old garment.
     """
-    below, stays = np.isin(r.segmentation, labels.BELOW), worn_below(r)
+    below, stays = np.isin(r.segmentation, labels.BELOW), old_below_hem(r)
     if stays.any():
         picture = np.where(stays[..., None], r.person, picture)
-    hidden, seen = below & removed & ~stays, below & (np.isin(r.parse, labels.LOWER_LIP) & ~removed | stays)
+    hidden, seen = below & old & ~stays, below & (np.isin(r.parse, labels.LOWER_LIP) & ~old | stays)
     if not hidden.any():
         return picture
     margin = r.options.size[1] // 6
@@ -225,7 +225,7 @@ def below_hem(r: TryOnResult, picture: np.ndarray, removed: np.ndarray) -> np.nd
     return out
 
 
-def worn_below(r: TryOnResult) -> np.ndarray:
+def old_below_hem(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, what of the old garment goes on below the new one's hem: the skirt of a dress, and the tails of a
     coat that shows next to nothing of what is worn under it.
     """
@@ -238,16 +238,16 @@ def worn_below(r: TryOnResult) -> np.ndarray:
     return stays | wider
 
 
-def unchanged(r: TryOnResult) -> np.ndarray:
-    """(H, W) bool, what S-hat leaves as the photograph shows it: wall, hair, bare arms and neck, and `worn_below`."""
-    wall = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND) & ~_removed(r)
+def photograph_parts(r: TryOnResult) -> np.ndarray:
+    """(H, W) bool, what S-hat leaves as the photograph shows it: wall, hair, bare arms and neck, `old_below_hem`."""
+    wall = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND) & ~_old_garment(r)
     arms = own_skin(r) & np.isin(r.segmentation, labels.ARMS)
     neck = own_skin(r, (labels.NECK_LIP,)) & (r.segmentation == labels.BACKGROUND)
     hair = (r.parse == labels.HAIR_LIP) & (r.segmentation == labels.HAIR)
-    return wall | arms | neck | hair | worn_below(r)
+    return wall | arms | neck | hair | old_below_hem(r)
 
 
-def seen_skin(r: TryOnResult) -> np.ndarray:
+def tone_reference(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, what tells the tone of the person's skin: the face, unless something hides it, such as a phone, a
     mask or a sticker, or the photograph ends below it; else hands, neck or arms; nothing where no part has such a tone.
     """
@@ -263,7 +263,7 @@ def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.nda
     has something of its colour.
     """
     part, worn = np.isin(r.parse, parts), np.isin(r.parse, labels.UPPER_LIP)
-    skin = composite.like_skin(r.person, part & (r.segmentation != UPPER), seen_skin(r))
+    skin = composite.like_skin(r.person, part & (r.segmentation != UPPER), tone_reference(r))
     _, patches = cv2.connectedComponents((part & ~skin).astype(np.uint8))
     touching = (patches > 0) & np.isin(patches, patches[_dilate(worn, 1) > 0])
     if skin.any():

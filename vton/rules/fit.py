@@ -43,12 +43,12 @@ class FitExceptions(NamedTuple):
     open: bool = False
 
 
-def blurred(mask: Tensor) -> list[Tensor]:
+def blur_scales(mask: Tensor) -> list[Tensor]:
     """A mask (1,1,H,W) at two scales: the coarse one draws from afar, the fine one places the outline."""
     return [gaussian_blur(mask, [k, k], [s, s]) for k, s in ((25, 6.0), (9, 2.0))]
 
 
-def uncovered(masks: list[Tensor], goals: list[Tensor], grid: Tensor, counts: Tensor, area: Tensor) -> Tensor:
+def cover_gap(masks: list[Tensor], goals: list[Tensor], grid: Tensor, counts: Tensor, area: Tensor) -> Tensor:
     """How far the warped masks are from the goals, in areas of the goal, summed over the scales; what stays open weighs
     more than cloth beyond the goal. counts (1,1,H,W): weight of each pixel; area: pixels of the goal.
     """
@@ -105,7 +105,7 @@ def fit_control_points(
         are folded.
     """
     goal = F.interpolate(region, SIZE, mode="area")
-    masks, goals = blurred(F.interpolate(cloth_mask, SIZE, mode="area")), blurred(goal)
+    masks, goals = blur_scales(F.interpolate(cloth_mask, SIZE, mode="area")), blur_scales(goal)
     exceptions = exceptions or FitExceptions(*[torch.zeros_like(region)] * 2)
     hidden, neck = (F.interpolate(part, SIZE, mode="area") for part in exceptions[:2])
     unseen = torch.maximum(hidden, neck) if exceptions.open else hidden
@@ -123,13 +123,13 @@ def fit_control_points(
         stiffness = bending * 9 / (n - 2) ** 2
         for _ in range(steps + 1):
             grid = sampling_grid(moving, SIZE)
-            misfit = uncovered(masks, goals, grid, 1 - unseen, area)
+            misfit = cover_gap(masks, goals, grid, 1 - unseen, area)
             volume = jacobian(grid)
             fold = (0.15 - volume).clamp(min=0).mean() * 20
-            bent, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10
-            strained = even * (uneven(grid, hidden * (1 - neck), around) + uneven(grid, neck, around, similar=True))
-            loss = misfit + bent + apart + fold + strained
-            terms = loss, misfit, bent, apart, fold, strained
+            bend, apart = stiffness * second_order(moving), keep * (moving - start).square().mean() * 10
+            strain = even * (uneven(grid, hidden * (1 - neck), around) + uneven(grid, neck, around, similar=True))
+            loss = misfit + bend + apart + fold + strain
+            terms = loss, misfit, bend, apart, fold, strain
             if watch is not None:
                 watch(FitStep(moving.detach().clone(), *(float(term.detach()) for term in terms)))
             rank = float(volume.detach().min()) <= 0, float(loss.detach())  # any unfolded answer before any folded one

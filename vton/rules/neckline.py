@@ -73,7 +73,7 @@ def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return (inwards > 0) & (height >= 0) & (height < SHOULDER + SLOPE * inwards)
 
 
-def as_warped(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:
+def follow_warp(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:
     """The predicted segmentation with cloth around the neck where the warped garment is, and nowhere else; a copy.
 
     On the slope from neck to shoulder cloth is only added outside of the neckline's ends: a network that opens a neck

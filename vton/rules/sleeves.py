@@ -18,7 +18,7 @@ REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
 # Half the width of a bare arm at shoulder, elbow and wrist, as shares of the upper arm's length.
 BARE = (0.18, 0.15, 0.1)
 BESIDE = 0.6  # how far from an arm's bones cloth on its outer side belongs to its sleeve
-SEEN = 0.1  # how far from its bones an arm is looked at to tell whether it is bare
+BONE_REACH = 0.1  # how far from its bones an arm is looked at to tell whether it is bare
 LONG_LEAVES = 0.04  # share of an arm that stays skin under a long sleeve at most
 MOST_BARE = 0.4  # share of the upper arm that cloth covers without sleeves at most
 MOST_SHORT, LEAST_SHORT = 0.3, 0.25  # of the forearm at most, of the upper arm at least, under a short sleeve
@@ -32,21 +32,21 @@ def contradicting(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) ->
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; kind: "none", "short" or "long". An arm that
     nothing is seen of, or whose joints are missing, contradicts nobody.
     """
-    return tuple(arm for arm, shares in covered(segmentation, keypoints).items() if _differs(shares, kind))
+    return tuple(arm for arm, shares in cloth_shares(segmentation, keypoints).items() if _differs(shares, kind))
 
 
-def shown(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
+def sleeve_kind(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
     """The kind of sleeves that both arms of a segmentation show: "none", "short" or "long"; "" where they differ, end
     in between, or nothing is seen of the arms.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels.
     """
-    arms = covered(segmentation, keypoints).values()
+    arms = cloth_shares(segmentation, keypoints).values()
     fitting = [kind for kind in KINDS if not any(_differs(shares, kind) for shares in arms)]
     return fitting[0] if 0 < len(fitting) < len(KINDS) else ""
 
 
-def covered(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[float | None, ...]]:
+def cloth_shares(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[float | None, ...]]:
     """Share of cloth on the whole arm, the upper arm and the forearm, measured beside the bones, by the arm's class.
 
     None where neither cloth nor skin is seen; an arm whose joints are missing is left out. segmentation: (H, W) 13
@@ -58,8 +58,8 @@ def covered(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[
         if not found[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, segmentation.shape)
-        cloth = (distance < SEEN) & (segmentation == UPPER)
-        skin = (distance < SEEN) & (segmentation == arm)
+        cloth = (distance < BONE_REACH) & (segmentation == UPPER)
+        skin = (distance < BONE_REACH) & (segmentation == arm)
 
         def share(first: float, last: float, place=place, cloth=cloth, skin=skin) -> float | None:
             part = (place > first) & (place < last)
@@ -71,7 +71,7 @@ def covered(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, tuple[
 
 
 def _differs(shares: tuple[float | None, ...], kind: str) -> bool:
-    """Whether an arm that is covered so, see `covered`, shows other sleeves than those of this kind."""
+    """Whether an arm that is covered so, see `cloth_shares`, shows other sleeves than those of this kind."""
     whole, upper, lower = shares
     if kind == "long":
         return whole is not None and whole < 1 - LONG_LEAVES
@@ -102,7 +102,7 @@ def set_length(
         changed[(segmentation == arm) & (place < ENDS[kind]) & (distance < REACH)] = UPPER
         beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
         # Where the arm itself is bare, the cloth beside it is the trunk's, however the person stands.
-        sleeve = place[beyond & (distance < SEEN)]
+        sleeve = place[beyond & (distance < BONE_REACH)]
         beyond &= place <= np.quantile(sleeve, 0.98) if len(sleeve) else False
         # The old sleeve was wider than the arm in it: beside the arm there is nothing.
         changed[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
@@ -126,10 +126,10 @@ def outer_side(keypoints: np.ndarray, joints: tuple[int, ...], size: tuple[int, 
     return side(x - shoulder[0], y - shoulder[1]) * side(*(other - shoulder)) < 0
 
 
-def trunk(keypoints: np.ndarray, found: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+def trunk(keypoints: np.ndarray, there: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """(H, W) bool between the lines from shoulder to hip, hips moved as far apart as the shoulders are."""
     inside = np.zeros(size, bool)
-    if not found[list(TRUNK)].all():
+    if not there[list(TRUNK)].all():
         return inside
     k = np.asarray(keypoints, np.float64)[:, :2]
     shoulders = k[RIGHT_SHOULDER], k[LEFT_SHOULDER]

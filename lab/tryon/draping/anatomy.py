@@ -17,8 +17,9 @@ import numpy as np
 from training.arguments import CommandLine, a_file_to_write, an_existing_folder
 from training.command import one_sentence
 from vton.data.draped.body import Body
+from vton.data.draped.draw import align
 
-KEPT = 24  # principal directions: the largest error over 400 bodies is then a few millimetres
+DIRECTIONS = 24  # principal directions: the largest error over 400 bodies is then a few millimetres
 ORIGINS = ("african", "asian", "caucasian")
 
 
@@ -72,7 +73,7 @@ def linear_model(seed: int = 0, count: int = 400) -> dict[str, np.ndarray]:
     bodies = np.stack([at_rest(random_phenotype(rng)) for _ in range(count)])
     mean = bodies.mean(0)
     _, sizes, directions = np.linalg.svd((bodies - mean).reshape(count, -1), full_matrices=False)
-    directions = directions[:KEPT]
+    directions = directions[:DIRECTIONS]
     largest = np.abs(directions).max(1)
     strongest = np.argsort(-body.vertex_bone_weights.numpy(), 1)[:, :4]
     take = np.take_along_axis
@@ -80,8 +81,8 @@ def linear_model(seed: int = 0, count: int = 400) -> dict[str, np.ndarray]:
         "bone_labels": np.array(body.bone_labels),
         "bone_parents": np.array(body.bone_parents, np.int16),
         "mean": mean.astype(np.float32),
-        "directions": np.round(directions / largest[:, None] * 127).astype(np.int8).reshape(KEPT, -1, 3),
-        "scales": (largest * sizes[:KEPT] / np.sqrt(count) / 127).astype(np.float32),
+        "directions": np.round(directions / largest[:, None] * 127).astype(np.int8).reshape(DIRECTIONS, -1, 3),
+        "scales": (largest * sizes[:DIRECTIONS] / np.sqrt(count) / 127).astype(np.float32),
         "faces": body.faces.numpy().astype(np.uint16),
         "texture": body.texture_coordinates.numpy().astype(np.float16),
         "texture_faces": body.face_texture_coordinate_indices.numpy().astype(np.uint16),
@@ -131,7 +132,7 @@ def hair(folder: Path, rest: np.ndarray) -> dict[str, np.ndarray]:
     ours = model().base_mesh_vertex_indices.numpy()
     # What of the base mesh the body lacks (helpers on which hair hangs) follows its head.
     head = rest[:, 2] > rest[:, 2].max() - 0.22
-    placed = moved(base, base[ours[head]], rest[head])
+    placed = align(base, base[ours[head]], rest[head])
     placed[ours] = rest
     out: dict[str, np.ndarray] = {}
     for mesh in sorted(folder.glob("*.obj")):
@@ -165,10 +166,10 @@ def read_obj(file: Path):
     return np.array(vertices), np.array(texture), np.array(faces), np.array(texture_faces)
 
 
-def hang(file: Path, base: np.ndarray, placed: np.ndarray) -> np.ndarray:
+def hang(file: Path, base: np.ndarray, body: np.ndarray) -> np.ndarray:
     """Vertices (V, 3) of a MakeHuman mesh: each a weighted mean of three vertices of the base mesh plus an offset.
 
-    base: the base mesh as published, y up; placed: the same vertices on the body.
+    base: the base mesh as published, y up; body: the same vertices on the body.
     """
     scale, out, reading = np.ones(3), [], False
     for line in file.read_text().splitlines():
@@ -178,29 +179,18 @@ def hang(file: Path, base: np.ndarray, placed: np.ndarray) -> np.ndarray:
         if words[0] in ("x_scale", "y_scale", "z_scale"):
             a, b = int(words[1]), int(words[2])
             axis = "xyz".index(words[0][0])
-            scale[axis] = np.linalg.norm(placed[a] - placed[b]) / float(words[3])
+            scale[axis] = np.linalg.norm(body[a] - body[b]) / float(words[3])
         elif words[0] == "verts":
             reading = True
         elif words[0] == "delete_verts":
             break
         elif reading and words[0].lstrip("-").isdigit() and len(words) == 1:
-            out.append(placed[int(words[0])])
+            out.append(body[int(words[0])])
         elif reading and len(words) >= 9:
             corners, weights = [int(w) for w in words[:3]], np.array([float(w) for w in words[3:6]])
             x, y, z = np.array([float(w) for w in words[6:9]]) * scale
-            out.append(weights @ placed[corners] + (x, -z, y))
+            out.append(weights @ body[corners] + (x, -z, y))
     return np.array(out)
-
-
-def moved(points: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Points (N, 3) by the similarity that takes `source` (K, 3) closest to `target` (Umeyama 1991)."""
-    middle, to = source.mean(0), target.mean(0)
-    a, b = source - middle, target - to
-    u, size, v = np.linalg.svd(a.T @ b)
-    sign = np.diag([1, 1, np.linalg.det(u @ v)])
-    turn = u @ sign @ v
-    scale = (size * np.diag(sign)).sum() / (a**2).sum()
-    return (points - middle) @ turn * scale + to
 
 
 @one_sentence

@@ -33,13 +33,13 @@ EASE = {
     "blouse": (1.02, 1.3), "polo": (1.02, 1.25), "tee": (0.98, 1.35), "top": (0.95, 1.15), "vest": (1.05, 1.25),
 }  # fmt: skip
 SOFT = {"jacket": 6.0, "coat": 6.0, "vest": 6.0, "hoodie": 10.0, "sweater": 12.0}  # against bending; others 25
-TUCKED = ("tee", "shirt", "blouse", "polo", "top")  # kinds whose hem may be tucked in
+TUCK_KINDS = ("tee", "shirt", "blouse", "polo", "top")  # kinds whose hem may be tucked in
 TRIES = 5  # bodies on which a garment is tried before it is given up
 POSES = ("hanging", "bent", "hip", "before", "crossed")
 POSE_SHARES = (0.42, 0.18, 0.18, 0.12, 0.1)
 
 
-class Failed(ValueError):
+class DrapeError(ValueError):
     """The garment does not fit the body, or the cloth did not come to lie well."""
 
     record = None
@@ -65,7 +65,7 @@ def two_panels(sheet: panels.Panels, scale: np.ndarray) -> Cloth:
     index, flats, faces, sides = [], [], [], []
     start = 0
     for behind in (False, True):
-        kept = sheet.triangles if behind else sheet.triangles[~sheet.taken]
+        kept = sheet.triangles if behind else sheet.triangles[~sheet.cut]
         used = np.unique(kept)
         where = np.full(count, -1)
         where[used] = start + np.arange(len(used))
@@ -239,12 +239,12 @@ def fit(outline: panels.Outline, body: Body, shape: np.ndarray, ease: float, lon
     length = (hem[1] - high[1]) * across / (top - crotch)
     stretch = np.clip(length, 0.72, longest) / length
     if not 0.72 < stretch < 1.25:
-        raise Failed("too long or too short for the body")
+        raise DrapeError("too long or too short for the body")
     if outline.cuffs:  # no narrower than the upper arms
         width = min(outline.sleeve(side)[1][2:6].mean() for side in "RL") * across
         wanted = max(1.0, 1.04 * arm_girth(vertices, joints, body) / 2 / width)
         if wanted > 1.3:
-            raise Failed("sleeves too narrow")
+            raise DrapeError("sleeves too narrow")
         across, stretch = across * wanted, stretch / wanted
     scale = across * np.array([1.0, stretch])
     reach = np.array([0.45, 0.6, 0.75]) * shoulder[0]
@@ -256,12 +256,12 @@ def fit(outline: panels.Outline, body: Body, shape: np.ndarray, ease: float, lon
     for r in reach:
         near = [y[abs(x - (centre + s * r / across)) < 0.012 / across] for s in (-1, 1)]
         if not all(len(part) for part in near):
-            raise Failed("narrow shoulders")
+            raise DrapeError("narrow shoulders")
         garment_top.append(np.mean([part.min() for part in near]))
     zero = np.array([centre, float(np.mean(garment_top + (body_top + 0.012) / scale[1]))])
     neck = abs(points[marks["neckL"]] - points[marks["neckR"]])[0] * across / 2
     if neck > 0.9 * shoulder[0]:
-        raise Failed("neck wider than the shoulders")
+        raise DrapeError("neck wider than the shoulders")
     pose: dict[str, np.ndarray] = {}
     for side, sign in (("R", -1), ("L", 1)):
         if outline.cuffs:
@@ -284,7 +284,7 @@ def along_sleeve(line: np.ndarray, body: Body, joints: np.ndarray, side: str, si
     else:  # a short sleeve's own direction
         upper = direction_to(end - line[0], sign)
     if (line[-1, 0] - line[0, 0]) * sign < -0.02:
-        raise Failed("sleeves not beside the body")
+        raise DrapeError("sleeves not beside the body")
     bent = shoulder[[0, 2]] + length * upper[[0, 2]]
     fore = direction_to(end - bent, sign) if away[-1] > length + 0.08 else upper
     return {f"upperarm01.{side}": upper, f"lowerarm01.{side}": fore}
@@ -428,7 +428,7 @@ def drape(outline: panels.Outline, row: dict[str, str], body: Body, rng: np.rand
         try:
             scale, zero, sewing = fit(outline, body, shape, float(rng.uniform(low, high)), longest)
             break
-        except Failed:
+        except DrapeError:
             if attempt == TRIES - 1:
                 raise
     kind = str(rng.choice(POSES, p=POSE_SHARES))
@@ -447,7 +447,7 @@ def drape(outline: panels.Outline, row: dict[str, str], body: Body, rng: np.rand
     front, back = surfaces(keyframes[0], body, x, z)
     start = np.stack([x, np.where(cloth.panel == 0, front, back), z], 1).astype(np.float32)
     hem = start[cloth.edges["hem"], 2].mean()
-    tuck = row["kind"] in TUCKED and hem < waist - 0.05 and rng.random() < 0.25
+    tuck = row["kind"] in TUCK_KINDS and hem < waist - 0.05 and rng.random() < 0.25
     settings = {
         "bend": SOFT.get(row["kind"], 25.0) * float(np.exp(rng.normal(0, 0.3))),
         "friction": float(rng.uniform(0.5, 0.8)),
@@ -480,7 +480,7 @@ def drape(outline: panels.Outline, row: dict[str, str], body: Body, rng: np.rand
     }
     try:
         inspect(cloth, vertices, depths, *steps[-1], body, outline.cuffs)
-    except Failed as error:
+    except DrapeError as error:
         error.record = record
         raise
     return record
@@ -523,34 +523,34 @@ def inspect(
     inside of them.
     """
     if not np.isfinite(vertices).all():
-        raise Failed("not finite")
+        raise DrapeError("not finite")
     pairs, rest, _ = constraints(cloth, 1.0)
     strain = np.linalg.norm(vertices[pairs[:, 0]] - vertices[pairs[:, 1]], axis=1) / rest
     edge = len(pairs) * 3 // 5
     if np.quantile(strain[:edge], 0.95) > 1.3 or (strain[:edge] > 1.8).mean() > 0.012:
-        raise Failed("stretched")
+        raise DrapeError("stretched")
     shoulder = min(body.joint(joints, f"upperarm01.{s}")[2] for s in "LR")
     neck = vertices[cloth.edges["neck"]]
     outer = vertices[abs(vertices[:, 0]) > 0.6 * abs(body.joint(joints, "upperarm01.L")[0])]
     if np.quantile(neck[:, 2], 0.75) < shoulder + 0.005 or outer[:, 2].max() < shoulder - 0.005:
-        raise Failed("fallen")
+        raise DrapeError("fallen")
     reach = 0.72 * abs(body.joint(joints, "upperarm01.L")[0])
     for sign in (-1, 1):  # cloth on each shoulder
         near, under = (abs(points[:, 0] - sign * reach) < 0.015 for points in (vertices, skin))
         if cuffs and vertices[near, 2].max(initial=-9.0) < skin[under, 2].max() - 0.012:
-            raise Failed("off a shoulder")
+            raise DrapeError("off a shoulder")
         at = abs(vertices[:, 0] - sign * 0.62 * abs(body.joint(joints, "upperarm01.L")[0])) < 0.03
         if not at.any() or vertices[at, 2].max() < shoulder:
-            raise Failed("off a shoulder")
+            raise DrapeError("off a shoulder")
     if (depths < -0.006).mean() > 0.02:
-        raise Failed("pierced")
+        raise DrapeError("pierced")
     if cuffs:
         for side in "RL":
             end = vertices[cloth.edges["cuff" + side]].mean(0)
             if not all(
-                surrounded(place, way, vertices, cloth.faces) for place, way in stations(end, joints, body, side)
+                is_inside(place, way, vertices, cloth.faces) for place, way in stations(end, joints, body, side)
             ):
-                raise Failed("an arm beside its sleeve")
+                raise DrapeError("an arm beside its sleeve")
 
 
 def stations(end: np.ndarray, joints: np.ndarray, body: Body, side: str):
@@ -564,7 +564,7 @@ def stations(end: np.ndarray, joints: np.ndarray, body: Body, side: str):
                 yield place, way
 
 
-def surrounded(place: np.ndarray, way: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> bool:
+def is_inside(place: np.ndarray, way: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> bool:
     """Whether cloth is met in at least six of eight directions across a bone, within 20 cm."""
     first = np.cross(way, (0.3, 0.9, 0.1))
     first /= np.linalg.norm(first)

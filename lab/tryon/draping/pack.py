@@ -26,7 +26,7 @@ LOSSLESS = 101  # OpenCV's quality of WebP that keeps every pixel
 NAMES, OVERHEAD = 64, 8192  # bytes at most of a record's names and ends, and of the file's own tables
 
 
-def joined(pieces: list[bytes], name: str) -> dict[str, np.ndarray]:
+def join_bytes(pieces: list[bytes], name: str) -> dict[str, np.ndarray]:
     """Pieces of bytes as one array, and where each ends."""
     ends = np.cumsum([len(piece) for piece in pieces])
     return {name: np.frombuffer(b"".join(pieces), np.uint8), name + "_ends": ends.astype(np.int64)}
@@ -58,7 +58,7 @@ def webp(picture: np.ndarray, quality: int) -> bytes:
     return cv2.imencode(".webp", picture, [cv2.IMWRITE_WEBP_QUALITY, quality])[1].tobytes()
 
 
-def worn_hair(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def drawable_hair(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays of a studio without hair that no drawing wears."""
     worn = FEMALE_HAIR + MALE_HAIR
     return {key: array for key, array in arrays.items() if not key.startswith("hair:") or key.split(":")[1] in worn}
@@ -67,7 +67,7 @@ def worn_hair(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def pack(records: Path, data: Path, openings: Path, studio: Path, most: float | None, quality: int) -> dict:
     """The arrays of a packed file: all records, or as many as fit into `most` bytes, first one of each garment."""
     with np.load(studio, allow_pickle=False) as file:
-        arrays = worn_hair({key: file[key] for key in file.files})
+        arrays = drawable_hair({key: file[key] for key in file.files})
     out = io.BytesIO()
     np.savez_compressed(out, **arrays)
     chosen: list[tuple[str, bytes]] = []
@@ -83,9 +83,9 @@ def pack(records: Path, data: Path, openings: Path, studio: Path, most: float | 
         garments[name] = new
         chosen.append((name, content))
     names = sorted(garments)
-    arrays |= joined([garments[name][0] for name in names], "cloth")
-    arrays |= joined([garments[name][1] for name in names], "masks")
-    arrays |= joined([content for _, content in chosen], "records")
+    arrays |= join_bytes([garments[name][0] for name in names], "cloth")
+    arrays |= join_bytes([garments[name][1] for name in names], "masks")
+    arrays |= join_bytes([content for _, content in chosen], "records")
     arrays |= {key: np.array([rows[name][key] for name in names]) for key in ATTRIBUTES}
     return arrays | {"garments": np.array(names), "worn": np.array([name for name, _ in chosen])}
 

@@ -20,7 +20,7 @@ NECKS = {
     "round": (0.19, 0.12), "scoop": (0.22, 0.22), "v": (0.18, 0.32), "boat": (0.25, 0.07), "square": (0.22, 0.2),
     "high": (0.15, 0.0), "collar": (0.15, 0.03), "hood": (0.19, 0.06), "lapel": (0.16, 0.3), "strap": (0.22, 0.2),
 }  # fmt: skip
-OPEN_ENDED = ("none", "cap")  # sleeves that may have no cuff
+CUFFLESS = ("none", "cap")  # sleeves that may have no cuff
 
 
 class Unclear(ValueError):
@@ -61,14 +61,14 @@ class Outline:
 class Panels:
     """One triangulation for both panels, in pixels of the photograph.
 
-    points (N, 2) float32; triangles (T, 3); taken (T,) bool: what the front lacks above its neckline; rim: number of
+    points (N, 2) float32; triangles (T, 3); cut (T,) bool: what the front lacks above its neckline; rim: number of
     points on the outline, which come first; edges: open edges by name as indices into the rim; marks: landmarks as
     indices into the rim; chest in pixels; cuffs as in `Outline`.
     """
 
     points: np.ndarray
     triangles: np.ndarray
-    taken: np.ndarray
+    cut: np.ndarray
     rim: int
     edges: dict[str, np.ndarray]
     marks: dict[str, int]
@@ -107,12 +107,12 @@ def read_outline(mask: np.ndarray, opening: np.ndarray | None, sleeves: str, nec
     mask (H, W) bool; opening (H, W) bool or None: what shows the inside of the back; sleeves and neckline as in
     attributes.tsv.
     """
-    mask = mask if sleeves in OPEN_ENDED else with_open_gaps(mask)
+    mask = mask if sleeves in CUFFLESS else with_open_gaps(mask)
     points = outline_of(mask)
-    if sleeves not in OPEN_ENDED:
+    if sleeves not in CUFFLESS:
         points = outline_of(with_both_gaps(mask, points))
     arms = None if sleeves == "none" else underarms(points)
-    if arms is None and sleeves not in OPEN_ENDED:
+    if arms is None and sleeves not in CUFFLESS:
         raise Unclear("no underarm")
     if arms is None:
         arms = sleeveless_underarms(points)
@@ -391,7 +391,7 @@ def triangulate(outline: Outline, spacing: float) -> Panels:
     """Panels with points about `spacing` pixels apart."""
     from scipy.spatial import Delaunay
 
-    rim, place = resampled_rim(outline, spacing)
+    rim, place = resample_rim(outline, spacing)
     ends = {
         "hem": ("hemL", "hemR"), "cuffR": ("inR", "outR"), "cuffL": ("outL", "inL"), "neck": ("neckR", "neckL")
     }  # fmt: skip
@@ -428,7 +428,7 @@ def triangulate(outline: Outline, spacing: float) -> Panels:
     return Panels(points.astype(np.float32), triangles, taken, n, edges, place, outline.chest, outline.cuffs)
 
 
-def resampled_rim(outline: Outline, spacing: float) -> tuple[np.ndarray, dict[str, int]]:
+def resample_rim(outline: Outline, spacing: float) -> tuple[np.ndarray, dict[str, int]]:
     """The outline with points about `spacing` apart, all landmarks among them, and the landmarks' new indices."""
     keys = sorted(set(outline.marks.values()))
     rim: list[np.ndarray] = []

@@ -120,7 +120,7 @@ def draw_product(rng, cut: Cut, print_: str, size: tuple[int, int]):
     low, high = points.outline.min(0), points.outline.max(0)
     scale = min(0.86 * 768 / (high - low)[0], 0.90 * 1024 / (high - low)[1])
     centre = (low + high) / 2
-    points = points.moved(lambda p: (p - centre) * scale + (384, 512))
+    points = points.move(lambda p: (p - centre) * scale + (384, 512))
     curve = smooth(points.outline, points.corners)
     canvas = Canvas(size)
     where, _, _, alpha = canvas.coverage(curve)

@@ -67,7 +67,7 @@ class Points:
         """Numbers of the points at which an outline turns sharply."""
         return {i for i, name in enumerate(self.names) if name in ("collar", "cuff", "armpit", "hem")}
 
-    def moved(self, move) -> Points:
+    def move(self, move) -> Points:
         """The same points elsewhere; move: (N, 2) -> (N, 2)."""
         return Points(move(self.outline), self.names, move(self.inside))
 
@@ -216,7 +216,7 @@ def lattice_weights(cells: int, step: int) -> np.ndarray:
     return weights
 
 
-def warp_grid(worn: Points, product: Points, size: tuple[int, int]) -> np.ndarray:
+def warp_grid(body: Points, product: Points, size: tuple[int, int]) -> np.ndarray:
     """Sampling grid (H, W, 2) in [-1, 1]: the spline from the garment's points on the body to those on the product.
 
     The picture's border goes to the canvas's border, so that the spline stays tame far from the garment. The spline is
@@ -227,9 +227,9 @@ def warp_grid(worn: Points, product: Points, size: tuple[int, int]) -> np.ndarra
         [(x, y) for x in (0, 192, 384, 576, 768) for y in (0, 256, 512, 768, 1024) if x in (0, 768) or y in (0, 1024)],
         float,
     )
-    far = np.linalg.norm(frame[:, None] - worn.outline[None], axis=2).min(1) > 150
+    far = np.linalg.norm(frame[:, None] - body.outline[None], axis=2).min(1) > 150
     frame = frame[far]
-    spline = Spline(np.vstack([worn.all, frame]), np.vstack([product.all, frame]))
+    spline = Spline(np.vstack([body.all, frame]), np.vstack([product.all, frame]))
     step = W // 48
     x = (np.arange(-1, 49) + 0.5) * 16
     y = (np.arange(-1, 65) + 0.5) * 16
@@ -245,7 +245,7 @@ def sample_bilinear(image: np.ndarray, grid: np.ndarray) -> np.ndarray:
     return cv2.remap(image, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
 
 
-def folded(grid: np.ndarray, mask: np.ndarray) -> float:
+def fold_share(grid: np.ndarray, mask: np.ndarray) -> float:
     """Share of the mask's pixels where the warp turns over: its Jacobian determinant is not positive.
 
     grid: (H, W, 2) sampling grid; mask: (H, W), above 0 where it counts.

@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from lab.tryon import synthetic
-from lab.tryon.drawing.geometry import folded
+from lab.tryon.drawing.geometry import fold_share
 from lab.tryon.synthetic import EXAMPLE_GARMENTS, EXAMPLE_PEOPLE, EXAMPLE_SIZE, draw_pair
 from training.assets import examples_dir
 
@@ -31,15 +31,15 @@ def test_shapes_and_types(size):
         ("keypoints", (25, 3), np.float32),
         ("cloth", (*size, 3), np.uint8),
         ("cloth_mask", size, np.uint8),
-        ("worn_mask", size, np.uint8),
-        ("worn_cloth", (*size, 3), np.uint8),
+        ("truth_mask", size, np.uint8),
+        ("truth", (*size, 3), np.uint8),
         ("grid", (*size, 2), np.float32),
         ("control_points", (25, 2), np.float32),
     ):
         value = getattr(pair, name)
         assert value.shape == shape and value.dtype == kind, name
     assert (pair.cloth[pair.cloth_mask == 0] == 246).all()
-    assert set(np.unique(pair.cloth_mask)) == set(np.unique(pair.worn_mask)) == {0, 255}
+    assert set(np.unique(pair.cloth_mask)) == set(np.unique(pair.truth_mask)) == {0, 255}
 
 
 def test_sizes_show_the_same_person():
@@ -62,8 +62,8 @@ def test_the_warp_is_exact(seed):
         .numpy()
     )
     covered = torch.nn.functional.grid_sample(mask, grid, padding_mode="border", align_corners=False)[0, 0].numpy()
-    worn = pair.worn_mask > 0
-    assert np.abs(warped - pair.worn_cloth)[worn].mean() < 1.5
+    worn = pair.truth_mask > 0
+    assert np.abs(warped - pair.truth)[worn].mean() < 1.5
     assert covered[worn].min() > 0.45
     # The mask leaves out nothing but a stray copy of the garment off the body.
     assert ((covered > 0.55) & ~worn).sum() < 0.05 * worn.sum()
@@ -81,8 +81,8 @@ def test_control_points_are_the_grid_at_the_lattice():
 def test_the_picture_shows_the_warped_cloth():
     """Light changes brightness, not hue: where nothing hides it, the person wears the warped product."""
     pair = draw_pair(14, (512, 384), print_="stripes", sleeves="short", pose="down")
-    visible = (pair.parse == 5) & (pair.worn_mask > 0)
-    person, cloth = pair.person[visible].astype(float), pair.worn_cloth[visible].astype(float)
+    visible = (pair.parse == 5) & (pair.truth_mask > 0)
+    person, cloth = pair.person[visible].astype(float), pair.truth[visible].astype(float)
     correlation = np.corrcoef(person.ravel(), cloth.ravel())[0, 1]
     assert correlation > 0.95
     assert visible.sum() / (pair.parse == 5).sum() > 0.97
@@ -95,7 +95,7 @@ def test_warps_do_not_turn_over(pose, sleeves):
     shares = []
     for seed in range(5):
         pair = draw_pair(seed, SIZE, pose=pose, sleeves=sleeves)
-        shares.append(folded(pair.grid, pair.worn_mask))
+        shares.append(fold_share(pair.grid, pair.truth_mask))
     assert max(shares) < (0.04 if sleeves == "long" and pose != "down" else 0.004)
 
 
@@ -103,11 +103,11 @@ def test_folded_counts_turned_pixels():
     y, x = np.mgrid[0:20, 0:20].astype(np.float32)
     plain = np.stack([x, y], -1)
     everywhere = np.ones((20, 20))
-    assert folded(plain, everywhere) == 0
-    assert folded(plain[:, ::-1], everywhere) == 1
+    assert fold_share(plain, everywhere) == 0
+    assert fold_share(plain[:, ::-1], everywhere) == 1
     half = plain.copy()
     half[:, 10:, 0] = 20 - x[:, 10:]
-    assert 0.4 < folded(half, everywhere) < 0.6
+    assert 0.4 < fold_share(half, everywhere) < 0.6
 
 
 @pytest.mark.parametrize("seed", range(8))

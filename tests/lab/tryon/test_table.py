@@ -9,7 +9,7 @@ import torch
 from torchmetrics.functional.image import structural_similarity_index_measure
 from torchmetrics.image import fid, lpip
 
-from lab.tryon.evaluate import as_text, by_misaligned_area, drawn_case, evaluate_table, main, with_shown
+from lab.tryon.evaluate import as_text, by_misaligned_area, drawing_case, evaluate_table, main, with_view
 from lab.tryon.measures import frechet_distance, perceptual_distance
 from lab.tryon.segmentation import conditions
 from vton import labels
@@ -136,8 +136,8 @@ def test_thirds_by_misaligned_area_by_hand():
 
 
 def test_a_drawn_person_in_the_other_garment_is_the_same_person():
-    sample, truth = drawn_case(5, (256, 192), garment_seed=77)
-    own, photograph = drawn_case(5, (256, 192))
+    sample, truth = drawing_case(5, (256, 192), garment_seed=77)
+    own, photograph = drawing_case(5, (256, 192))
     assert np.array_equal(sample["person"], photograph) and np.array_equal(own["person"], photograph)
     assert not np.array_equal(sample["cloth"], own["cloth"])
     outside = (sample["segmentation"] == own["segmentation"]) & np.isin(own["segmentation"], (0, 1, 2))
@@ -179,11 +179,11 @@ def test_table_of_drawn_people(offline, tmp_path, capsys, monkeypatch):
 def test_the_table_shows_alias_what_a_segmentation_leaves_as_it_was():
     """Wall stays in sight but for a margin; what the segmentation gives to the garment stays hidden."""
     tryon = TryOn.from_pretrained("tryon-lite")
-    sample, _ = drawn_case(10**6, (256, 192))
+    sample, _ = drawing_case(10**6, (256, 192))
     wall = (sample["parse"] == 0) & (sample["agnostic"] == 128).all(2)
     inner = cv2.erode(wall.astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
     assert inner.sum() > 100
     covered = np.full_like(sample["segmentation"], labels.UPPER)
     for classes, is_seen in ((sample["segmentation"], True), (covered, False)):
-        shown = tensor_to_picture(with_shown(tryon, sample, conditions(sample), classes).shown)
+        shown = tensor_to_picture(with_view(tryon, sample, conditions(sample), classes).alias_view)
         assert np.array_equal(shown[inner], (sample["person"] if is_seen else sample["agnostic"])[inner])

@@ -17,7 +17,7 @@ STEP = 0.0004  # metres; rounding moves a vertex by 0.35 mm at most
 FLAT_STEP = 0.125  # pixels of the photograph
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 18, "lc": 0, "lp": 0, "pb": 0}]
 MAGIC = b"\xfd7zXZ\x00"  # how a record begins
-KEPT = ("garment", "shape", "pose_names", "pose", "told")
+META = ("garment", "shape", "pose_names", "pose", "told")
 
 
 def encode(record: dict[str, np.ndarray]) -> bytes:
@@ -51,7 +51,7 @@ def encode(record: dict[str, np.ndarray]) -> bytes:
         "taken": np.flatnonzero(taken).astype(np.uint16), "seams": own[seams[:, 0]].astype(np.uint16),
     }  # fmt: skip
     out = io.BytesIO()
-    np.savez(out, **arrays, **{key: record[key] for key in KEPT})
+    np.savez(out, **arrays, **{key: record[key] for key in META})
     return lzma.compress(out.getvalue(), lzma.FORMAT_XZ, lzma.CHECK_NONE, filters=FILTERS)
 
 
@@ -71,22 +71,22 @@ def decode(content: bytes) -> dict[str, np.ndarray]:
         places.append(places[a] + places[b] - places[c] + own)
     vertices = arrays["low"] + np.stack(places) * STEP
     shown = number[0] >= 0
-    return {key: arrays[key] for key in KEPT} | {
+    return {key: arrays[key] for key in META} | {
         "vertices": vertices, "flat": np.concatenate([sheet[shown], sheet]) * FLAT_STEP, "faces": faces,
         "seams": seams, "front": np.array(shown.sum()),
     }  # fmt: skip
 
 
 def panels(
-    mesh: np.ndarray, taken: np.ndarray, sewn: np.ndarray, count: int
+    mesh: np.ndarray, cut: np.ndarray, seam: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Faces (F, 3), seams (S, 2) of both panels, and the numbers (2, count) of the mesh's points in front and back."""
     number = np.full((2, count), -1)
-    used = np.unique(mesh[~taken])
+    used = np.unique(mesh[~cut])
     number[0, used] = np.arange(len(used))
     number[1] = len(used) + np.arange(count)
-    faces = np.concatenate([number[0][mesh[~taken]][:, ::-1], number[1][mesh]])
-    return faces, number[:, sewn].T, number
+    faces = np.concatenate([number[0][mesh[~cut]][:, ::-1], number[1][mesh]])
+    return faces, number[:, seam].T, number
 
 
 def parents(faces: np.ndarray, seams: np.ndarray, count: int) -> np.ndarray:

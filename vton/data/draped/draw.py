@@ -93,7 +93,7 @@ class Studio:
 @dataclass
 class Record:
     """One drape. garment: "folder/id"; vertices (N, 3) metres; flat (N, 2) pixels of the photograph; faces (F, 3);
-    seams (S, 2); front: how many points the front has, which come first; shape, pose: see `Body.pose_vertices`; told:
+    seams (S, 2); front: how many points the front has, which come first; shape, pose: see `Body.pose_vertices`; facts:
     the rest.
     """
 
@@ -105,7 +105,7 @@ class Record:
     front: int
     shape: np.ndarray
     pose: dict[str, np.ndarray]
-    told: dict
+    facts: dict
 
     @classmethod
     def of(cls, data) -> Record:
@@ -153,23 +153,23 @@ class Scene:
 
 def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Scene, dict[str, np.ndarray]]:
     """The scene of a record, and the joints of the body in it."""
-    body, told = studio.body, record.told
+    body, facts = studio.body, record.facts
     skin, _ = body.pose_vertices(record.shape, record.pose)
     points = studio.points(skin)
     lower = np.isin(body.parts, ("legL", "legR", "footL", "footR")) | (
-        (body.parts == "torso") & (skin[:, 2] < told["waist"])
+        (body.parts == "torso") & (skin[:, 2] < facts["waist"])
     )
-    female = told["phenotype"]["gender"] > 0.5
-    look = sample_look(studio, rng, female, skin, told)
+    female = facts["phenotype"]["gender"] > 0.5
+    look = sample_look(studio, rng, female, skin, facts)
     turned = normals(skin, body.faces)
-    skin = skin + turned * (told["trousers"] * lower * (look["bottom"] != "bare"))[:, None]
+    skin = skin + turned * (facts["trousers"] * lower * (look["bottom"] != "bare"))[:, None]
     cloth, cloth_faces = record.vertices, record.faces
-    if told["tuck"]:
-        cloth_faces = cloth_faces[(cloth[cloth_faces, 2] > told["waist"] - 0.015).any(1)]
+    if facts["tuck"]:
+        cloth_faces = cloth_faces[(cloth[cloth_faces, 2] > facts["waist"] - 0.015).any(1)]
     parts = [(skin, turned, body.faces, SKIN)]
-    parts.append((cloth, sewn_normals(cloth, record.faces, record.seams), cloth_faces, GARMENT))
+    parts.append((cloth, seam_normals(cloth, record.faces, record.seams), cloth_faces, GARMENT))
     if look["bottom"] == "skirt":
-        parts.append(skirt(skin, body, told["waist"], look["hem"], rng))
+        parts.append(skirt(skin, body, facts["waist"], look["hem"], rng))
     if look["hair"]:
         mesh = studio.hair(look["hair"])
         head = np.isin(body.parts, ("head",))
@@ -199,7 +199,7 @@ def align(points: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndar
     return (points - middle) @ (u @ sign @ v) * (size * np.diag(sign)).sum() / (a**2).sum() + to
 
 
-def sewn_normals(vertices: np.ndarray, faces: np.ndarray, seams: np.ndarray) -> np.ndarray:
+def seam_normals(vertices: np.ndarray, faces: np.ndarray, seams: np.ndarray) -> np.ndarray:
     """Normals (N, 3) of the cloth as if both sides of a seam were one."""
     one = np.arange(len(vertices))
     one[seams[:, 1]] = seams[:, 0]
@@ -232,12 +232,12 @@ def skirt(skin: np.ndarray, body: Body, waist: float, hem: float, rng: np.random
     return vertices, normals(vertices, faces), faces, SKIRT
 
 
-def sample_look(studio: Studio, rng: np.random.Generator, female: bool, skin: np.ndarray, told: dict) -> dict:
+def sample_look(studio: Studio, rng: np.random.Generator, female: bool, skin: np.ndarray, facts: dict) -> dict:
     """What is chosen at random: skin, hair, what is worn below."""
     own = [s for s in studio.skins if ("_female" in s) == female]
-    if told["phenotype"]["age"] < 0.68:
+    if facts["phenotype"]["age"] < 0.68:
         own = [s for s in own if "old_" not in s] or own
-    knee, crotch = skin[:, 2].min() + 0.5, told["waist"] - 0.1
+    knee, crotch = skin[:, 2].min() + 0.5, facts["waist"] - 0.1
     bottom = str(rng.choice(["trousers", "shorts", "skirt"], p=[0.72, 0.1, 0.18] if female else [0.85, 0.15, 0]))
     colour = np.clip(rng.choice([rng.uniform(15, 80), rng.uniform(15, 235)]) + rng.normal(0, 22, 3), 5, 245)
     if rng.random() < 0.35:  # denim
@@ -280,7 +280,7 @@ class Camera:
         return np.stack([x, y, depth], 1).astype(np.float32)
 
 
-def sample_camera(points, top: float, told: dict, size, rng: np.random.Generator, framing: str) -> Camera:
+def sample_camera(points, top: float, facts: dict, size, rng: np.random.Generator, framing: str) -> Camera:
     """A camera before the person, who is turned by up to 25 degrees, in one of the FRAMINGS."""
     hip = (points["left_hip"][2] + points["right_hip"][2]) / 2
     chin = points["nose"][2] - 0.09
@@ -323,10 +323,10 @@ def draw(
     fine = 1.5  # drawn larger, so that edges are smooth
     large = (round(size[0] * fine), round(size[1] * fine))
     framing = framing or str(rng.choice(FRAMINGS, p=FRAMING_SHARES))
-    camera = sample_camera(points, float(scene.vertices[:, 2].max()), record.told, large, rng, framing)
+    camera = sample_camera(points, float(scene.vertices[:, 2].max()), record.facts, large, rng, framing)
     seen = camera.project(scene.vertices)
     # Cloth lies before skin and skirt where they touch, and a skirt or trousers before what is tucked in.
-    bias = np.array([0, -0.006, -0.02 if record.told["tuck"] else 0.05, 0], np.float32)[scene.material]
+    bias = np.array([0, -0.006, -0.02 if record.facts["tuck"] else 0.05, 0], np.float32)[scene.material]
     face, weights = visible(seen, scene, bias, large)
     pixel = np.flatnonzero(face.ravel() >= 0)
     own, share = face.ravel()[pixel], weights.reshape(-1, 3)[pixel]
@@ -347,12 +347,12 @@ def draw(
     return Drawing(picture, parse[pick], joints(points, camera, fine, size), where[pick], inside[pick])
 
 
-def visible(seen: np.ndarray, scene: Scene, bias: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+def visible(screen: np.ndarray, scene: Scene, bias: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """The face at each pixel (H, W), -1 = none, and the weights of its corners; hair only where its texture is solid.
 
-    seen (N, 3): the vertices in pixels and metres of depth; bias (F,): metres by which faces count as farther away.
+    screen (N, 3): the vertices in pixels and metres of depth; bias (F,): metres by which faces count as farther away.
     """
-    corners = seen[scene.faces]
+    corners = screen[scene.faces]
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
     area = (b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]
     kept = np.flatnonzero((scene.material != SKIN) | (area < 0))  # of the body only what faces the camera
@@ -399,7 +399,7 @@ def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, sh
     colour[cloth] = sample_colours(photograph, where[cloth])
     inside[cloth] = away[cloth]
     label[cloth] = labels.LIP.index(
-        "coat" if record.told["attributes"]["kind"] in ("jacket", "coat") else "upper-clothes"
+        "coat" if record.facts["attributes"]["kind"] in ("jacket", "coat") else "upper-clothes"
     )
     colour[cloth & inside] *= 0.8
 
@@ -454,7 +454,7 @@ def dress_below(
     """Trousers or shorts and shoes on the pixels of the body; changes label and colour."""
     look, own, tones = scene.look, label[body], colour[body]
     torso_or_leg = np.isin(own, [labels.LIP.index(name) for name in ("neck", "left leg", "right leg")])
-    waist = record.told["waist"] + 0.01
+    waist = record.facts["waist"] + 0.01
     covered = torso_or_leg & (place[:, 2] < waist) & (place[:, 2] > (look["hem"] if look["bottom"] == "shorts" else -9))
     if look["bottom"] == "skirt":
         covered &= place[:, 2] > waist - 0.08  # the skirt's own mesh does the rest
@@ -546,11 +546,11 @@ def in_shadow(scene: Scene, place: np.ndarray, to: np.ndarray, cells: int = 224)
     hit = face >= 0
     first[hit] = (z[face[hit]] * weights[hit]).sum(1)
     at = (wanted[:, :2] - low) * scale
-    nearest = remapped(first, at)
+    nearest = nearest_values(first, at)
     return (wanted[:, 2] > nearest + 0.018).astype(np.float32)
 
 
-def remapped(values: np.ndarray, at: np.ndarray) -> np.ndarray:
+def nearest_values(values: np.ndarray, at: np.ndarray) -> np.ndarray:
     """(n,) values (H, W) at the nearest of places (n, 2)."""
     x, y = np.round(at).astype(int).T
     return values[y.clip(0, values.shape[0] - 1), x.clip(0, values.shape[1] - 1)]

@@ -54,7 +54,7 @@ class Drapes:
             with np.load(file, allow_pickle=False) as data:
                 arrays = {key: data[key] for key in data.files}
             self.garments = [str(name) for name in arrays["garments"]]
-            self.worn = [str(name) for name in arrays["worn"]]
+            self.wearing = [str(name) for name in arrays["worn"]]
             if arrays["records"][: len(MAGIC)].tobytes() != MAGIC:
                 raise ValueError("its records have an older form: pack them again")
         except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
@@ -65,11 +65,11 @@ class Drapes:
         self.product = lru_cache(maxsize=256)(self._product)
 
     def __len__(self) -> int:
-        return len(self.worn)
+        return len(self.wearing)
 
     def numbers(self, split: str) -> list[int]:
         """Indices of the records of 'train' or 'val'."""
-        return [i for i, name in enumerate(self.worn) if is_validation(name) == (split == "val")]
+        return [i for i, name in enumerate(self.wearing) if is_validation(name) == (split == "val")]
 
     def _bytes(self, kind: str, index: int) -> np.ndarray:
         ends = self._data[kind + "_ends"]

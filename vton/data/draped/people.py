@@ -25,7 +25,7 @@ from vton.data.pack import Person, change_colours
 from vton.data.pairs import WHITE, Pair
 from vton.joints import FLIP
 
-CLOSED = 0.2  # share of the pairs whose flat garment still shows the inside of its back
+BACK_SHARE = 0.2  # share of the pairs whose flat garment still shows the inside of its back
 
 
 class DrapedPeople:
@@ -40,11 +40,11 @@ class DrapedPeople:
         if not self.records:
             raise ValueError(f"The file of drapes has none for '{split}'.")
         self.folder = drawings / folder_name(drapes, size, split) if drawings else None
-        self.made = len(list(self.folder.glob("*.npz"))) if self.folder else 0
+        self.drawing_count = len(list(self.folder.glob("*.npz"))) if self.folder else 0
 
     def number(self, rng: np.random.Generator, sleeves: str | None = None) -> int:
         """The number of a person at random. sleeves: "none", "short" or "long"; None = any."""
-        limit = self.made or 2**31 - 1
+        limit = self.drawing_count or 2**31 - 1
         number = int(rng.integers(limit))
         for _ in range(200 if sleeves else 0):
             if group_of("sleeves", self.product(number).attributes["sleeves"]) == sleeves:
@@ -54,11 +54,11 @@ class DrapedPeople:
 
     def product(self, number: int) -> Product:
         """The garment that a person wears, as photographed."""
-        return self.drapes.product(self.drapes.worn[self.records[number % len(self.records)]])
+        return self.drapes.product(self.drapes.wearing[self.records[number % len(self.records)]])
 
     def hem(self, number: int) -> str:
         """Whether a person wears the garment tucked in: one of `attributes.HEMS`."""
-        return TUCKED if self.drapes.record(self.records[number % len(self.records)]).told["tuck"] else LOOSE
+        return TUCKED if self.drapes.record(self.records[number % len(self.records)]).facts["tuck"] else LOOSE
 
     def drawing(self, number: int) -> tuple[Drawing, Product]:
         """The person, and the garment in the colours in which it is worn."""
@@ -79,7 +79,7 @@ class DrapedPeople:
         drawing, product = self.drawing(number)
         image, parse, keypoints, where = drawing.picture, drawing.parse, drawing.keypoints, drawing.where
         cloth, mask = product.cloth, product.mask
-        if product.opening.any() and rng.random() >= CLOSED:
+        if product.opening.any() and rng.random() >= BACK_SHARE:
             mask = mask & ~product.opening
         height, width = cloth.shape[:2]
         grid = (where + 0.5) * (2 / np.array([width, height], np.float32)) - 1
@@ -97,7 +97,7 @@ class DrapedPeople:
             np.ascontiguousarray(mask),
             np.where(outer[..., None], image, WHITE).astype(np.uint8),
             np.ascontiguousarray(outer),
-            known={"sleeves": group_of("sleeves", product.attributes["sleeves"]), "hem": self.hem(number)},
+            groups={"sleeves": group_of("sleeves", product.attributes["sleeves"]), "hem": self.hem(number)},
             grid=np.where(outer[..., None], grid, 0).astype(np.float32),
         )
         return image, np.ascontiguousarray(parse), keypoints.astype(np.float32), pair
