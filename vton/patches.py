@@ -16,6 +16,7 @@ from vton import labels
 from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
 from vton.recipes.alias import AliasRecipe, network_config
 from vton.result import TryOnResult
+from vton.tensors import labels_to_tensor, picture_to_tensor
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def patches(critic: Critic, result: TryOnResult) -> list[np.ndarray]:
     """
     if result.synthesis is None or result.segmentation is None:
         raise ValueError("This try-on ended before its picture was made; run it to the end.")
-    divided = torch.from_numpy(labels.one_hot(result.divided, len(labels.DIVIDED)))[None].float()
-    picture = torch.from_numpy(result.synthesis.astype(np.float32).transpose(2, 0, 1) / 127.5 - 1)[None]
+    divided = labels_to_tensor(result.divided, len(labels.DIVIDED))
+    picture = picture_to_tensor(result.synthesis)
     view = with_detail(picture) if critic.fine else picture
     return [scale[0, 0].numpy() for scale in logits(critic.network(torch.cat((divided, view), 1)))]
 

@@ -1,17 +1,6 @@
 """From two photographs to a try-on: the numbered stages in order, each a step over one growing record.
 
-    1 photo          decode both pictures
-    2 pose           joints, the 3:4 frame, the drawn skeleton P
-    3 parse          the person's LIP labels S
-    4 garment        cut out, laid on the canvas: c and M_c
-    5 agnostic       I_a and S_a (section 3.1)
-    6 segmentation   S-hat (3.2)
-    7 warp           theta, W(c, theta) and W(M_c, theta) (3.3), or the cloth by a flow
-    8 misalignment   M_misalign (equations 3 and 4)
-    9 synthesis      I-hat (3.4)
-   10 composite      I-hat back into the photograph at its own size
-
-`vton.stages` holds the functions; here they are run in turn, and again from any of them.
+`vton.stages` holds their functions; here they are run in turn, and again from any of them.
 """
 
 from __future__ import annotations

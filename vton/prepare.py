@@ -9,6 +9,7 @@ be used are skipped, listed at the end and in DIR/skipped.txt.
 from __future__ import annotations
 
 import argparse
+import glob
 import json
 import re
 import sys
@@ -248,7 +249,7 @@ def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
 def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> None:
     """Writes a product photo on white and its mask, both 3:4."""
     image = photo.load_image(str(file), alpha=True, longest=4096)
-    masks = [] if source.cloth_mask is None else source.cloth_mask.glob(f"{_escape(file.stem)}.*")
+    masks = [] if source.cloth_mask is None else source.cloth_mask.glob(f"{glob.escape(file.stem)}.*")
     masks = [f for f in masks if f.suffix.lower() in PICTURES]
     if masks:
         mask = read_indices(masks[0])
@@ -262,10 +263,6 @@ def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> N
     Image.fromarray(placed.cloth).save(out / "cloth" / f"{name}.jpg", quality=92)
     ok, blob = cv2.imencode(".png", placed.mask)
     write_atomic(out / "cloth-mask" / f"{name}.png", blob.tobytes())
-
-
-def _escape(stem: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", stem)
 
 
 @one_sentence

@@ -59,6 +59,7 @@ def test_cut_off_below_the_chest(tryon, drawn, dressed):
     assert any("hips" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_long_hair_stays_the_visitor_s_own(tryon):
     """Hair that falls over the garment is in no edited region, but for its outermost pixels."""
     hair = np.zeros(0)

@@ -194,6 +194,7 @@ def test_networks_without_a_flow_say_so_before_any_stage(result, monkeypatch):
     assert tryon.resume(result, "synthesis", until="synthesis").synthesis is not None  # the warp is there already
 
 
+@pytest.mark.slow
 def test_every_warp_of_figure_13_is_measured(tryon, result):
     found = {name: insight.warp_by_name(tryon, result, name) for name in (*WARPS, "flow")}
     np.testing.assert_array_equal(found["flow"].mask, result.warped_mask)

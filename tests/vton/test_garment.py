@@ -181,6 +181,7 @@ def test_what_is_no_upper_garment_gets_one_sentence(monkeypatch, kind, words):
         garment.cut_out(np.dstack([image, mask.astype(np.uint8) * 255]), reader=object())
 
 
+@pytest.mark.slow
 def test_a_garment_is_cut_out_of_the_person_who_wears_it(monkeypatch):
     person = draw_pair(1, (H, W), pose="down")
     monkeypatch.setattr(garment, "read_garment", Told(person.parse > 0, "person"))

@@ -243,6 +243,7 @@ def test_a_garment_is_set_on_another_background_inside_its_mask_unchanged():
         assert shown.std((0, 1))[0] > 0 and (shown[:25] != cloth[:25]).any()
 
 
+@pytest.mark.slow
 def test_a_tiny_reader_learns_one_batch_by_heart():
     torch.manual_seed(0)
     task = GarmentTask(GarmentRecipe(height=96, width=64, batch=8, second=0.0, smoothing=0.0))

@@ -129,6 +129,7 @@ def one_pair():
     return collate([Sampler(None, (256, 192), draped=load_people((256, 192))).sample(np.random.default_rng(5))])
 
 
+@pytest.mark.slow
 def test_segmentation_generator_overfits_one_drawing():
     torch.manual_seed(0)
     b = one_pair()
@@ -181,6 +182,7 @@ def test_weights_that_were_told_the_sleeves_begin_to_be_told_the_hem(tmp_path):
         segmentation.network_config(replace(task.recipe, attributes=False))
 
 
+@pytest.mark.slow
 def test_samples_in_twos_have_different_sleeves_and_contrary_ones_show_what_is_told():
     batch = told_task().batch(3, 0, 0, 1)
     kinds = segmentation.sleeves(batch)

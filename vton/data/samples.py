@@ -93,11 +93,6 @@ class Sampler:
             "No usable pair was found in 50 tries; the packed file has too few frontal people or garments."
         )
 
-    @property
-    def numbered(self) -> bool:
-        """Whether a sample can be asked for by the index of its person."""
-        return self.pack is not None or self.draped is not None
-
     def _source(self, rng: np.random.Generator) -> str:
         """Where the next sample comes from."""
         if self.draped and (not self.pack or rng.random() < self.share):

@@ -20,6 +20,7 @@ from vton.data.pairs import WHITE, wobble
 from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, margin_at, open_gray
+from vton.inputs.photo import disc
 
 PLANES = 11  # bytes of one pixel in the file: picture 3, pose 3, packed maps 1, silhouette 1, warped cloth 3
 GRAY_BIT, CARRIED_BIT, NECK_BIT, PLACED_BIT = 8, 16, 32, 64  # bits above the three of the class in a packed map
@@ -270,9 +271,8 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
         picture = recolour(picture, upper, rng)
     gray = scene.gray
     if look != PLAIN and rng.random() < 0.5:  # how far the gray reaches beyond the outline is a matter of chance too
-        reach = 2 * int(rng.integers(1, max(2, gray.shape[1] // 48))) + 1
-        kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach))
-        gray = gray | (cv2.dilate(gray.astype(np.uint8), kernel) > 0) & (scene.classes == 0)
+        reach = disc(int(rng.integers(1, max(2, gray.shape[1] // 48))))
+        gray = gray | (cv2.dilate(gray.astype(np.uint8), reach) > 0) & (scene.classes == 0)
     hem = np.zeros_like(gray)
     if look.lowered and rng.random() < look.lowered:
         hem = below_hem(scene, rng)
@@ -330,9 +330,8 @@ def open_parts(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: 
         return open_gray(gray, unchanged, margin)
     for part in (*(scene.classes == arm for arm in ARMS), scene.neck, scene.classes == UPPER):
         if part.any() and rng.random() < 0.4:
-            side = 2 * int(rng.integers(1, max(2, width // 12))) + 1
-            kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
-            unchanged = unchanged & (cv2.dilate(part.astype(np.uint8), kernel) == 0)
+            reach = disc(int(rng.integers(1, max(2, width // 12))))
+            unchanged = unchanged & (cv2.dilate(part.astype(np.uint8), reach) == 0)
     return open_gray(gray, unchanged, int(rng.integers(1, 4 * margin + 1)))
 
 

@@ -210,20 +210,21 @@ def _by_grabcut(image: np.ndarray) -> np.ndarray:
     labels[_border((h, w), 0.02)] = cv2.GC_BGD
     if not np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD)).any():
         return np.zeros((H, W), bool)
+    return _grabcut(image, small, labels, 5, 1.2 * W / w)
+
+
+def _grabcut(image: np.ndarray, small: np.ndarray, trimap: np.ndarray, rounds: int, radius: float) -> np.ndarray:
+    """(H, W) bool: GrabCut on a small copy (h, w, 3) of a picture (H, W, 3), its outline drawn to the picture's edges.
+
+    trimap: (h, w) uint8 of OpenCV's GC_ labels, which change; radius: of the guided filter, in pixels.
+    """
     cv2.setRNGSeed(0)  # GrabCut's colour models start from random clusters
-    cv2.grabCut(
-        cv2.cvtColor(small, cv2.COLOR_RGB2BGR),
-        labels,
-        None,
-        np.zeros((1, 65)),
-        np.zeros((1, 65)),
-        5,
-        cv2.GC_INIT_WITH_MASK,
-    )
-    mask = _keep_large((labels == cv2.GC_FGD) | (labels == cv2.GC_PR_FGD)).astype(np.float32)
-    mask = cv2.resize(mask, (W, H), interpolation=cv2.INTER_LINEAR)
+    models = np.zeros((1, 65)), np.zeros((1, 65))
+    cv2.grabCut(cv2.cvtColor(small, cv2.COLOR_RGB2BGR), trimap, None, *models, rounds, cv2.GC_INIT_WITH_MASK)
+    mask = _keep_large((trimap == cv2.GC_FGD) | (trimap == cv2.GC_PR_FGD)).astype(np.float32)
+    mask = cv2.resize(mask, image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
     guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
-    refined = _guided_filter(guide, mask, max(2, round(1.2 * W / w)), 1e-4)
+    refined = _guided_filter(guide, mask, max(2, round(radius)), 1e-4)
     # Far from the outline the filter has no say: a print's edges are not the garment's.
     band = (mask > 0.02) & (mask < 0.98)
     return _clean(np.where(band, refined, mask) > 0.5, None, 0)
@@ -291,16 +292,8 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
     trimap[probability > SURE_INSIDE], trimap[probability < SURE_OUTSIDE] = cv2.GC_FGD, cv2.GC_BGD
     if not (trimap == cv2.GC_FGD).any() or not (trimap == cv2.GC_BGD).any():
         return _keep_large(found), "network"
-    cv2.setRNGSeed(0)  # GrabCut's colour models start from random clusters
-    small = cv2.cvtColor(cv2.resize(image, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2BGR)
-    cv2.grabCut(small, trimap, None, np.zeros((1, 65)), np.zeros((1, 65)), 2, cv2.GC_INIT_WITH_MASK)
-    mask = _keep_large((trimap == cv2.GC_FGD) | (trimap == cv2.GC_PR_FGD)).astype(np.float32)
-    mask = cv2.resize(mask, image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
-    guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
-    refined = _guided_filter(guide, mask, max(2, round(1.2 / scale)), 1e-4)
-    # Far from the outline the filter has no say: a print's edges are not the garment's.
-    band = (mask > 0.02) & (mask < 0.98)
-    return _clean(np.where(band, refined, mask) > 0.5, None, 0), "network"
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    return _grabcut(image, small, trimap, 2, 1.2 / scale), "network"
 
 
 def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:

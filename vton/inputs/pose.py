@@ -18,14 +18,13 @@ from vton.joints import (
     ARMS,
     FLIP,
     HIPS,
+    JOINTS,
     LEFT_ANKLE,
+    LEFT_ARM,
     LEFT_BIG_TOE,
     LEFT_EAR,
-    LEFT_ELBOW,
     LEFT_EYE,
     LEFT_HEEL,
-    LEFT_HIP,
-    LEFT_KNEE,
     LEFT_LEG,
     LEFT_SHOULDER,
     LEFT_SMALL_TOE,
@@ -34,13 +33,11 @@ from vton.joints import (
     NECK,
     NOSE,
     RIGHT_ANKLE,
+    RIGHT_ARM,
     RIGHT_BIG_TOE,
     RIGHT_EAR,
-    RIGHT_ELBOW,
     RIGHT_EYE,
     RIGHT_HEEL,
-    RIGHT_HIP,
-    RIGHT_KNEE,
     RIGHT_LEG,
     RIGHT_SHOULDER,
     RIGHT_SMALL_TOE,
@@ -50,33 +47,25 @@ from vton.joints import (
     present,
 )
 
-# OpenPose's BODY_25 limbs in the order in which OpenPose draws them; a limb has the colour of its second joint.
-LIMBS = (
+# OpenPose's BODY_25 limbs, from joint to joint along chains, in the order in which OpenPose draws them; a limb has the
+# colour of its second joint.
+CHAINS = (
     (NECK, MID_HIP),
     (NECK, RIGHT_SHOULDER),
     (NECK, LEFT_SHOULDER),
-    (RIGHT_SHOULDER, RIGHT_ELBOW),
-    (RIGHT_ELBOW, RIGHT_WRIST),
-    (LEFT_SHOULDER, LEFT_ELBOW),
-    (LEFT_ELBOW, LEFT_WRIST),
-    (MID_HIP, RIGHT_HIP),
-    (RIGHT_HIP, RIGHT_KNEE),
-    (RIGHT_KNEE, RIGHT_ANKLE),
-    (MID_HIP, LEFT_HIP),
-    (LEFT_HIP, LEFT_KNEE),
-    (LEFT_KNEE, LEFT_ANKLE),
+    RIGHT_ARM,
+    LEFT_ARM,
+    (MID_HIP, *RIGHT_LEG),
+    (MID_HIP, *LEFT_LEG),
     (NECK, NOSE),
-    (NOSE, RIGHT_EYE),
-    (RIGHT_EYE, RIGHT_EAR),
-    (NOSE, LEFT_EYE),
-    (LEFT_EYE, LEFT_EAR),
-    (LEFT_ANKLE, LEFT_BIG_TOE),
-    (LEFT_BIG_TOE, LEFT_SMALL_TOE),
+    (NOSE, RIGHT_EYE, RIGHT_EAR),
+    (NOSE, LEFT_EYE, LEFT_EAR),
+    (LEFT_ANKLE, LEFT_BIG_TOE, LEFT_SMALL_TOE),
     (LEFT_ANKLE, LEFT_HEEL),
-    (RIGHT_ANKLE, RIGHT_BIG_TOE),
-    (RIGHT_BIG_TOE, RIGHT_SMALL_TOE),
+    (RIGHT_ANKLE, RIGHT_BIG_TOE, RIGHT_SMALL_TOE),
     (RIGHT_ANKLE, RIGHT_HEEL),
 )
+LIMBS = tuple(limb for chain in CHAINS for limb in zip(chain, chain[1:]))
 COLOURS = np.array(
     [
         (255, 0, 85),
@@ -186,44 +175,27 @@ def load_openpose_json(path) -> np.ndarray:
 
 
 # BODY_25 joint -> MediaPipe landmark. Neck and mid hip are middles, small toes have no counterpart.
-_LANDMARK = {
-    NOSE: 0,
-    RIGHT_SHOULDER: 12,
-    RIGHT_ELBOW: 14,
-    RIGHT_WRIST: 16,
-    LEFT_SHOULDER: 11,
-    LEFT_ELBOW: 13,
-    LEFT_WRIST: 15,
-    RIGHT_HIP: 24,
-    RIGHT_KNEE: 26,
-    RIGHT_ANKLE: 28,
-    LEFT_HIP: 23,
-    LEFT_KNEE: 25,
-    LEFT_ANKLE: 27,
-    RIGHT_EYE: 5,
-    LEFT_EYE: 2,
-    RIGHT_EAR: 8,
-    LEFT_EAR: 7,
-    LEFT_BIG_TOE: 31,
-    LEFT_HEEL: 29,
-    RIGHT_BIG_TOE: 32,
-    RIGHT_HEEL: 30,
-}
+_LANDMARK = {JOINTS.index(name): landmark for name, landmark in (("nose", 0), ("right eye", 5), ("left eye", 2))}
+for _part, _left in zip(
+    ("ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle", "heel", "big toe"),
+    (7, 11, 13, 15, 23, 25, 27, 29, 31),
+):
+    _LANDMARK |= {JOINTS.index(f"left {_part}"): _left, JOINTS.index(f"right {_part}"): _left + 1}
 _MIDDLES = {NECK: SHOULDERS, MID_HIP: HIPS}
 # A joint is lost with its parent; parents come first.
-_PARENTS = (
-    (RIGHT_ELBOW, RIGHT_SHOULDER),
-    (RIGHT_WRIST, RIGHT_ELBOW),
-    (LEFT_ELBOW, LEFT_SHOULDER),
-    (LEFT_WRIST, LEFT_ELBOW),
-    (RIGHT_KNEE, RIGHT_HIP),
-    (RIGHT_ANKLE, RIGHT_KNEE),
-    (RIGHT_BIG_TOE, RIGHT_ANKLE),
-    (RIGHT_HEEL, RIGHT_ANKLE),
-    (LEFT_KNEE, LEFT_HIP),
-    (LEFT_ANKLE, LEFT_KNEE),
-    (LEFT_BIG_TOE, LEFT_ANKLE),
-    (LEFT_HEEL, LEFT_ANKLE),
+_PARENTS = tuple(
+    (joint, parent)
+    for chain in (
+        RIGHT_ARM,
+        LEFT_ARM,
+        RIGHT_LEG,
+        (RIGHT_ANKLE, RIGHT_BIG_TOE),
+        (RIGHT_ANKLE, RIGHT_HEEL),
+        LEFT_LEG,
+        (LEFT_ANKLE, LEFT_BIG_TOE),
+        (LEFT_ANKLE, LEFT_HEEL),
+    )
+    for parent, joint in zip(chain, chain[1:])
 )
 MIN_VISIBILITY = 0.5
 WORKING_SIZE = 1024

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vton.networks.parser import Residual
+from vton.networks.parser import Residual, convolution
 
 NOT_UPPER = ("dress", "hat", "pants", "shoes", "shorts", "skirt", "person", "nothing")
 UPPER_KINDS = ("tee", "shirt", "sweater", "jacket", "blouse", "vest", "polo", "coat", "hoodie", "top")
@@ -63,18 +63,12 @@ class GarmentReader(nn.Module):
         self.down, self.side, self.smooth = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         previous = 4
         for channels, blocks, pyramid in zip(config.widths, config.blocks, config.pyramid):
-            first = nn.Sequential(
-                nn.Conv2d(previous, channels, 3, 2, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()
-            )
+            first = convolution(previous, channels, stride=2)
             self.down.append(nn.Sequential(first, *[Residual(channels) for _ in range(blocks)]))
             self.side.append(nn.Conv2d(channels, pyramid, 1))
             previous = channels
         for lower, upper in zip(config.pyramid[1:], config.pyramid):
-            self.smooth.append(
-                nn.Sequential(
-                    nn.Conv2d(lower + upper, upper, 3, padding=1, bias=False), nn.BatchNorm2d(upper), nn.ReLU()
-                )
-            )
+            self.smooth.append(convolution(lower + upper, upper))
         self.mask = nn.Conv2d(config.pyramid[0], 1, 3, padding=1)
         self.opening = nn.Conv2d(config.pyramid[0], 1, 3, padding=1) if config.opening else None
         self.place = nn.Sequential(

@@ -40,12 +40,9 @@ def feature_matching(real: list[list[Tensor]], fake: list[list[Tensor]]) -> Tens
     return total / len(real)
 
 
-def perceptual(real: list[Tensor], fake: list[Tensor], weights: tuple[float, ...] | None = None) -> Tensor:
-    """L_percept (eq. 16): mean absolute difference of a fixed network's activations, weighted per layer."""
-    weights = weights or (1.0,) * len(real)
-    return torch.stack(
-        [w * (a.detach().float() - b.float()).abs().mean() for w, a, b in zip(weights, real, fake)]
-    ).sum()
+def perceptual(real: list[Tensor], fake: list[Tensor]) -> Tensor:
+    """L_percept (eq. 16): mean absolute difference of a fixed network's activations, summed over its layers."""
+    return torch.stack([(a.detach().float() - b.float()).abs().mean() for a, b in zip(real, fake)]).sum()
 
 
 def gradient_difference(real: Tensor, fake: Tensor, weight: Tensor) -> Tensor:

@@ -31,7 +31,8 @@ class Residual(nn.Module):
         return F.relu(x + self.body(x))
 
 
-def _convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
+def convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
+    """3x3 convolution, batch norm and ReLU."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()
     )
@@ -53,12 +54,12 @@ class Parser(nn.Module):
         for level, channels in enumerate(widths):
             blocks = 1 if level == 0 else 2
             self.down.append(
-                nn.Sequential(_convolution(previous, channels, stride=2), *[Residual(channels) for _ in range(blocks)])
+                nn.Sequential(convolution(previous, channels, stride=2), *[Residual(channels) for _ in range(blocks)])
             )
             previous = channels
         self.up = nn.ModuleList()
         for channels in reversed(widths[:-1]):
-            self.up.append(nn.Sequential(_convolution(previous + channels, channels), Residual(channels)))
+            self.up.append(nn.Sequential(convolution(previous + channels, channels), Residual(channels)))
             previous = channels
         self.head = nn.Conv2d(previous, config.labels, 3, padding=1)
 

@@ -22,6 +22,9 @@ from training.weights import fill, load_model, save_model
 from vton.data.draped.people import DrapedPeople, load_people
 from vton.data.pack import Pack
 from vton.data.samples import Sampler
+from vton.metrics import mask_iou, structural_similarity
+from vton.networks.warping import warp
+from vton.tensors import tensor_to_picture
 
 
 @dataclass
@@ -73,6 +76,15 @@ class PictureTask(Task):
         rates = {"discriminator": getattr(self.recipe, "lr_d", self.recipe.lr)}
         return {name: factor * rates.get(name, self.recipe.lr) for name in self.optimizers}
 
+    def batch(self, step, micro, rank, world):
+        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
+        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
+        return collate([self.sample_one(rng) for rng in rngs])
+
+    def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
+        """One training sample, drawn with the generator alone."""
+        raise NotImplementedError
+
     def count(self, batch: dict[str, Any]) -> int:
         """Pictures of a batch."""
         return len(next(iter(batch.values())))
@@ -105,8 +117,9 @@ def draped_people(recipe: PictureRecipe, size: tuple[int, int], split: str = "tr
     return load_people(size, split, recipe.drapes, recipe.drawings)
 
 
-def samplers(recipe: PictureRecipe, pack: Pack | None, size: tuple[int, int]) -> tuple[Sampler, Sampler]:
+def samplers(recipe: PictureRecipe, size: tuple[int, int]) -> tuple[Sampler, Sampler]:
     """What a recipe trains on and what it is measured on, at `size` (H, W)."""
+    pack = Pack(recipe.pack) if recipe.pack else None
     train, val = (
         Sampler(pack, size, split, draped_people(recipe, size, split), recipe.draped) for split in ("train", "val")
     )
@@ -126,6 +139,28 @@ def displacement(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Te
     return (away * placed).sum((1, 2)) / placed.sum((1, 2)).clamp(min=1)
 
 
+def warp_figures(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> tuple[dict[str, float], np.ndarray]:
+    """What every warp is measured by, against the garment as it is worn: overlap, likeness, difference, and where it is
+    known the distance from the true warp; and the warped masks (B, H, W) bool. grid: (B, H, W, 2).
+    """
+    mask = warp(batch["cloth_mask"], grid, "zeros")[:, 0].numpy() > 0.5
+    truth, cloth = batch["worn_mask"][:, 0].numpy() > 0.5, warp(batch["cloth"], grid)
+    likeness = [structural_similarity(*map(tensor_to_picture, pair)) for pair in zip(cloth, batch["worn"])]
+    figures = {
+        "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
+        "ssim": float(np.mean(likeness)),
+        "l1": float((batch["worn"] - cloth).abs().mean()),
+        **({"misplaced": float(displacement(grid, batch).mean())} if batch["placed"].any() else {}),
+    }
+    return figures, mask
+
+
+def save_warps(file: Path, grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> None:
+    """A sheet of person, cloth, the cloth as it is worn and as the sampling grid (B, H, W, 2) lays it."""
+    columns = (*(batch[name] for name in ("person", "cloth", "worn")), warp(batch["cloth"], grid))
+    save_grid(file, [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(grid))])
+
+
 class PairTask(PictureTask):
     """Base of those that learn from pairs of a garment and the same garment worn, see `vton.data.samples`."""
 
@@ -133,18 +168,16 @@ class PairTask(PictureTask):
     val_sampler: Sampler
     _validation: dict[str, torch.Tensor] | None = None
 
-    def batch(self, step, micro, rank, world):
-        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
-        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        return collate([self.sampler.sample(rng) for rng in rngs])
+    def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
+        """As of `Sampler`."""
+        return self.sampler.sample(rng)
 
     def validation(self) -> dict[str, torch.Tensor]:
         """The validation samples, always the same ones."""
         if self._validation is None:
             indices = range(self.recipe.validation)
-            numbers = [i if self.val_sampler.numbered else None for i in indices]
             rngs = [np.random.default_rng([9, i]) for i in indices]
-            samples = [self.val_sampler.sample(rng, augment=False, index=number) for rng, number in zip(rngs, numbers)]
+            samples = [self.val_sampler.sample(rng, augment=False, index=i) for rng, i in zip(rngs, indices)]
             self._validation = collate([self.for_validation(sample, rng) for sample, rng in zip(samples, rngs)])
         return self._validation
 

@@ -10,13 +10,10 @@ import torch
 from torch.nn import functional as F
 
 from training.recipe import setting
-from vton.data.pack import Pack
-from vton.metrics import mask_iou, structural_similarity
 from vton.networks.config import LITE, PAPER, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
-from vton.recipes.common import PairTask, PictureRecipe, displacement, samplers, save_grid
-from vton.tensors import tensor_to_picture
+from vton.recipes.common import PairTask, PictureRecipe, displacement, samplers, save_warps, warp_figures
 
 
 @dataclass
@@ -92,8 +89,7 @@ class FlowTask(PairTask):
     def __init__(self, recipe: FlowRecipe):
         self.recipe = recipe
         self.size = (recipe.height, recipe.pictures_wide)
-        pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.val_sampler = samplers(recipe, pack, self.size)
+        self.sampler, self.val_sampler = samplers(recipe, self.size)
         model = self.set_model(FlowWarper(network_config(recipe)))
         self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}
@@ -125,22 +121,11 @@ class FlowTask(PairTask):
         """Figures of the averaged weights on the validation samples."""
         batch = self.validation()
         grid = flow_grid(self.flows(self.modules["ema"], batch)[-1])
-        mask = warp(batch["cloth_mask"], grid, "zeros")[:, 0].numpy() > 0.5
-        truth, warped = batch["worn_mask"][:, 0].numpy() > 0.5, warp(batch["cloth"], grid)
-        similar = [
-            structural_similarity(tensor_to_picture(a), tensor_to_picture(b)) for a, b in zip(warped, batch["worn"])
-        ]
-        return {
-            "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
-            "ssim": float(np.mean(similar)),
-            "l1": float((batch["worn"] - warped).abs().mean()),
-            **({"misplaced": float(displacement(grid, batch).mean())} if batch["placed"].any() else {}),
-            "folded": float(np.mean([(j[m[:-1, :-1]] <= 0).mean() for j, m in zip(jacobian(grid).numpy(), mask)])),
-        }
+        figures, masks = warp_figures(grid, batch)
+        folds = [(j[m[:-1, :-1]] <= 0).mean() for j, m in zip(jacobian(grid).numpy(), masks)]
+        return figures | {"folded": float(np.mean(folds))}
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         batch = {k: v[:5] for k, v in self.validation().items()}
-        warped = warp(batch["cloth"], flow_grid(self.flows(self.modules["ema"], batch)[-1]))
-        shown = (*(batch[k] for k in ("person", "cloth", "worn")), warped)
-        save_grid(folder / "warp.png", [[tensor_to_picture(p[i]) for p in shown] for i in range(len(warped))])
+        save_warps(folder / "warp.png", flow_grid(self.flows(self.modules["ema"], batch)[-1]), batch)

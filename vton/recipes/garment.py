@@ -38,7 +38,7 @@ from vton.networks.garment_reader import (
     group_matrix,
     partial_cross_entropy,
 )
-from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid
+from vton.recipes.common import PictureRecipe, PictureTask, draped_people, save_grid
 from vton.tensors import tensor_to_picture
 
 SIDES = {
@@ -137,11 +137,6 @@ class GarmentTask(PictureTask):
         }
 
     # -- samples -------------------------------------------------------------------------------------------------
-
-    def batch(self, step, micro, rank, world):
-        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
-        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        return collate([self.sample_one(rng) for rng in rngs])
 
     def sample_one(self, rng: np.random.Generator) -> dict[str, Any]:
         """One augmented picture: image (H,W,3) uint8, prior (1,H,W), mask and opening (1,H,W), -1 where not known,

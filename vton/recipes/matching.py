@@ -9,13 +9,11 @@ import numpy as np
 import torch
 
 from training.recipe import SHARE, setting
-from vton.data.pack import Pack
-from vton.metrics import coverage, mask_iou, structural_similarity
+from vton.metrics import coverage
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.networks.losses import second_order
 from vton.networks.warping import MatchingModule, jacobian, sampling_grid, warp
-from vton.recipes.common import PairTask, PictureRecipe, displacement, generators, samplers, save_grid
-from vton.tensors import tensor_to_picture
+from vton.recipes.common import PairTask, PictureRecipe, displacement, generators, samplers, save_warps, warp_figures
 
 
 @dataclass
@@ -99,8 +97,7 @@ class MatchingTask(PairTask):
 
     def __init__(self, recipe: MatchingRecipe):
         self.recipe = recipe
-        pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.val_sampler = samplers(recipe, pack, NETWORK_SIZE)
+        self.sampler, self.val_sampler = samplers(recipe, NETWORK_SIZE)
         model = MatchingModule(network_config(recipe))
         self.set_model(model)
         if not recipe.initial:
@@ -145,32 +142,15 @@ class MatchingTask(PairTask):
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         batch = self.validation()
-        theta = self.theta(self.modules["ema"], batch)
-        grid = sampling_grid(theta, NETWORK_SIZE)
-        mask = warp(batch["cloth_mask"], grid, "zeros")[:, 0].numpy() > 0.5
+        grid = sampling_grid(self.theta(self.modules["ema"], batch), NETWORK_SIZE)
+        figures, masks = warp_figures(grid, batch)
         truth = batch["worn_mask"][:, 0].numpy() > 0.5
-        warped = warp(batch["cloth"], grid)
-        similar = [
-            structural_similarity(tensor_to_picture(a), tensor_to_picture(b)) for a, b in zip(warped, batch["worn"])
-        ]
-        return {
-            "warped_iou": float(np.mean([mask_iou(a, b) for a, b in zip(mask, truth)])),
-            "ssim": float(np.mean(similar)),
-            "covered": float(np.mean([coverage(a, b) for a, b in zip(mask, truth)])),
-            "l1": float((batch["worn"] - warped).abs().mean()),
+        return figures | {
+            "covered": float(np.mean([coverage(a, b) for a, b in zip(masks, truth)])),
             "smallest_jacobian": float(jacobian(grid).min()),
-            **({"misplaced": float(displacement(grid, batch).mean())} if batch["placed"].any() else {}),
         }
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         batch = {k: v[:5] for k, v in self.validation().items()}
-        grid = sampling_grid(self.theta(self.modules["ema"], batch), NETWORK_SIZE)
-        warped = warp(batch["cloth"], grid)
-        save_grid(
-            folder / "warp.png",
-            [
-                [tensor_to_picture(batch[k][i]) for k in ("person", "cloth", "worn")] + [tensor_to_picture(warped[i])]
-                for i in range(len(warped))
-            ],
-        )
+        save_warps(folder / "warp.png", sampling_grid(self.theta(self.modules["ema"], batch), NETWORK_SIZE), batch)

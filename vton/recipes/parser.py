@@ -13,14 +13,14 @@ from torch.nn import functional as F
 from training.recipe import SHARE, setting
 from vton import labels
 from vton.data.collars import with_collar
-from vton.data.pack import Pack, change_colours, degrade
+from vton.data.pack import Pack, Person, change_colours, degrade
 from vton.geometry import affine, move_points, warp_picture
 from vton.inputs.parsing import joint_maps, parse
 from vton.joints import present
 from vton.metrics import PARSER_GROUPS, confusion, group_iou
 from vton.networks.config import ParserConfig
 from vton.networks.parser import Parser
-from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid
+from vton.recipes.common import PictureRecipe, PictureTask, draped_people, save_grid
 
 IGNORE = 255
 # Rare labels count more: neck, glasses, scarf, gloves, socks, shoes and hair decide the mean over classes.
@@ -112,11 +112,6 @@ class ParserTask(PictureTask):
 
     # -- samples -------------------------------------------------------------------------------------------------
 
-    def batch(self, step, micro, rank, world):
-        """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
-        rngs = generators(self.recipe.seed, step, micro, rank, world, self.recipe.batch)
-        return collate([self.sample_one(rng) for rng in rngs])
-
     def draw(self, rng: np.random.Generator):
         """One person: image, parse, person mask, carried mask, keypoints, suggested frame."""
         if self.teacher_pack and rng.random() < self.recipe.teacher_share:
@@ -192,20 +187,18 @@ class ParserTask(PictureTask):
         assert held_out is not None  # without a pack there are some
         return [held_out.person(i) for i in range(count)]
 
+    def answer(self, person: Person) -> np.ndarray:
+        """The parse (H, W) of a person by the averaged weights."""
+        height = min(320, person.image.shape[0])
+        return parse(
+            self.modules["ema"], person.image, person.keypoints, person.person_mask, height=height, mirror=False
+        )
+
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
-        model = self.modules["ema"]
         matrix = np.zeros((20, 20), np.int64)
         for person in self.validation(self.recipe.validation):
-            answer = parse(
-                model,
-                person.image,
-                person.keypoints,
-                person.person_mask,
-                height=min(320, person.image.shape[0]),
-                mirror=False,
-            )
-            matrix += confusion(person.parse, answer, ~person.carried, 20)
+            matrix += confusion(person.parse, self.answer(person), ~person.carried, 20)
         ious = group_iou(matrix, PARSER_GROUPS)
         return {"mean_iou": float(np.nanmean(list(ious.values()))), **{f"iou_{k}": float(v) for k, v in ious.items()}}
 
@@ -213,15 +206,7 @@ class ParserTask(PictureTask):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         rows = []
         for person in self.validation(4):
-            answer = parse(
-                self.modules["ema"],
-                person.image,
-                person.keypoints,
-                person.person_mask,
-                height=min(320, person.image.shape[0]),
-                mirror=False,
-            )
-            strip = [person.image, labels.colour(person.parse), labels.colour(answer)]
+            strip = [person.image, labels.colour(person.parse), labels.colour(self.answer(person))]
             rows.append([cv2.resize(p, (192, 288), interpolation=cv2.INTER_NEAREST) for p in strip])
         save_grid(folder / "parse.png", rows)
 

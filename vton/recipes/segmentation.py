@@ -14,7 +14,6 @@ from training.recipe import SHARE, setting
 from vton import labels
 from vton.attributes import ATTRIBUTES, decode, with_group
 from vton.data.hems import with_old_hem
-from vton.data.pack import Pack
 from vton.data.samples import SOURCES
 from vton.metrics import confusion, edge_distances, iou, mask_iou
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, SegmentationConfig
@@ -129,8 +128,7 @@ class SegmentationTask(PairTask):
     def __init__(self, recipe: SegmentationRecipe):
         self.recipe = recipe
         self.size = (NETWORK_SIZE[0] // recipe.reduce, NETWORK_SIZE[1] // recipe.reduce)
-        pack = Pack(recipe.pack) if recipe.pack else None
-        self.sampler, self.val_sampler = samplers(recipe, pack, NETWORK_SIZE)
+        self.sampler, self.val_sampler = samplers(recipe, NETWORK_SIZE)
         model = self.set_model(SegmentationGenerator(network_config(recipe)))
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
         if recipe.gan:

@@ -23,6 +23,20 @@ SHOULDER, SLOPE = 0.1, 0.45
 ENDS = 0.55  # how far from the middle a neckline may end
 
 
+def _shoulders(keypoints: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Right and left shoulder joint (2,) of keypoints (25, 3); None unless both are there."""
+    if not present(keypoints)[list(SHOULDERS)].all():
+        return None
+    right, left = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
+    return right, left
+
+
+def _across(right: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, float]:
+    """The unit vector (2,) from the right shoulder to the left one, and their distance in pixels, 1 or more."""
+    unit = max(float(np.linalg.norm(left - right)), 1.0)
+    return (left - right) / unit, unit
+
+
 def opening(
     keypoints: np.ndarray, size: tuple[int, int], lower: float = 0.0, half_width: float = HALF_WIDTH
 ) -> np.ndarray:
@@ -32,11 +46,11 @@ def opening(
     lower: by how much the neckline is cut lower, in widths between the shoulder joints.
     half_width: half the opening's width, in the same unit.
     """
-    if not present(keypoints)[list(SHOULDERS)].all():
+    shoulders = _shoulders(keypoints)
+    if shoulders is None:
         return np.zeros(size, bool)
-    right, left = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
-    across, unit = left - right, max(float(np.linalg.norm(left - right)), 1.0)
-    across = across / unit
+    right, left = shoulders
+    across, unit = _across(right, left)
     down = np.array([-across[1], across[0]])
     y, x = np.mgrid[: size[0], : size[1]]
     centre = (right + left) / 2 - (ABOVE - lower / 2) * unit * down
@@ -49,9 +63,10 @@ def around_neck(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """(H, W) bool, where the border between a garment and neck or chest may run: the throat, and below the shoulders as
     far as wide and deep necklines reach. keypoints: (25, 3) in pixels of a picture of `size`.
     """
-    if not present(keypoints)[list(SHOULDERS)].all():
+    shoulders = _shoulders(keypoints)
+    if shoulders is None:
         return np.zeros(size, bool)
-    (x0, y0), (x1, y1) = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
+    (x0, y0), (x1, y1) = shoulders
     y, x = np.mgrid[: size[0], : size[1]]
     below = y > y0 + (x - x0) * (y1 - y0) / (x1 - x0 if abs(x1 - x0) > 1 else 1.0)
     return opening(keypoints, size, DEEP) | opening(keypoints, size, DEEP, WIDE) & below
@@ -61,11 +76,11 @@ def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """(H, W) bool, the slopes from the neck to the shoulders as skin shows them, above the line between the joints; all
     False without both shoulders. keypoints: (25, 3) in pixels of a picture of `size`.
     """
-    if not present(keypoints)[list(SHOULDERS)].all():
+    shoulders = _shoulders(keypoints)
+    if shoulders is None:
         return np.zeros(size, bool)
-    right, left = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
-    across, unit = left - right, max(float(np.linalg.norm(left - right)), 1.0)
-    across = across / unit
+    right, left = shoulders
+    across, unit = _across(right, left)
     y, x = np.mgrid[: size[0], : size[1]]
     along = ((x - right[0]) * across[0] + (y - right[1]) * across[1]) / unit
     height = ((x - right[0]) * across[1] - (y - right[1]) * across[0]) / unit
@@ -98,9 +113,10 @@ def above_neckline(garment: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     garment: (H, W) bool, as it is worn. keypoints: (25, 3) in its pixels.
     """
     above = np.zeros(garment.shape, bool)
-    if not present(keypoints)[list(SHOULDERS)].all():
+    shoulders = _shoulders(keypoints)
+    if shoulders is None:
         return above
-    (x0, y0), (x1, y1) = (np.asarray(keypoints[j][:2], np.float64) for j in SHOULDERS)
+    (x0, y0), (x1, y1) = shoulders
     middle, half = (x0 + x1) / 2, ENDS * abs(x1 - x0)
     highest = (y0 + y1) / 2 - (ABOVE + HALF_HEIGHT) * float(np.hypot(x1 - x0, y1 - y0))  # not up to raised arms
     edge = np.where(garment.any(0), garment.argmax(0), garment.shape[0])

@@ -15,9 +15,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from lab.tryon.draping.encode import encode
 from training.arguments import CommandLine, a_file_to_write, a_number, an_existing_file, an_existing_folder
 from training.command import one_sentence
-from vton.data.draped.codec import encode
 from vton.data.draped.draw import FEMALE_HAIR, MALE_HAIR
 from vton.data.draped.pack import ATTRIBUTES
 

@@ -14,8 +14,6 @@ import numpy as np
 
 ARM_BONES = ("upperarm", "lowerarm", "wrist", "finger", "metacarpal")
 LEG_BONES = ("upperleg", "lowerleg")
-# The six numbers of a phenotype, each in [0, 1], in anny's order.
-PHENOTYPE = ("gender", "age", "muscle", "weight", "height", "proportions")
 
 
 class Body:

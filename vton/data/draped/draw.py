@@ -146,7 +146,6 @@ class Scene:
     normals: np.ndarray
     faces: np.ndarray
     material: np.ndarray
-    body_faces: int
     garment_start: int
     look: dict
 
@@ -183,7 +182,6 @@ def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Sce
         np.concatenate([p[1] for p in parts]).astype(np.float32),
         np.concatenate([p[2] + start for p, start in zip(parts, starts)]),
         np.concatenate([np.full(len(p[2]), p[3], np.uint8) for p in parts]),
-        len(body.faces),
         int(starts[1]),
         look,
     )
