@@ -39,7 +39,7 @@ from vton import inference, labels
 from vton.attributes import condition_groups
 from vton.data.pack import Pack
 from vton.data.pairs import WHITE
-from vton.data.samples import Sampler
+from vton.data.samples import SOURCES, Sampler
 from vton.inference import Conditions
 from vton.inputs import pose
 from vton.inputs.agnostic import GRAY, agnostic_image, agnostic_parse, margin_at, open_gray
@@ -146,17 +146,17 @@ def misalignment_colours(synthesis: inference.Synthesis, person: np.ndarray) -> 
 def evaluate_networks(
     tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9, size: tuple[int, int] = (256, 192)
 ) -> dict:
-    """Made pairs of validation people and garments, by source (worn, product, draped), at `size` (H, W), true parse and
+    """Made pairs of validation people and garments, by source (worn, draped), at `size` (H, W), true parse and
     pose.
 
     pairs: how many; every person that a source can use counts once, `count` of them at most. The other figures are
-    those of `region_figures`, of `warp_figures` before and after the fit and, for sources with a true picture, of
+    those of `region_figures`, of `warp_figures` before and after the fit, of
     `synthesis_figures` and `margin`.
     """
     sampler = validation_sampler(pack, size)
     report: dict[str, dict[str, Any]] = {}
     distance_name, distance = perceptual_distance(tryon.parser)
-    for source in ("worn", "product", "draped") if pack else ("draped",):
+    for source in SOURCES if pack else ("draped",):
         rows: dict[str, list[float]] = {}
         misaligned: dict[str, list[Misalignment]] = {"margin": [], "margin_unfitted": []}
         for sample in pairs(sampler, source, seed, count):
@@ -167,18 +167,16 @@ def evaluate_networks(
             inside = region[0, 0].numpy() > 0
             found = region_figures(classes[0].numpy().astype(np.uint8), sample, source, attributes)
             found |= warp_figures(theta, given, inside) | warp_figures(fitted, given, inside, "_fitted")
-            if source != "product":  # the person's own garment: there is a true picture
-                figures, *both = synthesis_figures(tryon, sample, given, distance)
-                for compared, one in zip(misaligned.values(), both):
-                    compared.append(one)
-                found |= figures
+            figures, *both = synthesis_figures(tryon, sample, given, distance)
+            for compared, one in zip(misaligned.values(), both):
+                compared.append(one)
+            found |= figures
             for key, value in found.items():
                 rows.setdefault(key, []).append(value)
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
         report[source] = {"pairs": len(next(iter(rows.values())))} | {k: finite_mean(v) for k, v in rows.items()}
-        if source != "product":
-            report[source] |= {"distance_is": distance_name} | {k: margin(rows) for k, rows in misaligned.items()}
+        report[source] |= {"distance_is": distance_name} | {k: margin(rows) for k, rows in misaligned.items()}
     return report
 
 
@@ -212,7 +210,7 @@ def evaluate_warps(
 ) -> dict:
     """The warps of the paper's Table 2 and Fig. 13 beside each other: the warped cloth against the cloth as it is worn.
 
-    By source (worn, product, draped) and warp, means over validation people: ssim and distance (`perceptual_distance`)
+    By source (worn, draped) and warp, means over validation people: ssim and distance (`perceptual_distance`)
     of W(c) on white inside its mask against the worn cloth on white; iou of the two masks; covered, the share of the
     worn one that the warped one covers; folded, the share of the warped cloth's pixels where it is folded; seconds. The
     region is the true one, so that the warp alone is judged. The flow is among them where the networks have one.
@@ -220,7 +218,7 @@ def evaluate_warps(
     """
     sampler, report = validation_sampler(pack, size), {}
     distance_name, distance = perceptual_distance(tryon.parser)
-    for source in ("worn", "product", "draped") if pack else ("draped",):
+    for source in SOURCES if pack else ("draped",):
         rows: dict[str, dict[str, list[float]]] = {}
         for sample in pairs(sampler, source, 9, count):
             given, truth = conditions(sample), sample["worn_mask"][0]
@@ -293,7 +291,7 @@ def cases(pack: Pack | None, size: tuple[int, int], count: int):
     """Yields (source, setting, sample, true picture or None) of validation people; setting: "paired" or "unpaired".
 
     Drawn people, paired and unpaired with a true picture; with a pack, photographed people with the garment that they
-    wear laid flat, and with a product photo, of which there is no true picture.
+    wear laid flat, and with that of the person before, of which there is no true picture.
     """
     for i in range(count):
         seed = 10**6 + i  # training draws below 2**31 at random: these are as good as never seen
@@ -302,9 +300,10 @@ def cases(pack: Pack | None, size: tuple[int, int], count: int):
     if pack is None:
         return
     sampler = Sampler(pack, size, "val")
-    for setting, source in (("paired", "worn"), ("unpaired", "product")):
-        for sample in pairs(sampler, source, 9, count):
-            yield "photographs", setting, sample, sample["person"] if setting == "paired" else None
+    people = list(pairs(sampler, "worn", 9, count))
+    for sample, other in zip(people, people[-1:] + people[:-1]):
+        yield "photographs", "paired", sample, sample["person"]
+        yield "photographs", "unpaired", sample | {name: other[name] for name in ("cloth", "cloth_mask")}, None
 
 
 def try_on(
@@ -402,7 +401,7 @@ def evaluate_table(
             "parse and joints": "true",
             "paired": "own garment, true segmentation",
             "unpaired": "other garment, predicted segmentation",
-            "photographs": "validation people; worn garments laid flat (paired), product photos (unpaired)",
+            "photographs": "validation people; worn garments laid flat, the own (paired) or another one's (unpaired)",
         },
     }
 

@@ -17,7 +17,7 @@ from vton import inference, labels
 from vton.attributes import LOOSE, condition_groups, decode, encode
 from vton.data.draped.people import load_people
 from vton.data.pack import Pack
-from vton.data.samples import Sampler
+from vton.data.samples import SOURCES, Sampler
 from vton.inference import Conditions
 from vton.inputs import pose
 from vton.inputs.reading import Attribute, read_garment
@@ -46,7 +46,7 @@ def region_figures(
         truth is hidden.
     """
     truth, (ruled, _) = sample["segmentation"], apply_rules(predicted, sample["keypoints"], attributes)
-    seen = ~sample["carried"][0] if source == "worn" else np.ones(truth.shape, bool)
+    seen = ~sample["carried"][0]
     kind = decode(sample["attributes"], "sleeves")
     edges = edge_distances(truth == labels.UPPER, predicted == labels.UPPER, sample["keypoints"])
     exact = {f"{name}_pixels": edges.get(name, float("nan")) for name in EDGES} if source == "draped" else {}
@@ -127,7 +127,7 @@ def validation_sampler(pack: Path | None, size: tuple[int, int]) -> Sampler:
 def samples(pack: Path | None, count: int, size: tuple[int, int]) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     """(source, sample) of `count` validation pairs of each source at most; without a pack draped people alone."""
     sampler = validation_sampler(pack, size)
-    for source in ("worn", "product", "draped") if pack else ("draped",):
+    for source in SOURCES if pack else ("draped",):
         for sample in pairs(sampler, source, SEED, count):
             yield source, sample
 

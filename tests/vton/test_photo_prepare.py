@@ -47,7 +47,7 @@ def test_a_set_of_the_layout_becomes_a_pack_that_trains(tmp_path):
         person.keypoints[pair.keypoints[:, 2] > 0], pair.keypoints[pair.keypoints[:, 2] > 0], atol=0.6
     )
     assert np.abs(person.image.astype(int) - pair.person).mean() < 6
-    sample = Sampler(pack, (256, 192)).sample(np.random.default_rng(1), "product")
+    sample = Sampler(pack, (256, 192)).sample(np.random.default_rng(1), "worn")
     assert sample["segmentation"].shape == (256, 192)
     assert (root / "image" / "00000_00.jpg").is_file()  # what was given stays as it was
 

@@ -13,7 +13,7 @@ from training import Run, fit
 from training.weights import save_model
 from vton.attributes import ATTRIBUTES, LENGTH, encode
 from vton.data.draped.people import load_people
-from vton.data.pairs import WHITE, flat_skeleton, person_skeleton
+from vton.data.pairs import WHITE, person_skeleton
 from vton.data.samples import Sampler
 from vton.export import export
 from vton.inputs.agnostic import agnostic_image
@@ -285,14 +285,8 @@ def test_joint_maps_peak_at_the_joints_and_leave_missing_ones_out():
     assert not maps[[0, 1, 24]].any()
 
 
-def test_bones_of_drawn_garments_lie_in_the_garment():
-    for seed, sleeves in ((1, "short"), (2, "long"), (3, "none")):
-        drawn = draw_pair(seed, size=(256, 192), sleeves=sleeves, pose="down")
-        mask = drawn.cloth_mask > 127
-        skeleton = flat_skeleton(mask, sleeves == "long")
-        assert all(mask[int(y), int(x)] for x, y in skeleton.trunk.mean(0)[None])
-        lengths = [np.linalg.norm(a[-1] - a[0]) / skeleton.width if len(a) else 0 for a in skeleton.arms]
-        assert (min(lengths) > 0.9) == (sleeves == "long"), (sleeves, lengths)
+def test_bones_of_a_person_join_shoulders_and_hips():
+    drawn = draw_pair(3, size=(256, 192), sleeves="none", pose="down")
     body = person_skeleton(drawn.keypoints)
     assert body.width == pytest.approx(np.linalg.norm(drawn.keypoints[2, :2] - drawn.keypoints[5, :2]), rel=1e-5)
     assert person_skeleton(np.zeros((25, 3), np.float32)) is None

@@ -1,11 +1,8 @@
-"""Made pairs: from photographs without product shots to training pairs (garment, person wearing it).
+"""Pairs from photographs without product pictures: the garment that a person wears, cut out and laid flat, arms
+spread as on a product picture, and the photograph itself as the truth.
 
-Two sources, one mechanism. A garment is moved between two poses by its bones (linear blend skinning in the plane):
-    worn     the garment that a person wears is cut out and laid flat, arms spread as on a product photo; the photograph
-             itself is the truth
-    product  a product photo is laid onto the person's joints; the dressed garment and the rule-made segmentation that
-             follows from it are the truth, and sleeves follow the garment's kind
-All functions are pure; pictures are (H, W, 3) uint8, masks (H, W) bool, keypoints (25, 3) BODY_25 in pixels.
+A garment is moved between two poses by its bones (linear blend skinning in the plane). All functions are pure; pictures
+are (H, W, 3) uint8, masks (H, W) bool, keypoints (25, 3) BODY_25 in pixels.
 """
 
 from __future__ import annotations
@@ -18,24 +15,10 @@ import numpy as np
 from vton import labels
 from vton.data.pack import Person
 from vton.geometry import affine, move_points, warp_picture
-from vton.inputs.photo import from_nearest
 from vton.joints import HIPS, LEFT_ARM, RIGHT_ARM, SHOULDERS, TRUNK, present
-from vton.rules.neckline import opening
 from vton.rules.sleeves import sleeve_kind
 
 WHITE = 246  # background of the published product photos
-# Radii of a long sleeve's upper and lower half and how far a dressed one may stand out, in widths between the
-# shoulders.
-SLEEVE, LOOSE = (0.17, 0.14), 0.24
-# No sleeve of whatever length stands out further from its bone, in the same unit, at the shoulder and from a third of
-# the upper arm on: those laid flat stand out like balloons. On photographed people with short sleeves the medians are
-# 0.135 and 0.16, the third quartiles 0.16 and 0.195.
-WIDEST = (0.145, 0.19)
-# How far cloth stands out above and outside a shoulder, how it rises from there to the neck, and where that begins. On
-# photographed people the medians are 0.16 at the shoulder and 0.24 at 0.2 inwards, the third quartiles 0.19 and 0.28.
-SHOULDER, SLOPE, NECK_SIDE = 0.175, 0.45, 0.25
-FLARE = 0.45  # how far a dressed garment may stand out from the trunk, in the same unit
-FRONTAL = 0.5  # a person is seen from the front if the shoulders are at least this share of the trunk's length apart
 
 
 @dataclass
@@ -51,11 +34,6 @@ class Skeleton:
     def width(self) -> float:
         """Distance between the shoulders in pixels."""
         return float(np.linalg.norm(self.trunk[1] - self.trunk[0]))
-
-    @property
-    def length(self) -> float:
-        """Distance from the middle of the shoulders to the middle of the trunk's lower end in pixels."""
-        return float(np.linalg.norm(self.trunk[2:].mean(0) - self.trunk[:2].mean(0)))
 
 
 def person_skeleton(keypoints: np.ndarray) -> Skeleton | None:
@@ -84,76 +62,6 @@ def person_skeleton(keypoints: np.ndarray) -> Skeleton | None:
         arms.append(np.array(line) if len(line) > 1 else np.zeros((0, 2)))
     trunk = np.stack([shoulders[0], shoulders[1], centre + half * across, centre - half * across])
     return Skeleton(trunk, (arms[0], arms[1]))
-
-
-def flat_skeleton(mask: np.ndarray, long_sleeves: bool = False) -> Skeleton | None:
-    """Bones of a flat, upright, roughly symmetric garment, estimated from its mask; None when it is too small.
-
-    long_sleeves: it is known to have long sleeves, so if none stand out they lie against the trunk.
-
-    The trunk's half-width is read from the lower rows; what reaches out beyond it is sleeve, and a sleeve's bone runs
-    from the shoulder to the middle of its farthest part.
-    """
-    ys, xs = np.nonzero(mask)
-    if len(xs) < 200:
-        return None
-    top, bottom = np.percentile(ys, [0.5, 99.5])
-    height = bottom - top
-    runs = []
-    centre = np.median(xs)
-    for y in np.linspace(top + 0.55 * height, top + 0.92 * height, 12).round().astype(int):
-        run = _run_through(mask[y], int(centre))
-        if run:
-            runs.append(run)
-    if len(runs) < 4:
-        return None
-    left, right = np.percentile([r[0] for r in runs], 60), np.percentile([r[1] for r in runs], 40)
-    centre, half = (left + right) / 2, (right - left) / 2
-    if half < 4:
-        return None
-    skeleton = _flat_skeleton(mask, centre, half if half < 0.45 * height else 0.34 * height, top, bottom)
-    if long_sleeves and min(len(arm) for arm in skeleton.arms) == 0:
-        skeleton = _flat_skeleton(mask, centre, 0.75 * half, top, bottom)
-    return skeleton
-
-
-def _flat_skeleton(mask, centre, half, top, bottom) -> Skeleton:
-    height = bottom - top
-    # Shoulder points lie a little inside the outline, as joints do.
-    shoulder_y = top + min(0.13 * height, 0.5 * half)
-    trunk = np.array(
-        [
-            [centre - 0.72 * half, shoulder_y],
-            [centre + 0.72 * half, shoulder_y],
-            [centre + 0.78 * half, bottom - 0.14 * height],
-            [centre - 0.78 * half, bottom - 0.14 * height],
-        ]
-    )
-    arms = []
-    columns, rows = np.meshgrid(np.arange(mask.shape[1]), np.arange(mask.shape[0]))
-    for side, shoulder in ((-1, trunk[0]), (1, trunk[1])):
-        # What reaches out beyond the trunk and hangs together with something at the shoulder's height.
-        outside = mask & ((columns - centre) * side > 1.04 * half)
-        _, pieces = cv2.connectedComponents(outside.astype(np.uint8))
-        above = np.unique(pieces[outside & (rows < top + 0.4 * height)])
-        outside = np.isin(pieces, above[above > 0])
-        if outside.sum() < 0.012 * mask.sum():
-            arms.append(np.zeros((0, 2)))
-            continue
-        py, px = np.nonzero(outside)
-        distance = np.hypot(px - shoulder[0], py - shoulder[1])
-        far = distance >= np.percentile(distance, 92)
-        arms.append(np.stack([shoulder, np.array([px[far].mean(), py[far].mean()])]))
-    return Skeleton(trunk, (arms[0], arms[1]))
-
-
-def _run_through(row: np.ndarray, x: int) -> tuple[int, int] | None:
-    """First and last index of the run of True that holds x."""
-    if not 0 <= x < len(row) or not row[x]:
-        return None
-    left = x - int(np.argmin(row[x::-1])) if not row[: x + 1].all() else -1
-    right = x + int(np.argmin(row[x:])) if not row[x:].all() else len(row)
-    return left + 1, right - 1
 
 
 # -- moving a garment between two skeletons ------------------------------------------------------------------------
@@ -218,30 +126,22 @@ def move(
     source: Skeleton,
     target: Skeleton,
     shape: tuple[int, int],
-    by_part: bool = True,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """A garment from one skeleton to another.
 
     Args:
-        picture (h,w,3) uint8 and mask (h,w) bool of the garment; by_part: a sleeve takes only pixels near its bone.
+        picture (h,w,3) uint8 and mask (h,w) bool of the garment; a sleeve takes only pixels near its bone.
 
     Returns:
-        picture (H,W,3) on white, mask (H,W) bool, part (H,W) uint8 of the moved garment.
+        picture (H,W,3) on white and mask (H,W) bool of the moved garment.
     """
     where, part = skin(source, target, shape)
     moved = cv2.remap(picture, where, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
-    if by_part:
-        allowed = part_map(source, mask.shape) & mask[..., None]
-        layers = np.stack(
-            [cv2.remap(allowed[..., i].astype(np.float32), where, None, cv2.INTER_LINEAR) for i in range(3)]
-        )
-        inside = np.take_along_axis(layers, part[None].astype(np.int64), 0)[0] > 0.5
-    else:
-        inside = cv2.remap(mask.astype(np.float32), where, None, cv2.INTER_LINEAR) > 0.5
-        for number, arm in enumerate(target.arms, start=1):
-            inside &= (part != number) | _within_widest(arm, target.width, shape)
+    allowed = part_map(source, mask.shape) & mask[..., None]
+    layers = np.stack([cv2.remap(allowed[..., i].astype(np.float32), where, None, cv2.INTER_LINEAR) for i in range(3)])
+    inside = np.take_along_axis(layers, part[None].astype(np.int64), 0)[0] > 0.5
     moved[~inside] = WHITE
-    return moved, inside, part
+    return moved, inside
 
 
 def _segments(line: np.ndarray):
@@ -251,48 +151,6 @@ def _segments(line: np.ndarray):
 def _grid(shape: tuple[int, int]) -> np.ndarray:
     """(H, W, 2) float32: x, y of every pixel."""
     return np.stack(np.meshgrid(np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)), -1)
-
-
-def _near_bones(line: np.ndarray, radii, shape: tuple[int, int]) -> np.ndarray:
-    """(H, W) bool: nearer to a bone of the polyline than its radius in pixels; the last radius holds for all that
-    follow.
-    """
-    grid, near = _grid(shape), np.zeros(shape, bool)
-    for i, (a, b) in enumerate(_segments(line)):
-        near |= _distance_to_segment(grid, a, b) < radii[min(i, len(radii) - 1)]
-    return near
-
-
-def _within_widest(arm: np.ndarray, width: float, shape: tuple[int, int]) -> np.ndarray:
-    """(H, W) bool: nearer to the bones of a sleeve (k, 2) than WIDEST says, which grows from the shoulder downwards.
-
-    width: between the shoulders, in pixels.
-    """
-    if len(arm) < 2:
-        return np.zeros(shape, bool)
-    third = arm[0] + (arm[1] - arm[0]) / 3
-    near = _near_bones(np.concatenate([[third], arm[1:]]), (WIDEST[1] * width,), shape)
-    for start, radius in zip(np.linspace(arm[0], third, 5), np.linspace(*WIDEST, 5)):
-        near |= _near_bones(np.stack([start, arm[1]]), (radius * width,), shape)
-    return near
-
-
-def _above_shoulders(trunk: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """(H, W) bool: further above or outside a shoulder than cloth stands there, or above the slope up to the neck.
-
-    trunk: (4, 2), its first two points the shoulders. What lies further inwards than NECK_SIDE is neck and collar.
-    """
-    grid, out = _grid(shape), np.zeros(shape, bool)
-    width = float(np.linalg.norm(trunk[1] - trunk[0]))
-    down = trunk[2:].mean(0) - trunk[:2].mean(0)
-    for shoulder, other in (trunk[:2], trunk[1::-1]):
-        towards = (other - shoulder) / width
-        up = np.array([-towards[1], towards[0]])
-        up = up if up @ down < 0 else -up
-        inward, height = (grid - shoulder) @ towards / width, (grid - shoulder) @ up / width
-        slope = SHOULDER + SLOPE * inward.clip(0)
-        out |= (height > 0) & (inward < NECK_SIDE) & (np.hypot(inward.clip(max=0), height) > slope)
-    return out
 
 
 def _similarity(a, b, c, d, scale):
@@ -332,36 +190,26 @@ def _distance_to_polygon(points, shape):
     return cv2.distanceTransform(canvas, cv2.DIST_L2, 3).astype(np.float64)
 
 
-# -- the two sources -----------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Pair:
     """A garment as on a product photo, and what it looks like when worn.
 
     cloth (H,W,3) on (246,246,246), cloth_mask (H,W) bool; truth (H,W,3) on (246,246,246), truth_mask (H,W) bool, in the
-    person's frame. For a product, `part` (H,W) tells trunk 0 and arms 1, 2 of the worn garment, and `sleeve_ends` how
-    far its sleeves reach; high_collar: it closes around the throat, or is a hood; groups: groups of its attributes, see
-    `vton.attributes`; grid (H,W,2) float32: of a draped garment, for every pixel of truth_mask its x, y in the cloth in
-    [-1, 1] as torch's grid_sample with align_corners=False takes them, 0 elsewhere.
+    person's frame; groups: groups of its attributes, see `vton.attributes`; grid (H,W,2) float32: of a draped garment,
+    for every pixel of truth_mask its x, y in the cloth in [-1, 1] as torch's grid_sample with align_corners=False takes
+    them, 0 elsewhere.
     """
 
     cloth: np.ndarray
     cloth_mask: np.ndarray
     truth: np.ndarray
     truth_mask: np.ndarray
-    part: np.ndarray | None = None
-    sleeve_ends: tuple[float, float] = (
-        0.0,
-        0.0,
-    )  # along the right and left arm, pixels from the shoulder that are covered
-    high_collar: bool = False
     groups: dict[str, str] = field(default_factory=dict)
     grid: np.ndarray | None = None
 
 
 def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: np.random.Generator) -> Pair | None:
-    """Source "worn": the garment (labels 5, 6, 7 of the parse) cut out and laid flat with its arms spread at random.
+    """The garment (labels 5, 6, 7 of the parse) cut out and laid flat with its arms spread at random.
 
     None when the person has no usable skeleton or too little garment.
     """
@@ -393,7 +241,7 @@ def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: n
     large = (int(shape[0] * 1.6), int(shape[1] * 1.9))  # room for spread arms; centred on the canvas afterwards
     offset = np.array([(large[1] - shape[1]) / 2, (large[0] - shape[0]) / 2])
     shifted = Skeleton(flat.trunk + offset, tuple(a + offset if len(a) else a for a in flat.arms))
-    cloth, mask, _ = move(image, upper, skeleton, shifted, large)
+    cloth, mask = move(image, upper, skeleton, shifted, large)
     mask = _largest(mask)
     if mask.sum() < 0.5 * upper.sum():
         return None
@@ -434,141 +282,6 @@ def _sleeve(arm: np.ndarray, upper: np.ndarray, bare: np.ndarray, width: float) 
                 return np.array(out + [end]) if reached > 0.25 * width else np.zeros((0, 2))
         out.append(b)
     return np.array(out)
-
-
-def dress(
-    product: np.ndarray,
-    mask: np.ndarray,
-    keypoints: np.ndarray,
-    shape: tuple[int, int],
-    long_sleeves: bool | None,
-    rng: np.random.Generator | None = None,
-) -> Pair | None:
-    """Source "product": the garment laid onto the joints.
-
-    Args:
-        product (H,W,3) uint8 on white, mask (H,W) bool, both of `shape`. long_sleeves: the sleeves end at the wrists;
-        False: they keep their own length in proportion to the trunk; None: decided by that length.
-
-    None when the garment's bones cannot be read off its mask, or the person's shoulders and hips are missing or seen
-    from the side: a garment that lies flat does not show how it would look from there.
-    """
-    flat, body = flat_skeleton(mask, bool(long_sleeves)), person_skeleton(keypoints)
-    if flat is None or body is None or (long_sleeves and min(len(arm) for arm in flat.arms) == 0):
-        return None
-    if body.width < FRONTAL * body.length:
-        return None
-    size = body.width / flat.width
-    # The garment's own length, within what is worn: from the hips to a third of the trunk below them.
-    stretch = np.clip(flat.length * size / body.length, 0.92, 1.25)
-    trunk = body.trunk.copy()
-    trunk[2:] = body.trunk[[1, 0]] + (body.trunk[2:] - body.trunk[[1, 0]]) * stretch
-    arms = [_sleeve_on_arm(arm, sleeve, body.width, size, long_sleeves) for arm, sleeve in zip(body.arms, flat.arms)]
-    target_arms, flat_arms, ends, longs = zip(*arms)
-    target = Skeleton(trunk, target_arms)
-    source = Skeleton(flat.trunk, flat_arms)
-    truth, truth_mask, part = move(product, mask, source, target, shape, by_part=False)
-    truth_mask &= (part > 0) | (_distance_to_polygon(trunk, shape) < FLARE * body.width)
-    truth_mask &= (part > 0) | ~_above_shoulders(trunk, shape)
-    for number, arm in enumerate(target.arms, start=1):
-        if longs[number - 1]:
-            truth, truth_mask, part = _sleeve_round_arm(truth, truth_mask, part, arm, number, body.width)
-    truth_mask = _largest(truth_mask)
-    truth[~truth_mask] = WHITE
-    return Pair(np.where(mask[..., None], product, WHITE).astype(np.uint8), mask, truth, truth_mask, part, ends)
-
-
-def _sleeve_on_arm(
-    arm: np.ndarray, sleeve: np.ndarray, width: float, size: float, long_sleeves: bool | None
-) -> tuple[np.ndarray, np.ndarray, float, bool]:
-    """Where the bones of a flat sleeve go on an arm: (the arm's part, the sleeve's bones, how far it covers, is it
-    long).
-
-    width: between the person's shoulders; size: pixels of the person for one of the product; long_sleeves: see `dress`.
-    """
-    if len(arm) < 2 or len(sleeve) < 2:
-        return np.zeros((0, 2)), np.zeros((0, 2)), 0.12 * width, False
-    reach = float(np.linalg.norm(sleeve[1] - sleeve[0])) * size
-    lengths = [float(np.linalg.norm(b - a)) for a, b in _segments(arm)]
-    whole = max(sum(lengths), 1.2 * width)
-    is_long = bool(reach > 0.62 * whole if long_sleeves is None else long_sleeves)
-    if is_long and len(arm) == 3:
-        middle = sleeve[0] + lengths[0] / sum(lengths) * (sleeve[1] - sleeve[0])
-        return arm, np.stack([sleeve[0], middle, sleeve[1]]), sum(lengths), True
-    reach = min(reach, lengths[0] if is_long else 0.9 * lengths[0])
-    direction = (arm[1] - arm[0]) / max(lengths[0], 1e-6)
-    return np.stack([arm[0], arm[0] + direction * reach]), sleeve, reach, is_long
-
-
-def _sleeve_round_arm(picture, mask, part, arm, number, width):
-    """A long sleeve made as wide as sleeves are: folded ones do not show their own width. What is missing takes the
-    colour of the nearest cloth.
-
-    picture (H,W,3) uint8, mask (H,W) bool and part (H,W) uint8 of the dressed garment; arm (k,2), k > 1: the sleeve's
-    bones; number: its value in `part`; width: between the shoulders, in pixels. Returns changed copies of the first
-    three.
-    """
-    mask = mask & ((part != number) | _near_bones(arm, (LOOSE * width,), mask.shape))
-    missing = _near_bones(arm, [radius * width for radius in SLEEVE], mask.shape) & ~mask
-    if missing.any() and mask.any():
-        picture = np.where(missing[..., None], from_nearest(picture, mask), picture)
-    return picture, mask | missing, np.where(missing, np.uint8(number), part)
-
-
-def target_segmentation(segmentation: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, pair: Pair) -> np.ndarray:
-    """Rule-made truth: the 13-class segmentation of the person in the dressed garment.
-
-    Args:
-        segmentation (H,W) 13 classes and parse (H,W) LIP labels of the person as photographed.
-
-    From behind to front: what the person keeps; the garment's trunk without the throat, unless the garment has a high
-    collar or a hood; bare arms where there was a sleeve and the new garment has none; the garment's sleeves; hair, face
-    and hands.
-    """
-    skeleton = person_skeleton(keypoints)
-    if skeleton is None or pair.part is None:
-        raise ValueError("Only a dressed product on a person with shoulders and hips has such a segmentation.")
-    shape = segmentation.shape
-    out = segmentation.copy()
-    old = np.isin(parse, labels.UPPER_LIP)
-    out[old] = labels.BACKGROUND
-    hips = skeleton.trunk[2:, 1].mean()
-    rows = np.arange(shape[0])[:, None] * np.ones((1, shape[1]))
-    if np.isin(parse, labels.TROUSERS_LIP).any():  # under a long coat there are trousers or a skirt
-        below = (
-            _distance_to_polygon(np.concatenate([skeleton.trunk[2:], skeleton.trunk[2:][::-1] + (0, shape[0])]), shape)
-            < 1
-        )
-        out[old & below & (rows > hips)] = labels.BOTTOM
-    elif (parse == labels.DRESS_LIP).any():  # a dress: its skirt stays
-        out[(parse == labels.DRESS_LIP) & (rows > hips)] = labels.BOTTOM
-    trunk = pair.truth_mask & (pair.part == 0)
-    out[trunk if pair.high_collar else trunk & ~opening(keypoints, shape)] = labels.UPPER
-    grid = _grid(shape)
-    for label, arm, covered in zip((labels.RIGHT_ARM, labels.LEFT_ARM), skeleton.arms, pair.sleeve_ends):
-        limb = np.zeros(shape, bool)
-        for number, (a, b) in enumerate(_segments(arm)):
-            length = np.linalg.norm(b - a)
-            if covered < length:  # the part of this bone that the sleeve leaves bare
-                a = a + (b - a) * max(0.0, covered) / length
-                limb |= _distance_to_segment(grid, a, b) < (0.15, 0.115)[min(number, 1)] * skeleton.width
-            covered -= length
-        out[limb & (old | np.isin(segmentation, labels.ARMS))] = label
-    out[pair.truth_mask & (pair.part > 0)] = labels.UPPER
-    hands = np.isin(segmentation, labels.ARMS) & _near_wrists(keypoints, shape, 0.3 * skeleton.width)
-    kept = np.isin(segmentation, (labels.HAIR, labels.FACE)) | hands
-    out[kept] = segmentation[kept]
-    return out
-
-
-def _near_wrists(keypoints, shape, radius):
-    near = np.zeros(shape, np.uint8)
-    for _, elbow, wrist in (RIGHT_ARM, LEFT_ARM):
-        if present(keypoints)[[wrist, elbow]].all():
-            p, q = keypoints[wrist, :2], keypoints[elbow, :2]
-            hand = p + 0.35 * (p - q)
-            cv2.circle(near, tuple(int(v) for v in np.round(hand)), int(round(radius)), 1, -1)
-    return near > 0
 
 
 def _largest(mask: np.ndarray) -> np.ndarray:

@@ -1,43 +1,25 @@
-"""Training samples for the three try-on networks: made pairs of photographs (worn, product), and draped people."""
+"""Training samples of the try-on networks: photographed people in their own garment laid flat, and draped people."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import functools
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
-import cv2
 import numpy as np
 
 from vton import attributes, labels
-from vton.attributes import BETWEEN, LONG_SLEEVES
 from vton.data.draped.people import DrapedPeople
 from vton.data.hems import hem_of
 from vton.data.pack import Pack, change_colours
-from vton.data.pairs import WHITE, Pair, dress, flat_worn, target_segmentation
+from vton.data.pairs import WHITE, Pair, flat_worn
 from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
-from vton.rules.sleeves import contradicting, set_length, sleeve_kind
+from vton.rules.sleeves import sleeve_kind
 
-MIXTURE = {"worn": 0.42, "product": 0.43}  # shares of the sources among photographs
-HIGH = ("high", "hood")  # necklines that close around the throat
-# Categories of product photos that mostly have long sleeves, read where neither attributes.tsv nor sleeves.tsv tells.
-LONG = ("longsleeve", "outwear")
-SOURCES = ("worn", "product", "drawn", "draped")  # no sample is drawn any more; the name keeps the others' numbers
+SOURCES = ("worn", "draped")
 VARIANTS = 3  # ways in which each worn garment is laid flat
-
-
-@functools.cache
-def sleeveless_names() -> frozenset[str]:
-    """Names of the packed product photos whose garments have no sleeves although their category mostly does
-    (sleeves.tsv, labelled by eye).
-    """
-    with Path(__file__).with_name("sleeves.tsv").open(encoding="utf-8", newline="") as file:
-        return frozenset(row["id"] for row in csv.DictReader(file, delimiter="\t") if row["sleeves"] == "none")
 
 
 class Sampler:
@@ -64,9 +46,7 @@ class Sampler:
             raise ValueError("Samples come from a packed file of photographs, from draped people, or from both.")
         self.pack, self.size, self.split, self.draped, self.share = pack, size, split, draped, share
         self.people = pack.people(split) if pack else []
-        self.garments = pack.garments(split) if pack else []
         self._flat: dict[tuple[int, int], tuple | None] = {}
-        self._sleeves: dict[str, list[int]] = {}
 
     def sample(
         self,
@@ -77,14 +57,11 @@ class Sampler:
         sleeves: str | None = None,
     ) -> dict[str, np.ndarray]:
         """One sample. source: one of SOURCES; None = a mixture. index: which person; None = any.
-        sleeves: 'none', 'short' or 'long' for a product or a draped garment; None = any.
+        sleeves: 'none', 'short' or 'long' for a draped garment; None = any.
         """
         for _ in range(50):
             kind = source or self._source(rng)
-            if kind == "draped":
-                found = self._drape(rng, augment, index, sleeves)
-            else:
-                found = self._photo(rng, kind, augment, index, sleeves)
+            found = self._drape(rng, augment, index, sleeves) if kind == "draped" else self._photo(rng, augment, index)
             if found is not None:
                 return found
             if index is not None:
@@ -95,10 +72,7 @@ class Sampler:
 
     def _source(self, rng: np.random.Generator) -> str:
         """Where the next sample comes from."""
-        if self.draped and (not self.pack or rng.random() < self.share):
-            return "draped"
-        shares = np.array(list(MIXTURE.values()))
-        return str(rng.choice(list(MIXTURE), p=shares / shares.sum()))
+        return "draped" if self.draped and (not self.pack or rng.random() < self.share) else "worn"
 
     def each(self, source: str, seed: int) -> Iterator[dict[str, np.ndarray]]:
         """Samples without augmentation: every person of the split that `source` can use, each once; of draped people no
@@ -106,22 +80,13 @@ class Sampler:
         """
         for i in itertools.count() if source == "draped" else range(len(self.people)):
             rng = np.random.default_rng([seed, i])
-            sample = self._drape(rng, False, i) if source == "draped" else self._photo(rng, source, False, i)
+            sample = self._drape(rng, False, i) if source == "draped" else self._photo(rng, False, i)
             if sample is not None:
                 yield sample
 
     # -- photographs ---------------------------------------------------------------------------------------------
 
-    def with_sleeves(self, kind: str) -> list[int]:
-        """Indices of the split's garments whose sleeves are known to be 'none', 'short' or 'long'."""
-        assert self.pack is not None  # without one there are none
-        if kind not in self._sleeves:
-            self._sleeves[kind] = [
-                i for i in self.garments if attributes.group_of("sleeves", self.pack.attribute(i, "sleeves")) == kind
-            ]
-        return self._sleeves[kind]
-
-    def _photo(self, rng, kind, augment, index, sleeves=None):
+    def _photo(self, rng, augment, index):
         assert self.pack is not None  # without one all samples are draped
         number = self.people[int(rng.integers(len(self.people))) if index is None else index % len(self.people)]
         person = self.pack.person(number)
@@ -141,41 +106,15 @@ class Sampler:
         parse = labels.FLIP_LIP[parse] if mirror else parse
         carried = warp_picture(person.carried.astype(np.uint8), matrix, self.size, nearest=True) > 0
         keypoints = move_points(person.keypoints, matrix, mirror)
-        if kind == "worn":
-            flat = self._flat_garment(number, person, int(rng.integers(VARIANTS)))
-            if flat is None:
-                return None
-            cloth, mask = (flat[0][:, ::-1], flat[1][:, ::-1]) if mirror else flat
-            upper = np.isin(parse, labels.UPPER_LIP)
-            worn = np.where(upper[..., None], image, WHITE).astype(np.uint8)
-            segmentation = labels.lip_to_13(parse)
-            pair = Pair(cloth, mask, worn, upper, groups={"sleeves": sleeve_kind(segmentation, keypoints)})
-            return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "worn", augment)
-        garments = (self.with_sleeves(sleeves) if sleeves else None) or self.garments
-        product = self.pack.product(garments[int(rng.integers(len(garments)))])
-        cloth, mask = _fit(product.cloth, product.mask, self.size)
-        if augment and rng.random() < 0.5:
-            cloth, mask = cloth[:, ::-1], mask[:, ::-1]
-        if augment:
-            cloth = np.where(mask[..., None], change_colours(cloth, rng, 1.5), WHITE).astype(np.uint8)
-        if product.sleeves:
-            is_long = product.sleeves in LONG_SLEEVES or (None if product.sleeves == BETWEEN else False)
-        else:
-            is_long = (product.category in LONG and product.name not in sleeveless_names()) or None
-        pair = dress(np.ascontiguousarray(cloth), np.ascontiguousarray(mask), keypoints, self.size, is_long)
-        if pair is None or pair.truth_mask.mean() < 0.03:
+        flat = self._flat_garment(number, person, int(rng.integers(VARIANTS)))
+        if flat is None:
             return None
-        pair.high_collar = product.neckline in HIGH
-        pair.groups = {"sleeves": attributes.group_of("sleeves", product.sleeves)}
-        segmentation = target_segmentation(labels.lip_to_13(parse), parse, keypoints, pair)
-        # Sleeves that the flat garment hides, or that an arm foreshortens, are finished along the arm.
-        kind = pair.groups["sleeves"]
-        wrong = contradicting(segmentation, keypoints, kind) if kind else ()
-        segmentation = set_length(segmentation, keypoints, kind, wrong) if wrong else segmentation
-        # Hair, hands and arms in front of the garment hide it.
-        visible = pair.truth_mask & (segmentation == labels.UPPER)
-        pair.truth[~visible], pair.truth_mask = WHITE, visible
-        return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "product", augment)
+        cloth, mask = (flat[0][:, ::-1], flat[1][:, ::-1]) if mirror else flat
+        upper = np.isin(parse, labels.UPPER_LIP)
+        worn = np.where(upper[..., None], image, WHITE).astype(np.uint8)
+        segmentation = labels.lip_to_13(parse)
+        pair = Pair(cloth, mask, worn, upper, groups={"sleeves": sleeve_kind(segmentation, keypoints)})
+        return self._finish(rng, image, parse, keypoints, pair, segmentation, carried, "worn", augment)
 
     def _flat_garment(self, number, person, variant):
         """The worn garment laid flat at `size`; a pure function of the person and the variant, kept in memory."""
@@ -228,10 +167,3 @@ class Sampler:
             "placed": (pair.truth_mask & (pair.grid is not None))[None],
             "attributes": attributes.encode({"hem": hem_of(segmentation, keypoints)} | pair.groups),
         }
-
-
-def _fit(cloth: np.ndarray, mask: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """A product photo at `size`, its background at (246,246,246)."""
-    cloth = cv2.resize(cloth, size[::-1], interpolation=cv2.INTER_AREA)
-    inside = cv2.resize(mask, size[::-1], interpolation=cv2.INTER_AREA) > 127
-    return np.where(inside[..., None], cloth, WHITE).astype(np.uint8), inside

@@ -46,7 +46,7 @@ class SegmentationRecipe(PictureRecipe):
     unknown: float = setting(0.15, "share of the samples in which each attribute is kept from it")
     contrary: float = setting(0.0, "share of the samples with other sleeves than the garment's, given and true")
     hems: float = setting(0.0, "share of the pairs whose S_a another garment's hem has left, see vton.data.hems")
-    flips: float = setting(0.0, "share of the samples in twos, one person with two garments of different sleeves")
+    flips: float = setting(0.0, "share of the samples in twos, draped people with garments of different sleeves")
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -111,9 +111,7 @@ def sleeves(batch: dict[str, torch.Tensor]) -> list[str]:
 
 
 def other_hem(sample: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """A sample of a person in the own garment as if another one had been taken off; others as they are."""
-    if SOURCES[sample["source"]] == "product":  # dressed over what the person wore: it has another hem already
-        return sample
+    """A sample of a person in the own garment as if another one had been taken off."""
     agnostic = sample["parse_agnostic"].argmax(0).astype(np.uint8)
     agnostic = with_old_hem(agnostic, sample["segmentation"], sample["keypoints"], rng)
     return sample | {"parse_agnostic": labels.one_hot(agnostic, 13)}
@@ -173,14 +171,8 @@ class SegmentationTask(PairTask):
         return batch
 
     def draw_twin(self, rng, two, number):
-        """One of two samples of the same person with different sleeves. two: generator that both share; number: 0 or 1;
-        without photographs each has a person of its own.
-        """
-        person, kinds = int(two.integers(10**9)), two.permutation(KINDS)
-        kind = str(kinds[number])
-        if not self.sampler.pack:
-            return self.sampler.sample(rng, sleeves=kind)
-        return self.sampler.sample(rng, "product", index=person % len(self.sampler.people), sleeves=kind)
+        """One of two draped people with different sleeves. two: generator that both share; number: 0 or 1."""
+        return self.sampler.sample(rng, "draped", sleeves=str(two.permutation(KINDS)[number]))
 
     def condition(self, sample, rng):
         """A sample with the attributes that the network is given: at times other sleeves, which are then true as well,
@@ -216,8 +208,7 @@ class SegmentationTask(PairTask):
         step = self.recipe.reduce
         target = batch["segmentation"][:, ::step, ::step].clone()
         carried = batch["carried"][:, 0, ::step, ::step] > 0
-        # A bag hides a garment that was photographed; of a dressed product the truth is known.
-        target[carried & (batch["source"] == 0)[:, None, None]] = -100
+        target[carried] = -100  # nobody knows what a bag hides
         return target
 
     def terms(self, batch):
