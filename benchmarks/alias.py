@@ -3,8 +3,7 @@
     python -m benchmarks.alias --threads 2
 
 Each variant runs in a process of its own, so that its peak memory (the largest resident set of the whole process, with
-interpreter and weights) is its own. Prints a JSON object per variant and one with the ratios ours / direct. On a CUDA
-machine it adds pictures per second and peak memory in bf16.
+interpreter and weights) is its own. Prints a JSON object per variant and one with the ratios ours / direct.
 
 The transcription follows section 3.4, A.2 and Figs. 4, 5 and 12 one step after the other: full maps of gamma and beta
 for every layer, the two regions standardised one after the other over the whole picture, torch's own spectral norm.
@@ -214,33 +213,6 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
     }
 
 
-@torch.inference_mode()
-def measure_cuda(variant: str, options: argparse.Namespace, batch: int = 4, repeats: int = 10) -> dict:
-    """Pictures per second and peak memory in bf16 on CUDA."""
-    network = build(variant, CONFIGS[options.config]).to("cuda", memory_format=torch.channels_last)
-    tensors = {
-        k: t.cuda().repeat(batch, 1, 1, 1).contiguous(memory_format=torch.channels_last)
-        for k, t in load_file(options.given).items()
-    }
-    torch.cuda.reset_peak_memory_stats()
-    with torch.autocast("cuda", torch.bfloat16):
-        for i in range(repeats + 3):
-            if i == 3:  # the first ones choose the convolution algorithms
-                torch.cuda.synchronize()
-                start = time.perf_counter()
-            network(**tensors)
-        torch.cuda.synchronize()
-    seconds = time.perf_counter() - start
-    return {
-        "variant": variant,
-        "device": torch.cuda.get_device_name(),
-        "precision": "bf16",
-        "batch": batch,
-        "pictures_per_second": round(batch * repeats / seconds, 2),
-        "peak_mib": round(torch.cuda.max_memory_allocated() / 2**20),
-    }
-
-
 def compare(options: argparse.Namespace) -> None:
     """Both variants in processes of their own, then the ratios."""
     results, answers = {}, {}
@@ -261,10 +233,9 @@ def compare(options: argparse.Namespace) -> None:
             }
             command = [sys.executable, "-m", "benchmarks.alias"]
             command += [str(word) for name, value in arguments.items() for word in (f"--{name}", value)]
-            lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-            for line in lines:
-                print(line, flush=True)
-            results[variant], answers[variant] = json.loads(lines[0]), load_file(answer)["out"]
+            line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+            print(line, flush=True)
+            results[variant], answers[variant] = json.loads(line), load_file(answer)["out"]
     direct, ours = results["direct"], results["ours"]
     print(
         json.dumps(
@@ -298,8 +269,6 @@ def main(argv: list[str] | None = None) -> None:
         compare(options)
         return
     print(json.dumps(measure(options.variant, options)), flush=True)
-    if torch.cuda.is_available():
-        print(json.dumps(measure_cuda(options.variant, options)), flush=True)
 
 
 if __name__ == "__main__":

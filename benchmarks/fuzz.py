@@ -47,16 +47,6 @@ SLOW = 20.0  # seconds of processor time for one attack
 MOST_MEMORY = 2_000_000  # kB that the process may grow by
 WAITING = 120.0  # seconds for an answer of the page's server
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "AVIF", "PPM")  # the last one is not taken at all
-ATTEMPTS = {
-    "images": 2000,
-    "phones": 2000,
-    "archives": 500,
-    "weights": 500,
-    "texts": 1000,
-    "settings": 500,
-    "api": 500,
-    "addresses": 500,
-}
 Attack = Callable[[random.Random, Path], None]
 
 
@@ -452,14 +442,14 @@ class Addresses(Endpoints):
             raise ValueError(f"status {status}")
 
 
-TARGETS: dict[str, Callable[[], Attack]] = {
-    "images": images,
-    "archives": archives,
-    "weights": weights,
-    "texts": texts,
-    "settings": settings,
-    "api": Endpoints,
-    "addresses": Addresses,
+TARGETS: dict[str, tuple[Callable[[], Attack], int]] = {  # and how often each is attacked where no time is given
+    "images": (images, 2000),
+    "archives": (archives, 500),
+    "weights": (weights, 500),
+    "texts": (texts, 1000),
+    "settings": (settings, 500),
+    "api": (Endpoints, 500),
+    "addresses": (Addresses, 500),
 }
 
 
@@ -477,7 +467,7 @@ def run(target: str, attempts: int, seed: int, only: int | None = None, seconds:
 
     Returns target, tried, refused (one clear sentence), and findings, each with its seed and what was found.
     """
-    attack, refusals, findings, count = TARGETS[target](), 0, [], 0
+    attack, refusals, findings, count = TARGETS[target][0](), 0, [], 0
     began, memory = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         for number in [only] if only is not None else range(seed, seed + attempts):
@@ -533,7 +523,7 @@ def main(argv: list[str] | None = None) -> int:
     names = list(TARGETS) if options.target == "all" else [options.target]
     total = 0
     for name in names:
-        attempts, seconds = ATTEMPTS[name], 1e9
+        attempts, seconds = TARGETS[name][1], 1e9
         if options.minutes:
             attempts, seconds = 10**9, 60 * options.minutes / len(names)
         report = run(name, attempts, options.seed, options.only, seconds)

@@ -9,24 +9,20 @@ click on Pause to the last picture drawn after it. Linux only, for it reads /pro
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 from playwright.sync_api import Page, Response, sync_playwright
 
+from benchmarks.server import Server, chromium
 from training.arguments import CommandLine, a_number
 from training.command import one_sentence
 
 VIEWS = {"line": "Figure 1 in motion", "plane": "In two dimensions", "loss": "Why the other loss"}
-PATIENCE = 400  # seconds until the page answers
+PATIENCE = 400  # seconds for one answer of the page
 TICKS = os.sysconf("SC_CLK_TCK")
 REST = 3  # seconds in which nothing is played
 PAUSE = 1500  # milliseconds after Pause in which a last picture would come
@@ -56,27 +52,6 @@ def cpu_seconds(root: int) -> float:
             continue
         total += int(fields[11]) + int(fields[12])
     return total / TICKS
-
-
-def serve(folder: str) -> tuple[subprocess.Popen, str]:
-    """The page in a process of its own, and its address once it answers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "app.py", "--port", str(port), "--runs", folder, "--log-level", "error"],
-        stdout=subprocess.DEVNULL,
-    )
-    address, start = f"http://127.0.0.1:{port}/", time.monotonic()
-    while True:
-        try:
-            urllib.request.urlopen(address, timeout=5).close()
-            return server, address
-        except OSError:
-            if server.poll() is not None or time.monotonic() > start + PATIENCE:
-                server.terminate()
-                raise SystemExit("error: the page did not start.") from None
-            time.sleep(0.3)
 
 
 def measure(page: Page, kind: str, seconds: float, server: int, browser: int) -> dict[str, float]:
@@ -137,25 +112,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--games", nargs="+", choices=list(VIEWS), default=list(VIEWS))
     parser.add_argument("--address", help="of a page that runs already; its processor time is then not measured")
     options = parser.parse_args(argv)
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
+    if chromium() is None:
         parser.error("needs Chromium on the PATH (Debian and Ubuntu: apt-get install chromium).")
-    with tempfile.TemporaryDirectory() as folder:
-        server, address = (None, options.address) if options.address else serve(folder)
-        try:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-                page = browser.new_page(viewport={"width": 1440, "height": 900})
-                page.set_default_timeout(1000 * PATIENCE)
-                page.goto(address)
-                page.get_by_role("tab", name="GAN", exact=True).click()
-                pids = server.pid if server else os.getpid(), os.getpid()
-                figures = {kind: measure(page, kind, options.seconds, *pids) for kind in options.games}
-                browser.close()
-        finally:
-            if server:
-                server.terminate()
-                server.wait()
+    with contextlib.ExitStack() as stack:
+        server = None if options.address else stack.enter_context(Server("--log-level", "error"))
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(1000 * PATIENCE)
+        page.goto(server.address if server else options.address)
+        page.get_by_role("tab", name="GAN", exact=True).click()
+        pids = server.process.pid if server else os.getpid(), os.getpid()
+        figures = {kind: measure(page, kind, options.seconds, *pids) for kind in options.games}
+        browser.close()
     print(json.dumps(figures, indent=1))
     return 0
 

@@ -19,7 +19,6 @@ import io
 import json
 import random
 import re
-import shutil
 import tempfile
 import threading
 import time
@@ -34,7 +33,7 @@ import numpy as np
 from gradio_client import Client, handle_file
 from PIL import Image
 
-from benchmarks.server import ROOT, Server
+from benchmarks.server import ROOT, Server, chromium
 from training.arguments import CommandLine, a_seed, integer
 from training.command import one_sentence
 
@@ -266,11 +265,6 @@ class BrowserVisitor:
         async with self.page.expect_download() as download:
             await self.page.click("#download-zip")
         return wrong_pictures(Path(await (await download.value).path()), self.colour)
-
-
-def chromium() -> str | None:
-    """The browser of this machine."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 # -- what came of it --------------------------------------------------------------------------------------------------

@@ -17,6 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 STARTING = 400  # seconds until the page counts as not starting
 
 
+def chromium() -> str | None:
+    """The browser of this machine."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
 class Server:
     """`with Server("--training", "off") as server:` starts `app.py` with these options on a free port of this machine.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
-from training.weights import build, from_json, load_model, save_model
+from training.weights import build, from_json, load_model
 
 ROOT3 = 3**0.5  # z uniform in [-sqrt 3, sqrt 3] has variance 1
 
@@ -160,7 +159,3 @@ class Pair(nn.Module):
         config, state = load_model(folder)
         sizes = GanConfig.from_dict(config)
         return build(lambda: cls(sizes), state, "these adversarial networks").eval()
-
-    def save(self, folder) -> None:
-        """Writes config.json and model.safetensors (fp16)."""
-        save_model(folder, dataclasses.asdict(self.config), self.state_dict())

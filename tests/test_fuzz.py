@@ -28,13 +28,13 @@ def test_a_finding_is_told_with_its_seed(monkeypatch):
     def attack(rng, folder):
         raise KeyError("x") if rng.random() < 2 else None
 
-    monkeypatch.setitem(fuzz.TARGETS, "images", lambda: attack)
+    monkeypatch.setitem(fuzz.TARGETS, "images", (lambda: attack, 1))
     report = fuzz.run("images", 3, seed=5)
     assert [one["seed"] for one in report["findings"]] == [5, 6, 7] and "KeyError" in report["findings"][0]["found"]
 
 
 def test_a_file_beside_the_given_folder_is_a_finding(monkeypatch):
-    monkeypatch.setitem(fuzz.TARGETS, "images", lambda: lambda rng, folder: (folder.parent / "out").touch())
+    monkeypatch.setitem(fuzz.TARGETS, "images", (lambda: lambda rng, folder: (folder.parent / "out").touch(), 1))
     assert fuzz.run("images", 1, seed=1)["findings"][0]["found"] == "a file outside its folder"
 
 

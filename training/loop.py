@@ -293,15 +293,11 @@ def _ahead(task: Task, recipe: Recipe, trainer: Trainer, first: int) -> Iterable
         batch_size=None,
         sampler=numbers,
         num_workers=recipe.workers,
-        collate_fn=_as_it_is,
+        collate_fn=lambda batch: batch,
         prefetch_factor=8,
         multiprocessing_context="fork",
         generator=torch.Generator(),  # torch's own is left alone: dropout is the same with and without workers
     )
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
 
 
 def _place(task: Task, recipe: Recipe, accelerator: Any) -> None:

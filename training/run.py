@@ -163,17 +163,21 @@ class Run:
 
     def recipe(self) -> dict[str, Any]:
         """The fields of recipe.json; ValueError when the folder is not a run."""
+        recipe = self._read("recipe.json")
+        if recipe is None:
+            raise ValueError(f"'{self.folder.name}' is not a run folder: recipe.json is missing or damaged.")
+        return recipe
+
+    def _read(self, name: str) -> Any:
+        """What a file of the folder holds as JSON; None where it is missing or damaged."""
         try:
-            return json.loads((self.folder / "recipe.json").read_text(encoding="utf-8"))
+            return json.loads((self.folder / name).read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError):
-            raise ValueError(f"'{self.folder.name}' is not a run folder: recipe.json is missing or damaged.") from None
+            return None
 
     def command(self) -> dict[str, Any]:
         """What the page started here last: `shell` (the command as text), `process` (number), `time`; or empty."""
-        try:
-            return json.loads((self.folder / "command.json").read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
-            return {}
+        return self._read("command.json") or {}
 
     def output(self, lines: int = 40) -> list[str]:
         """The last lines that the process printed, where the page started it."""
@@ -187,10 +191,7 @@ class Run:
 
     def plan(self) -> dict[str, Any]:
         """`formula` and `rates` of plan.json; empty ones where the file is missing or damaged."""
-        try:
-            return json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
-            return {"formula": "", "rates": {}}
+        return self._read("plan.json") or {"formula": "", "rates": {}}
 
     def megabytes(self) -> float:
         """Size of all files of the run."""
@@ -233,14 +234,8 @@ class Run:
 
         What an earlier process left behind does not count.
         """
-        if not self.is_running():
-            return {}
-        try:
-            beat = json.loads((self.folder / "heartbeat.json").read_text(encoding="utf-8"))
-            owner = (self.folder / "lock").read_text(encoding="utf-8").strip()
-        except (OSError, json.JSONDecodeError):
-            return {}
-        return beat if isinstance(beat, dict) and str(beat.get("process")) == owner else {}
+        beat, owner = self._read("heartbeat.json"), self._read("lock")
+        return beat if self.is_running() and isinstance(beat, dict) and beat.get("process") == owner else {}
 
     def is_running(self) -> bool:
         """True while a process holds the lock."""

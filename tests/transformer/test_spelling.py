@@ -2,7 +2,8 @@
 
 import pytest
 
-from transformer.text.spelling import count_lines, german_spellings, mend, misspellings, respell, without_accents
+from lab.translator.spelling import count_lines
+from transformer.text.spelling import german_spellings, mend, misspellings, respell, without_accents
 
 
 @pytest.mark.parametrize(

@@ -332,11 +332,6 @@ def _size(key_value: KeyValue, length: int) -> CacheSize:
     return CacheSize(key, value, (math.prod(key) + math.prod(value)) * key_value.key.element_size())
 
 
-def limit(translator: Translator, source_ids: Sequence[int]) -> int:
-    """The most tokens an output may have."""
-    return translator.longest(source_ids)
-
-
 def open_decoder(
     translator: Translator, source_ids: Sequence[int], intervention: Intervention | None = None, watch: bool = False
 ) -> OpenDecoder:
@@ -463,8 +458,7 @@ def prefix_ids(translator: Translator, text: str, stand_ins: dict[str, str] | No
         text = text.replace(word, piece)
     ids = translator.target_ids(text)
     special = set(translator.never()) | {translator.model.config.eos}
-    unknown = [piece for i, piece in zip(ids, translator.tokenizer.pieces(ids)) if i in special]
-    if unknown:
+    if special & set(ids):
         raise ValueError("The beginning holds characters that this model's vocabulary lacks; write it without them.")
     return ids
 
@@ -482,7 +476,7 @@ def decode_from(
 
     Raises `ValueError` if the beginning is too long or the intervention does not fit the model.
     """
-    most = limit(translator, source_ids)
+    most = translator.longest(source_ids)
     if len(ids) >= most:
         raise ValueError(f"The beginning has {len(ids)} word pieces and this translation may have {most}; shorten it.")
     with threads_for(translator.model, options.beam):  # the translation's own, so that the numbers are the same
@@ -521,7 +515,7 @@ def continue_from(
         hypotheses = [hypothesis(translator, ends[0], decoding.stand_ins)]
         prefix = Prefix(before, total - logprob)
         return Continuation(hypotheses, ends, prefix, step + 1, tree, ends, decoding.stand_ins)
-    most = limit(translator, decoding.source_ids)
+    most = translator.longest(decoding.source_ids)
     if step + 1 >= most:
         raise ValueError(f"This translation may have {most} word pieces at most, so none can follow here.")
     twin = decoding.state.fork(step + 1)
@@ -591,7 +585,7 @@ def operate(
     """
     entry, ids = translation.sentence_and_ids(sentence, hypothesis_number)
     source_ids = entry.source_ids
-    finished = len(ids) < limit(translator, source_ids)
+    finished = len(ids) < translator.longest(source_ids)
     old = logprob(translator, source_ids, ids, finished)
     candidate = Candidate(ids, old, old / length_penalty(len(ids) + finished, options.alpha), finished)
     before = hypothesis(translator, candidate, entry.stand_ins)

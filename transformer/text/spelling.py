@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from training.assets import assets_dir
@@ -30,7 +30,6 @@ _SUBJECTS = "il elle on qui y ça cela n l personne tout"
 _AFTER_AVOIR = """déjà toujours encore bien beaucoup trop peu pas plus jamais souvent un une deux trois quatre cinq six
     sept huit neuf dix besoin faim soif froid chaud raison tort mal peur envie"""
 _BEFORE_TEA = "le du un de ce mon ton son"  # "the" is English, but for these before it
-_RARE = 0.05  # share of a word's occurrences below which another with the same letters counts for nothing
 _PARTICIPLE = re.compile(r"(?:é|i|u|is|it|rt|é[es]?s?)$")
 
 
@@ -166,23 +165,3 @@ def _french_word(word: str, before: str, after: str) -> str:
         return word
     others = [one for one in plain if one not in past]
     return _like((others or plain)[0] if len(plain) > 1 and plain[0] in past else plain[0], word)
-
-
-def count_lines(words: Iterable[tuple[str, int]], forms: Callable[[str], set[str]], english: set[str]) -> list[str]:
-    """The lines of a list: of words with how often each stands in a text, those that may be typed otherwise.
-
-    forms: how a word may be typed. english: English words in small letters.
-    """
-    counts = dict(words)
-    small = {word.lower(): count for word, count in counts.items()}
-    spellings: dict[str, int] = {}  # how often the commonest word that is typed so stands there
-    for word, count in counts.items():
-        for one in forms(word):
-            spellings[one.lower()] = max(count, spellings.get(one.lower(), 0))
-    lines = []
-    for word in sorted(counts, key=lambda word: (-counts[word], word)):
-        others = {one.lower() for one in forms(word)} - {word.lower()}
-        if others and all(counts[word] > _RARE * spellings[one] for one in others):
-            another = any(small.get(one, 0) > _RARE * counts[word] for one in others)
-            lines.append((ANOTHER if another else ENGLISH if others & english else "") + word)
-    return lines

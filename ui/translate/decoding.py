@@ -61,7 +61,7 @@ def identity(current: CurrentTranslation) -> tuple | None:
 def follow(translator: Translator, current: CurrentTranslation, beam: int, alpha: float) -> FollowedOutput:
     """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
     sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
-    finished = len(ids) < intervene.limit(translator, sentence.source_ids)
+    finished = len(ids) < translator.longest(sentence.source_ids)
     names = sentence.stand_ins
     decoding = intervene.follow(translator, sentence.source_ids, ids, finished, stand_ins=names)
     search = intervene.decode_from(

@@ -35,7 +35,7 @@ def teacher_forcing(translator: Translator, current: CurrentTranslation, text: s
         raise ValueError(f"The translation has {len(text):,} characters and {MAX_CHARACTERS:,} fit here; shorten it.")
     if text.strip():
         ids = intervene.prefix_ids(translator, text.strip(), names)
-        most = intervene.limit(translator, sentence.source_ids)
+        most = translator.longest(sentence.source_ids)
         if len(ids) >= most:
             raise ValueError(
                 f"That is {len(ids)} word pieces, and this model writes fewer than {most} here; shorten it."
