@@ -84,15 +84,12 @@ def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str,
     return pairs
 
 
-def find_split(data: str | Path, split: str, suffixes: Sequence[str] = SUFFIXES) -> Path | None:
-    """The file of a split ("train", "val") with one of these endings in a folder, or None.
-
-    Raises `FileNotFoundError` if there is no such folder.
-    """
+def find_split(data: str | Path, split: str) -> Path | None:
+    """The file of a split ("train", "val") in a folder, or None. `FileNotFoundError` if there is no such folder."""
     folder = Path(data)
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}.")
-    return next((folder / f"{split}{suffix}" for suffix in suffixes if (folder / f"{split}{suffix}").is_file()), None)
+    return next((folder / f"{split}{suffix}" for suffix in SUFFIXES if (folder / f"{split}{suffix}").is_file()), None)
 
 
 @dataclass

@@ -51,12 +51,6 @@ from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import FORMAT, Translator
 
 
-def model_config(recipe: Any, **sizes: int | bool) -> TransformerConfig:
-    """The configuration of a recipe's `size` with other `sizes`, and with its dropout and label smoothing unless -1."""
-    own = {name: getattr(recipe, name) for name in ("dropout", "label_smoothing") if getattr(recipe, name) >= 0}
-    return configs.preset(recipe.size, **sizes, **own)
-
-
 @dataclass
 class TranslationRecipe(Recipe):
     """Section 5 of the paper, and where the text is. Figures are the paper's unless a preset says otherwise."""
@@ -140,7 +134,16 @@ class TranslationRecipe(Recipe):
 
     def model_config(self, vocab_size: int) -> TransformerConfig:
         """The model's configuration for a vocabulary of this size."""
-        return model_config(self, vocab_size=vocab_size, max_length=self.max_length, neighbourhood=self.neighbourhood)
+        changes: dict[str, Any] = {
+            "vocab_size": vocab_size,
+            "max_length": self.max_length,
+            "neighbourhood": self.neighbourhood,
+        }
+        if self.dropout >= 0:
+            changes["dropout"] = self.dropout
+        if self.label_smoothing >= 0:
+            changes["label_smoothing"] = self.label_smoothing
+        return configs.preset(self.size, **changes)
 
 
 OPTIMIZERS = ("adam", "muon")
@@ -272,8 +275,6 @@ class TranslationTask(Task):
     """What the training loop needs to know of a Transformer."""
 
     best = ("loss", "min")
-    weights = {"loss": 1.0, "nll": 0.0}
-    recipe: Any  # `TranslationRecipe`, or another one with its `size`, `tokens`, `align` and `initial`
     data: Any  # `ParallelData`, or what has its `batches` and `collate`
     formula = "scale · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)   (equation 3)"
 
@@ -284,7 +285,11 @@ class TranslationTask(Task):
         self.config = recipe.model_config(len(self.tokenizer))
         self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, val in held_out.items()]
         self.score_texts = [(pair, self.to_score(val)) for pair, val in held_out.items()]
-        model = self.start("a Transformer")
+        torch.manual_seed(recipe.seed)
+        model = Transformer(self.config)
+        if recipe.initial:
+            fill(model, load_model(recipe.initial)[1], f"a Transformer of size '{recipe.size}'")
+        self.modules = {"model": model}
         self.table: Tensor | None = None  # of transformer.align
         # beta and epsilon of section 5.3; the rate is set before each update
         if recipe.optimizer == "muon":
@@ -293,31 +298,14 @@ class TranslationTask(Task):
             self.optimizers = {
                 "model": torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
             }
-
-    def start(self, what: str) -> Transformer:
-        """The network of `config` with the seed's weights or those of `initial`; also notes the order of the batches.
-
-        what: the network, for messages.
-        """
-        recipe = self.recipe
-        torch.manual_seed(recipe.seed)
-        model = Transformer(self.config)
-        if recipe.initial:
-            fill(model, load_model(recipe.initial)[1], f"{what} of size '{recipe.size}'")
-        self.modules = {"model": model}
+        self.weights = {"loss": 1.0, "nll": 0.0}
         self.order = functools.lru_cache(maxsize=2)(lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch))
         self.per_epoch = len(self.order(0))
-        return model
 
     @property
     def model(self) -> Transformer:
         """The network itself."""
         return cast(Transformer, self.modules["model"])
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.model.embedding.weight.device
 
     def load_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """Makes `tokenizer`, `data` and `val` of the splits' pairs; returns the validation pairs of each direction."""
@@ -383,9 +371,10 @@ class TranslationTask(Task):
         number, indices = self.place(step, micro, rank, world)
         batch = self.collate(indices, number)
         batch = replace(batch, dropout=dropout_at(step, self.config.dropout, self.recipe.dropout_ramp))
-        if weight := self.guide_weight(step):
+        weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
+        if weight:
             batch = replace(batch, guide=weight * self.guide(batch))
-        if self.device.type == "cuda":
+        if next(self.model.parameters()).is_cuda:
             batch = replace(batch, in_parts=tuple(batch.parts(PART["cuda"])))
         return batch
 
@@ -395,10 +384,6 @@ class TranslationTask(Task):
         # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
         batches = self.order(number // self.per_epoch)
         return number, batches[number % self.per_epoch % len(batches)]
-
-    def guide_weight(self, step: int) -> float:
-        """Weight of guided attention at an update: `align` at the first one, 0 from `align_updates` on."""
-        return self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
 
     def collate(self, indices: Sequence[int], number: int) -> Batch:
         """The pairs of a batch; number: of the batch in the endless sequence."""
@@ -448,21 +433,13 @@ class TranslationTask(Task):
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece."""
-        loss = self.val_loss()
-        return {"loss": loss, **self.bleu(), "perplexity": math.exp(min(loss, 50.0))}
-
-    def val_batch(self, indices: Sequence[int]) -> Batch:
-        """The validation pairs with these indices."""
-        return self.val.collate(indices, self.config.neighbourhood)
-
-    def val_loss(self) -> float:
-        """Validation loss: plain, in nats a target token."""
+        device = next(self.modules["model"].parameters()).device
         total, tokens = 0.0, 0
         for indices in self.val.batches(self.recipe.tokens, 0, 0):
-            batch = self.val_batch(indices).to(self.device)
+            batch = self.val.collate(indices, self.config.neighbourhood).to(device)
             total += float(self.terms(batch)["nll"])
             tokens += self.count(batch)
-        return total / tokens
+        return {"loss": total / tokens, **self.bleu(), "perplexity": math.exp(min(total / tokens, 50.0))}
 
     def bleu(self) -> dict[str, float]:
         """`bleu` of the scored sentences of all directions together: greedy, cased, sacreBLEU's own tokens, 0 to 100.
@@ -499,9 +476,10 @@ class TranslationTask(Task):
         The file holds encoder (L, h, S, S), decoder (L, h, T, T) and cross (L, h, T, S) as float16, and their labels
         source, read and said (what the decoder reads and what it should say), all without pickled objects.
         """
+        device = next(self.modules["model"].parameters()).device
         # About ten word pieces can be read at a glance.
         index = min(range(min(100, len(self.val.pairs))), key=lambda i: abs(len(self.val.pairs[i][1]) - 10))
-        batch = self.val_batch([index]).to(self.device)
+        batch = self.val.collate([index], self.config.neighbourhood).to(device)
         weights = self.model.attend(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         maps = {
             kind: torch.stack(getattr(weights, kind))[:, 0].float().cpu().numpy().astype(np.float16)
@@ -515,18 +493,14 @@ class TranslationTask(Task):
         """A Translator of the weights as they are now."""
         return Translator(self.model, self.tokenizer, self.pairs, len(self.pairs) > 1)
 
-    @property
-    def plain_config(self) -> TransformerConfig:
-        """The configuration with its size's own dropout and label smoothing.
+    def describe(self, folder: Path) -> None:
+        """config.json and tokenizer.model: with any checkpoint's weights they make a folder that translates.
 
-        They are of no use to whoever reads the weights, and a resumed run may have others.
+        Dropout and label smoothing are of no use there, and a resumed run may have others: they are the size's own.
         """
         own = configs.preset(self.recipe.size)
-        return replace(self.config, dropout=own.dropout, label_smoothing=own.label_smoothing)
-
-    def describe(self, folder: Path) -> None:
-        """config.json and tokenizer.model: with any checkpoint's weights they make a folder that translates."""
-        save_header(folder, self.plain_config, self.tokenizer, self.pairs)
+        same = replace(self.config, dropout=own.dropout, label_smoothing=own.label_smoothing)
+        save_header(folder, same, self.tokenizer, self.pairs)
 
     def export(self, folder: Path) -> None:
         """config.json, model.safetensors (fp16), tokenizer.model."""

@@ -108,8 +108,8 @@ def test_the_command_writes_tables_that_prepare_reads(tmp_path, capsys):
         made = {n: read_parallel(tmp_path / "folder" / f"{n}.tsv.gz", "en", target) for n in ("phrasebook", "hours")}
         assert len(made["phrasebook"]) + len(made["hours"]) == 400 and len(made["hours"]) > 10
         assert all(phrasebook.names_a_time(english) == (n == "hours") for n in made for english, _ in made[n])
-        for name in ("written", "rarer"):
-            assert len(read_parallel(tmp_path / "folder" / f"{name}.tsv.gz", "en", target)) > 1000
+    for name, target in (("written", "de"), ("rarer", "fr")):
+        assert len(read_parallel(tmp_path / "folder" / f"{name}.tsv.gz", "en", target)) > 1000
 
 
 def test_written_sentences_are_whole_and_none_is_held_out():

@@ -144,9 +144,9 @@ def test_learns_to_translate_and_ships(data, tmp_path):
         "warmup": 60,
         "rate_scale": 0.15,
         "dropout": 0.0,
-        "steps": 200,
-        "save_every": 20,
-        "evaluate_every": 100,
+        "steps": 150,
+        "save_every": 15,
+        "evaluate_every": 75,
         "threads": 1,
     }
     for name, value in fields.items():
@@ -156,7 +156,7 @@ def test_learns_to_translate_and_ships(data, tmp_path):
     figures = [e["figures"] for e in events if e["event"] == "evaluation"]
     assert figures[-1]["loss"] < figures[0]["loss"] and figures[-1]["perplexity"] < 1.5
     assert figures[0]["bleu"] < 5 and figures[-1]["bleu"] > 60
-    assert "translation" in (Run(run).samples(200) / "translations.txt").read_text(encoding="utf-8")
+    assert "translation" in (Run(run).samples(150) / "translations.txt").read_text(encoding="utf-8")
     translator = Translator.from_pretrained(out, device="cpu")
     assert translator.pairs == [("en", "de")]
     tested = [" ".join(words) for words in itertools.islice(itertools.permutations(ENGLISH, 3), 0, 3000, 150)]

@@ -5,22 +5,25 @@ DIR holds train.mrg(.gz), and dev.mrg(.gz) where there is one: trees in Penn Tre
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 import training
-from training import Recipe
-from training.optimizers import muon_and_adam
+from training import Recipe, Task
+from training.optimizers import Muon
 from training.recipe import AT_LEAST_1, SHARE, setting
-from training.weights import save_config, save_model
+from training.weights import fill, load_model, save_config, save_model
+from transformer import config as configs
 from transformer.config import TransformerConfig
-from transformer.data import Batch, ParallelData, find_split
+from transformer.data import Batch, ParallelData
 from transformer.loss import projected_cross_entropy
+from transformer.model import Transformer
 from transformer.options import SearchOptions
 from transformer.parsing import evalb
 from transformer.parsing.decode import Symbols
@@ -30,7 +33,6 @@ from transformer.parsing.trees import TAG, TOP, Tree, indent_tree, read_trees
 from transformer.parsing.variety import vary
 from transformer.parsing.words import leaves_to_words, sentence, word_starts
 from transformer.tokenizer import EOS, PAD, SPACE, Tokenizer
-from transformer.train import TranslationTask, model_config
 from transformer.translator import FORMAT
 
 MAX_LENGTH = 1024  # positions of the model, either side
@@ -83,7 +85,12 @@ class ParseRecipe(Recipe):
 
     def model_config(self, vocab_size: int) -> TransformerConfig:
         """The model's configuration for a vocabulary of this size."""
-        return model_config(self, vocab_size=vocab_size, max_length=MAX_LENGTH, output_bias=True)
+        changes: dict[str, Any] = {"vocab_size": vocab_size, "max_length": MAX_LENGTH, "output_bias": True}
+        if self.dropout >= 0:
+            changes["dropout"] = self.dropout
+        if self.label_smoothing >= 0:
+            changes["label_smoothing"] = self.label_smoothing
+        return configs.preset(self.size, **changes)
 
 
 PRESETS: dict[str, dict] = {
@@ -101,14 +108,22 @@ PRESETS: dict[str, dict] = {
 }
 
 
+def find_trees(data: str | Path, split: str) -> Path | None:
+    """The file of a split ("train", "dev") in a folder, or None. `FileNotFoundError` if there is no such folder."""
+    folder = Path(data)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder}.")
+    return next((folder / f"{split}{suffix}" for suffix in SUFFIXES if (folder / f"{split}{suffix}").is_file()), None)
+
+
 def load_splits(data: str | Path) -> tuple[list[Tree], list[Tree]]:
     """Training and validation trees; without a file for the latter, every twentieth tree is held out."""
     path = Path(data)
-    train = path if path.is_file() else find_split(path, "train", SUFFIXES)
+    train = path if path.is_file() else find_trees(path, "train")
     if train is None:
         raise FileNotFoundError(f"{path} holds no train.mrg or train.mrg.gz.")
     trees = list(read_trees(train))
-    dev = None if path.is_file() else find_split(path, "dev", SUFFIXES)
+    dev = None if path.is_file() else find_trees(path, "dev")
     if dev is not None:
         return trees, list(read_trees(dev))
     if len(trees) < 2:
@@ -122,9 +137,20 @@ def schedule(step: int, steps: int, rate: float, warmup: int, cooldown: int) -> 
     return rate * min(1.0, step / warmup, (steps + 1 - step) / cooldown)
 
 
-class ParseTask(TranslationTask):
+def parameter_groups(model: Transformer) -> tuple[list[Tensor], list[Tensor]]:
+    """The matrices of the layers, which Muon moves, and everything else, which Adam does."""
+    matrices: list[Tensor] = []
+    rest: list[Tensor] = []
+    for name, parameter in model.named_parameters():
+        inner = parameter.ndim == 2 and name.split(".")[0] in ("encoder", "decoder")
+        (matrices if inner else rest).append(parameter)
+    return matrices, rest
+
+
+class ParseTask(Task):
     """What the training loop needs to know of a Transformer that writes trees."""
 
+    best = ("loss", "min")
     formula = "rate · min(1, step / warmup, (steps + 1 − step) / cooldown)"
 
     def __init__(self, recipe: ParseRecipe) -> None:
@@ -132,23 +158,38 @@ class ParseTask(TranslationTask):
         train, dev = load_splits(recipe.data)
         labels = {label for tree in train for label, _, _ in tree.spans()} - {TOP}
         self.symbols = symbols(labels)
-        self.tokenizer = self.tree_vocabulary(train)
+        self.tokenizer = self.vocabulary(train)
         self.kinds = self.tokenizer.id(self.symbols[-1]) + 1  # the ids below are the special tokens and those of trees
         self.leaf, self.blank = self.tokenizer.id(TAG), self.tokenizer.id(SPACE)
         self.config = recipe.model_config(len(self.tokenizer))
         self.dev = [tree for tree in dev if all(label in labels for label, _, _ in tree.spans() if label != TOP)]
         if recipe.copies:
             train = vary(train, recipe.copies, recipe.exchange, recipe.seed)
-        self.data, self.val = self.encode_trees(train), self.encode_trees(self.dev)
+        self.data, self.val = self.encode(train), self.encode(self.dev)
         self.starts = word_starts(self.tokenizer)
-        model = self.start("a parser")
+        torch.manual_seed(recipe.seed)
+        model = Transformer(self.config)
         assert model.output_bias is not None, "every size of a parser has it"
         with torch.no_grad():
             model.output_bias[self.kinds :] = NEVER  # word pieces are read, never written
-        both = muon_and_adam(model)
-        self.optimizers = {"matrices": both["matrices"], "rest": both["model"]}  # as the checkpoints name them
+        if recipe.initial:
+            fill(model, load_model(recipe.initial)[1], f"a parser of size '{recipe.size}'")
+        self.modules = {"model": model}
+        matrices, rest = parameter_groups(model)
+        self.optimizers = {
+            "matrices": Muon(matrices),
+            "rest": torch.optim.Adam(rest, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True),
+        }
+        self.weights = {"loss": 1.0, "nll": 0.0}
+        self.order = functools.lru_cache(maxsize=2)(lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch))
+        self.per_epoch = len(self.order(0))
 
-    def tree_vocabulary(self, trees: list[Tree]) -> Tokenizer:
+    @property
+    def model(self) -> Transformer:
+        """The network itself."""
+        return cast(Transformer, self.modules["model"])
+
+    def vocabulary(self, trees: list[Tree]) -> Tokenizer:
         """That of `initial`, else the data folder's own where it has one, else one learned from these trees' words."""
         file = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
         if not file.is_file() and not self.recipe.initial:
@@ -159,7 +200,7 @@ class ParseTask(TranslationTask):
         Symbols(tokenizer, self.symbols, EOS)  # has to have them all
         return tokenizer
 
-    def encode_trees(self, trees: list[Tree]) -> ParallelData:
+    def encode(self, trees: list[Tree]) -> ParallelData:
         """The ids of these trees' words and of their linearisations; those that are too long are left out."""
         encode = self.tokenizer.encode
         ids = (
@@ -175,7 +216,10 @@ class ParseTask(TranslationTask):
 
     def batch(self, step: int, micro: int, rank: int, world: int) -> Batch:
         """The batch with this number in the endless sequence of epochs; a pure function of its arguments."""
-        batch, weight = self.data.collate(self.place(step, micro, rank, world)[1]), self.guide_weight(step)
+        number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
+        batches = self.order(number // self.per_epoch)
+        batch = self.data.collate(batches[number % self.per_epoch % len(batches)])
+        weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
         return replace(self.with_words(batch), guide=weight * self.next_words(batch) if weight else None)
 
     def with_words(self, batch: Batch) -> Batch:
@@ -194,9 +238,9 @@ class ParseTask(TranslationTask):
         guide = guide / guide.sum(-1, keepdim=True).clamp_min(1.0)
         return guide * (tgt != PAD)[..., None]
 
-    def val_batch(self, indices: Sequence[int]) -> Batch:
-        """As `TranslationTask.val_batch`, with words where the leaves are."""
-        return self.with_words(super().val_batch(indices))
+    def count(self, batch: Batch) -> int:
+        """Target tokens, eos included."""
+        return batch.labels.numel()
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
         """The smoothed loss that is minimised, the plain one, and that of guided attention, in nats, summed over
@@ -222,7 +266,13 @@ class ParseTask(TranslationTask):
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token), and F1 of the `scored` trees."""
-        return {"loss": self.val_loss(), **self.f1()}
+        device = next(self.modules["model"].parameters()).device
+        total, tokens = 0.0, 0
+        for indices in self.val.batches(self.recipe.tokens, 0, 0):
+            batch = self.with_words(self.val.collate(indices)).to(device)
+            total += float(self.terms(batch)["nll"])
+            tokens += self.count(batch)
+        return {"loss": total / tokens, **self.f1()}
 
     def parser(self) -> Parser:
         """A Parser of the weights as they are now."""
@@ -251,8 +301,9 @@ class ParseTask(TranslationTask):
 
     def save_header(self, folder: Path) -> dict:
         """Writes everything that a parser's folder holds except the weights; returns what stands in config.json."""
-        sizes = self.plain_config.to_dict()
-        header = {"format": FORMAT, "pairs": [PAIR], "symbols": self.symbols, "transformer": sizes}
+        own = configs.preset(self.recipe.size)
+        same = replace(self.config, dropout=own.dropout, label_smoothing=own.label_smoothing)
+        header = {"format": FORMAT, "pairs": [PAIR], "symbols": self.symbols, "transformer": same.to_dict()}
         save_config(folder, header)
         self.tokenizer.save(folder / "tokenizer.model")
         return header
