@@ -28,14 +28,14 @@ SIZE = (128, 96)
 @pytest.fixture(scope="module")
 def scene():
     """A person as of a photograph, whose true warp nobody knows."""
-    return replace(Scenes(None, SIZE, draped=load_people(SIZE))[3], placed=np.zeros(SIZE, bool))
+    return replace(Scenes(None, SIZE, draped=load_people(SIZE))[3], warped_mask=np.zeros(SIZE, bool))
 
 
 def test_a_scene_is_made_once_and_read_from_the_file(tmp_path, monkeypatch):
     people = load_people(SIZE)
     first = Scenes(None, SIZE, cache=tmp_path, draped=people)
     made = first[3]
-    monkeypatch.setattr(Scenes, "_made", None)  # nobody makes it again
+    monkeypatch.setattr(Scenes, "_make", None)  # nobody makes it again
     read = Scenes(None, SIZE, cache=tmp_path, draped=people)[3]
     for name in ("picture", "pose", "classes", "gray", "silhouette"):
         assert np.array_equal(getattr(made, name), getattr(read, name)), name
