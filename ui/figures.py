@@ -36,6 +36,11 @@ def outline(picture: np.ndarray, mask: np.ndarray, colour: tuple[int, int, int] 
     return cv2.drawContours(drawn, contours, -1, colour, max(1, round(picture.shape[0] / 400)))
 
 
+def enlarge(picture: np.ndarray, zoom: int) -> np.ndarray:
+    """A picture, (H, W) or (H, W, 3), whose every pixel is a square of so many pixels."""
+    return picture.repeat(zoom, 0).repeat(zoom, 1)
+
+
 def base64_text(array: np.ndarray) -> str:
     """An array's bytes as base64."""
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
@@ -183,12 +188,13 @@ def matrix(
     column_names: Sequence[str] = ("",),
     says: str = "",
 ) -> dict:
-    """Signed numbers (R, C) for `static/translate/matrix.js`; column_names repeat from left to right; says: a sentence
-    on what to look at.
+    """Signed numbers (R, C) for `static/translate/heat_map.js`, without tokens.
+
+    title and the names of the two axes; column_names repeat from left to right; says: a sentence on what to look at.
     """
     numbers = np.asarray(numbers, dtype="<f4")
     return {
-        "numbers": floats(numbers),
+        "weights": floats(numbers),
         "rows": numbers.shape[0],
         "columns": numbers.shape[1],
         "title": title,

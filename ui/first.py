@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from ui import theme
+from ui import colours, heat_map, theme
 from ui.services import Services
 from ui.translate import opening
 from ui.translate.words import plain
@@ -25,7 +25,6 @@ SENTENCE = (
     "Three neural networks to use and to take apart: one translates, one dresses people in photographs, one learns to "
     "imitate data."
 )
-CELL = 10  # of the map, in its own units
 SIDE = 80  # pixels of a picture as it is shown
 
 
@@ -48,10 +47,8 @@ def map_picture(services: Services) -> Picture | None:
     rows, columns = weights.shape
     row, column = np.unravel_index(int(weights[:-1, :-1].argmax()), (rows - 1, columns - 1))
     cells = "".join(
-        f'<rect x="{CELL * j}" y="{CELL * i}" width="{CELL}" height="{CELL}" opacity="{weight:.2f}"/>'
-        for i, line in enumerate(weights)
-        for j, weight in enumerate(line)
-        if weight >= 0.05
+        f'<img class="first-map first-{shade}" src="{heat_map.data_url(colours.paint(weights, ramp))}" alt="">'
+        for shade, ramp in colours.RAMPS.items()
     )
     words = (
         plain(opening_translation.attention.target_tokens[row]),
@@ -62,7 +59,7 @@ def map_picture(services: Services) -> Picture | None:
         "Translate",
         "and see which word looks at which",
         f"A map of attention: “{words[0]}” gives {weights[row, column]:.2f} to “{words[1]}”.",
-        f'<svg viewBox="0 0 {CELL * columns} {CELL * rows}" preserveAspectRatio="none">{cells}</svg>',
+        cells,
     )
 
 

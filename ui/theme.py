@@ -188,7 +188,16 @@ def script_component(
     )
 
 
+def heat_map(elem_id: str, clickable: bool = False) -> gr.HTML:
+    """An empty map for a value of `figures.heat_map` or `figures.matrix`.
+
+    clickable: a click on a cell triggers `cell` with its row and column.
+    """
+    classes = ["card", "heat-card"] + ["clickable"] * clickable
+    return script_component("translate/heat_map.js", "heat", elem_id, classes, stretch=False, threshold=0)
+
+
 def common_script() -> str:
-    """The colours and what the drawing scripts have in common."""
-    files = [(STATIC / file).read_text(encoding="utf-8") for file in ("colours.js", "drawing.js")]
+    """The colours and what the drawing scripts have in common, above all the one way to draw a map of numbers."""
+    files = [_text(file) for file in ("colours.js", "drawing.js", "heat.js")]
     return "\n".join([colours.constants(), *files])

@@ -55,13 +55,18 @@ def test_decoding_step_by_step(visit, traced):
     assert f"{step['cache_bytes'] / 1024:.1f} KiB" in page.inner_text("#decoding-steps")
 
     # What is read off the strips is what the library says; what is to come is masked.
-    canvas = page.locator(".decode-strip").first
-    cell = (canvas.bounding_box()["width"] - 58 - 30) / total
-    canvas.hover(position={"x": 58 + 1.5 * cell, "y": 66 + 16 + 8})
-    readout = page.locator(".decode-strip-readout").first
+    strip, frame = page.locator(".decode-strip").first, page.locator(".decode-strip .heat-frame").first
+    strip.scroll_into_view_if_needed()
+    box = frame.bounding_box()
+    cell, high = box["width"] / total, box["height"] / HEADS
+    readout = page.locator("#decoding-steps .heat-readout").first
+    page.mouse.move(box["x"] + 1.5 * cell, box["y"] + 1.5 * high)
     assert readout.inner_text().startswith(f"head 2, {plain(step['input'][1])}: {step['decoder'][1][1]:.4f}")
-    canvas.hover(position={"x": 58 + (total - 0.5) * cell, "y": 66 + 8})
+    page.mouse.move(box["x"] + (total - 0.5) * cell, box["y"] + 0.5 * high)
     assert "masked" in readout.inner_text()
+    strip.focus()
+    page.keyboard.press("ArrowDown")  # on from the cell that was pointed at
+    assert readout.inner_text().startswith("head 2, ")
 
     choose(page, "decoding-layer", "1")
     page.locator("#decoding-steps", has_text="Layer 1, while").wait_for()
@@ -70,7 +75,7 @@ def test_decoding_step_by_step(visit, traced):
     page.locator(".cache-values", has_text="keys of layer 2, head 3").wait_for()
     assert page.locator(".cache-strip").count() == 2
     assert "after 4 of" in page.locator(".cache-strip").first.get_attribute("aria-label")
-    readout = page.locator(".cache-values .decode-strip-readout", has_text="piece 1, dimension")
+    readout = page.locator(".cache-values .heat-readout", has_text="piece 1, dimension")
     for place in range(40):  # a redraw that comes late takes the readout with it; the pointer moves on
         page.locator(".cache-strip").first.hover(position={"x": 5 + place % 2, "y": 5})
         with suppress(TimeoutError):

@@ -191,7 +191,7 @@ def test_the_six_steps_on_the_page_are_the_model_s(services, current, kind):
     assert value["row"] == query_names(current.attention, kind)[1] and value["columns"] == columns
     assert value["allowed"] == [kind != "decoder" or column <= 1 for column in range(len(columns))]
     # The neuron view: a row of products sums to its q . k.
-    sums = floats(product["numbers"], product["rows"], product["columns"]).sum(1)
+    sums = floats(product["weights"], product["rows"], product["columns"]).sum(1)
     np.testing.assert_allclose(sums, floats(value["dots"], -1), atol=1e-3)
     unmasked, _ = one_head.draw_steps(services, current, kind, 1, 2, 1, False, False)
     assert unmasked["divisor"] == 1 and np.isfinite(floats(unmasked["scores"], -1)).all()
@@ -201,7 +201,7 @@ def test_positions_and_swapped_words_on_the_page(services, current):
     value = one_head.draw_positions(services, current)
     model = services.translator().model
     np.testing.assert_array_equal(
-        floats(value["numbers"], value["rows"], value["columns"]), interpret.positions(model, value["rows"])
+        floats(value["weights"], value["rows"], value["columns"]), interpret.positions(model, value["rows"])
     )
     assert value["columnNames"] == ["sine", "cosine"] and value["rows"] >= 40
     html = one_head.swap_html(

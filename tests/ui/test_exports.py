@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from transformer.insight import interpret
-from ui import theme
+from ui import heat_map, theme
 from ui.colours import RAMPS, paint
+from ui.heat_map import HeatMap
 from ui.services import Services
 from ui.translate import exports, save
 from ui.translate import work as translate
@@ -45,21 +46,40 @@ def one(current):
     return interpret.attention_map(current.attention, "cross", 2, 1)
 
 
+def drawn(one, **more):
+    return HeatMap(one, "Title", "queries", "keys", **more)
+
+
+def opened(one, **more):
+    return np.asarray(Image.open(io.BytesIO(drawn(one, **more).png())))
+
+
 def test_png_paints_every_cell_in_the_colour_of_its_weight(one):
-    picture = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys"))))
-    cell, _, left, top = (2 * size for size in exports._sizes(one))
+    frame = drawn(one).frame
     R, C = one.weights.shape
-    rows, columns = (68 + top + np.arange(R) * cell + cell // 2), (left + np.arange(C) * cell + cell // 2)
-    np.testing.assert_array_equal(picture[np.ix_(rows, columns)], paint(one.weights, RAMPS["light"]))
-    blank = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys", threshold=1.01))))
-    assert (blank[np.ix_(rows, columns)] == RAMPS["light"][0]).all()
-    stretched = np.asarray(Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys", stretch=True))))
+    rows, columns = (2 * (at + np.arange(count) * frame.cell + 2) for at, count in ((frame.top, R), (frame.left, C)))
+    cells = np.ix_(rows, columns)  # near their corners, as numbers stand in their middles
+    np.testing.assert_array_equal(opened(one)[cells], paint(one.weights, RAMPS["light"]))
+    assert (opened(one, threshold=1.01)[cells] == RAMPS["light"][0]).all()
     place = np.unravel_index(one.weights.argmax(), one.weights.shape)
-    assert stretched[rows[place[0]], columns[place[1]]].tolist() == RAMPS["light"][-1]
+    assert opened(one, stretch=True)[rows[place[0]], columns[place[1]]].tolist() == RAMPS["light"][-1]
+
+
+def test_both_pictures_hold_the_same_numbers(one):
+    frame, large = drawn(one).frame, one.weights >= 0.005
+    texts = [node.text for node in ElementTree.fromstring(drawn(one).svg()).iter("{http://www.w3.org/2000/svg}text")]
+    assert [text for text in texts if re.fullmatch(r"1?\.\d\d", text or "")] == [
+        f"{weight:.2f}".removeprefix("0") for weight in one.weights[large]
+    ]
+    picture, cell = opened(one), 2 * frame.cell
+    for row, column in np.ndindex(*one.weights.shape):
+        top, left = 2 * frame.top + row * cell, 2 * frame.left + column * cell
+        inside = picture[top + 2 : top + cell - 2, left + 2 : left + cell - 2].reshape(-1, 3)
+        assert (len(np.unique(inside, axis=0)) > 1) == large[row, column]
 
 
 def test_svg_holds_exact_numbers_and_text_as_text(one):
-    text = exports.svg(one, f"Title {MARKUP}", "queries", "keys")
+    text = HeatMap(one, f"Title {MARKUP}", "queries", "keys").svg()
     root = ElementTree.fromstring(text)
     space = "{http://www.w3.org/2000/svg}"
     cells = [rect for rect in root.iter(f"{space}rect") if rect.find(f"{space}title") is not None]
@@ -75,7 +95,7 @@ def test_pictures_and_tables_speak_in_words(current, one):
     """No piece with the vocabulary's mark, and a query by what it does; JSON has the pieces as well."""
     names = exports.query_labels(current.attention, "cross", one)
     assert names[0] == f"after (start), choosing {plain(one.rows[0])}" and len(names) == len(one.rows)
-    text = exports.svg(one, "Title", "queries", "keys", queries=names)
+    text = drawn(one, queries=names).svg()
     space = "{http://www.w3.org/2000/svg}"
     root = ElementTree.fromstring(text)
     told = [
@@ -89,8 +109,8 @@ def test_pictures_and_tables_speak_in_words(current, one):
 
 
 def test_a_large_svg_carries_its_cells_as_one_picture(monkeypatch, one):
-    monkeypatch.setattr(exports, "SEPARATE_CELLS", 10)
-    root = ElementTree.fromstring(exports.svg(one, "Title", "queries", "keys"))
+    monkeypatch.setattr(heat_map, "SEPARATE_CELLS", 10)
+    root = ElementTree.fromstring(drawn(one).svg())
     (image,) = root.iter("{http://www.w3.org/2000/svg}image")
     data = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"))
     np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(data))), paint(one.weights, RAMPS["light"]))
@@ -161,14 +181,14 @@ def test_every_format_is_written(current):
 
 def test_a_caption_is_whole_and_a_png_is_twice_as_large(one):
     told = "A very long sentence, " * 12 + "an" + "endless" * 40 + " word and its end."
-    text = exports.svg(one, "Title", "queries", "keys", sentence=told, says="Look here.")
-    root = ElementTree.fromstring(text)
+    one_map = drawn(one, sentence=told)
+    root = ElementTree.fromstring(one_map.svg())
     lines = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text") if node.get("x") == "10"]
-    assert lines[2] == "Look here." and "".join(lines[3:]).replace(" ", "") == told.replace(" ", "")
-    assert max(exports.font(12).getlength(line) for line in lines[1:]) <= int(root.get("width")) - 20
-    picture = Image.open(io.BytesIO(exports.png(one, "Title", "queries", "keys", sentence=told, says="Look here.")))
+    assert "".join(lines[2:]).replace(" ", "") == (one_map.says + told).replace(" ", "") and len(one_map.says) > 10
+    assert max(heat_map.font(12).getlength(line) for line in lines[1:]) <= int(root.get("width")) - 20
+    picture = Image.open(io.BytesIO(one_map.png()))
     assert picture.size == (2 * int(root.get("width")), 2 * int(root.get("height")))
-    last = np.asarray(picture.convert("L"))[-2 * exports.LINE_HEIGHT - 12 :]
+    last = np.asarray(picture.convert("L"))[-2 * heat_map.LINE_HEIGHT - 12 :]
     assert last.min() < 160  # its last line is drawn
 
 

@@ -17,6 +17,7 @@ from PIL import Image
 from gan import evaluate, pictures, sampling
 from gan.digits import centre
 from ui import messages, theme
+from ui.figures import enlarge
 from ui.gan import models
 from ui.gan.game import whole
 from ui.gan.models import DigitModels
@@ -28,11 +29,6 @@ SLOW: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", 
 MOST_DRAWN = 8000  # letters of base64
 ABOUT = "The paper’s experiment with the networks of the authors’ code: 100 numbers become a digit of 28 × 28."
 ZOOM = 3  # pixels of the page for one of a digit, so that the browser need not smooth them
-
-
-def enlarge(picture: np.ndarray, zoom: int = ZOOM) -> np.ndarray:
-    """Every pixel as a square."""
-    return picture.repeat(zoom, 0).repeat(zoom, 1)
 
 
 def _number(value: float) -> str:
@@ -248,7 +244,7 @@ class DigitsView(View):
                 f"Each sample and, framed, the nearest of {len(training):,} digits, {distance.min():.1f} to "
                 f"{distance.max():.1f} away; a copy would be at 0."
             )
-        return {self.sheet: enlarge(sheet), self.caption: messages.status(said), self.note: ""}
+        return {self.sheet: enlarge(sheet, ZOOM), self.caption: messages.status(said), self.note: ""}
 
     @alerts("note")
     def walk(self, model, start, end, part):
@@ -261,7 +257,7 @@ class DigitsView(View):
         strip = pictures.sheet(sampling.decode(generator, steps), WALK)
         here = sampling.decode(generator, first[None].lerp(last[None], float(part)))
         return {
-            self.strip: enlarge(strip),
+            self.strip: enlarge(strip, ZOOM),
             self.here: gr.update(value=enlarge(pictures.to_pictures(here)[0], 5), label=f"G(z) at {float(part):.2f}"),
             self.note: "",
         }

@@ -41,12 +41,6 @@ const onWidth = (element, draw) => {
     }
   }).observe(element);
 };
-// A bar from -1 over 0 to 1, or from 0 to 1, in the colours of `paint`.
-const scaleBar = (paint, stops) => {
-  const bar = make('span', 'heat-bar');
-  bar.style.background = `linear-gradient(to right, ${stops.map((value) => `rgb(${paint(value)})`).join(', ')})`;
-  return bar;
-};
 // Numbers as a picture, one pixel a cell: tint(i) is the colour of cell i, row by row, or null for an empty one.
 const cellPicture = (rows, columns, tint, className) => {
   const canvas = make('canvas', className);
@@ -60,13 +54,4 @@ const cellPicture = (rows, columns, tint, className) => {
   }
   context.putImageData(image, 0, 0);
   return canvas;
-};
-// Row and column of the cell below the pointer.
-const cellBelow = (event, canvas) => {
-  const box = canvas.getBoundingClientRect();
-  const place = (share, count) => Math.min(count - 1, Math.max(0, Math.floor(share * count)));
-  return [
-    place((event.clientY - box.top) / box.height, canvas.height),
-    place((event.clientX - box.left) / box.width, canvas.width),
-  ];
 };

@@ -15,7 +15,7 @@ from ui.services import Services
 from ui.train import watch
 from ui.train.controls import RunControls
 from ui.train.use import CheckpointUse
-from ui.translate.attention import KIND_LABELS, heat
+from ui.translate.attention import KIND_LABELS
 
 EVERY_SECONDS = 2
 NOTHING_SEEN = ("", 0)
@@ -97,7 +97,7 @@ class RunView:
                     self.head = gr.Dropdown(
                         [], label="Head", allow_custom_value=True, elem_id="sample-head", min_width=200
                     )
-                self.map = heat("sample-map")
+                self.map = theme.heat_map("sample-map")
 
     @property
     def sampled(self) -> list:

@@ -21,7 +21,8 @@ from transformer.insight.interpret import AttentionMap, HeadSteps
 from transformer.insight.lenses import LogitLens
 from transformer.series import Moment
 from transformer.translator import Hypothesis
-from ui import figures, theme
+from ui import theme
+from ui.heat_map import HeatMap, digits
 from ui.translate import exports
 
 
@@ -128,7 +129,7 @@ def cell(value: Any) -> str:
     """A value in a CSV file: text that no spreadsheet takes for a formula, numbers with all their digits."""
     if isinstance(value, str):
         return exports.cell_text(value)
-    return exports.digits(value) if isinstance(value, float | np.floating) else str(value)
+    return digits(value) if isinstance(value, float | np.floating) else str(value)
 
 
 def csv_text(answer: Answer) -> str:
@@ -170,11 +171,9 @@ def save(answer: Answer, sentence: str, table_html: str, folder: Path) -> list[P
     contents["json"] = json.dumps(told, ensure_ascii=False, allow_nan=False)
     picture = ""
     if answer.map is not None:
-        one = answer.map
-        says = figures.reading_in_words(figures.reading(one.weights, one.rows, one.columns), one.rows, one.columns)
-        drawn = (one, answer.title, *answer.axes, 0.0, False, sentence, says)
-        picture = exports.svg(*drawn)
-        contents |= {"svg": picture, "png": exports.png(*drawn)}
+        drawing = HeatMap(answer.map, answer.title, *answer.axes, sentence=sentence)
+        picture = drawing.svg()
+        contents |= {"svg": picture, "png": drawing.png()}
     contents["html"] = html(answer, sentence, table_html, picture)
     files = []
     for kind, content in contents.items():

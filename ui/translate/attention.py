@@ -164,12 +164,6 @@ def head_changes(current: CurrentTranslation, kind: str) -> list[list[float]] | 
 # -- the view ---------------------------------------------------------------------------------------------------------
 
 
-def heat(elem_id: str, clickable: bool = False) -> gr.HTML:
-    """An empty large map. clickable: a click on a cell triggers `cell` with its row and column."""
-    classes = ["card", "heat-card"] + ["clickable"] * clickable
-    return theme.script_component("translate/heat_map.js", "heat", elem_id, classes, stretch=False, threshold=0)
-
-
 @dataclass(frozen=True)
 class Look:
     """What the view's controls say."""
@@ -207,7 +201,7 @@ class AttentionView(View):
             self._controls()
             with gr.Row(elem_classes="attention-views"):
                 with gr.Column(scale=3, min_width=320):
-                    self.map = heat("heat-map", clickable=True)
+                    self.map = theme.heat_map("heat-map", clickable=True)
                     self.cell = gr.HTML(elem_id="cell-note")
                     self.lines = theme.script_component(
                         "translate/lines.js", "lines", "lines", "card heat-card", threshold=0, alone=-1, visible=False
@@ -289,9 +283,9 @@ class AttentionView(View):
             self.reason_note = gr.HTML(elem_id="reasons-note")
             with gr.Row(visible=False) as self.reason_maps:
                 with gr.Column(min_width=320):
-                    self.gradient = heat("gradient-map")
+                    self.gradient = theme.heat_map("gradient-map")
                 with gr.Column(min_width=320):
-                    self.occlusion = heat("occlusion-map")
+                    self.occlusion = theme.heat_map("occlusion-map")
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""

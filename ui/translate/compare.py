@@ -11,13 +11,13 @@ import gradio as gr
 
 from transformer.insight import interpret
 from transformer.insight.intervene import word_difference
-from ui import messages
+from ui import messages, theme
 from ui.gradio_private import hold
 from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.translate import answers, decoding_figures
 from ui.translate.answers import Answer
-from ui.translate.attention import KIND_LABELS, draw_map, heat, layer_choices
+from ui.translate.attention import KIND_LABELS, draw_map, layer_choices
 from ui.translate.languages import model_for, pair_choices
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, Tab
 
@@ -167,7 +167,7 @@ class Compare:
                 for side in SIDES:
                     with gr.Column(min_width=300):
                         gr.Markdown(f"**{side}**")
-                        self.maps[side] = heat(f"compare-map-{side.lower()}")
+                        self.maps[side] = theme.heat_map(f"compare-map-{side.lower()}")
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""

@@ -15,10 +15,10 @@ from transformer.insight.heads import TRAITS, most_itself
 from transformer.insight.lenses import LogitLens, decoder_lens, logit_lens
 from transformer.options import SearchOptions
 from transformer.translator import Hypothesis
-from ui import figures, messages
+from ui import figures, messages, theme
 from ui.translate import answers
 from ui.translate.answers import Answer, save
-from ui.translate.attention import KIND_LABELS, heat, layer_choices
+from ui.translate.attention import KIND_LABELS, layer_choices
 from ui.translate.opening import EXAMPLES
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
 from ui.translate.words import head_title, plain
@@ -157,7 +157,7 @@ class LayersView(View):
             self.head = gr.Dropdown([], label="Head", min_width=90, elem_id="layers-head")
         self.shown_table = gr.HTML(elem_id="lens-table")
         with gr.Column(visible=False) as self.map_card:
-            self.map = heat("lens-map")
+            self.map = theme.heat_map("lens-map")
 
     @property
     def address(self) -> dict:

@@ -14,9 +14,10 @@ import gradio as gr
 from training.run import Run, list_runs, open_run
 from transformer import series as recorded
 from transformer.series import Moment, Series
+from ui import theme
 from ui.kit import QUICKLY, alerts
 from ui.translate.answers import learning_answer, save
-from ui.translate.attention import draw_map, heat
+from ui.translate.attention import draw_map
 from ui.translate.layers import table
 from ui.translate.view import ON_DEVICE, STATE_SECONDS, View
 
@@ -119,7 +120,7 @@ class LearningView(View):
                 self.place = gr.Slider(1, 2, value=1, step=1, label="Moment", scale=3, elem_id="learning-place")
                 self.layer = gr.Dropdown([], label="Layer", min_width=80, elem_id="learning-layer")
                 self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="learning-head")
-            self.map = heat("learning-map")
+            self.map = theme.heat_map("learning-map")
             self.table = gr.HTML(elem_id="learning-table")
 
     def wire(self) -> None:

@@ -129,7 +129,7 @@ class OneHeadView(View):
                 "by √d<sub>k</sub> this is the score, which the softmax turns into a weight.",
                 elem_classes="hint",
             )
-            self.product = theme.script_component("translate/matrix.js", "matrix", "product", "card heat-card")
+            self.product = theme.heat_map("product")
         self._order()
 
     @property
@@ -160,7 +160,7 @@ class OneHeadView(View):
                 "each word’s embedding, another one at every position (section 3.5 of the paper).",
                 elem_classes="hint",
             )
-            self.positions = theme.script_component("translate/matrix.js", "matrix", "positions", "card heat-card")
+            self.positions = theme.heat_map("positions")
             gr.Markdown("Swap two words of your sentence, with these positions and without:", elem_classes="hint")
             with gr.Row():
                 self.first = gr.Dropdown([], label="This word", min_width=140, elem_id="swap-first")

@@ -13,8 +13,8 @@ from transformer.parsing.linear import Phrase, linearise, phrases
 from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, SentenceParse, phrase_weights
 from transformer.parsing.trees import indent_tree
 from ui import endpoints, messages, theme
+from ui.heat_map import font
 from ui.services import Services, model_pairs
-from ui.translate.exports import font
 from ui.translate.view import CurrentTranslation, View
 
 MISSING = (

@@ -10,6 +10,7 @@ import gradio as gr
 
 from transformer.insight import interpret
 from ui import figures
+from ui.heat_map import HeatMap
 from ui.kit import Views
 from ui.translate import exports
 from ui.translate.view import ON_DEVICE, CurrentTranslation, offer
@@ -46,27 +47,24 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         "translation": sentence.hypotheses[current.hypothesis].text,
         "logprob": float(sentence.hypotheses[current.hypothesis].logprob),
     }
-    row_axis, column_axis = axes(kind)
-    picture: dict[str, Any] = {
-        "title": title(settings),
-        "row_axis": row_axis,
-        "column_axis": column_axis,
-        "threshold": settings["threshold"],
-        "stretch": settings["stretch"],
-        "sentence": f"{settings['source']} → {settings['translation']}",
-        "says": figures.reading_in_words(
-            figures.reading(found.weights, found.rows, found.columns), found.rows, found.columns
-        ),
-    }
     queries = exports.query_labels(attention, kind, found)
+    picture = HeatMap(
+        found,
+        title(settings),
+        *axes(kind),
+        threshold=settings["threshold"],
+        stretch=settings["stretch"],
+        sentence=f"{settings['source']} → {settings['translation']}",
+        queries=queries,
+    )
     links = figures.word_links(
         attention.source_tokens,
         attention.target_tokens,
         interpret.alignment(attention.cross, attention.cross.shape[0] - 1, attention.source_tokens),
     )
     make: dict[str, Callable[[], str | bytes]] = {
-        "png": lambda: exports.png(found, **picture),
-        "svg": lambda: exports.svg(found, **picture, queries=queries),
+        "png": picture.png,
+        "svg": picture.svg,
         "csv": lambda: exports.csv_text(found, queries),
         "json": lambda: exports.json_text(attention, found, settings),
         "npz": lambda: exports.npz(attention, found, settings),

@@ -17,7 +17,7 @@ from ui import messages, theme
 from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.translate import answers, decoding_figures
-from ui.translate.attention import KIND_LABELS, draw_map, heat
+from ui.translate.attention import KIND_LABELS, draw_map
 from ui.translate.compare import Compare
 from ui.translate.decoding import identity, search_beam
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
@@ -229,7 +229,7 @@ class WhatIfView(View):
             self.kind = gr.Radio(KIND_LABELS, value="cross", label="Map", min_width=330, elem_id="edit-kind")
             self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="edit-layer")
             self.head = gr.Dropdown([("All heads", ALL)], value=ALL, label="Head", min_width=120, elem_id="edit-head")
-        self.map = heat("edit-map", clickable=True)
+        self.map = theme.heat_map("edit-map", clickable=True)
 
     def _weight(self) -> None:
         with gr.Row(elem_classes="attention-controls"):

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from ui import colours, messages
+from ui import colours, figures, messages
 from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Progress
 from ui.tryon import work
@@ -36,26 +36,20 @@ def _figure(picture: np.ndarray, caption: str) -> str:
     )
 
 
-def _row(title: str, figures: list[str], about: str = "") -> str:
+def _row(title: str, cells: list[str], about: str = "") -> str:
     said = f'<p class="map-about">{escape(about)}</p>' if about else ""
-    return f'<h4>{escape(title)}</h4>{said}<div class="inside-row">{"".join(figures)}</div>'
+    return f'<h4>{escape(title)}</h4>{said}<div class="inside-row">{"".join(cells)}</div>'
 
 
-def _ramp(values: np.ndarray, most: float) -> np.ndarray:
-    """Values from 0 to `most` in the page's colours."""
-    return _enlarge(colours.paint(np.clip(values / max(most, 1e-9), 0, 1), colours.RAMPS["light"]))
-
-
-def _diverging(values: np.ndarray) -> np.ndarray:
-    """Values around 0: blue below, orange above."""
-    most = max(float(np.abs(values).max()), 1e-9)
-    return _enlarge(colours.paint(0.5 + values / most / 2, colours.SIGNED["light"]))
-
-
-def _enlarge(picture: np.ndarray) -> np.ndarray:
-    """Whole-number enlargement, so that every place of a small map stays a square."""
-    times = max(1, SIDE // picture.shape[0])
-    return picture.repeat(times, 0).repeat(times, 1)
+def _map(values: np.ndarray, most: float | None = None) -> np.ndarray:
+    """Values in the page's colours: from 0 to `most`, or without it around 0, blue below and orange above; every place
+    of a small map is a square.
+    """
+    if most is None:
+        picture = colours.paint(0.5 + values / max(float(np.abs(values).max()), 1e-9) / 2, colours.SIGNED["light"])
+    else:
+        picture = colours.paint(values / max(most, 1e-9), colours.RAMPS["light"])
+    return figures.enlarge(picture, max(1, SIDE // picture.shape[0]))
 
 
 def alias(tryon: Any, result: Any, on_stage: Any) -> str:
@@ -65,13 +59,13 @@ def alias(tryon: Any, result: Any, on_stage: Any) -> str:
     for level in insight.alias_levels(tryon, result):
         most = max(float(level.before.max()), float(level.after.max()))
         maps = [
-            _figure(_ramp(level.mask, 1.0), "M_misalign at this size")
+            _figure(_map(level.mask, 1.0), "M_misalign at this size")
             if level.mask is not None
             else "<figure><figcaption>No mask: this block standardises the whole picture.</figcaption></figure>",
-            _figure(_diverging(level.gamma), f"γ, {level.gamma.min():.2f} to {level.gamma.max():.2f}"),
-            _figure(_diverging(level.beta), f"β, {level.beta.min():.2f} to {level.beta.max():.2f}"),
-            _figure(_ramp(level.before, most), f"activations before, rms {level.before.mean():.2f}"),
-            _figure(_ramp(level.after, most), f"and after, rms {level.after.mean():.2f}"),
+            _figure(_map(level.gamma), f"γ, {level.gamma.min():.2f} to {level.gamma.max():.2f}"),
+            _figure(_map(level.beta), f"β, {level.beta.min():.2f} to {level.beta.max():.2f}"),
+            _figure(_map(level.before, most), f"activations before, rms {level.before.mean():.2f}"),
+            _figure(_map(level.after, most), f"and after, rms {level.after.mean():.2f}"),
         ]
         rows.append(_row(f"{level.block}: {level.size[0]} × {level.size[1]}, {level.channels} channels", maps))
     about = (
@@ -89,7 +83,7 @@ def doubt(tryon: Any, result: Any, on_stage: Any) -> str:
     share = probabilities.reshape(len(probabilities), -1).mean(1)
     order = np.argsort(-share)
     classes = [
-        _figure(_ramp(probabilities[c], 1.0), f"{labels.SEGMENTATION[c]}, {100 * share[c]:.1f} %")
+        _figure(_map(probabilities[c], 1.0), f"{labels.SEGMENTATION[c]}, {100 * share[c]:.1f} %")
         for c in order
         if share[c] > 0.0005
     ]
@@ -99,7 +93,7 @@ def doubt(tryon: Any, result: Any, on_stage: Any) -> str:
         f"sleeves end."
     )
     picture = labels.colour(probabilities.argmax(0), labels.SEGMENTATION_COLOURS)
-    first = [_figure(_ramp(entropy, float(entropy.max())), "entropy"), _figure(picture, "the likeliest class")]
+    first = [_figure(_map(entropy, float(entropy.max())), "entropy"), _figure(picture, "the likeliest class")]
     return _row("Where it doubts", first, about) + _row("Probability of each class, before the rules", classes)
 
 

@@ -40,7 +40,7 @@ def panel(variant: work.Variant) -> dict[str, Any]:
     if variant.against is None:
         return {**shown, "line": f"{variant.line} · the others are measured against this one".lstrip(" ·")}
     found = variant.against
-    painted = colours.paint(np.minimum(found.map / FAR, 1), colours.RAMPS["light"])
+    painted = colours.paint(found.map / FAR, colours.RAMPS["light"])
     rows = [
         ("ΔE in the edited region", f"{found.colour:.2f}"),
         ("ΔE where misaligned", "none is" if np.isnan(found.misalignment) else f"{found.misalignment:.2f}"),

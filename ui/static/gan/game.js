@@ -233,18 +233,13 @@ function plane(value, tone) {
   const { context, side, at } = square(parts.main, value.limit, 560),
     seen = floats(value.measured),
     n = Math.sqrt(seen.length);
-  const sheet = new OffscreenCanvas(n, n),
-    inner = sheet.getContext('2d'),
-    image = inner.createImageData(n, n);
   const [paper, high, low] = [rgb(tone.paper), rgb(tone.d), rgb(tone.made)];
-  for (let row = 0; row < n; row += 1)
-    for (let column = 0; column < n; column += 1) {
-      const d = seen[row * n + column],
-        end = d > 0.5 ? high : low,
-        share = 0.75 * Math.min(1, Math.abs(d - 0.5) * 2);
-      image.data.set([...paper.map((c, i) => c + (end[i] - c) * share), 255], 4 * ((n - 1 - row) * n + column));
-    }
-  inner.putImageData(image, 0, 0);
+  const sheet = cellPicture(n, n, (i) => {
+    const d = seen[(n - 1 - Math.floor(i / n)) * n + (i % n)],
+      end = d > 0.5 ? high : low,
+      share = 0.75 * Math.min(1, Math.abs(d - 0.5) * 2);
+    return paper.map((c, part) => c + (end[part] - c) * share);
+  });
   context.imageSmoothingEnabled = true;
   context.drawImage(sheet, 0, 0, side, side);
   const dot = (x, y, radius, colour) => {

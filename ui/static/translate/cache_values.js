@@ -1,16 +1,6 @@
 // The keys and values that one head has in the cache; they grow by a column a step, as the steps above go on.
 let step = 1;
 
-function strip(values, width, tokens, most) {
-  // a column a token, a row a dimension; what is still to come stays empty
-  const tint = (i) => {
-    const c = i % tokens,
-      d = Math.floor(i / tokens);
-    return c < step ? signed(values[c * width + d] / most) : null;
-  };
-  return cellPicture(width, tokens, tint, 'cache-strip');
-}
-
 function draw() {
   const held = props.value,
     host = cleared(element, '.cache-values', held?.key);
@@ -22,25 +12,28 @@ function draw() {
   ]) {
     const values = floats(held[name]),
       tokens = values.length / width,
-      canvas = strip(values, width, tokens, held.most);
-    const read = make('div', 'decode-strip-readout');
-    canvas.setAttribute('role', 'img');
-    canvas.setAttribute('aria-label', `Cached ${name}s ${place}, after ${Math.min(step, tokens)} of ${tokens} pieces`);
-    canvas.addEventListener('pointermove', (event) => {
-      const [d, c] = cellBelow(event, canvas);
-      if (c >= Math.min(step, tokens)) return;
-      read.textContent = `piece ${c + 1}, dimension ${d + 1}: ${values[c * width + d].toFixed(4)}`;
+      now = Math.min(step, tokens),
+      line = readoutLine('');
+    // A column a token, a row a dimension; what is still to come stays empty.
+    const numbers = Float32Array.from(values, (_, i) => {
+      const c = i % tokens;
+      return c < now ? values[c * width + Math.floor(i / tokens)] : Number.NaN;
     });
-    host.append(
-      make('p', 'decode-strip-title', `${name}s ${place}: a column a piece, a row a dimension`),
-      canvas,
-      read,
-    );
+    const map = heatMap({
+      rows: width,
+      columns: tokens,
+      numbers,
+      paint: signed,
+      most: held.most,
+      className: 'cache-strip',
+      name: `Cached ${name}s ${place}, after ${now} of ${tokens} pieces`,
+      read: (d, c) => {
+        if (c < now) line.replaceChildren(`piece ${c + 1}, dimension ${d + 1}: `, exact(numbers[d * tokens + c]));
+      },
+    });
+    host.append(make('p', 'decode-strip-title', `${name}s ${place}: a column a piece, a row a dimension`), map, line);
   }
-  const foot = make('div', 'heat-scale'),
-    bar = scaleBar(signed, [-1, -0.5, 0, 0.5, 1]);
-  foot.append(`−${held.most.toFixed(2)}`, bar, `+${held.most.toFixed(2)}`);
-  host.append(foot);
+  host.append(colourScale(signed, `−${held.most.toFixed(2)}`, `+${held.most.toFixed(2)}`));
 }
 
 document.addEventListener('atelier-step', (event) => {

@@ -24,78 +24,23 @@ function section(title, note, first = false) {
   return box;
 }
 
+// A small map, a row a head: its place, and what is read off it.
 function strips() {
-  // a small map: one row a head, one column a token
-  const wrap = make('div', 'decode-strip-scroll'),
-    canvas = make('canvas', 'decode-strip'),
-    foot = make('div', 'decode-strip-readout');
-  canvas.setAttribute('role', 'img');
-  wrap.append(canvas);
-  return { wrap, canvas, foot };
+  return { wrap: make('div', 'decode-strip-scroll'), foot: readoutLine('') };
 }
 
-function paint(strip, labels, names, value, about) {
-  // value(row, column) -> weight, or null where the mask forbids
-  const wide = labels.length,
-    cell = Math.max(9, Math.min(40, Math.floor(((strip.wrap.clientWidth || 420) - 90) / wide)));
-  const left = 58,
-    top = 66,
-    scale = window.devicePixelRatio || 1,
-    high = 16;
-  const width = left + wide * cell + 30,
-    height = top + names.length * high + 2,
-    canvas = strip.canvas;
-  canvas.width = width * scale;
-  canvas.height = height * scale;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const ink = getComputedStyle(document.body).getPropertyValue('--body-text-color') || '#000';
-  const soft = getComputedStyle(document.body).getPropertyValue('--body-text-color-subdued') || '#666';
-  const context = canvas.getContext('2d');
-  context.scale(scale, scale);
-  context.font = `${cell < 12 ? 9 : 12}px "IBM Plex Sans", sans-serif`;
-  labels.forEach((label, c) => {
-    context.save();
-    context.translate(left + (c + 0.6) * cell, top - 5);
-    context.rotate(-Math.PI / 3);
-    context.fillStyle = value(0, c) === null ? soft : ink;
-    context.fillText(clip(plain(label), 14), 0, 0);
-    context.restore();
-  });
-  context.font = '12px "IBM Plex Sans", sans-serif';
-  names.forEach((name, r) => {
-    context.fillStyle = soft;
-    context.fillText(name, 0, top + r * high + 12);
-    for (let c = 0; c < wide; c += 1) {
-      const weight = value(r, c),
-        x = left + c * cell,
-        y = top + r * high;
-      if (weight === null) {
-        // forbidden by the mask: a slash, not only another colour
-        context.strokeStyle = soft;
-        context.globalAlpha = 0.35;
-        context.beginPath();
-        context.moveTo(x + 2, y + high - 3);
-        context.lineTo(x + cell - 2, y + 3);
-        context.stroke();
-        context.globalAlpha = 1;
-      } else {
-        context.fillStyle = `rgb(${colour(weight)})`;
-        context.fillRect(x, y, cell - 1, high - 1);
-      }
-    }
-  });
-  canvas.setAttribute('aria-label', about);
-  const read = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const c = Math.floor((event.clientX - box.left - left) / cell),
-      r = Math.floor((event.clientY - box.top - top) / high);
-    if (r < 0 || r >= names.length || c < 0 || c >= wide) return;
-    const weight = value(r, c);
-    strip.foot.textContent = `${names[r]}, ${plain(labels[c])}: ${weight === null ? 'masked, it is still to come' : weight.toFixed(4)}`;
+function paint(strip, tokens, heads, numbers, name) {
+  const columns = labelled(tokens, 14),
+    rows = heads.map((head) => [head]),
+    cell = Math.max(9, Math.min(40, Math.floor(((strip.wrap.clientWidth || 420) - 90) / columns.length)));
+  const read = (r, c) => {
+    const weight = numbers[r * tokens.length + c],
+      what = `${heads[r]}, ${plain(tokens[c])}: `;
+    if (Number.isNaN(weight)) strip.foot.replaceChildren(`${what}masked, it is still to come`);
+    else strip.foot.replaceChildren(what, exact(weight));
   };
-  canvas.onpointermove = read;
-  canvas.onpointerdown = read;
+  const sizes = { cell, high: 16, font: cell < 12 ? 9 : 12 };
+  strip.wrap.replaceChildren(heatMap({ rows, columns, numbers, ...sizes, name, className: 'decode-strip', read }));
 }
 
 function build() {
@@ -293,15 +238,11 @@ function show() {
   if (own) {
     const names = Array.from({ length: heads }, (_, h) => `head ${h + 1}`);
     parts.layerName.textContent = `Layer ${props.attention.layer + 1}, while “${plain(data.chosen[t])}” is chosen. Point at a cell to read its weight.`;
-    const seen = data.mask[t];
-    paint(
-      parts.own,
-      data.read,
-      names,
-      (h, c) => (seen[c] === '1' ? own(h, t, c) : null),
-      'Attention at the target so far, by head',
-    );
-    paint(parts.cross, data.source, names, (h, c) => cross(h, t, c), 'Attention at the source, by head');
+    const table = (columns, weight) =>
+      names.flatMap((_, h) => Array.from({ length: columns }, (_, c) => weight(h, t, c)));
+    const seen = (h, t, c) => (data.mask[t][c] === '1' ? own(h, t, c) : Number.NaN);
+    paint(parts.own, data.read, names, table(data.read.length, seen), 'Attention at the target so far, by head');
+    paint(parts.cross, data.source, names, table(data.source.length, cross), 'Attention at the source, by head');
   }
   document.dispatchEvent(new CustomEvent('atelier-step', { detail: t + 1 }));
 }

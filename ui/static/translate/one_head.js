@@ -17,21 +17,19 @@ function draw() {
   const scales = { qk: most(parts.query, parts.key), v: most(parts.value, parts.output) };
 
   host.append(make('div', 'heat-title', value.title));
-  const readout = make('div', 'heat-readout', 'Point at a cell to read its number.');
-  readout.setAttribute('aria-live', 'polite');
-
-  function strip(numbers, scale, name) {
-    const canvas = cellPicture(1, numbers.length, (i) => signed(numbers[i] / scale), 'strip');
-    canvas.setAttribute('role', 'img');
-    canvas.setAttribute('aria-label', `${name}: ${[...numbers].map(write).join(', ')}`);
-    canvas.addEventListener('pointermove', (event) => {
-      const i = cellBelow(event, canvas)[1];
-      const number = make('span', 'heat-weight', numbers[i].toFixed(4));
-      number.title = numbers[i];
-      readout.replaceChildren(make('b', '', name), `, dimension ${i + 1} of ${numbers.length}: `, number);
+  const line = readoutLine();
+  const strip = (numbers, most, name) =>
+    heatMap({
+      rows: 1,
+      columns: numbers.length,
+      numbers,
+      paint: signed,
+      most,
+      className: 'strip',
+      name: `${name}: ${[...numbers].map(write).join(', ')}`,
+      read: (_, i) =>
+        line.replaceChildren(make('b', '', name), `, dimension ${i + 1} of ${numbers.length}: `, exact(numbers[i])),
     });
-    return canvas;
-  }
   function number(digits, exact, className = 'step-number') {
     const made = make('td', className, digits);
     made.title = exact;
@@ -61,7 +59,7 @@ function draw() {
     head.append(make('th', '', text));
   table.append(head);
   for (let s = 0; s < S; s += 1) {
-    const line = make('tr', `${value.allowed[s] ? '' : 'forbidden'} ${s === value.marked ? 'step-marked' : ''}`.trim()),
+    const row = make('tr', `${value.allowed[s] ? '' : 'forbidden'} ${s === value.marked ? 'step-marked' : ''}`.trim()),
       name = plain(value.columns[s]),
       weight = parts.weights[s];
     const label = make('td');
@@ -77,7 +75,7 @@ function draw() {
     fill.style.background = `rgb(${colour(0.25 + 0.6 * weight)})`;
     bar.append(fill, make('span', 'step-number', weight.toFixed(4)));
     bar.title = weight;
-    line.append(
+    row.append(
       label,
       cell(strip(parts.key.subarray(s * dk, (s + 1) * dk), scales.qk, `k of ${name}`)),
       number(write(parts.dots[s]), parts.dots[s]),
@@ -86,8 +84,8 @@ function draw() {
       cell(strip(parts.value.subarray(s * dv, (s + 1) * dv), scales.v, `v of ${name}`)),
       cell(strip(parts.products.subarray(s * dv, (s + 1) * dv), scales.v, `weight × v of ${name}`)),
     );
-    line.dataset.key = s;
-    table.append(line);
+    row.dataset.key = s;
+    table.append(row);
   }
   const sum = make('tr', 'step-sum'),
     words = make('td', '', '6 · sum: the head’s output');
@@ -98,11 +96,8 @@ function draw() {
   table.append(sum);
   scroll.append(table);
   host.append(scroll, make('p', 'heat-says', value.says));
-  const foot = make('div', 'heat-foot'),
-    scale = make('div', 'heat-scale'),
-    bar = scaleBar(signed, [-1, -0.5, 0, 0.5, 1]);
-  scale.append('q, k ', `±${scales.qk.toFixed(2)}`, bar, `v ±${scales.v.toFixed(2)}`);
-  foot.append(readout, scale);
+  const foot = make('div', 'heat-foot');
+  foot.append(line, colourScale(signed, `q, k ±${scales.qk.toFixed(2)}`, `v ±${scales.v.toFixed(2)}`));
   host.append(foot);
 }
 

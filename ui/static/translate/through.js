@@ -124,8 +124,7 @@ function panel(side) {
     box.setAttribute('aria-pressed', box.dataset.part === open);
   });
   side.replaceChildren(make('div', 'heat-title', part.title), make('p', 'hint', part.says));
-  const readout = make('div', 'heat-readout', part.rows.length ? 'Point at a cell to read its number.' : '');
-  readout.setAttribute('aria-live', 'polite');
+  const readout = readoutLine(part.rows.length ? undefined : '');
   part.rows.forEach((row, number) => {
     const line = make('div', 'through-row'),
       head = make('div', 'through-name');
@@ -173,11 +172,9 @@ function bar(label, share, chosen = false) {
     fill = make('span', 'through-fill');
   fill.style.width = `${Math.max(share * 100, share > 0 ? 0.5 : 0)}%`;
   fill.style.background = `rgb(${colour(0.25 + 0.6 * share)})`;
-  const number = make('span', 'heat-weight', share.toFixed(4));
-  number.title = share;
   const track = make('span', 'through-track');
   track.append(fill);
-  line.append(make('span', 'through-label', label), track, number);
+  line.append(make('span', 'through-label', label), track, exact(share));
   return line;
 }
 
@@ -191,23 +188,22 @@ function cells(row, readout) {
     const own = numbers.subarray(r * C, (r + 1) * C),
       line = make('div', row.mark === r ? 'through-strip chosen' : 'through-strip');
     if (R > 1) line.append(make('span', 'through-label', row.rows[r]));
-    const canvas = cellPicture(1, C, (i) => signed(own[i] / most), 'strip');
-    canvas.setAttribute('role', 'img');
-    canvas.setAttribute(
-      'aria-label',
-      `${row.name} ${row.rows[r]}: ${C} numbers from ${Math.min(...own).toFixed(3)} to ${Math.max(...own).toFixed(3)}`,
-    );
-    canvas.addEventListener('pointermove', (event) => {
-      const i = cellBelow(event, canvas)[1];
-      const number = make('span', 'heat-weight', own[i].toFixed(4));
-      number.title = own[i];
-      readout.replaceChildren(
-        make('b', '', `${row.name}${row.rows[r] ? `, ${row.rows[r]}` : ''}`),
-        `, number ${(i + 1).toLocaleString('en')} of ${C.toLocaleString('en')}: `,
-        number,
-      );
-    });
-    line.append(canvas);
+    const map = {
+      rows: 1,
+      columns: C,
+      numbers: own,
+      paint: signed,
+      most,
+      className: 'strip',
+      name: `${row.name} ${row.rows[r]}: ${C} numbers from ${Math.min(...own).toFixed(3)} to ${Math.max(...own).toFixed(3)}`,
+      read: (_, i) =>
+        readout.replaceChildren(
+          make('b', '', `${row.name}${row.rows[r] ? `, ${row.rows[r]}` : ''}`),
+          `, number ${(i + 1).toLocaleString('en')} of ${C.toLocaleString('en')}: `,
+          exact(own[i]),
+        ),
+    };
+    line.append(heatMap(map));
     frame.append(line);
   }
   return frame;

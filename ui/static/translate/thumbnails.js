@@ -12,7 +12,7 @@ function draw() {
   const value = props.value,
     host = cleared(element, '.thumbs', value?.layers);
   if (!host) return;
-  const bytes = atob(value.bytes),
+  const bytes = Uint8Array.from(atob(value.bytes), (letter) => letter.charCodeAt(0)),
     size = value.rows * value.columns,
     first = value.first || 0;
   host.style.setProperty('--heads', value.heads);
@@ -27,12 +27,8 @@ function draw() {
     host.append(name);
     for (let head = 0; head < value.heads; head += 1) {
       const start = ((layer - first) * value.heads + head) * size;
-      let most = 255;
-      if (props.stretch) {
-        most = 1;
-        for (let i = 0; i < size; i += 1) most = Math.max(most, bytes.charCodeAt(start + i));
-      }
-      const canvas = cellPicture(value.rows, value.columns, (i) => colour(bytes.charCodeAt(start + i) / most));
+      const numbers = bytes.subarray(start, start + size),
+        most = props.stretch ? Math.max(1, ...numbers) : 255;
       const thumb = document.createElement('button');
       thumb.type = 'button';
       thumb.className = 'thumb';
@@ -40,7 +36,7 @@ function draw() {
       thumb.dataset.head = head;
       thumb.setAttribute('aria-label', `Layer ${layer + 1}, head ${head + 1}`);
       thumb.title = `Layer ${layer + 1}, head ${head + 1}`;
-      thumb.append(canvas);
+      thumb.append(heatMap({ rows: value.rows, columns: value.columns, numbers, most }));
       // The properties of an update come one after the other, so the changes may still be those of other maps.
       const change = props.change?.[layer]?.[head];
       if (change !== undefined) {
