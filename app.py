@@ -93,7 +93,7 @@ def main(argv: list[str] | None = None) -> None:
 def serve(options: argparse.Namespace) -> None:
     """Build the page and serve it until interrupted. Raises Misuse for options that this machine cannot follow."""
     local, training = permissions(options)
-    released = released_folders(options.released)
+    releases = released_folders(options.released)
     if options.mcp and importlib.util.find_spec("mcp") is None:
         raise Misuse("--mcp needs the extra `mcp`: pip install -e '.[mcp]'.")
 
@@ -118,7 +118,7 @@ def serve(options: argparse.Namespace) -> None:
             device=device,
             runs=options.runs,
             local=local,
-            released=released,
+            releases=releases,
             training={"on": Limits(), "limited": PUBLIC, "off": None}[training],
             **{name: value for name, value in chosen.items() if value},
         )

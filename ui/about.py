@@ -45,18 +45,18 @@ def parts(card: str) -> tuple[str, str, str]:
 
 def cards() -> list[tuple[str, str, float]]:
     """Name, card text (Markdown) and size of the weights in MB of every shipped model."""
-    found: list[tuple[str, str, float]] = []
+    entries: list[tuple[str, str, float]] = []
     try:
         names = assets.list_models()
     except FileNotFoundError:
-        return found
+        return entries
     for name in names:
         folder: Path = assets.model_dir(name)
         card = folder / "CARD.md"
         text = card.read_text(encoding="utf-8") if card.is_file() else "This model has no card."
         megabytes = sum(file.stat().st_size for file in folder.rglob("*.safetensors")) / 1e6
-        found.append((name, text, megabytes))
-    return found
+        entries.append((name, text, megabytes))
+    return entries
 
 
 class AboutTab(View):

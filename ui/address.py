@@ -12,7 +12,7 @@ import gradio as gr
 from ui import theme
 from ui.kit import QUIETLY
 from ui.translate import visit
-from ui.translate.attention import COMBINED, layer_choices
+from ui.translate.attention import COMBINATIONS, layer_choices
 from ui.translate.tab import TranslateTab
 
 SCRIPTS = ("address.js", "keyboard.js", "queue.js")
@@ -23,12 +23,12 @@ def scripts() -> str:
     return "\n".join(f"{{\n{(theme.STATIC / name).read_text(encoding='utf-8')}\n}}" for name in SCRIPTS)
 
 
-def choices(tab: TranslateTab, current: Any, carried: Any) -> dict:
+def choices(tab: TranslateTab, current: Any, fields: Any) -> dict:
     """Updates of the Translate tab's choices for what an address asks for; what the sentence does not have stays.
 
-    carried: the address's fields as JSON, as `visit.read_visit` takes it.
+    fields: the address's fields as JSON, as `visit.read_visit` takes it.
     """
-    place, controls = visit.read_visit(carried), tab.attention
+    place, controls = visit.read_visit(fields), tab.attention
     updates = tab.lead(place, current)
     if current.attention is None:
         return updates
@@ -40,7 +40,7 @@ def choices(tab: TranslateTab, current: Any, carried: Any) -> dict:
         controls.kind: place.kind,
         controls.layer: gr.update(choices=layers, value=layer),
         controls.head: gr.update(
-            choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=place.head if head_exists else "mean"
+            choices=COMBINATIONS + [(str(n + 1), n) for n in range(heads)], value=place.head if head_exists else "mean"
         ),
     }
 

@@ -30,11 +30,11 @@ def paint(values: np.ndarray, ramp: list[list[int]]) -> np.ndarray:
     colours = np.asarray(ramp, dtype=np.float64)
     place = np.clip(np.asarray(values, dtype=np.float64), 0, 1) * (len(colours) - 1)
     low = np.minimum(np.floor(place), len(colours) - 2).astype(int)
-    mixed = colours[low] + (colours[low + 1] - colours[low]) * (place - low)[..., None]
-    return np.floor(mixed + 0.5).astype(np.uint8)
+    blend = colours[low] + (colours[low + 1] - colours[low]) * (place - low)[..., None]
+    return np.floor(blend + 0.5).astype(np.uint8)
 
 
 def constants() -> str:
     """The same colours for the page's scripts."""
-    named = {"RAMPS": RAMPS, "SIGNED": SIGNED, "HEADS": HEADS}
-    return "\n".join(f"const {name} = {json.dumps(value)};" for name, value in named.items())
+    tables = {"RAMPS": RAMPS, "SIGNED": SIGNED, "HEADS": HEADS}
+    return "\n".join(f"const {name} = {json.dumps(value)};" for name, value in tables.items())

@@ -66,32 +66,32 @@ def endpoint(function: Callable) -> Callable:
     kinds = get_type_hints(function)
 
     @functools.wraps(function)
-    def checked(self: Any, *values: Any, **named: Any) -> Any:
+    def run(self: Any, *values: Any, **keywords: Any) -> Any:
         try:
-            given = dict(zip([name for name in parameters if name != "self"], values)) | named
-            found = {}
-            for name, value in given.items():
+            request = dict(zip([name for name in parameters if name != "self"], values)) | keywords
+            arguments = {}
+            for name, value in request.items():
                 default = parameters[name].default
                 missing = value is None and default is not inspect.Parameter.empty
-                found[name] = default if missing else argument(name, value, kinds.get(name))
-            return function(self, **found)
+                arguments[name] = default if missing else argument(name, value, kinds.get(name))
+            return function(self, **arguments)
         except Exception as error:
             raise gr.Error(escape(messages.sentence(error), quote=False), print_exception=False) from error
 
-    return checked
+    return run
 
 
-def describe(told: dict[str, Any], name: str, summary: str, words: dict[str, str], answer: list[str]) -> None:
+def describe(entry: dict[str, Any], name: str, summary: str, words: dict[str, str], answer: list[str]) -> None:
     """Completes what the API's page tells of an endpoint with the words of its docstring, and examples of ours.
 
     Args:
-        told: Gradio's description of the endpoint, which is changed.
+        entry: Gradio's description of the endpoint, which is changed.
         name: of the endpoint.
         summary, words, answer: its docstring's first lines, what that says of every parameter, and of what it returns.
     """
     group = next((group for group, names in GROUPS.items() if name in names), "")
-    told["description"] = f"{group}: {summary} Answers with {' '.join(answer)}."
-    for parameter in told["parameters"]:
+    entry["description"] = f"{group}: {summary} Answers with {' '.join(answer)}."
+    for parameter in entry["parameters"]:
         key = parameter["parameter_name"]
         about = f"{words[key]}."
         parameter["label"] = key
@@ -99,6 +99,6 @@ def describe(told: dict[str, Any], name: str, summary: str, words: dict[str, str
         parameter["type"] = {**parameter["type"], "description": about}
         if not parameter["parameter_has_default"] or parameter["parameter_default"] is None:
             parameter["example_input"] = EXAMPLES.get(key, parameter["parameter_default"])
-    for returned in told["returns"]:
-        if returned["component"] == "Api":
-            returned["label"] = "answer"
+    for output in entry["returns"]:
+        if output["component"] == "Api":
+            output["label"] = "answer"

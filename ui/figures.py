@@ -31,9 +31,9 @@ def outline(picture: np.ndarray, mask: np.ndarray, colour: tuple[int, int, int] 
 
     picture: (H, W, 3) uint8 RGB; mask: (H, W) uint8, above 127 inside the region. Returns (H, W, 3) uint8.
     """
-    drawn = np.ascontiguousarray(picture).copy()
+    copy = np.ascontiguousarray(picture).copy()
     contours, _ = cv2.findContours((mask > 127).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return cv2.drawContours(drawn, contours, -1, colour, max(1, round(picture.shape[0] / 400)))
+    return cv2.drawContours(copy, contours, -1, colour, max(1, round(picture.shape[0] / 400)))
 
 
 def enlarge(picture: np.ndarray, zoom: int) -> np.ndarray:
@@ -74,33 +74,33 @@ def reading(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str]) ->
     weights = np.asarray(weights, dtype=np.float64)
 
     def words(tokens: Sequence[str]) -> np.ndarray:
-        found = np.array([not is_end(token) and any(sign.isalnum() for sign in token) for token in tokens])
-        return found if found.any() else np.ones(len(tokens), bool)
+        mask = np.array([not is_end(token) and any(sign.isalnum() for sign in token) for token in tokens])
+        return mask if mask.any() else np.ones(len(tokens), bool)
 
     queries, keys = words(rows), words(columns)
-    allowed = np.outer(queries, keys)
+    candidates = np.outer(queries, keys)
     if list(rows) == list(columns):
         places = word_numbers(rows)
-        apart = allowed & np.not_equal.outer(places, places)
-        allowed = apart if apart.any() else allowed
-    row, column = np.unravel_index(int(np.where(allowed, weights, -1.0).argmax()), weights.shape)
+        apart = candidates & np.not_equal.outer(places, places)
+        candidates = apart if apart.any() else candidates
+    row, column = np.unravel_index(int(np.where(candidates, weights, -1.0).argmax()), weights.shape)
     ends = [is_end(token) for token in columns]
     rest = float(weights[queries][:, ends].sum(1).mean()) if any(ends) else 0.0
     return Reading(int(row), int(column), float(weights[row, column]), rest)
 
 
 def reading_in_words(
-    found: Reading, rows: Sequence[str], columns: Sequence[str], verb: str = "attends to", head: int | None = None
+    peak: Reading, rows: Sequence[str], columns: Sequence[str], verb: str = "attends to", head: int | None = None
 ) -> str:
     """One sentence: “es” gives 0.61 to “animal”. verb: what a row does to a column; head: which one it is, from 0."""
-    row, column = plain(rows[found.row]), plain(columns[found.column])
-    pair = f"“{row}” gives {found.weight:.2f} to “{column}”"
+    row, column = plain(rows[peak.row]), plain(columns[peak.column])
+    pair = f"“{row}” gives {peak.weight:.2f} to “{column}”"
     if verb != "attends to":
-        pair = f"“{row}” {verb} “{column}” with {found.weight:.2f}"
+        pair = f"“{row}” {verb} “{column}” with {peak.weight:.2f}"
     if head is not None:
         return f"In head {head + 1}, {pair}, the most between two words in any head."
-    if found.rest >= RESTS:
-        return f"{found.rest:.0%} of what words give rests on start and end; between words, {pair} at most."
+    if peak.rest >= RESTS:
+        return f"{peak.rest:.0%} of what words give rests on start and end; between words, {pair} at most."
     return f"{pair}, the most between two words here."
 
 
@@ -129,11 +129,11 @@ def heat_map(
         raise ValueError(
             f"A map of {len(rows)} queries and {len(columns)} keys needs weights of that shape, got {weights.shape}."
         )
-    found = reading(weights, rows, columns)
+    peak = reading(weights, rows, columns)
     return {
         "weights": floats(weights),
-        "says": reading_in_words(found, rows, columns, verb),
-        "marked": [found.row, found.column],
+        "says": reading_in_words(peak, rows, columns, verb),
+        "marked": [peak.row, peak.column],
         "rows": [str(token) for token in rows],
         "columns": [str(token) for token in columns],
         "title": title,

@@ -91,8 +91,8 @@ def _waist_up(picture: Image.Image) -> Image.Image:
 
 def density_picture() -> Picture:
     """The data's density, what the generator made of it, and the discriminator between them, as in Figure 1."""
-    told = json.loads(FILE.read_text(encoding="utf-8"))
-    most = 1.08 * max(*told["data"], *told["generated"])
+    game = json.loads(FILE.read_text(encoding="utf-8"))
+    most = 1.08 * max(*game["data"], *game["generated"])
 
     def path(values: list[float], top: float) -> str:
         step = 120 / (len(values) - 1)
@@ -102,11 +102,11 @@ def density_picture() -> Picture:
         "gan",
         "GAN",
         "two networks at play, checked against theory",
-        f"The density of the data and that of the generator after {told['iterations']:,} iterations, and D near ½.",
+        f"The density of the data and that of the generator after {game['iterations']:,} iterations, and D near ½.",
         '<svg viewBox="0 0 120 88" preserveAspectRatio="none">'
-        f'<path class="first-data" d="{path(told["data"], most)} L120 86 L0 86 Z"/>'
-        f'<path class="first-generated" d="{path(told["generated"], most)}"/>'
-        f'<path class="first-measured" d="{path(told["measured"], 1.0)}"/></svg>',
+        f'<path class="first-data" d="{path(game["data"], most)} L120 86 L0 86 Z"/>'
+        f'<path class="first-generated" d="{path(game["generated"], most)}"/>'
+        f'<path class="first-measured" d="{path(game["measured"], 1.0)}"/></svg>',
     )
 
 

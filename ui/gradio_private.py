@@ -73,25 +73,25 @@ class Page(gr.Blocks):
         simple_format: bool = False,
     ) -> list:
         """The values or edits of all outputs as they are sent; arguments and the rest as Gradio has them."""
-        begun = run in self.pending_diff_streams[session_hash] if session_hash and run else False
-        sent = super().handle_streaming_diffs(block_fn, data, session_hash, run, final, simple_format)
-        if not begun or final or simple_format:
-            return sent
+        is_later = run in self.pending_diff_streams[session_hash] if session_hash and run else False
+        message = super().handle_streaming_diffs(block_fn, data, session_hash, run, final, simple_format)
+        if not is_later or final or simple_format:
+            return message
         whole = self.pending_diff_streams[session_hash][run]
-        return [[["replace", [], value]] if edits else [] for edits, value in zip(sent, whole)]
+        return [[["replace", [], value]] if edits else [] for edits, value in zip(message, whole)]
 
     def get_api_info(self, all_endpoints: bool = False, page: str | None = None) -> Any:
         """As Gradio has it, which leaves out what docstrings tell of parameters and answers."""
         info = super().get_api_info(all_endpoints, page)
         for function in self.fns.values():
-            told = info["named_endpoints"].get(f"/{function.api_name}")
-            if told is not None and function.fn and function.api_visibility == "public":
-                endpoints.describe(cast(dict, told), str(function.api_name), *get_function_description(function.fn))
+            entry = info["named_endpoints"].get(f"/{function.api_name}")
+            if entry is not None and function.fn and function.api_visibility == "public":
+                endpoints.describe(cast(dict, entry), str(function.api_name), *get_function_description(function.fn))
         return info
 
-    def queue(self, *given: Any, **named: Any) -> Page:
+    def queue(self, *values: Any, **options: Any) -> Page:
         """As Gradio has it, with `next_events` to choose what runs next."""
-        super().queue(*given, **named)
+        super().queue(*values, **options)
         self._queue.get_events = functools.partial(next_events, self._queue)  # type: ignore[method-assign]
         return self
 
@@ -133,9 +133,9 @@ def refusing(preprocess: Callable[..., Awaitable]) -> Callable[..., Awaitable]:
     """
 
     @functools.wraps(preprocess)
-    async def refused(*given: Any, **named: Any) -> Any:
+    async def run(*values: Any, **options: Any) -> Any:
         try:
-            return await preprocess(*given, **named)
+            return await preprocess(*values, **options)
         except gr.Error as error:
             error.print_exception = False
             raise
@@ -143,7 +143,7 @@ def refusing(preprocess: Callable[..., Awaitable]) -> Callable[..., Awaitable]:
             log.info("a request was refused: %s", type(error).__name__)
             raise gr.Error(UNFIT, print_exception=False) from None
 
-    return refused
+    return run
 
 
 # -- components --------------------------------------------------------------------------------------------------------
@@ -194,12 +194,12 @@ def hold(trigger: Callable, *dropdowns: gr.Dropdown, name: str) -> None:
     Gradio's list of options ends in a script error where it stands open while its choices become fewer. name: of the
     event.
     """
-    closed = "{__type__: 'update', interactive: false}"
+    update = "{__type__: 'update', interactive: false}"
     trigger(
         None,
         None,
         list(dropdowns),
-        js=f"() => ({closed})" if len(dropdowns) == 1 else f"() => [{', '.join([closed] * len(dropdowns))}]",
+        js=f"() => ({update})" if len(dropdowns) == 1 else f"() => [{', '.join([update] * len(dropdowns))}]",
         api_name=name,
         api_visibility="private",
         show_progress="hidden",
@@ -212,7 +212,7 @@ def hold(trigger: Callable, *dropdowns: gr.Dropdown, name: str) -> None:
 # and each update: half of the script time of a page of this size. Instead it remembers what it has found; components
 # come and go nowhere here but in `gr.render`, which this page has not.
 SCRIPTS = Path(str(gr.__file__)).parent / "templates" / "frontend" / "assets"
-FOUND_ONCE = {
+SEARCHES = {
     # the events of a component
     "let n=t.filter(t=>t.targets.find(([t])=>t===e.id)).map(t=>{let n=t.targets.find(([t])=>t===e.id);"
     "return n?n[1]:null}).filter(Boolean);": "const known=globalThis.eventsOf??=new WeakMap;if(!known.has(t)){"
@@ -232,9 +232,9 @@ def scripts() -> list[Route]:
     """Routes of Gradio's scripts that find things once; none where a release of Gradio has other scripts."""
     texts = {file.name: file.read_text(encoding="utf-8") for file in SCRIPTS.glob("core-*.js")}
     return [
-        Route(f"/assets/{name}", functools.partial(_script, functools.reduce(_quicker, FOUND_ONCE.items(), text)))
+        Route(f"/assets/{name}", functools.partial(_script, functools.reduce(_quicker, SEARCHES.items(), text)))
         for name, text in texts.items()
-        if all(text.count(slow) == 1 for slow in FOUND_ONCE)
+        if all(text.count(slow) == 1 for slow in SEARCHES)
     ]
 
 
@@ -260,10 +260,10 @@ async def unknown(request: Request, error: Exception) -> JSONResponse:
     """
     if isinstance(error, (KeyError, TypeError)):
         last = traceback.extract_tb(error.__traceback__)[-1]
-        named = last.filename.startswith(LIBRARIES)
+        is_unknown = last.filename.startswith(LIBRARIES)
     else:
-        named = not isinstance(error, OSError) or error.errno == errno.ENAMETOOLONG
-    if not named:
+        is_unknown = not isinstance(error, OSError) or error.errno == errno.ENAMETOOLONG
+    if not is_unknown:
         raise error
     log.info("a request was refused: %s", type(error).__name__)
     return JSONResponse({"detail": UNKNOWN}, status_code=404)
@@ -313,10 +313,10 @@ def _forget_caller(scope: Scope) -> None:
     event = EVENT.search(scope["path"]) if scope["type"] == "http" and scope["method"] == "GET" else None
     blocks = _blocks(scope) if event else None
     if event and blocks is not None:
-        kept = blocks.state_holder
-        with kept.lock:
-            kept.session_data.pop(event[1], None)
-            kept.time_last_used.pop(event[1], None)
+        states = blocks.state_holder
+        with states.lock:
+            states.session_data.pop(event[1], None)
+            states.time_last_used.pop(event[1], None)
 
 
 def _unknown_run(scope: Scope, path: str) -> Response | None:
@@ -331,14 +331,14 @@ def _unknown_run(scope: Scope, path: str) -> Response | None:
     waiting = blocks._queue
     if event:
         visitor = visitor_of(waiting, event[1]) or event[1]
-        said = f"event: error\ndata: {json.dumps(UNKNOWN_RUN)}\n\n"
+        text = f"event: error\ndata: {json.dumps(UNKNOWN_RUN)}\n\n"
     else:
         visitor = Request(scope).query_params.get("session_hash")
-        told = {"msg": "unexpected_error", "message": UNKNOWN_RUN, "session_not_found": True, "success": False}
-        said = f"data: {json.dumps(told)}\n\n"
+        message = {"msg": "unexpected_error", "message": UNKNOWN_RUN, "session_not_found": True, "success": False}
+        text = f"data: {json.dumps(message)}\n\n"
     if visitor is None or visitor in waiting.pending_messages_per_session:
         return None
-    return Response(said, status_code=404, media_type="text/event-stream")
+    return Response(text, status_code=404, media_type="text/event-stream")
 
 
 def make_agents_patient() -> None:
@@ -356,9 +356,9 @@ def make_agents_patient() -> None:
 
 def visitor_of(queue: Any, event: str) -> str | None:
     """The visitor who has asked for an event of Gradio's queue, None where the queue does not know it."""
-    held = queue.event_ids_to_events.get(event)
-    if held is not None:
-        return held.session_hash
+    entry = queue.event_ids_to_events.get(event)
+    if entry is not None:
+        return entry.session_hash
     return next((visitor for visitor, events in queue.pending_event_ids_session.items() if event in events), None)
 
 
@@ -386,48 +386,48 @@ class Streams:
             await self.app(scope, receive, send)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        visitor, closed = Request(scope).query_params.get("session_hash", ""), asyncio.Event()
+        visitor, closing = Request(scope).query_params.get("session_hash", ""), asyncio.Event()
 
         async def forward(message: Message) -> None:
             if CLOSING in message.get("body", b""):
-                self._closing[visitor] = closed
-            elif self._closing.get(visitor) is closed:  # the end of the answer
-                await _hung_up(receive)
+                self._closing[visitor] = closing
+            elif self._closing.get(visitor) is closing:  # the end of the answer
+                await _await_hang_up(receive)
             await send(message)
 
         try:
             await self.app(scope, receive, forward)
         finally:
-            closed.set()
-            if self._closing.get(visitor) is closed:
+            closing.set()
+            if self._closing.get(visitor) is closing:
                 del self._closing[visitor]
 
     async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def answer(message: Message) -> None:
             if self._closing and message["type"] == "http.response.body":
-                await self._closed(scope, message.get("body", b""))
+                await self._await_closing(scope, message.get("body", b""))
             await send(message)
 
         await self.app(scope, receive, answer)
 
-    async def _closed(self, scope: Scope, body: bytes) -> None:
+    async def _await_closing(self, scope: Scope, body: bytes) -> None:
         """Waits until no stream is being closed for the visitor whose event an answer names."""
         try:
             event = json.loads(body)["event_id"]
         except (ValueError, KeyError, TypeError):
             return  # a refusal
-        closed = self._closing.get(visitor_of(scope["app"].get_blocks()._queue, event) or "")
-        if closed is not None:
+        closing = self._closing.get(visitor_of(scope["app"].get_blocks()._queue, event) or "")
+        if closing is not None:
             with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-                await asyncio.wait_for(closed.wait(), CLOSING_SECONDS)
+                await asyncio.wait_for(closing.wait(), CLOSING_SECONDS)
 
 
-async def _hung_up(receive: Receive) -> None:
+async def _await_hang_up(receive: Receive) -> None:
     """Waits until the caller has gone, `CLOSING_SECONDS` at most."""
 
-    async def gone() -> None:
+    async def hang_up() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
 
     with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-        await asyncio.wait_for(gone(), CLOSING_SECONDS)
+        await asyncio.wait_for(hang_up(), CLOSING_SECONDS)

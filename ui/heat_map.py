@@ -34,7 +34,7 @@ HEAD = 34  # pixels above the column labels, for the title
 FOOT = 30  # pixels below the cells, for the scale
 LINE_HEIGHT = 18  # of the caption
 BAR = 110  # width of the scale
-NUMBERED = 22  # pixels of a cell that has room for its number
+ROOM_FOR_NUMBER = 22  # pixels of a cell that has room for its number
 ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}  # as Pillow calls them
 Colour = Sequence[int]
 
@@ -127,7 +127,7 @@ class HeatMap:
         sheet.write(16, top, f"← {self.row_axis}", 12, GREY, "end", upright=True)
         few = rows * columns <= SEPARATE_CELLS
         sheet.fill(self.colours, self._tips() if few else [])
-        for row, column in np.ndindex(rows, columns) if few and cell >= NUMBERED else ():
+        for row, column in np.ndindex(rows, columns) if few and cell >= ROOM_FOR_NUMBER else ():
             weight, colour = float(self.map.weights[row, column]), self.colours[row, column]
             if weight >= max(0.005, self.threshold):  # a smaller one would be read as .00
                 place = left + (column + 0.5) * cell, top + (row + 0.5) * cell + 3

@@ -39,7 +39,7 @@ OnStage = Callable[[str, int, int], None]  # name, index and number of the stage
 
 TRANSLATION_MODEL = DEFAULT_MODEL
 TRYON_MODEL = "tryon-lite"
-KEPT_TRANSLATORS, KEPT_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
+MOST_TRANSLATORS, MOST_TRYONS = 3, 2  # a translator is some 100 MB at most, a try-on with its pose model more
 READING_STAGES = 4  # photo, pose, parse and garment: what a try-on does while another one computes
 DEVICE_LABELS = {"cuda": "CUDA (NVIDIA)", "mps": "MPS (Apple)", "cpu": "CPU"}
 
@@ -66,7 +66,7 @@ class LRUCache(Generic[Value]):
             return self._values[key]
 
 
-class RunCancelled(Exception):
+class Cancellation(Exception):
     """Raised inside a run whose visitor has cancelled it or gone away."""
 
 
@@ -85,22 +85,22 @@ class Turn:
     """
 
     def __init__(self, reading: threading.Lock, computing: threading.Lock) -> None:
-        self._locks, self._held = (reading, computing), reading
+        self._locks, self._lock = (reading, computing), reading
 
     def __enter__(self) -> Turn:
-        self._held.acquire()
+        self._lock.acquire()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._held.release()
+        self._lock.release()
 
     def take(self, computing: bool) -> None:
         """Holds the lock of the later stages, or that of the reading ones."""
-        wanted = self._locks[computing]
-        if wanted is not self._held:
-            self._held.release()
-            wanted.acquire()
-            self._held = wanted
+        lock = self._locks[computing]
+        if lock is not self._lock:
+            self._lock.release()
+            lock.acquire()
+            self._lock = lock
 
 
 class Services:
@@ -119,14 +119,14 @@ class Services:
         device: str = "auto",
         runs: Path | str = "runs",
         local: bool = False,
-        released: Mapping[str, Path] | None = None,
+        releases: Mapping[str, Path] | None = None,
         training: Limits | None = Limits(),
     ):
         self.translation_model, self.tryon_model = translation_model, tryon_model
         self.device, self.runs, self.local = device, Path(runs), local
-        self.released, self.training = dict(released or {}), training
-        self._translators = LRUCache(self._load_translator, KEPT_TRANSLATORS)
-        self._tryons = LRUCache(self._load_tryon, KEPT_TRYONS)
+        self.releases, self.training = dict(releases or {}), training
+        self._translators = LRUCache(self._load_translator, MOST_TRANSLATORS)
+        self._tryons = LRUCache(self._load_tryon, MOST_TRYONS)
         # One try-on reads its photographs while another one computes its picture. A cancelled run ends at its next
         # stage, a moment after its place in the queue is free again.
         self.reading, self.computing = threading.Lock(), threading.Lock()
@@ -141,23 +141,23 @@ class Services:
 
     def translators(self) -> list[tuple[str, str]]:
         """(label, key) of every translation model: the default one first, shipped ones, runs' checkpoints, OPUS-MT."""
-        found = [(_name(self.translation_model), self.translation_model)]
-        found += [(name, name) for name in _models_with("tokenizer.model") if name != self.translation_model]
-        found += self._checkpoints(lambda task: "" if task in ("TranslationTask", "ParseTask") else None)
-        return found + [
-            (told, name) for name, told in opus.available_models().items() if name != self.translation_model
+        models = [(_name(self.translation_model), self.translation_model)]
+        models += [(name, name) for name in _models_with("tokenizer.model") if name != self.translation_model]
+        models += self._checkpoints(lambda task: "" if task in ("TranslationTask", "ParseTask") else None)
+        return models + [
+            (label, name) for name, label in opus.available_models().items() if name != self.translation_model
         ]
 
     def tryons(self) -> list[tuple[str, str]]:
         """(label, key) of every set of try-on networks; a run stands for the default set with its one network in it."""
-        found = [(_name(self.tryon_model), self.tryon_model)]
-        found += [(name, name) for name in _models_with("parser/config.json") if name != self.tryon_model]
-        found += [(f"{name} (released VITON-HD weights)", f"released:{name}") for name in self.released]
-        return found + self._checkpoints(_word_of_network)
+        models = [(_name(self.tryon_model), self.tryon_model)]
+        models += [(name, name) for name in _models_with("parser/config.json") if name != self.tryon_model]
+        models += [(f"{name} (released VITON-HD weights)", f"released:{name}") for name in self.releases]
+        return models + self._checkpoints(_word_of_network)
 
     def _checkpoints(self, kind: Callable[[str], str | None]) -> list[tuple[str, str]]:
         """(label, key) of the checkpoints, newest run and newest step first, whose task `kind` gives a word for."""
-        found = []
+        checkpoints = []
         for name in list_runs(self.runs):
             run = Run(self.runs / name)
             try:
@@ -168,8 +168,8 @@ class Services:
                 continue
             steps = [step_of(folder) for folder in list_checkpoints(run.checkpoints)]
             what = f"run {name}, {word}" if word else f"run {name}"
-            found += [(f"{what}, step {step:,}", f"run:{name}@{step}") for step in reversed(steps)]
-        return found
+            checkpoints += [(f"{what}, step {step:,}", f"run:{name}@{step}") for step in reversed(steps)]
+        return checkpoints
 
     # -- getting one ---------------------------------------------------------------------------------------------
 
@@ -190,10 +190,10 @@ class Services:
         """The Parser of a key. Raises ValueError with one sentence where it is a translator's."""
         from transformer.parsing.parser import Parser
 
-        found = self.translator(key)
-        if not isinstance(found, Parser):
-            raise ValueError(f"{found.name} translates and writes no trees; choose a parser.")
-        return found
+        model = self.translator(key)
+        if not isinstance(model, Parser):
+            raise ValueError(f"{model.name} translates and writes no trees; choose a parser.")
+        return model
 
     def tryon(self, key: str | None = None) -> TryOn:
         """The TryOn of a key (see `key_on`), the default one without. Raises ValueError with one sentence for an
@@ -228,8 +228,8 @@ class Services:
         key = key or self.translation_model
         if key in opus.MODELS:
             return [opus.MODELS[key]]
-        shipped = model_pairs().get(key)
-        return shipped or [(source, target) for source, target in self.translator(key).pairs]
+        own = model_pairs().get(key)
+        return own or [(source, target) for source, target in self.translator(key).pairs]
 
     def length_penalty(self, key: str | None, pair: str) -> float:
         """The length penalty that suits a translation model in "de-en"; of a shipped one and of OPUS-MT unloaded."""
@@ -241,9 +241,9 @@ class Services:
         source, _, target = pair.partition("-")
         return self.translator(key).length_penalty(source, target)
 
-    def _resolve(self, key: str | None, default: str, shipped: list[str]) -> str:
+    def _resolve(self, key: str | None, default: str, own: list[str]) -> str:
         """The full form of a key, with the step of a checkpoint; only keys that this page offers come back."""
-        if key is None or key in (default, *shipped):
+        if key is None or key in (default, *own):
             return key or default
         kind, _, rest = str(key).partition(":")
         if kind == "run" and rest:
@@ -252,7 +252,7 @@ class Services:
                 name, step = rest, ""
             checkpoint = find_checkpoint(open_run(self.runs, name).checkpoints, int(step) if step else None)
             return f"run:{name}@{step_of(checkpoint)}"
-        if kind == "released" and rest in self.released:
+        if kind == "released" and rest in self.releases:
             return key
         if key in opus.MODELS:
             if not opus.is_here(key):
@@ -276,14 +276,14 @@ class Services:
             export(self.runs / name, folder, int(step))
             return from_pretrained(folder, device=self.device)
 
-    def _load_tryon(self, placed: str) -> TryOn:
+    def _load_tryon(self, place: str) -> TryOn:
         from training.devices import choose_device
         from vton import TryOn
         from vton.export import export
         from vton.networks.checkpoints import load_released
         from vton.pipeline import has_flow, load_network, network_folder
 
-        device, _, key = placed.partition("|")
+        device, _, key = place.partition("|")
         kind, _, rest = key.partition(":")
         stages = {"synthesis": shared_gpu.synthesise} if shared_gpu.is_shared_space() else {}
         if kind not in ("run", "released"):
@@ -291,7 +291,7 @@ class Services:
         # The networks that the run or the release does not bring are those of the default set.
         base = self._folder(self.tryon_model)
         if kind == "released":
-            brought, name = load_released(self.released[rest]), rest
+            new, name = load_released(self.releases[rest]), rest
         else:
             name, _, step = rest.rpartition("@")
             network = network_of_task(Run(self.runs / name).recipe().get("task"))
@@ -300,12 +300,10 @@ class Services:
             with tempfile.TemporaryDirectory(prefix="atelier-") as temporary:
                 folder = Path(temporary) / network
                 export(self.runs / name, folder, int(step))
-                brought = {network: load_network(network, folder)}
+                new = {network: load_network(network, folder)}
             name = f"{base.name} with the {ALL_NETWORKS[network].name} of {name}, step {step}"
-        networks = [
-            brought[kind] if kind in brought else load_network(kind, network_folder(base, kind)) for kind in NETWORKS
-        ]
-        flow = brought.get("flow") or (load_network("flow", base / "flow") if has_flow(base) else None)
+        networks = [new[kind] if kind in new else load_network(kind, network_folder(base, kind)) for kind in NETWORKS]
+        flow = new.get("flow") or (load_network("flow", base / "flow") if has_flow(base) else None)
         return TryOn(*networks, name=name, device=choose_device(device), flow=flow, stages=stages)
 
     @staticmethod
@@ -322,8 +320,8 @@ class Services:
         kind, _, rest = key.partition(":")
         try:
             if kind == "run":
-                trained = network_of_task(open_run(self.runs, rest.rpartition("@")[0] or rest).recipe().get("task"))
-                return trained == "flow" or has_flow(self._folder(self.tryon_model))
+                network = network_of_task(open_run(self.runs, rest.rpartition("@")[0] or rest).recipe().get("task"))
+                return network == "flow" or has_flow(self._folder(self.tryon_model))
             return has_flow(self._folder(self.tryon_model if kind == "released" else key))
         except (ValueError, OSError):
             return False
@@ -345,7 +343,7 @@ class Services:
         model: key of the networks, None = the default ones.
         """
         reports: queue.Queue = queue.Queue()
-        cancelled = threading.Event()
+        stop = threading.Event()
 
         # PyTorch's MPS backend takes no two threads at once.
         turn = Turn(self.computing if self.place_of(model)[0] == "mps" else self.reading, self.computing)
@@ -353,14 +351,14 @@ class Services:
         def on_stage(name: str, index: int, total: int) -> None:
             reports.put(("stage", ("", index - 1)))  # no stage's time goes on while this one waits
             turn.take(index >= READING_STAGES)
-            if cancelled.is_set():
-                raise RunCancelled
+            if stop.is_set():
+                raise Cancellation
             reports.put(("stage", (name, index)))
 
         def work() -> None:
             try:
                 with turn:
-                    if cancelled.is_set():
+                    if stop.is_set():
                         return
                     result = call(self.tryon(model), on_stage)
                 reports.put(("result", result))
@@ -391,7 +389,7 @@ class Services:
                     (name, index), since = value, now
                 yield Progress(index, dict(seconds))
         finally:
-            cancelled.set()
+            stop.set()
 
 
 def last(reports: Iterator[Progress | Value]) -> Value:

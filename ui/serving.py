@@ -50,9 +50,9 @@ class Headers:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                known = {name.lower() for name, _ in message["headers"]}
+                present = {name.lower() for name, _ in message["headers"]}
                 more = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message["headers"], *(one for one in more if one[0] not in known)]
+                message["headers"] = [*message["headers"], *(one for one in more if one[0] not in present)]
             await send(message)
 
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
@@ -94,12 +94,12 @@ class AtRest:
             self._timer.start()
 
 
-_rested = AtRest(give_back_memory, REST_SECONDS)
+_rest = AtRest(give_back_memory, REST_SECONDS)
 
 
 def log_run(what: str, seconds: Mapping[str, float], **sizes: int) -> None:
     """Logs one run: its stages' times and its sizes, nothing that the visitor entered."""
     times = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
-    shown = "".join(f", {value} {name}" for name, value in sizes.items())
-    log.info("%s: %.2f s%s (%s)", what, sum(seconds.values()), shown, times)
-    _rested()  # the caller still holds what the run has made
+    counts = "".join(f", {value} {name}" for name, value in sizes.items())
+    log.info("%s: %.2f s%s (%s)", what, sum(seconds.values()), counts, times)
+    _rest()  # the caller still holds what the run has made

@@ -137,7 +137,7 @@ def css() -> str:
     )
 
 
-_asked_for: dict[str, tuple[str, ...]] = {}  # key -> names of the scripts that a component of the page runs
+_scripts: dict[str, tuple[str, ...]] = {}  # key -> names of the scripts that a component of the page runs
 
 
 def script(*names: str) -> str:
@@ -147,10 +147,10 @@ def script(*names: str) -> str:
     their events, for Gradio looks for these there.
     """
     key = "+".join(names)
-    _asked_for[key] = names
+    _scripts[key] = names
     events = sorted({sources for name in names for sources in re.findall(r"trigger\(\s*'(\w+)'", _text(name))})
-    told = f"// {', '.join(map(repr, events))}\n" if events else ""
-    return f"{told}atelier[{key!r}](element, props, trigger, watch, typeof server === 'undefined' ? null : server);"
+    comment = f"// {', '.join(map(repr, events))}\n" if events else ""
+    return f"{comment}atelier[{key!r}](element, props, trigger, watch, typeof server === 'undefined' ? null : server);"
 
 
 def _text(name: str) -> str:
@@ -159,16 +159,16 @@ def _text(name: str) -> str:
 
 def head() -> str:
     """HTML of the scripts that the components built so far run, below what all of them share."""
-    made = ",\n".join(
+    bodies = ",\n".join(
         f"{key!r}: (element, props, trigger, watch, server) => {{\n" + "\n".join(map(_text, names)) + "\n}"
-        for key, names in _asked_for.items()
+        for key, names in _scripts.items()
     )
-    return f"<script>window.atelier = (() => {{\n{common_script()}\nreturn {{\n{made}\n}};\n}})();</script>"
+    return f"<script>window.atelier = (() => {{\n{common_script()}\nreturn {{\n{bodies}\n}};\n}})();</script>"
 
 
 def fill_template(template: str, parts: Mapping[str, str]) -> str:
     """A template with every @@NAME@@ replaced by its part, in one pass: what a part holds is never read as a marker."""
-    return re.sub(r"@@([A-Z]+)@@", lambda found: parts[found[1]], template)
+    return re.sub(r"@@([A-Z]+)@@", lambda marker: parts[marker[1]], template)
 
 
 def script_component(

@@ -69,13 +69,13 @@ def test_the_page_s_scripts_find_components_and_events_once():
     answer = TestClient(app).get(route.path)
     assert answer.headers["content-type"].startswith("text/javascript")
     before = (gradio_private.SCRIPTS / route.path.rpartition("/")[2]).read_text(encoding="utf-8")
-    for slow, quick in gradio_private.FOUND_ONCE.items():
+    for slow, quick in gradio_private.SEARCHES.items():
         assert slow in before and slow not in answer.text and quick in answer.text
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_events_found_once_are_those_that_were_searched_for():
-    (slow, quick), _ = gradio_private.FOUND_ONCE.items()
+    (slow, quick), _ = gradio_private.SEARCHES.items()
     events = [
         {"targets": [[1, "click"], [2, None]]},
         {"targets": [[2, "input"], [2, "change"], [1, "load"]]},

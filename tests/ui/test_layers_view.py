@@ -57,8 +57,8 @@ def test_the_lens_table_shows_the_librarys_numbers(services, current):
 @pytest.mark.parametrize("question", [key for _, key in layers.QUESTIONS])
 def test_every_question_has_an_answer(view, current, question):
     answer = view.show(current, question, "cross", 0, 1)
-    assert answer[view.note] == "" and "<table" in answer[view.shown_table]
-    assert "<b>bicycle" not in answer[view.shown_table]
+    assert answer[view.note] == "" and "<table" in answer[view.table]
+    assert "<b>bicycle" not in answer[view.table]
 
 
 @pytest.mark.parametrize("question", [key for _, key in layers.QUESTIONS])
@@ -78,7 +78,7 @@ def test_every_answer_can_be_saved(view, current, question, tmp_path, monkeypatc
     assert (
         "@@" not in page
         and "<b>bicycle" not in page
-        and view.show(current, question, "cross", 0, 1)[view.shown_table] in page
+        and view.show(current, question, "cross", 0, 1)[view.table] in page
     )
     rows = list(csv.DictReader(io.StringIO(written[".csv"].decode())))
     value = json.loads(written[".json"], parse_constant=pytest.fail)

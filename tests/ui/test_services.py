@@ -131,7 +131,7 @@ def test_folders_are_read_only_where_the_page_is_local(runs, tmp_path):
 
 
 def test_a_released_folder_is_offered_by_name_and_its_lack_is_one_sentence(tmp_path):
-    services = Services(runs=tmp_path, released={"paper": tmp_path})
+    services = Services(runs=tmp_path, releases={"paper": tmp_path})
     assert ("paper (released VITON-HD weights)", "released:paper") in services.tryons()
     with pytest.raises(FileNotFoundError, match="no seg_final.pth"):
         services.tryon("released:paper")
@@ -147,7 +147,7 @@ def test_whether_networks_have_a_flow_is_told_without_loading_them(tmp_path):
         (tmp_path / "runs" / name / "recipe.json").write_text(json.dumps({"task": task}))
     found = {}
     for name, folder in models.items():
-        services = Services(tryon_model=str(folder), runs=tmp_path / "runs", released={"paper": tmp_path})
+        services = Services(tryon_model=str(folder), runs=tmp_path / "runs", releases={"paper": tmp_path})
         found[name] = [
             services.has_flow(key) for key in (None, "cpu|", "released:paper", "run:painting@2", "run:bending@2")
         ]

@@ -146,13 +146,13 @@ def test_wrong_settings_are_one_sentence(given, sentence):
 
 
 def test_changed_settings_are_typed_as_on_a_command_line():
-    assert recipes.typed_changes("matching", "--lr 0.0005 --steps=300") == {"lr": 0.0005, "steps": 300}
-    assert recipes.typed_changes("matching", " ") == {}
+    assert recipes.read_changes("matching", "--lr 0.0005 --steps=300") == {"lr": 0.0005, "steps": 300}
+    assert recipes.read_changes("matching", " ") == {}
     for line in ("--lr", "lr 3", "--lr 3 4", "--lr '3", "--run x; rm"):
         with pytest.raises(ValueError):
-            recipes.typed_changes("matching", line)
+            recipes.read_changes("matching", line)
     with pytest.raises(ValueError, match="no setting 'run'"):
-        recipes.typed_changes("matching", "--run elsewhere")
+        recipes.read_changes("matching", "--run elsewhere")
 
 
 # -- data that visitors bring ---------------------------------------------------------------------------------------
@@ -202,8 +202,8 @@ def test_a_bad_table_is_one_sentence_with_its_line(tmp_path, name, content, sent
 def test_a_gzip_bomb_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "bomb.tsv.gz").write_bytes(gzip.compress(b"en\tde\n" + b"a\tb\n" * 100_000))
     with pytest.raises(ValueError, match="bomb.tsv.gz unpacks to more than 0 MiB"):
-        brought.check_unpacked_size(tmp_path / "bomb.tsv.gz", most=10_000)
-    brought.check_unpacked_size(tmp_path / "bomb.tsv.gz")
+        brought.check_size_inside(tmp_path / "bomb.tsv.gz", most=10_000)
+    brought.check_size_inside(tmp_path / "bomb.tsv.gz")
 
 
 def test_a_header_needs_two_columns(form):

@@ -305,10 +305,10 @@ def test_what_was_said_of_a_run_ends_with_it(runs):
         view = RunView(Services(runs=runs))
     controls = view.controls
     told = controls.tell("first goes on.", "first")
-    assert told[controls.told_of] == "first" and "goes on" in told[controls.note]
+    assert told[controls.note_run] == "first" and "goes on" in told[controls.note]
     ended = controls.refresh(look(runs, "first"), told)
-    assert ended[controls.note] == "" and ended[controls.told_of] == ""
-    assert controls.note not in controls.refresh(look(runs, "first"), {controls.told_of: "second"})
+    assert ended[controls.note] == "" and ended[controls.note_run] == ""
+    assert controls.note not in controls.refresh(look(runs, "first"), {controls.note_run: "second"})
 
 
 def test_on_a_public_page_a_run_is_changed_only_by_the_browser_that_started_it(runs):

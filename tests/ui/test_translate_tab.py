@@ -128,12 +128,12 @@ def test_the_words_of_every_sentence_find_their_partners(monkeypatch):
     services = Services()
     translation = translate.translate_text(services, "A dog runs.\n🙂\nTwo girls are playing.", "en-de", 4, 0.6, 1)
     current = CurrentTranslation(translation, attention=services.translator().attend(translation))
-    found = translate.linked_words(services, current)
+    found = translate.word_partners(services, current)
     assert [one["source"] for one in found] == [["A", "dog", "runs."], ["Two", "girls", "are", "playing."]]
     for one in found:
         assert one["links"] and all(s < len(one["source"]) and t < len(one["target"]) for s, t in one["links"])
-    monkeypatch.setattr(translate, "MOST_LINKED", 1)  # of a longer text only the chosen sentence
-    assert translate.linked_words(services, current) == found[:1]
+    monkeypatch.setattr(translate, "MOST_SENTENCES", 1)  # of a longer text only the chosen sentence
+    assert translate.word_partners(services, current) == found[:1]
 
 
 def test_languages_that_bring_another_model_say_so(monkeypatch):

@@ -142,7 +142,7 @@ def test_reasons_stand_beside_the_last_layer_if_the_encoder_s_is_deeper(services
 def test_neither_language_nor_stand_in_is_a_word(services, current):
     found = current.attention
     assert found.source_tokens[0] == "<2en>" and ADDRESS in found.source_tokens
-    (words,) = translate.linked_words(services, current)
+    (words,) = translate.word_partners(services, current)
     assert words["source"] == TEXT.split()
     assert all(0 <= s < 4 and t < len(words["target"]) for s, t in words["links"]) and words["links"]
     steps = interpret.head_steps(services.translator(), current.translation, "encoder", 3, 0)

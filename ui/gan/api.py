@@ -64,12 +64,12 @@ class Api:
         settings = Settings(objective, k, 128, lr_generator, lr_discriminator, optimizer, seed)
         game, rows = laboratory.play(data, settings, iterations, max(1, every), points)
         picture = game.picture()
-        named = picture["samples"] if "samples" in picture else picture["x"]
+        samples = picture["samples"] if "samples" in picture else picture["x"]
         clean = [{name: None if math.isnan(value) else value for name, value in row.items()} for row in rows]
-        return {"table": clean, "samples": named.tolist(), "note": picture["note"]}
+        return {"table": clean, "samples": samples.tolist(), "note": picture["note"]}
 
     @endpoints.endpoint
-    def gan_sample(self, count: int = 16, seed: int = 0, model: str = models.SHIPPED) -> dict[str, Any]:
+    def gan_sample(self, count: int = 16, seed: int = 0, model: str = models.OWN) -> dict[str, Any]:
         """Draw handwritten digits from a trained generator.
 
         Args:

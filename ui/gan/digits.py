@@ -26,7 +26,7 @@ from ui.kit import View, alerts
 WALK = 11  # digits of the strip
 COLUMNS, COUNTS = 8, (8, 16, 32, 64)
 SLOW: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_id": "gan"}
-MOST_DRAWN = 8000  # letters of base64
+MOST_LETTERS = 8000  # letters of base64
 ABOUT = "The paper’s experiment with the networks of the authors’ code: 100 numbers become a digit of 28 × 28."
 ZOOM = 3  # pixels of the page for one of a digit, so that the browser need not smooth them
 
@@ -46,7 +46,7 @@ def parzen_html(results: dict[str, Any]) -> str:
     first = scores[0][0]
     data = results["scores"].get("training data")
     above = [name for name, s in scores if data and s["mean"] > data["mean"] and name != "training data"]
-    refuted = (
+    remark = (
         f"<b>{escape(above[0])}</b> score above the training data themselves, which no honest measure of likeness "
         "would allow: Theis, van den Oord and Bethge (2016) showed this, and it holds here."
         if above
@@ -54,7 +54,7 @@ def parzen_html(results: dict[str, Any]) -> str:
     )
     return (
         '<div class="parzen-scroll"><table class="parzen-table"><tr><th>centres of the window</th><th>log-likelihood '
-        f'of a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{refuted} '
+        f'of a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{remark} '
         f"{escape(evaluate.APART)}</p>"
     )
 
@@ -136,7 +136,7 @@ class DigitsView(View):
                 self.pad = theme.script_component("gan/pad.js", "pad", "gan-digits-pad")
             with gr.Column(min_width=240):
                 self.opinion = gr.HTML(elem_id="gan-digits-opinion")
-                self.seen = self.picture("What D sees, fitted as MNIST fits its digits", "gan-digits-seen")
+                self.input_picture = self.picture("What D sees, fitted as MNIST fits its digits", "gan-digits-seen")
 
     def _parzen(self) -> None:
         gr.Markdown(
@@ -163,24 +163,24 @@ class DigitsView(View):
         """Connects the events; the view fills itself when it is opened."""
         sheet = [self.model, self.seed, self.count, self.upload, self.folder]
         walk = [self.model, self.start, self.end, self.part]
-        drawn, walked = [self.sheet, self.caption, self.note], [self.strip, self.here, self.note]
+        sheet_places, walk_places = [self.sheet, self.caption, self.note], [self.strip, self.here, self.note]
         past = [self.moment, self.past]
         everything = list(dict.fromkeys([*sheet, *walk]))
-        results = list(dict.fromkeys([*drawn, *walked, *past]))
+        results = list(dict.fromkeys([*sheet_places, *walk_places, *past]))
         self.draw_with(everything, [self.model, self.table, self.curve, self.folder, *results], **SLOW)
         self.model.input(self.choose, everything, results, api_name="gan_digits_model", **SLOW)
         gr.on(
             [self.draw.click, self.count.input, self.seed.submit, self.upload.change, self.folder.submit],
-            self.sample, sheet, drawn, api_name="gan_digits_draw", **SLOW,
+            self.sample, sheet, sheet_places, api_name="gan_digits_draw", **SLOW,
         )  # fmt: skip
         gr.on(
-            [self.part.input, self.start.input, self.end.input], self.walk, walk, walked, trigger_mode="always_last",
-            api_name="gan_digits_walk", **SLOW,
+            [self.part.input, self.start.input, self.end.input], self.walk, walk, walk_places,
+            trigger_mode="always_last", api_name="gan_digits_walk", **SLOW,
         )  # fmt: skip
         self.pad.drawn(
             self.ask,
             self.model,
-            [self.opinion, self.seen],
+            [self.opinion, self.input_picture],
             trigger_mode="always_last",
             api_name="gan_digits_opinion",
             **SLOW,
@@ -199,9 +199,12 @@ class DigitsView(View):
 
     def show(self, model, seed, count, upload, folder, *walk):
         """The networks that there are, then samples, walk and checkpoints of the chosen ones as they are made."""
-        made = self.open(model, folder)
-        model, folder = made[self.model]["value"], made[self.folder]  # Gradio takes updates apart as it sends them
-        yield made
+        updates = self.open(model, folder)
+        model, folder = (
+            updates[self.model]["value"],
+            updates[self.folder],
+        )  # Gradio takes updates apart as it sends them
+        yield updates
         yield from self.choose(model, seed, count, upload, folder, *walk)
 
     def choose(self, model, seed, count, upload, folder, *walk):
@@ -212,15 +215,15 @@ class DigitsView(View):
 
     def open(self, model, folder=""):
         """The list of networks, and Parzen's table; on a local page also the digits of a run, to compare with."""
-        found = models.choices(self.services)
+        networks = models.choices(self.services)
         place = (folder or "").strip() or (models.folder_of_digits(self.services) if self.services.local else "")
-        keys = [key for _, key in found]
+        keys = [key for _, key in networks]
         scores = models.evaluation()
         return {
-            self.model: gr.update(choices=found, value=model if model in keys else next(iter(keys), None)),
+            self.model: gr.update(choices=networks, value=model if model in keys else next(iter(keys), None)),
             self.table: parzen_html(scores) if scores else messages.status("No scores lie beside the shipped weights."),
             self.curve: gr.update(value=sigma_curves(scores), visible=True) if scores else gr.update(visible=False),
-            self.note: "" if found else messages.status(models.ABSENT),
+            self.note: "" if networks else messages.status(models.ABSENT),
             self.folder: place,
         }
 
@@ -235,16 +238,16 @@ class DigitsView(View):
         local = (folder or "").strip() if self.services.local else ""
         place = upload or (str(Path(local).expanduser()) if local else "")
         if not place:
-            sheet, said = pictures.sheet(rows, 2 * COLUMNS), "Fair draws, none left out."
+            sheet, caption = pictures.sheet(rows, 2 * COLUMNS), "Fair draws, none left out."
         else:
             training = self.models.comparison_digits(place)
-            found, distance = sampling.nearest(rows, training)
-            sheet = pictures.sheet(rows, COLUMNS, training[found])
-            said = (
+            neighbours, distance = sampling.nearest(rows, training)
+            sheet = pictures.sheet(rows, COLUMNS, training[neighbours])
+            caption = (
                 f"Each sample and, framed, the nearest of {len(training):,} digits, {distance.min():.1f} to "
                 f"{distance.max():.1f} away; a copy would be at 0."
             )
-        return {self.sheet: enlarge(sheet, ZOOM), self.caption: messages.status(said), self.note: ""}
+        return {self.sheet: enlarge(sheet, ZOOM), self.caption: messages.status(caption), self.note: ""}
 
     @alerts("note")
     def walk(self, model, start, end, part):
@@ -265,17 +268,19 @@ class DigitsView(View):
     @alerts("opinion")
     def ask(self, model, event: gr.EventData):
         """D(x) of the drawn digit."""
-        side, raw = whole(event.side, "The drawing's side"), base64.b64decode(str(event.pixels)[:MOST_DRAWN])
+        side, raw = whole(event.side, "The drawing's side"), base64.b64decode(str(event.pixels)[:MOST_LETTERS])
         if not 1 <= side <= 64 or len(raw) != side * side:
             raise ValueError("The drawing did not arrive whole; draw again.")
         x = centre(np.frombuffer(raw, np.uint8).reshape(side, side))
-        found = float(sampling.opinion(self.models.pair(model).discriminator, x[None])[0])
-        said = f"D(x) = {found:.3f}: D takes it for {'a digit of the data' if found > 0.5 else 'a sample of G'}."
-        return {self.opinion: messages.status(said), self.seen: enlarge(pictures.to_pictures(x[None])[0], 5)}
+        opinion = float(sampling.opinion(self.models.pair(model).discriminator, x[None])[0])
+        sentence = (
+            f"D(x) = {opinion:.3f}: D takes it for {'a digit of the data' if opinion > 0.5 else 'a sample of G'}."
+        )
+        return {self.opinion: messages.status(sentence), self.input_picture: enlarge(pictures.to_pictures(x[None])[0], 5)}
 
     def moments(self, model: str | None) -> list[int]:
         """Updates that can be looked at, oldest first."""
-        if model == models.SHIPPED:
+        if model == models.OWN:
             return list(models.history())
         return models.runs_of_digits(self.services).get((model or "").removeprefix("run:"), [])
 
@@ -287,11 +292,11 @@ class DigitsView(View):
         """Samples of fixed z at a checkpoint."""
         steps = self.moments(model)
         if not steps:
-            hidden = gr.update(interactive=False, maximum=1, value=0, label="Checkpoint: there are none yet")
-            return {self.moment: hidden, self.past: None}
+            absent = gr.update(interactive=False, maximum=1, value=0, label="Checkpoint: there are none yet")
+            return {self.moment: absent, self.past: None}
         try:
             index = min(max(whole(index, "The checkpoint"), 0), len(steps) - 1)
-            if model == models.SHIPPED:
+            if model == models.OWN:
                 picture = np.asarray(Image.open(models.history()[steps[index]]).convert("L"))
             else:
                 picture = pictures.sheet(sampling.sample(self.models.pair(model, steps[index]).generator, 64, 5), 16)

@@ -21,12 +21,12 @@ from ui.kit import QUICKLY, View, alerts
 
 STATE_SECONDS = 3600
 MOST_SPEED = 50
-DRAWN = "drawn"
+OWN_POINTS = "drawn"
 LABELS = {
     "line": "One bump", "two bumps": "Two bumps", "three bumps": "Three bumps", "ring": "Ring of eight",
-    "grid": "Grid of 25", "spiral": "Spiral", DRAWN: "Points that I draw",
+    "grid": "Grid of 25", "spiral": "Spiral", OWN_POINTS: "Points that I draw",
 }  # fmt: skip
-GONE = "This game is more than an hour old and is gone; press Play for a new one."
+TOO_OLD = "This game is more than an hour old and is gone; press Play for a new one."
 FIRST = {"line": "line", "plane": "ring", "loss": "line"}
 NARROW = 32  # width of a generator that does not find its way out of a few modes
 HELVETICA: dict[str, Any] = {"objective": "minimax", "lr": 1e-3, "lr_d": 2e-2, "k": 1, "optimizer": "adam"}
@@ -42,9 +42,9 @@ def whole(value: Any, name: str) -> int:
 def read_settings(dimensions: int, objective: str, k: Any, lr: Any, lr_d: Any, optimizer: str, seed: Any) -> Settings:
     """The fields of a view as Settings. Raises ValueError with one sentence."""
     usual = laboratory.ON_LINE if dimensions == 1 else laboratory.IN_PLANE
-    made = Settings(objective, whole(k, "k"), usual.batch, lr, lr_d, optimizer, whole(seed, "The seed"))
-    made.check()
-    return made
+    settings = Settings(objective, whole(k, "k"), usual.batch, lr, lr_d, optimizer, whole(seed, "The seed"))
+    settings.check()
+    return settings
 
 
 class GameView(View):
@@ -74,8 +74,8 @@ class GameView(View):
         if kind == "loss":
             self.losses = theme.script_component("gan/losses.js", "losses", f"{name}-losses", "card")
 
-        def frame(asked):  # a function and no method, for Gradio marks it
-            return self.frame(asked)
+        def frame(request):  # a function and no method, for Gradio marks it
+            return self.frame(request)
 
         scripts = ("gan/game.js", "gan/play.js")
         self.game = theme.script_component(scripts, "game", f"{name}-game", "card", server_functions=[frame])
@@ -102,7 +102,7 @@ class GameView(View):
 
     def _settings(self, name: str, usual: Settings) -> None:
         with gr.Row(elem_classes="game-settings"):
-            choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([DRAWN] if self.name == "plane" else [])]
+            choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([OWN_POINTS] if self.name == "plane" else [])]
             self.data = gr.Dropdown(
                 choices, value=FIRST[self.name], label="Data", min_width=150, elem_id=f"{name}-data"
             )
@@ -190,17 +190,17 @@ class GameView(View):
             self.write, self.lab, [self.files, self.note], api_name=f"{name}_save", api_visibility="private"
         )
         if self.name == "plane":
-            chosen = [self.objective, self.k, self.lr, self.lr_d, self.optimizer]
+            rules = [self.objective, self.k, self.lr, self.lr_d, self.optimizer]
             self.collapse.click(
-                self.lose_modes, inputs, [*self.outputs, self.data, *chosen], api_name=f"{name}_collapse", **QUICKLY
+                self.lose_modes, inputs, [*self.outputs, self.data, *rules], api_name=f"{name}_collapse", **QUICKLY
             )
 
     # -- handlers ----------------------------------------------------------------------------------------------------
 
     def picture(self, lab: Laboratory) -> dict[str, Any]:
         """The present moment of a game, as its script draws it."""
-        shown = {**encode(lab.picture()), "drawing": lab.name == DRAWN}
-        return {**shown, "losses": encode({**lab.losses(), "rows": []})} if self.name == "loss" else shown
+        frame = {**encode(lab.picture()), "drawing": lab.name == OWN_POINTS}
+        return {**frame, "losses": encode({**lab.losses(), "rows": []})} if self.name == "loss" else frame
 
     def draw_picture(self, lab: Laboratory, playing: bool | None = False) -> dict:
         """The present moment of a game on all components. playing: whether it runs from now on; None: as before."""
@@ -220,13 +220,13 @@ class GameView(View):
         """The visitor's game with the present settings; a new one where there is none yet."""
         settings = read_settings(self.dimensions, *fields)
         if lab is None:
-            return Laboratory(data, settings) if data != DRAWN else self.without_points(settings)
+            return Laboratory(data, settings) if data != OWN_POINTS else self.without_points(settings)
         lab.change(**{k: v for k, v in vars(settings).items() if k not in ("seed", "batch", "width")})
         return lab
 
     def without_points(self, settings: Settings) -> Laboratory:
         """The plane before the first point is drawn: one point in its middle."""
-        return Laboratory(DRAWN, settings, [(0.0, 0.0)])
+        return Laboratory(OWN_POINTS, settings, [(0.0, 0.0)])
 
     @alerts("note")
     def show(self, lab, data, *fields):
@@ -251,19 +251,19 @@ class GameView(View):
         if lab is not None:
             lab.pause.set()
 
-    def frame(self, asked: Any) -> dict[str, Any]:
+    def frame(self, request: Any) -> dict[str, Any]:
         """The next picture of a running game.
 
         Args:
-            asked: `key` of the game, from `start`, and `speed`, iterations until the picture.
+            request: `key` of the game, from `start`, and `speed`, iterations until the picture.
 
         Returns the picture, or `sentence` where there is none, or `over` once the game was paused.
         """
         try:
-            lab = self.running.get(str(asked.get("key"))) if isinstance(asked, dict) else None
+            lab = self.running.get(str(request.get("key"))) if isinstance(request, dict) else None
             if lab is None:
-                raise ValueError(GONE)
-            speed = min(max(whole(asked.get("speed"), "The number of iterations"), 1), MOST_SPEED)
+                raise ValueError(TOO_OLD)
+            speed = min(max(whole(request.get("speed"), "The number of iterations"), 1), MOST_SPEED)
             if not lab.pause.is_set():
                 lab.advance(speed, lab.pause)
             return {"over": True} if lab.pause.is_set() else self.picture(lab)
@@ -296,15 +296,15 @@ class GameView(View):
     def draw(self, _lab, _data, objective, k, lr, lr_d, optimizer, seed, event: gr.EventData):
         """Points were drawn: a new game on them."""
         settings = read_settings(self.dimensions, objective, k, lr, lr_d, optimizer, seed)
-        return self.draw_picture(Laboratory(DRAWN, settings, list(event.points)))
+        return self.draw_picture(Laboratory(OWN_POINTS, settings, list(event.points)))
 
     @alerts("note")
     def lose_modes(self, lab, data, objective, k, lr, lr_d, optimizer, seed):
         """The Helvetica scenario: a strong discriminator against the saturating loss, on the ring."""
         settings = replace(read_settings(self.dimensions, **HELVETICA, seed=seed), width=NARROW)
-        made = self.draw_picture(Laboratory("ring", settings), playing=True)
-        chosen = {getattr(self, name): value for name, value in HELVETICA.items()}
-        return {**made, **chosen, self.data: "ring"}
+        updates = self.draw_picture(Laboratory("ring", settings), playing=True)
+        rules = {getattr(self, name): value for name, value in HELVETICA.items()}
+        return {**updates, **rules, self.data: "ring"}
 
     @alerts("note")
     def write(self, lab):

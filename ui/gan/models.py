@@ -17,8 +17,8 @@ from training.run import Run, list_runs, open_run
 from training.weights import load_config
 from ui.services import LRUCache, Services
 
-SHIPPED = "digits"
-MOST_COMPARED = 10_000  # digits that a sample's nearest one is looked for among
+OWN = "digits"
+MOST_DIGITS = 10_000  # digits that a sample's nearest one is looked for among
 ABSENT = (
     "No weights for digits are shipped with this installation: train them with `python -m gan.train --preset digits "
     "--data FOLDER --run runs/digits`, and every checkpoint stands in the list here."
@@ -28,14 +28,14 @@ ABSENT = (
 def shipped_model() -> Path | None:
     """The shipped model's folder, if there is one."""
     try:
-        return assets.model_dir(SHIPPED)
+        return assets.model_dir(OWN)
     except FileNotFoundError:
         return None
 
 
 def runs_of_digits(services: Services) -> dict[str, list[int]]:
     """Name -> updates of the checkpoints, oldest first, of the runs whose networks make digits."""
-    found = {}
+    runs = {}
     for name in list_runs(services.runs):
         run = Run(services.runs / name)
         try:
@@ -44,8 +44,8 @@ def runs_of_digits(services: Services) -> dict[str, list[int]]:
             continue
         steps = [step_of(folder) for folder in list_checkpoints(run.checkpoints)]
         if fits and steps:
-            found[name] = steps
-    return found
+            runs[name] = steps
+    return runs
 
 
 def folder_of_digits(services: Services) -> str:
@@ -59,8 +59,8 @@ def folder_of_digits(services: Services) -> str:
 
 def choices(services: Services) -> list[tuple[str, str]]:
     """(label, key) of all pairs: the shipped one, then runs, each with its newest checkpoint."""
-    found = [("digits, shipped", SHIPPED)] if shipped_model() else []
-    return found + [(f"run {name}", f"run:{name}") for name in runs_of_digits(services)]
+    pairs = [("digits, shipped", OWN)] if shipped_model() else []
+    return pairs + [(f"run {name}", f"run:{name}") for name in runs_of_digits(services)]
 
 
 class DigitModels:
@@ -73,16 +73,16 @@ class DigitModels:
 
     def pair(self, key: str | None, step: int | None = None) -> Pair:
         """The networks of a key, at a checkpoint of its run. Raises ValueError with one sentence."""
-        known = [name for _, name in choices(self.services)]
-        if not known:
+        keys = [name for _, name in choices(self.services)]
+        if not keys:
             raise ValueError(ABSENT)
-        if key not in known:
+        if key not in keys:
             raise ValueError("These networks are not there any more; choose others of the list.")
-        return self._pairs(key if key == SHIPPED or step is None else f"{key}@{int(step)}")
+        return self._pairs(key if key == OWN or step is None else f"{key}@{int(step)}")
 
     def _load(self, key: str) -> Pair:
-        if key == SHIPPED:
-            return sampling.load(SHIPPED)
+        if key == OWN:
+            return sampling.load(OWN)
         name, _, step = key.removeprefix("run:").partition("@")
         return export.pair_of(open_run(self.services.runs, name).folder, int(step) if step else None)
 
@@ -94,8 +94,8 @@ class DigitModels:
         path = Path(place)
         if not path.exists():
             raise ValueError(f"There is no folder or file '{path.name}' on this machine.")
-        rows = read_digits(path).train if path.is_dir() else to_rows(read_idx(path)[:MOST_COMPARED])
-        return rows[:MOST_COMPARED]
+        rows = read_digits(path).train if path.is_dir() else to_rows(read_idx(path)[:MOST_DIGITS])
+        return rows[:MOST_DIGITS]
 
 
 def evaluation() -> dict[str, Any] | None:

@@ -33,7 +33,7 @@ class TryOnView(View):
             self.run = gr.Dropdown(
                 [], label="Discriminator of the run", allow_custom_value=True, min_width=220, elem_id="gan-tryon-run"
             )
-            self.saved = gr.File(
+            self.record_file = gr.File(
                 label="A try-on saved as zip; none: the bundled pair", file_types=[".zip"], height=150, min_width=220,
                 elem_id="gan-tryon-saved",
             )  # fmt: skip
@@ -48,31 +48,31 @@ class TryOnView(View):
         """Connects the events."""
         self.draw_with([self.run], [self.run, self.note], **QUICKLY)
         self.judge.click(
-            self.ask, [self.run, self.saved], [self.pictures, self.note], api_name="gan_tryon_judge",
+            self.ask, [self.run, self.record_file], [self.pictures, self.note], api_name="gan_tryon_judge",
             **on_queue("try-on"),
         )  # fmt: skip
 
     def show(self, run):
         """The runs that have a discriminator."""
         names = patches.runs_with_critics(self.services.runs)
-        chosen = run if run in names else next(iter(names), None)
-        return {self.run: gr.update(choices=names, value=chosen), self.note: "" if names else messages.status(NONE)}
+        name = run if run in names else next(iter(names), None)
+        return {self.run: gr.update(choices=names, value=name), self.note: "" if names else messages.status(NONE)}
 
     @alerts("note")
-    def ask(self, run, saved):
+    def ask(self, run, file):
         """The result and its patches, fine and coarse."""
         if run not in patches.runs_with_critics(self.services.runs):
             raise ValueError(NONE if not run else "This run is not there any more; choose one of the list.")
         critic = patches.critic_of(self.services.runs / run)
-        result = record.load(saved) if saved else self.example()
-        shown = [(result.synthesis, "the result")]
+        result = record.load(file) if file else self.example()
+        pictures = [(result.synthesis, "the result")]
         for name, scores in zip(("fine", "coarse"), patches.patches(critic, result)):
             text = (
                 f"{name}: {scores.shape[0]} x {scores.shape[1]} patches, {scores.min():.2f} to "
                 f"{scores.max():.2f}; red: doubted"
             )
-            shown.append((patches.overlay(result, scores), text))
-        return {self.pictures: gr.update(value=shown), self.note: ""}
+            pictures.append((patches.overlay(result, scores), text))
+        return {self.pictures: gr.update(value=pictures), self.note: ""}
 
     def example(self):
         """A small try-on of the bundled pair."""

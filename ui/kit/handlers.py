@@ -56,16 +56,16 @@ def alerts(place: str = "", hide: str = "", show: str = "", **values: Any) -> Ca
             }
 
         @functools.wraps(handler)
-        def run(self: Any, *given: Any, **named: Any) -> Any:
+        def run(self: Any, *arguments: Any, **keywords: Any) -> Any:
             try:
-                return handler(self, *given, **named)
+                return handler(self, *arguments, **keywords)
             except Exception as error:
                 return updates(self, error)
 
         @functools.wraps(handler)
-        def stream(self: Any, *given: Any, **named: Any) -> Iterator[Any]:
+        def stream(self: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]:
             try:
-                yield from handler(self, *given, **named)
+                yield from handler(self, *arguments, **keywords)
             except Exception as error:
                 yield updates(self, error)
 

@@ -15,7 +15,7 @@ from ui import messages, theme
 from ui.kit.handlers import QUIETLY
 from ui.kit.views import Views
 
-CLOSED = -1
+NO_STOP = -1
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Stop:
 
 def card(stop: Stop, number: int, total: int) -> str:
     """HTML of one stop, number from 0."""
-    told = {"lead": stop.lead, "run": stop.run, "cell": ",".join(map(str, stop.cell or ()))}
-    lead = "".join(f' data-{name}="{escape(value)}"' for name, value in told.items() if value)
+    data = {"lead": stop.lead, "run": stop.run, "cell": ",".join(map(str, stop.cell or ()))}
+    lead = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items() if value)
     return (
         f'<div class="tour-card" role="region" aria-label="Tour" data-stop="{number + 1}"{lead}>'
         f'<div class="tour-title"><span class="tour-number">{number + 1} / {total}</span> {escape(stop.title)}</div>'
@@ -57,7 +57,7 @@ class Tour(ABC):
     options: ClassVar[dict[str, Any]] = QUIETLY  # of its events
 
     def __init__(self, tab: Any) -> None:
-        self.tab, self.at = tab, gr.State(CLOSED)
+        self.tab, self.at = tab, gr.State(NO_STOP)
 
     def build_start(self, min_width: int = 190) -> None:
         """The button."""
@@ -100,19 +100,19 @@ class Tour(ABC):
     def go(self, by: int | None, at: int, *values: Any) -> dict:
         """One stop on or back (by), or the first (None). values: of `inputs`."""
         try:
-            found = self.stops(*values)
+            stops = self.stops(*values)
         except ValueError as error:
             alert = messages.alert(messages.sentence(error))
             return {**self.leave(), self.card: alert, self.body: gr.update(visible=True)}
-        at = 0 if by is None else min(max(at + by, 0), len(found) - 1)
-        stop, views = found[at], self.tab.views
+        at = 0 if by is None else min(max(at + by, 0), len(stops) - 1)
+        stop, views = stops[at], self.tab.views
         return {
             self.at: at,
             self.body: gr.update(visible=True),
             self.start: gr.update(visible=False),
-            self.card: card(stop, at, len(found)),
+            self.card: card(stop, at, len(stops)),
             self.back: gr.update(interactive=at > 0),
-            self.next: gr.update(interactive=at < len(found) - 1),
+            self.next: gr.update(interactive=at < len(stops) - 1),
             views.tabs: gr.update(selected=stop.view),
             views.open: stop.view,
             **self.arrive(stop, *values),
@@ -121,22 +121,22 @@ class Tour(ABC):
     def key(self, event: gr.EventData, at: int, *values: Any) -> Any:
         """An arrow key: one stop on or back."""
         by = int(event.by)
-        return gr.skip() if at == CLOSED or by not in (-1, 1) else self.go(by, at, *values)
+        return gr.skip() if at == NO_STOP or by not in (-1, 1) else self.go(by, at, *values)
 
     def leave(self) -> dict:
         """The tour ends."""
         sight = {self.body: gr.update(visible=False), self.start: gr.update(visible=True)}
-        return {self.at: CLOSED, self.card: "", **sight}
+        return {self.at: NO_STOP, self.card: "", **sight}
 
     def show(self, at: int, *values: Any) -> Any:
         """Something else is shown while the tour is on: the same stop, in its words."""
-        if at == CLOSED:
+        if at == NO_STOP:
             return gr.skip()
         try:
-            found = self.stops(*values)
+            stops = self.stops(*values)
         except ValueError:
             return gr.skip()
-        return {self.card: card(found[at], at, len(found))}
+        return {self.card: card(stops[at], at, len(stops))}
 
     # -- wiring ------------------------------------------------------------------------------------------------------
 

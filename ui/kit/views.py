@@ -49,7 +49,7 @@ class View(ABC):
     def wire(self) -> None:  # noqa: B027 (a view may have no events)
         """Connects the components with the handlers, once all views are built."""
 
-    def show(self, *values: Any, **named: Any) -> Any:
+    def show(self, *values: Any, **options: Any) -> Any:
         """Draws the view, once `draw_with` has said from what. May be a generator."""
         return gr.skip()
 
@@ -120,10 +120,10 @@ class Views:
         self.always: list[str] = []  # names of drawings that are made whichever view is open
         self.transients: list = []  # components that go out of sight when another view opens, or this one is drawn anew
         self._later: list[Callable[[], Any]] | None = []  # events that draw views, until all of them are wired
-        offered = [kind for kind in registry if kind.available()]
-        self.open = gr.State(offered[0].name)
-        with gr.Tabs(elem_id=elem_id, selected=offered[0].name) as self.tabs:
-            for kind in offered:
+        kinds = [kind for kind in registry if kind.available()]
+        self.open = gr.State(kinds[0].name)
+        with gr.Tabs(elem_id=elem_id, selected=kinds[0].name) as self.tabs:
+            for kind in kinds:
                 place = item_id.format(kind.name) if item_id else None
                 with gr.Tab(kind.title, id=kind.name, elem_id=place, visible=kind.in_sight) as item:
                     view = self._views[kind] = kind(tab, services)
@@ -200,13 +200,13 @@ class Views:
             places = list(dict.fromkeys([*outputs, *self.outputs]))
             trigger(act, [*inputs, *self.inputs], places, **options)
 
-        self._when_wired(connect)
+        self._after_wiring(connect)
 
     def redraw_after(self, event: Dependency, **options: Any) -> None:
         """Draws the open view anew once `event` has ended. options: of the event that does it."""
-        self._when_wired(lambda: event.then(self.stream, self.inputs, self.outputs, **options))
+        self._after_wiring(lambda: event.then(self.stream, self.inputs, self.outputs, **options))
 
-    def _when_wired(self, connect: Callable[[], Any]) -> None:
+    def _after_wiring(self, connect: Callable[[], Any]) -> None:
         # A view that is wired later draws with components of its own, which the event has to read, too.
         if self._later is None:
             connect()
@@ -250,8 +250,8 @@ class Views:
     @property
     def outputs(self) -> list:
         """What `draw` may update."""
-        drawn = (one for drawing in self.drawings.values() for one in drawing.outputs)
-        return list(dict.fromkeys([*drawn, *self.transients]))
+        places = (one for drawing in self.drawings.values() for one in drawing.outputs)
+        return list(dict.fromkeys([*places, *self.transients]))
 
     def stream(self, *values: Any) -> Iterator[dict]:
         """As `draw`, for an event of its own, and with the values one by one as views make them."""
@@ -264,14 +264,14 @@ class Views:
             else:
                 yield updates
 
-    def draw(self, values: Sequence[Any], known: dict | None = None) -> dict:
+    def draw(self, values: Sequence[Any], fresh: dict | None = None) -> dict:
         """Updates that draw the open view, and what is always drawn, as one event for them all.
 
         Args:
             values: of `inputs`.
-            known: values or updates of components that are newer than those.
+            fresh: values or updates of components that are newer than those.
         """
-        newer = {one: value_in(update) for one, update in (known or {}).items()}
+        newer = {one: value_in(update) for one, update in (fresh or {}).items()}
         by_component = {**dict(zip(self.inputs, values, strict=True)), **newer}
         updates: dict = self._away()
         for name in dict.fromkeys([by_component[self.open], *self.always]):

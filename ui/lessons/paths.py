@@ -57,23 +57,23 @@ def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
         raise ValueError("Translate a sentence with words first; this lesson is about your own sentence.")
     layer = attention.cross.shape[0] - 1
     try:
-        found = interpret.attention_map(attention, "cross", layer, interpret.MEAN, without_ends=True)
+        part = interpret.attention_map(attention, "cross", layer, interpret.MEAN, without_ends=True)
     except ValueError:  # nothing but start and end
-        found = interpret.attention_map(attention, "cross", layer, interpret.MEAN)
-    row, column = interpret.strongest(found)
+        part = interpret.attention_map(attention, "cross", layer, interpret.MEAN)
+    row, column = interpret.strongest(part)
     whole = attention.cross[layer].mean(0)
-    written, read_tokens = len(attention.target_tokens), attention.source_tokens
-    listed = " ".join(f"<code>{escape(plain(token))}</code>" for token in read_tokens[:MOST_TOKENS])
+    steps, read_tokens = len(attention.target_tokens), attention.source_tokens
+    words = " ".join(f"<code>{escape(plain(token))}</code>" for token in read_tokens[:MOST_TOKENS])
     return {
         "text": escape(current.translation.sentences[current.sentence].source_text),
         "count": len(read_tokens),
-        "tokens": listed + (" …" if len(read_tokens) > MOST_TOKENS else ""),
-        "query": f"<b>{escape(query_names(attention, 'cross')[found.row_places[row]])}</b>",
-        "key": f"<b>{escape(plain(found.columns[column]))}</b>",
-        "weight": float(whole[found.row_places[row], found.column_places[column]]),
+        "tokens": words + (" …" if len(read_tokens) > MOST_TOKENS else ""),
+        "query": f"<b>{escape(query_names(attention, 'cross')[part.row_places[row]])}</b>",
+        "key": f"<b>{escape(plain(part.columns[column]))}</b>",
+        "weight": float(whole[part.row_places[row], part.column_places[column]]),
         "heads": attention.cross.shape[1],
-        "hidden": written * (written - 1) // 2,
-        "cells": written * written,
+        "hidden": steps * (steps - 1) // 2,
+        "cells": steps * steps,
     }
 
 

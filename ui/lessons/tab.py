@@ -32,6 +32,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="lesson-scroll"><table class="lesson-table"><tr>{head}</tr>{body}</table></div>'
 
 
+NO_PRONOUN = "No pronoun, or a noun whose gender cannot be told here."
 MOST_WORDS = 12  # of a translation that may be endless nonsense
 
 
@@ -88,11 +89,11 @@ def trophy_html(services: Any) -> str:
     """HTML of the trophy's sentences in German and French, each with what its pronoun shows."""
     rows = []
     for pair in ("en-de", "en-fr"):
-        for text, meant in pronouns.SENTENCES.items():
-            translated = translate_text(services, text, pair, 4, None, 1).text
-            found = pronouns.last_pronoun(translated, pair[-2:])
-            verdict = found.verdict(meant) if found else "No pronoun, or a noun whose gender cannot be told here."
-            rows.append((escape(pair_label(*pair.split("-"))), escape(text), escape(translated), escape(verdict)))
+        for text, referent in pronouns.SENTENCES.items():
+            output = translate_text(services, text, pair, 4, None, 1).text
+            pronoun = pronouns.last_pronoun(output, pair[-2:])
+            verdict = pronoun.verdict(referent) if pronoun else NO_PRONOUN
+            rows.append((escape(pair_label(*pair.split("-"))), escape(text), escape(output), escape(verdict)))
     return table(("", "sentence", "translation", "what the pronoun shows"), rows)
 
 
@@ -151,8 +152,8 @@ class PathView(View):
     @alerts("note", html="")
     def show(self, *values):
         """The path, in the words of what is on the page."""
-        found = paths.html(paths.read_path(self.name), self.name, self.facts(*values))
-        return {self.html: gr.update(value=found, name=self.name), self.note: ""}
+        text = paths.html(paths.read_path(self.name), self.name, self.facts(*values))
+        return {self.html: gr.update(value=text, name=self.name), self.note: ""}
 
 
 class AttentionPath(PathView):
@@ -209,7 +210,7 @@ class ExperimentsView(View):
         """Makes the components."""
         gr.Markdown(self.trials, elem_classes="section")
         self.run = gr.Button("Run the four experiments", variant="primary", scale=0, elem_id="experiments-run")
-        self.found = gr.HTML(elem_id="experiments-found")
+        self.tables = gr.HTML(elem_id="experiments-found")
         gr.Markdown(
             "### The trophy does not fit in the suitcase because it is too big. Or too small?\nIn German and French "
             "the pronoun has to agree with its noun, so it shows which of the two the model took “it” for.",
@@ -222,7 +223,7 @@ class ExperimentsView(View):
         """Connects the buttons."""
         options = on_queue("translate")
         current = self.tab.group[TranslateTab].current
-        self.run.click(self.experiment, current, self.found, api_name="experiments", **options)
+        self.run.click(self.experiment, current, self.tables, api_name="experiments", **options)
         self.translate.click(self.ask, None, self.trophy, api_name="trophy", **options)
 
     @alerts()

@@ -62,9 +62,9 @@ class RunControls:
             self.delete = gr.Button("Delete …", size="sm", elem_id="run-delete", min_width=90, visible=False)
         # Rendered by `wire`, outside the tab: what is in a tab is not in the browser before the tab is opened.
         self.visitor = gr.BrowserState("", storage_key="atelier-visitor", secret="atelier", render=False)
-        self.told_of = gr.State("")  # the run at work that the note is about, "" for none
+        self.note_run = gr.State("")  # the run at work that the note is about, "" for none
 
-    def unfolded(self) -> None:
+    def build_folds(self) -> None:
         """Builds what the buttons unfold, and the note that says what they did."""
         with gr.Column(visible=False, elem_classes="card", elem_id="run-delete-ask") as self.ask:
             self.question = gr.HTML()
@@ -79,7 +79,7 @@ class RunControls:
 
     def _build_form(self) -> None:
         with gr.Row():
-            self.changed = gr.Textbox(
+            self.changes = gr.Textbox(
                 label="Changed settings",
                 placeholder="--lr 0.0005 --steps 300",
                 max_lines=1,
@@ -116,42 +116,42 @@ class RunControls:
             self.fork,
             self.from_step,
             self.note,
-            self.told_of,
+            self.note_run,
             self.visitor,
         ]
 
     # -- updates ---------------------------------------------------------------------------------------------------
 
-    def refresh(self, seen: watch.RunSnapshot, values: dict) -> dict:
+    def refresh(self, snapshot: watch.RunSnapshot, values: dict) -> dict:
         """Updates of the buttons for the run's state. values: of `from_step` and `visitor`, where they are known."""
-        busy, known = seen.state in watch.BUSY, seen.network is not None
-        own = self._may_change(seen.run, values)
-        choices = checkpoint_choices(seen.run)
+        busy, is_ours = snapshot.state in watch.BUSY, snapshot.network is not None
+        own = self._may_change(snapshot.run, values)
+        choices = checkpoint_choices(snapshot.run)
         steps = [step for _, step in choices]
-        chosen = values.get(self.from_step)
-        said = "Go on or fork …" if seen.state == "finished" else "Resume or fork …"
-        stopping = seen.state == "stopping"
-        made: dict[Any, Any] = {
+        choice = values.get(self.from_step)
+        label = "Go on or fork …" if snapshot.state == "finished" else "Resume or fork …"
+        stopping = snapshot.state == "stopping"
+        updates: dict[Any, Any] = {
             self.stop: gr.update(
                 visible=busy and own, interactive=not stopping, value="Stopping …" if stopping else "Stop and save"
             ),
-            self.again: gr.update(visible=bool(steps) and known, value=said if own and not busy else "Fork …"),
+            self.again: gr.update(visible=bool(steps) and is_ours, value=label if own and not busy else "Fork …"),
             self.delete: gr.update(visible=own and not busy),
             self.resume: gr.update(visible=own and not busy),
             self.fork: gr.update(visible=bool(steps)),
-            self.from_step: gr.update(choices=choices, value=chosen if chosen in steps else next(iter(steps), None)),
+            self.from_step: gr.update(choices=choices, value=choice if choice in steps else next(iter(steps), None)),
         }
         if busy:
-            made[self.ask] = gr.update(visible=False)
-        elif values.get(self.told_of) == seen.run.folder.name:  # what was said of it ends with it
-            made |= {self.note: "", self.told_of: ""}
-        return made
+            updates[self.ask] = gr.update(visible=False)
+        elif values.get(self.note_run) == snapshot.run.folder.name:  # what was said of it ends with it
+            updates |= {self.note: "", self.note_run: ""}
+        return updates
 
     def tell(self, text: str, run: str | None) -> dict:
         """Updates that say what was done with a run; the line goes once the run has ended."""
-        return {self.note: messages.status(text), self.told_of: run or ""}
+        return {self.note: messages.status(text), self.note_run: run or ""}
 
-    def hidden(self) -> dict:
+    def hide(self) -> dict:
         """Updates that hide the buttons while there is no run."""
         return {one: gr.update(visible=False) for one in (self.stop, self.again, self.delete, self.ask, self.form)}
 
@@ -161,23 +161,23 @@ class RunControls:
         """Whether the visitor may stop, resume or delete the run: who started it, or the operator of a local page."""
         return self.services.local or is_own(run, values.get(self.visitor))
 
-    def _allowed(self, values: dict, changes: bool = True) -> None:
+    def _check_right(self, values: dict, changes: bool = True) -> None:
         """Raises ValueError with one sentence. changes: it is about the run itself, not about a copy."""
         if self.services.training is None:
             raise ValueError("Trainings cannot be started or changed from this page.")
         if changes and not self._may_change(open_run(self.runs, values[self.view.run]), values):
             raise ValueError("This browser did not start that run, so it cannot stop, resume or delete it.")
 
-    def _planned(self, name: str, changed: str) -> tuple[Run, str, dict[str, Any], dict[str, Any]]:
+    def _read_plan(self, name: str, line: str) -> tuple[Run, str, dict[str, Any], dict[str, Any]]:
         """(run, network, the run's fields, changed ones) for a resume or a fork."""
         run = open_run(self.runs, name)
         network = network_of(run)
-        fields = recipes.typed_changes(network, changed)
-        saved = run.recipe()
+        fields = recipes.read_changes(network, line)
+        recipe = run.recipe()
         if self.services.training is not None:
-            recipes.check_public(network, saved, fields, self.services.training)
+            recipes.check_public(network, recipe, fields, self.services.training)
             fields = {**fields, **self.services.training.fields()}
-        return run, network, saved, fields
+        return run, network, recipe, fields
 
     def plan(self, values: dict) -> dict:
         """The commands of resume and fork as they are filled in; a comment says what is wrong with them."""
@@ -185,7 +185,7 @@ class RunControls:
         if not name:  # the lists are filled before a run is chosen
             return {self.commands: ""}
         try:
-            run, network, _, fields = self._planned(name, values[self.changed])
+            run, network, _, fields = self._read_plan(name, values[self.changes])
             lines = [start.shell_text([recipes.resume_command(network, run.folder, fields)])]
             if step is not None and new_name:
                 command = recipes.fork_command(network, run.folder, step, self.runs / new_name, fields)
@@ -195,12 +195,12 @@ class RunControls:
             return {self.commands: f"# {messages.sentence(error)}"}
 
     @alerts("note")
-    def _said(self, work: Callable[[], tuple[str, str | None]], values: dict, changes: bool = True) -> dict:
+    def _act(self, work: Callable[[], tuple[str, str | None]], values: dict, changes: bool = True) -> dict:
         """Runs `work`, which returns a sentence and the run to show; errors become a note, and what is open stays."""
-        self._allowed(values, changes)
+        self._check_right(values, changes)
         text, name = work()
-        folded = {self.form: gr.update(visible=False), self.ask: gr.update(visible=False)}
-        return {**self.view.show(name, {self.visitor: values.get(self.visitor)}), **folded, **self.tell(text, name)}
+        away = {self.form: gr.update(visible=False), self.ask: gr.update(visible=False)}
+        return {**self.view.show(name, {self.visitor: values.get(self.visitor)}), **away, **self.tell(text, name)}
 
     def stop_it(self, values: dict) -> dict:
         """Ask the process of the run to end."""
@@ -210,41 +210,41 @@ class RunControls:
             start.stop(open_run(self.runs, name))
             return "The run was asked to stop; its last step is saved.", name
 
-        return self._said(work, values)
+        return self._act(work, values)
 
     def resume_it(self, values: dict) -> dict:
         """Resume the run from its newest checkpoint."""
 
         def work() -> tuple[str, str]:
             name = values[self.view.run]
-            run, network, saved, fields = self._planned(name, values[self.changed])
-            self.services.limits().check(self.runs, fields.get("steps", saved["steps"]), new=False)
+            run, network, recipe, fields = self._read_plan(name, values[self.changes])
+            self.services.limits().check(self.runs, fields.get("steps", recipe["steps"]), new=False)
             if not (any(run.events()) or run.checkpoints.exists()):
                 raise ValueError(f"{name!r} never began; delete it and start a new one.")
             start.start(run.folder, [recipes.resume_command(network, run.folder, fields)])
             return f"{name} goes on.", name
 
-        return self._said(work, values)
+        return self._act(work, values)
 
     def fork_it(self, values: dict) -> dict:
         """A run of its own from a checkpoint of this one."""
 
         def work() -> tuple[str, str]:
             name, step = values[self.view.run], values[self.from_step]
-            run, network, saved, fields = self._planned(name, values[self.changed])
+            run, network, recipe, fields = self._read_plan(name, values[self.changes])
             find_checkpoint(run.checkpoints, step)
-            self.services.limits().check(self.runs, fields.get("steps", saved["steps"]), new=True)
+            self.services.limits().check(self.runs, fields.get("steps", recipe["steps"]), new=True)
             folder = start.check_name(self.runs, values[self.new_name])
             start.start(folder, [recipes.fork_command(network, run.folder, step, folder, fields)])
             sign(folder, values.get(self.visitor))
             return f"{folder.name} begins at step {step:,} of {name}.", folder.name
 
-        return self._said(work, values, changes=False)
+        return self._act(work, values, changes=False)
 
     @alerts("note", hide="ask")
     def ask_first(self, values: dict) -> dict:
         """Ask before the run is deleted."""
-        self._allowed(values)
+        self._check_right(values)
         name = values[self.view.run]
         run = open_run(self.runs, name)
         if start.is_busy(run):
@@ -262,7 +262,7 @@ class RunControls:
             start.delete(self.runs, name)
             return f"{name} was deleted.", next(iter(list_runs(self.runs)), None)
 
-        return self._said(work, values)
+        return self._act(work, values)
 
     def unfold(self, values: dict) -> dict:
         """Resume and fork, with a name that is free and the newest checkpoint."""
@@ -273,36 +273,36 @@ class RunControls:
             steps = [step for _, step in checkpoint_choices(open_run(self.runs, name))]
         except ValueError:  # deleted meanwhile
             steps = []
-        filled = {
+        boxes = {
             self.new_name: f"{name}-fork-{number}"[-60:],
             self.from_step: gr.update(value=steps[0] if steps else None),
         }
-        now = {**values, self.new_name: filled[self.new_name], self.from_step: steps[0] if steps else None}
-        return {self.form: gr.update(visible=True), **filled, **self.plan(now)}
+        now = {**values, self.new_name: boxes[self.new_name], self.from_step: steps[0] if steps else None}
+        return {self.form: gr.update(visible=True), **boxes, **self.plan(now)}
 
     # -- wiring ----------------------------------------------------------------------------------------------------
 
     def wire(self) -> None:
         """Connect the buttons with the handlers."""
         self.visitor.render()
-        run, shown = self.view.run, self.view.components
+        run, places = self.view.run, self.view.components
         own = {run, self.visitor}
-        given = {*own, self.changed, self.from_step, self.new_name}
-        unfolded = [self.form, self.new_name, self.from_step, self.commands]
-        self.again.click(self.unfold, given, unfolded, api_name="run_again", **QUICKLY)
+        inputs = {*own, self.changes, self.from_step, self.new_name}
+        folds = [self.form, self.new_name, self.from_step, self.commands]
+        self.again.click(self.unfold, inputs, folds, api_name="run_again", **QUICKLY)
         # One event for all boxes: answers to two of them could overtake each other.
         gr.on(
-            [self.changed.change, self.from_step.change, self.new_name.change],
+            [self.changes.change, self.from_step.change, self.new_name.change],
             self.plan,
-            given,
+            inputs,
             [self.commands],
             trigger_mode="always_last",
             api_name="run_commands",
             **QUICKLY,
         )
-        self.stop.click(self.stop_it, own, shown, api_name="run_stop", **QUICKLY)
-        self.resume.click(self.resume_it, given, shown, api_name="run_resume", **QUICKLY)
-        self.fork.click(self.fork_it, given, shown, api_name="run_fork", **QUICKLY)
+        self.stop.click(self.stop_it, own, places, api_name="run_stop", **QUICKLY)
+        self.resume.click(self.resume_it, inputs, places, api_name="run_resume", **QUICKLY)
+        self.fork.click(self.fork_it, inputs, places, api_name="run_fork", **QUICKLY)
         self.delete.click(self.ask_first, own, [self.note, self.question, self.ask], api_name="run_ask", **QUICKLY)
         self.no.click(lambda: gr.update(visible=False), None, self.ask, **QUICKLY)
-        self.yes.click(self.delete_it, own, shown, api_name="run_delete", **QUICKLY)
+        self.yes.click(self.delete_it, own, places, api_name="run_delete", **QUICKLY)

@@ -13,8 +13,8 @@ from training.unpack import unpack
 from transformer.survey import Survey
 from transformer.survey import survey as read_survey
 
-BUNDLED, UPLOAD, LOCAL = "bundled", "upload", "folder"
-MOST_UNPACKED = 2 * 2**30
+BUNDLE, UPLOAD, LOCAL = "bundled", "upload", "folder"
+MOST_BYTES = 2 * 2**30
 MOST_TABLE = 200 * 2**20
 FILE_TYPES = [".tsv", ".csv", ".gz", ".zip", ".mrg"]
 
@@ -23,7 +23,7 @@ class Data(NamedTuple):
     """Where the data of a training come from.
 
     Attributes:
-        kind: BUNDLED, UPLOAD or LOCAL.
+        kind: BUNDLE, UPLOAD or LOCAL.
         upload: path of the uploaded file.
         folder: what was typed as a folder or file of this machine.
         source, target: columns of a table.
@@ -62,7 +62,7 @@ def trees_suffix(upload: str) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _survey(path: str, changed: float, source: str, target: str) -> Survey:
+def _survey(path: str, mtime: float, source: str, target: str) -> Survey:
     return read_survey(path, source, target)
 
 
@@ -75,7 +75,7 @@ def survey(data: Data) -> Survey | None:
     if table is None or not (data.source and data.target):
         return None
     if table.suffix == ".gz":
-        check_unpacked_size(table)
+        check_size_inside(table)
     return _survey(str(table), table.stat().st_mtime, data.source, data.target)
 
 
@@ -99,50 +99,50 @@ def table_in(path: Path) -> Path:
 # Each of these checks `given` and copies it `into` the run's folder, if it is an upload; errors as in `Network.bring`.
 
 
-def bring_table(given: Path, source: str, target: str, into: Path | None) -> None:
+def bring_table(path: Path, source: str, target: str, into: Path | None) -> None:
     """A table of sentence pairs."""
     from transformer.data import read_parallel
 
-    table = given if into else table_in(given)
+    table = path if into else table_in(path)
     if table.suffix == ".gz":
-        check_unpacked_size(table)
+        check_size_inside(table)
     if len(read_parallel(table, source, target)) < 2:
         raise ValueError(f"{table.name} holds one pair only; training needs at least two.")
     if into:
-        _copy(given, into / f"table{table_suffix(given.name)}")
+        _copy(path, into / f"table{table_suffix(path.name)}")
 
 
-def bring_trees(given: Path, into: Path | None) -> None:
+def bring_trees(path: Path, into: Path | None) -> None:
     """Trees in brackets."""
     from transformer.parsing.recipe import load_splits
 
-    if into and given.suffix == ".gz":
-        check_unpacked_size(given)
-    load_splits(given)
+    if into and path.suffix == ".gz":
+        check_size_inside(path)
+    load_splits(path)
     if into:
-        _copy(given, into / f"train{trees_suffix(given.name)}")
+        _copy(path, into / f"train{trees_suffix(path.name)}")
 
 
-def bring_photos(given: Path, into: Path | None, garments: bool) -> None:
+def bring_photos(path: Path, into: Path | None, garments: bool) -> None:
     """People in the VITON-HD layout, and with `garments` their garments."""
     from vton.prepare import find_set
 
-    place = into / "set" if into else given
+    place = into / "set" if into else path
     if into:
-        unpack(given, place, most_bytes=MOST_UNPACKED)
+        unpack(path, place, most_bytes=MOST_BYTES)
     if place.is_dir():
         find_set(place, garments=garments)
 
 
-def bring_digits(given: Path, into: Path | None) -> None:
+def bring_digits(path: Path, into: Path | None) -> None:
     """Handwritten digits."""
     from gan.digits import read_digits, read_idx
 
     if into:
-        read_idx(given)
-        _copy(given, into / f"digits-images-idx3-ubyte{'.gz' if given.suffix == '.gz' else ''}")
+        read_idx(path)
+        _copy(path, into / f"digits-images-idx3-ubyte{'.gz' if path.suffix == '.gz' else ''}")
     else:
-        read_digits(given)
+        read_digits(path)
 
 
 def _copy(upload: Path, file: Path) -> None:
@@ -150,7 +150,7 @@ def _copy(upload: Path, file: Path) -> None:
     shutil.copyfile(upload, file)
 
 
-def check_unpacked_size(file: Path, most: int = MOST_TABLE) -> None:
+def check_size_inside(file: Path, most: int = MOST_TABLE) -> None:
     """Raises ValueError when a gzipped table is larger than `most` bytes unpacked; damaged ones are told of later."""
     size = 0
     try:

@@ -22,14 +22,14 @@ from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Services
 from ui.train import recipes
 from ui.train.controls import sign
-from ui.train.data import BUNDLED, FILE_TYPES, LOCAL, UPLOAD, Data
+from ui.train.data import BUNDLE, FILE_TYPES, LOCAL, UPLOAD, Data
 from ui.train.networks import COMMON, GENTLE, NETWORKS, POOL, RATES, settings_of
 from ui.train.view import RunView
 
-MEASURED_STEPS, MEASURE_SECONDS = 3, 180
-FITTED = ("vocab_size", "max_length", "tokens")  # settings that follow a table
-SHOWN_LETTERS = 160  # of a pair in the preview
-MEMORISED = 500  # pairs; of fewer a network learns the pairs themselves, and no language
+TIMING_STEPS, MEASURE_SECONDS = 3, 180
+TABLE_FIELDS = ("vocab_size", "max_length", "tokens")  # settings that follow a table
+PREVIEW_LETTERS = 160  # of a pair in the preview
+FEW_PAIRS = 500  # pairs; of fewer a network learns the pairs themselves, and no language
 COSTLY = ("size", "batch", "tokens", "height", "width", "pictures_wide", "reduce", "precision", "accumulate", "gan")
 
 
@@ -44,16 +44,16 @@ def free_name(runs: Path, network: str, preset: str) -> str:
     return f"{network}-{preset}-{number}"
 
 
-def measured(runs: Path, network: str, fields: dict[str, Any]) -> tuple[float, str] | None:
+def past_time(runs: Path, network: str, fields: dict[str, Any]) -> tuple[float, str] | None:
     """Seconds a step of a run on this machine with the same sizes, and its name; None if there is none."""
     for name in list_runs(runs):
         run = Run(runs / name)
         try:
-            saved = run.recipe()
+            recipe = run.recipe()
         except ValueError:
             continue
-        same = all(saved.get(field) == fields[field] for field in COSTLY if field in fields)
-        if saved.get("task") != NETWORKS[network].task or not same:
+        same = all(recipe.get(field) == fields[field] for field in COSTLY if field in fields)
+        if recipe.get("task") != NETWORKS[network].task or not same:
             continue
         times = [event["seconds_per_step"] for event in run.events() if event["event"] == "log"]
         if times:
@@ -63,10 +63,10 @@ def measured(runs: Path, network: str, fields: dict[str, Any]) -> tuple[float, s
 
 def measure(network: str, preset: str, fields: dict[str, Any]) -> dict[str, float]:
     """Times a few steps on this machine in a process of its own. Raises ValueError with one sentence when it fails."""
-    timed = ["--preset", preset, *recipes.options(fields), "--time", str(MEASURED_STEPS)]
+    words = ["--preset", preset, *recipes.options(fields), "--time", str(TIMING_STEPS)]
     try:
-        done = subprocess.run(
-            [sys.executable, *NETWORKS[network].words[1:], *timed],
+        process = subprocess.run(
+            [sys.executable, *NETWORKS[network].words[1:], *words],
             check=False,
             capture_output=True,
             text=True,
@@ -76,51 +76,51 @@ def measure(network: str, preset: str, fields: dict[str, Any]) -> dict[str, floa
         )
     except subprocess.TimeoutExpired:
         raise ValueError(
-            f"{MEASURED_STEPS} steps took more than {MEASURE_SECONDS} s here; this preset is for a larger machine."
+            f"{TIMING_STEPS} steps took more than {MEASURE_SECONDS} s here; this preset is for a larger machine."
         ) from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    if process.returncode:
+        last = (process.stderr.strip().splitlines() or ["no message"])[-1]
         raise ValueError(f"The steps could not be timed: {last.removeprefix('error: ')}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(process.stdout.strip().splitlines()[-1])
 
 
-def survey_html(found: Survey, fields: dict[str, Any]) -> str:
+def survey_html(table: Survey, fields: dict[str, Any]) -> str:
     """What a table holds: how many pairs, how long, and the first of them; `fields`: of the run."""
-    more = "" if found.whole else "the first "
-    said = f"{more}{len(found.pairs):,} pairs, the longest text has {found.lengths[-1]:,} characters".capitalize()
-    out = found.count_too_long(fields)
+    more = "" if table.whole else "the first "
+    line = f"{more}{len(table.pairs):,} pairs, the longest text has {table.lengths[-1]:,} characters".capitalize()
+    out = table.count_too_long(fields)
     if out:
-        exactly = "" if len(found.pairs) <= 2000 else "up to "
-        said += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"
+        exactly = "" if len(table.pairs) <= 2000 else "up to "
+        line += f"; {exactly}{out:,} of them are longer than {fields['max_length']:,} word pieces and are left out"
     few = (
-        f"{len(found.pairs):,} pairs can only be memorised: it will know these texts by heart and translate no others. "
+        f"{len(table.pairs):,} pairs can only be memorised: it will know these texts by heart and translate no others. "
         "For a language take some thousand pairs, or begin with shipped weights (under “Everything else”)."
-        if found.whole and len(found.pairs) < MEMORISED
+        if table.whole and len(table.pairs) < FEW_PAIRS
         else ""
     )
-    sides = [escape(text if len(text) <= SHOWN_LETTERS else text[:SHOWN_LETTERS] + " …") for text in found.pairs[0]]
+    sides = [escape(text if len(text) <= PREVIEW_LETTERS else text[:PREVIEW_LETTERS] + " …") for text in table.pairs[0]]
     pair = f'<span dir="auto">{sides[0]}</span><span>→</span><span dir="auto">{sides[1]}</span>'
-    shown = messages.status(f"{said}. The first one:") + f'<div class="train-pair">{pair}</div>'
-    return shown + (messages.notes([few]) if few else "")
+    html = messages.status(f"{line}. The first one:") + f'<div class="train-pair">{pair}</div>'
+    return html + (messages.notes([few]) if few else "")
 
 
 def beginning_choices(network: str, preset: str) -> list[tuple[str, str]]:
     """(label, name) of what a training may begin with."""
-    shipped = [(f"{name} (shipped weights)", name) for name in NETWORKS[network].beginnings(preset)]
-    return [("Random weights", ""), *shipped]
+    weights = [(f"{name} (shipped weights)", name) for name in NETWORKS[network].beginnings(preset)]
+    return [("Random weights", ""), *weights]
 
 
 def boxes(network: str, fields: dict[str, Any], initial: str = "") -> dict[str, dict[str, Any]]:
     """Field -> properties of its text box, with lower rates for weights that are trained already."""
-    made = {}
+    properties = {}
     for setting in settings_of(network):
         value = fields[setting.field]
         if initial and setting.field in RATES:
             value = round(value * GENTLE, 10)
         paper = f"paper: {setting.paper}" if setting.paper else ""
         info = "; ".join(part for part in (paper, setting.about) if part)
-        made[setting.field] = {"label": setting.label, "value": recipes.box_text(setting, value), "info": info}
-    return made
+        properties[setting.field] = {"label": setting.label, "value": recipes.box_text(setting, value), "info": info}
+    return properties
 
 
 # -- the form ---------------------------------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ class TrainForm:
 
     def __init__(self, services: Services) -> None:
         self.services, self.runs = services, services.runs
-        self.offered = recipes.network_names(services.training)
-        self.filled = gr.State(False)
+        self.keys = recipes.network_names(services.training)
+        self.ready = gr.State(False)
         self.fold = gr.Accordion(
             "Start a training",
             open=not list_runs(services.runs),
@@ -152,14 +152,14 @@ class TrainForm:
             gr.HTML(messages.status("Trainings cannot be started from this page; its operator or a shell starts them."))
         choice = [self.network, self.preset, self.initial, self.data, self.upload, self.folder]
         self.inputs: set[Block] = {*choice, self.source, self.target, self.name, *self.fields}
-        self.derived = [self.command, self.about, self.preview]
+        self.consequences = [self.command, self.about, self.preview]
 
     def _build_choices(self) -> None:
-        network = self.offered[0]
+        network = self.keys[0]
         preset = NETWORKS[network].first
         with gr.Row(elem_classes="train-choices"):
             self.network = gr.Dropdown(
-                [(f"{NETWORKS[key].title}: {NETWORKS[key].does}", key) for key in self.offered],
+                [(f"{NETWORKS[key].title}: {NETWORKS[key].does}", key) for key in self.keys],
                 value=network,
                 label="1. What should learn?",
                 scale=4,
@@ -167,7 +167,7 @@ class TrainForm:
             )
             self.data = gr.Dropdown(
                 NETWORKS[network].data_choices(self.services.local),
-                value=BUNDLED,
+                value=BUNDLE,
                 label="2. From what?",
                 allow_custom_value=True,
                 scale=3,
@@ -185,7 +185,7 @@ class TrainForm:
     def _build_data(self) -> None:
         with gr.Row(visible=False) as self.data_row:
             self.upload = gr.File(
-                label=NETWORKS[self.offered[0]].upload,
+                label=NETWORKS[self.keys[0]].upload,
                 file_types=FILE_TYPES,
                 height=150,
                 elem_id="train-upload",
@@ -203,7 +203,7 @@ class TrainForm:
         self.preview = gr.HTML(elem_id="train-preview")
 
     def _build_rest(self) -> None:
-        first = beginning_choices(self.offered[0], NETWORKS[self.offered[0]].first)
+        first = beginning_choices(self.keys[0], NETWORKS[self.keys[0]].first)
         with gr.Row():
             self.name = gr.Textbox(label="Name of the run", elem_id="train-name", max_lines=1, min_width=200)
             self.initial = gr.Dropdown(
@@ -233,43 +233,43 @@ class TrainForm:
         names = recipes.preset_names(network, self.services.training)
         return [(recipes.preset_label(network, name), name) for name in names]
 
-    def _chosen(self, values: dict) -> tuple[str, str]:
+    def _choice(self, values: dict) -> tuple[str, str]:
         """Network and preset; the first of the list where a message crossed another one on its way."""
-        network = values[self.network] if values[self.network] in self.offered else self.offered[0]
-        known = recipes.preset_names(network, self.services.training)
-        return network, values[self.preset] if values[self.preset] in known else known[0]
+        network = values[self.network] if values[self.network] in self.keys else self.keys[0]
+        presets = recipes.preset_names(network, self.services.training)
+        return network, values[self.preset] if values[self.preset] in presets else presets[0]
 
     def _data(self, values: dict) -> Data:
         return Data(*(values[one] for one in (self.data, self.upload, self.folder, self.source, self.target)))
 
     def survey(self, values: dict) -> Survey | None:
         """What the chosen table holds, None where none is chosen. Raises ValueError or FileNotFoundError."""
-        return NETWORKS[self._chosen(values)[0]].survey(self._data(values))
+        return NETWORKS[self._choice(values)[0]].survey(self._data(values))
 
-    def fitted(self, values: dict) -> dict[str, Any]:
-        """All fields of the chosen preset, those of `FITTED` as the chosen table needs them."""
-        network, preset = self._chosen(values)
+    def fields_for(self, values: dict) -> dict[str, Any]:
+        """All fields of the chosen preset, those of `TABLE_FIELDS` as the chosen table needs them."""
+        network, preset = self._choice(values)
         base = NETWORKS[network].values(preset)
         try:
-            found = None if values[self.initial] else self.survey(values)
+            table = None if values[self.initial] else self.survey(values)
         except (ValueError, OSError):  # the preview says what is wrong with the table
-            found = None
-        return {**base, **(found.fit(base) if found else {})}
+            table = None
+        return {**base, **(table.fit(base) if table else {})}
 
-    def typed(self, values: dict) -> dict[str, str]:
+    def texts(self, values: dict) -> dict[str, str]:
         """field -> text of its box."""
-        return {field: values[box] for field, box in self.boxes_of(self._chosen(values)[0]).items()}
+        return {field: values[box] for field, box in self.boxes_of(self._choice(values)[0]).items()}
 
     def boxes_of(self, network: str) -> dict[str, gr.Textbox]:
         """Field -> its box."""
-        used = self.fields[: len(NETWORKS[network].settings)] + self.fields[POOL:]
-        return dict(zip([setting.field for setting in settings_of(network)], used, strict=True))
+        boxes = self.fields[: len(NETWORKS[network].settings)] + self.fields[POOL:]
+        return dict(zip([setting.field for setting in settings_of(network)], boxes, strict=True))
 
-    def planned(self, values: dict) -> tuple[list[list[str]], dict[str, Any]]:
+    def plan(self, values: dict) -> tuple[list[list[str]], dict[str, Any]]:
         """Commands and all fields of the run that the form describes. Raises ValueError for what is impossible."""
         network, preset, initial = values[self.network], values[self.preset], values[self.initial] or ""
         limits = self.services.limits()
-        if network not in self.offered:
+        if network not in self.keys:
             raise ValueError("On this page that network cannot be trained; choose one of the list.")
         if preset not in recipes.preset_names(network, limits):
             raise ValueError(
@@ -279,12 +279,12 @@ class TrainForm:
             raise ValueError("On this page such data cannot be used; choose one of the list.")
         run = self.runs / (values[self.name] or "").strip()
         base = NETWORKS[network].values(preset)
-        fields = recipes.changes(network, base, self.typed(values))
+        fields = recipes.changes(network, base, self.texts(values))
         before, where = NETWORKS[network].data_commands(self._data(values), run)
         languages = (where.get("source", ""), where.get("target", ""))
         where |= NETWORKS[network].beginning_fields(preset, initial, languages)
         NETWORKS[network].check_data({**base, **where})
-        recipes.check_public(network, self.fitted(values), fields, limits)
+        recipes.check_public(network, self.fields_for(values), fields, limits)
         where = {key: value for key, value in where.items() if value != base[key]}
         fields = {**fields, **where, **limits.fields()}
         return [*before, recipes.start_command(network, preset, run, fields)], {**base, **fields}
@@ -292,65 +292,65 @@ class TrainForm:
     def check(self, values: dict, fields: dict[str, Any]) -> None:
         """Raises ValueError where the training could not begin or not be saved: columns, lengths, room on the disk."""
         network = values[self.network]
-        found = self.survey(values)
-        if found and not values[self.initial]:
-            found.check(fields)
-        needed = start.room_for(NETWORKS[network].parameters(fields), NETWORKS[network].recipe(**fields))
+        table = self.survey(values)
+        if table and not values[self.initial]:
+            table.check(fields)
+        room = start.room_for(NETWORKS[network].parameters(fields), NETWORKS[network].recipe(**fields))
         most = self.services.limits().megabytes
         if most:  # it stops there
-            needed = min(needed, most)
-        start.check_room(self.runs, needed)
+            room = min(room, most)
+        start.check_room(self.runs, room)
 
     # -- updates ---------------------------------------------------------------------------------------------------
 
     def derive(self, values: dict) -> dict:
         """Updates of what follows from the form: command, size and time, and what the table holds."""
-        network, preset = self._chosen(values)
-        fields = self.fitted(values)
+        network, preset = self._choice(values)
+        fields = self.fields_for(values)
         try:
-            commands, fields = self.planned(values)
+            commands, fields = self.plan(values)
             command = start.shell_text(commands)
         except Exception as error:  # not yet complete: as a comment, in the command's place
             command = f"# {messages.sentence(error)}"
-        known = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
+        weights = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
         lower = f"Learning rates are {GENTLE:g} of the preset's: these weights are trained already."
         return {
             self.command: command,
-            self.about: self._about(network, preset, fields) + (messages.status(lower) if known else ""),
+            self.about: self._about(network, preset, fields) + (messages.status(lower) if weights else ""),
             self.preview: self._preview(values, fields),
         }
 
     @alerts()
     def _about(self, network: str, preset: str, fields: dict[str, Any]) -> str:
-        return messages.status(recipes.size_and_time(network, preset, fields, measured(self.runs, network, fields)))
+        return messages.status(recipes.size_and_time(network, preset, fields, past_time(self.runs, network, fields)))
 
     @alerts()
     def _preview(self, values: dict, fields: dict[str, Any]) -> str:
-        columns_of = NETWORKS[self._chosen(values)[0]].has_columns and values[self.data] == UPLOAD
+        columns_of = NETWORKS[self._choice(values)[0]].has_columns and values[self.data] == UPLOAD
         if columns_of and values[self.upload]:
             columns(values[self.upload])
-        found = self.survey(values)
-        if found:
-            return survey_html(found, fields)
-        network = NETWORKS[self._chosen(values)[0]]
-        return messages.status(network.found_at) if network.found_at and values[self.data] != BUNDLED else ""
+        table = self.survey(values)
+        if table:
+            return survey_html(table, fields)
+        network = NETWORKS[self._choice(values)[0]]
+        return messages.status(network.data_hint) if network.data_hint and values[self.data] != BUNDLE else ""
 
     def fill(self, network: str, preset: str, fields: dict[str, Any]) -> dict:
         """All that follows a network and a preset."""
         first = beginning_choices(network, preset)
-        shown = boxes(network, fields)
+        properties = boxes(network, fields)
         return {
             self.name: free_name(self.runs, network, preset),
             self.initial: gr.update(choices=first, value="", visible=len(first) > 1, interactive=True),
             **dict.fromkeys(self.fields, gr.update(visible=False)),
-            **{box: gr.update(visible=True, **shown[field]) for field, box in self.boxes_of(network).items()},
+            **{box: gr.update(visible=True, **properties[field]) for field, box in self.boxes_of(network).items()},
         }
 
     def place(self, network: str, data: str) -> dict:
         """Shows the ways to bring data that fit the choice."""
         words = NETWORKS[network].has_columns
         return {
-            self.data_row: gr.update(visible=data != BUNDLED),
+            self.data_row: gr.update(visible=data != BUNDLE),
             self.upload: gr.update(visible=data == UPLOAD, label=NETWORKS[network].upload),
             self.folder: gr.update(visible=data == LOCAL),
             self.source: gr.update(visible=words),
@@ -358,22 +358,22 @@ class TrainForm:
         }
 
     def fit_boxes(self, values: dict) -> dict:
-        """The boxes of `FITTED` as the chosen table needs them; what was typed into the others stays."""
-        network = self._chosen(values)[0]
-        fields = self.fitted(values)
+        """The boxes of `TABLE_FIELDS` as the chosen table needs them; what was typed into the others stays."""
+        network = self._choice(values)[0]
+        fields = self.fields_for(values)
         if not NETWORKS[network].has_columns:
             return {}
-        return {self.boxes_of(network)[name]: recipes.text(fields[name]) for name in FITTED}
+        return {self.boxes_of(network)[name]: recipes.text(fields[name]) for name in TABLE_FIELDS}
 
     # -- handlers --------------------------------------------------------------------------------------------------
 
     def choose_network(self, values: dict) -> dict:
         """Its presets and data, and all that follows from them. What was chosen for another network goes with it."""
-        network = self._chosen(values)[0]
+        network = self._choice(values)[0]
         choices = NETWORKS[network].data_choices(self.services.local)
         data = choices[0][1]
         preset = NETWORKS[network].first
-        made = {
+        updates = {
             self.preset: gr.update(choices=self._presets(network), value=preset, interactive=True),
             self.data: gr.update(choices=choices, value=data, interactive=True),
             **self.place(network, data),
@@ -381,48 +381,48 @@ class TrainForm:
         }
         empty: dict[str, Any] = {"choices": [], "value": None}
         for place, values_of in ((self.upload, {"value": None}), (self.folder, {"value": ""})):
-            made[place] |= values_of
+            updates[place] |= values_of
         for column in (self.source, self.target):
-            made[column] |= empty
-        return made
+            updates[column] |= empty
+        return updates
 
     def choose_preset(self, values: dict) -> dict:
-        """Its settings, fitted to the table that is chosen."""
-        network, preset = self._chosen(values)
-        fields = self.fitted({**values, self.initial: ""})
+        """Its settings, as they fit the table that is chosen."""
+        network, preset = self._choice(values)
+        fields = self.fields_for({**values, self.initial: ""})
         return self.fill(network, preset, fields)
 
     def choose_initial(self, values: dict) -> dict:
         """Sets the learning rates; what was typed into the other boxes stays."""
-        network, preset = self._chosen(values)
-        known = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
-        shown = boxes(network, self.fitted(values), known)
-        rates = {box: shown[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
+        network, preset = self._choice(values)
+        weights = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
+        properties = boxes(network, self.fields_for(values), weights)
+        rates = {box: properties[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
         return rates
 
     def choose_data(self, values: dict) -> dict:
         """Shows what has to be brought."""
-        made = self.place(self._chosen(values)[0], values[self.data])
+        updates = self.place(self._choice(values)[0], values[self.data])
         if values[self.data] != UPLOAD or values[self.upload]:  # what is uploaded later is fitted then
-            made |= self.fit_boxes(values)
-        return made
+            updates |= self.fit_boxes(values)
+        return updates
 
     def read_upload(self, values: dict) -> dict:
         """The columns of a table that was just uploaded, two of them chosen, and the settings that follow them."""
         empty = gr.update(choices=[], value=None)
-        made = {self.source: empty, self.target: empty}
-        if NETWORKS[self._chosen(values)[0]].has_columns and values[self.data] == UPLOAD and values[self.upload]:
+        updates = {self.source: empty, self.target: empty}
+        if NETWORKS[self._choice(values)[0]].has_columns and values[self.data] == UPLOAD and values[self.upload]:
             try:
                 names = columns(values[self.upload])
                 source, target = guess_columns(values[self.upload], names)
-                made = {
+                updates = {
                     self.source: gr.update(choices=names, value=source),
                     self.target: gr.update(choices=names, value=target),
                 }
             except Exception as error:
                 messages.sentence(error)  # the preview tells it
-        now = {**values, **{one: update["value"] for one, update in made.items()}}
-        return {**made, **self.fit_boxes(now)}
+        now = {**values, **{one: update["value"] for one, update in updates.items()}}
+        return {**updates, **self.fit_boxes(now)}
 
     def choose_column(self, values: dict) -> dict:
         """Another column: the settings that follow its text."""
@@ -434,92 +434,92 @@ class TrainForm:
 
     def open(self, values: dict) -> dict:
         """At the first opening the boxes are filled; later nothing typed is lost."""
-        network, preset = self._chosen(values)
-        made = {} if values[self.filled] else self.fill(network, preset, NETWORKS[network].values(preset))
-        return {**made, self.filled: True}
+        network, preset = self._choice(values)
+        updates = {} if values[self.ready] else self.fill(network, preset, NETWORKS[network].values(preset))
+        return {**updates, self.ready: True}
 
     @alerts("note")
     def begin(self, values: dict) -> dict:
         """Starts a process, and shows its run."""
-        made = None
+        folder = None
         try:
-            commands, fields = self.planned(values)
+            commands, fields = self.plan(values)
             self.services.limits().check(self.runs, fields["steps"], new=True)
             self.check(values, fields)
-            made = start.check_name(self.runs, values[self.name])
-            made.mkdir(parents=True)
-            NETWORKS[values[self.network]].bring(self._data(values), made)
-            start.start(made, commands)
-            sign(made, values.get(self.view.controls.visitor))
+            folder = start.check_name(self.runs, values[self.name])
+            folder.mkdir(parents=True)
+            NETWORKS[values[self.network]].bring(self._data(values), folder)
+            start.start(folder, commands)
+            sign(folder, values.get(self.view.controls.visitor))
         except Exception:
-            if made is not None:
-                shutil.rmtree(made, ignore_errors=True)
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
             raise
         return {
             self.note: "",
             self.name: free_name(self.runs, values[self.network], values[self.preset]),
             self.fold: gr.update(open=False),
-            **self.view.show(made.name, {self.view.controls.visitor: values.get(self.view.controls.visitor)}),
-            **self.view.controls.tell(f"The run {made.name} was started.", made.name),
+            **self.view.show(folder.name, {self.view.controls.visitor: values.get(self.view.controls.visitor)}),
+            **self.view.controls.tell(f"The run {folder.name} was started.", folder.name),
         }
 
     @alerts("note")
     def time_it(self, values: dict) -> dict:
         """Times a few steps with the settings of the form."""
-        fields = self.planned(values)[1]
+        fields = self.plan(values)[1]
         network, preset = values[self.network], values[self.preset]
-        if values[self.data] != BUNDLED:
+        if values[self.data] != BUNDLE:
             raise ValueError("Steps are timed with the data that come with the page; choose them to measure.")
         at_once = self.services.limits().at_once
         if at_once and any(start.is_busy(Run(self.runs / n)) for n in list_runs(self.runs)):
             raise ValueError("A training is running; measure when it has ended.")
-        changed = recipes.changes(network, NETWORKS[network].values(preset), self.typed(values))
-        found = measure(network, preset, {k: v for k, v in changed.items() if k != "steps"})
-        seconds, steps = found["seconds_per_step"], fields["steps"]
-        said = (
-            f"{found['parameters']:,} weights, {steps:,} steps, about {recipes.duration(seconds * steps)} (measured "
-            f"just now: {seconds:.2g} s a step, {found['memory_mb'] / 1000:.1f} GB), evaluations not counted."
+        changes = recipes.changes(network, NETWORKS[network].values(preset), self.texts(values))
+        timing = measure(network, preset, {k: v for k, v in changes.items() if k != "steps"})
+        seconds, steps = timing["seconds_per_step"], fields["steps"]
+        line = (
+            f"{timing['parameters']:,} weights, {steps:,} steps, about {recipes.duration(seconds * steps)} (measured "
+            f"just now: {seconds:.2g} s a step, {timing['memory_mb'] / 1000:.1f} GB), evaluations not counted."
         )
-        return {self.about: messages.status(said), self.note: ""}
+        return {self.about: messages.status(line), self.note: ""}
 
     # -- wiring ----------------------------------------------------------------------------------------------------
 
-    def wire(self, view: RunView, opened: gr.Tab) -> None:
-        """Connect the components with the handlers. view: shows the run that is started; opened: the page's tab."""
+    def wire(self, view: RunView, tab: gr.Tab) -> None:
+        """Connect the components with the handlers. view: shows the run that is started; tab: the page's tab."""
         self.view = view
-        filled = [self.name, self.initial, *self.fields]
+        contents = [self.name, self.initial, *self.fields]
         places = [self.data_row, self.upload, self.folder, self.source, self.target]
         hold(self.network.input, self.preset, self.data, self.initial, name="hold_choices")
         hold(self.preset.input, self.initial, name="hold_initial")
-        chosen = [self.source, self.target]
+        sides = [self.source, self.target]
         for triggers, handler, outputs, name in (
-            ([self.network.input], self.choose_network, [self.preset, self.data, *places, *filled], "train_network"),
-            ([self.preset.input], self.choose_preset, filled, "train_preset"),
+            ([self.network.input], self.choose_network, [self.preset, self.data, *places, *contents], "train_network"),
+            ([self.preset.input], self.choose_preset, contents, "train_preset"),
             ([self.initial.input], self.choose_initial, self.fields, "train_initial"),
             ([self.data.input], self.choose_data, [*places, *self.fields], "train_data"),
-            ([self.upload.change], self.read_upload, [*chosen, *self.fields], "train_upload"),
-            ([one.input for one in chosen], self.choose_column, self.fields, "train_column"),
+            ([self.upload.change], self.read_upload, [*sides, *self.fields], "train_upload"),
+            ([one.input for one in sides], self.choose_column, self.fields, "train_column"),
             ([self.folder.change], self.choose_folder, self.fields, "train_folder"),
         ):
-            filled_in = gr.on(triggers, handler, self.inputs, outputs, api_name=name, **QUICKLY)
-            filled_in.then(self.derive, self.inputs, self.derived, **QUICKLY)
+            event = gr.on(triggers, handler, self.inputs, outputs, api_name=name, **QUICKLY)
+            event.then(self.derive, self.inputs, self.consequences, **QUICKLY)
         # One event for all boxes: answers to two of them could overtake each other. Pasted text is a change, not an
         # input; the columns change when an uploaded table is read, after which this has the last word.
-        boxes: list[gr.Textbox | gr.Dropdown] = [self.name, *chosen, *self.fields]
-        typed = [box.change for box in boxes]
+        boxes: list[gr.Textbox | gr.Dropdown] = [self.name, *sides, *self.fields]
+        listeners = [box.change for box in boxes]
         gr.on(
-            typed,
+            listeners,
             self.derive,
             self.inputs,
-            self.derived,
+            self.consequences,
             trigger_mode="always_last",
             api_name="train_command",
             **QUICKLY,
         )
         # An error goes when something else is chosen or typed, at once in the browser.
         choice = [self.network, self.preset, self.initial, self.data, self.source, self.target]
-        touched: list[gr.Textbox | gr.Dropdown] = [*choice, self.name, self.folder, *self.fields]
-        gr.on([one.input for one in touched], None, None, self.note, js="() => ''", **QUIETLY)
+        entries: list[gr.Textbox | gr.Dropdown] = [*choice, self.name, self.folder, *self.fields]
+        gr.on([one.input for one in entries], None, None, self.note, js="() => ''", **QUIETLY)
         slowly: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": 1, "api_visibility": "private"}
         self.start.click(
             self.begin,
@@ -530,9 +530,9 @@ class TrainForm:
         ).then(None, None, None, js=TO_THE_RUN)
         self.measure.click(self.time_it, self.inputs, [self.about, self.note], api_name="train_measure", **slowly)
         # At each opening: names that are free and times that were measured change.
-        known: set[Block] = {*self.inputs, self.filled}
-        fill = opened.select(self.open, known, [self.filled, *filled], api_name="open_form", **QUICKLY)
-        fill.then(self.derive, self.inputs, self.derived, **QUICKLY)
+        everything: set[Block] = {*self.inputs, self.ready}
+        fill = tab.select(self.open, everything, [self.ready, *contents], api_name="open_form", **QUICKLY)
+        fill.then(self.derive, self.inputs, self.consequences, **QUICKLY)
 
 
 TO_THE_RUN = """() => {

@@ -16,18 +16,18 @@ from transformer.parsing.trees import indent_tree
 from transformer.survey import Survey
 from ui.services import Services, last
 from ui.train import data as bring
-from ui.train.data import BUNDLED, LOCAL, UPLOAD, Data
+from ui.train.data import BUNDLE, LOCAL, UPLOAD, Data
 from ui.train.network import Network
 from ui.translate.languages import model_for
 from ui.translate.parse import parser_key
 from vton.registry import ALL_NETWORKS
 
-COMPARED_SIZE = (256, 192)
+COMPARISON_SIZE = (256, 192)
 
 
-def _equal(own: dict[str, Any], shipped: dict[str, Any]) -> bool:
+def _equal(own: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two configurations are the same in a file."""
-    return json.loads(json.dumps(own)) == json.loads(json.dumps(shipped))
+    return json.loads(json.dumps(own)) == json.loads(json.dumps(other))
 
 
 class TextNetwork(Network):
@@ -53,12 +53,12 @@ class TextNetwork(Network):
 class TranslatorNetwork(TextNetwork):
     """One text into another, learned from a table with two columns."""
 
-    sources = (("A small grammar that comes with the page", BUNDLED), ("My own table: two columns", UPLOAD))
+    sources = (("A small grammar that comes with the page", BUNDLE), ("My own table: two columns", UPLOAD))
     upload = "Table with two columns of text (TSV or CSV)"
     missing = "a table"
     has_columns = True
 
-    def bundled_fields(self) -> dict[str, Any]:
+    def bundle_fields(self) -> dict[str, Any]:
         """The grammar."""
         return {"data": "grammar", "source": "en", "target": "de", "directions": ""}
 
@@ -71,8 +71,8 @@ class TranslatorNetwork(TextNetwork):
         # Two columns are one direction, also where the preset has several of its own.
         return [], {"data": table, "source": data.source, "target": data.target, "directions": ""}
 
-    def _bring(self, data: Data, given: Path, into: Path | None) -> None:
-        bring.bring_table(given, data.source, data.target, into)
+    def _bring(self, data: Data, path: Path, into: Path | None) -> None:
+        bring.bring_table(path, data.source, data.target, into)
 
     def survey(self, data: Data) -> Survey | None:
         """What the chosen columns of a table hold. Read once while the file stays as it is."""
@@ -80,13 +80,13 @@ class TranslatorNetwork(TextNetwork):
 
     def fits(self, preset: str, folder: Path) -> bool:
         """By the sizes of the model alone; the vocabulary is that of the weights."""
-        shipped = json.loads((folder / "config.json").read_text()).get("transformer")
-        if shipped is None:  # of another kind altogether
+        theirs = json.loads((folder / "config.json").read_text()).get("transformer")
+        if theirs is None:  # of another kind altogether
             return False
         recipe = self.recipe(**{**self.values(preset), "data": "-"})
-        own = recipe.model_config(shipped["vocab_size"]).to_dict()
+        own = recipe.model_config(theirs["vocab_size"]).to_dict()
         of_no_shape = ("dropout", "label_smoothing", "max_length", "neighbourhood")
-        return _equal(own, shipped | {field: own[field] for field in of_no_shape})
+        return _equal(own, theirs | {field: own[field] for field in of_no_shape})
 
     def beginning_fields(self, preset: str, name: str, columns: tuple[str, str]) -> dict[str, Any]:
         """Also both directions, where the weights know them, and no more alignment."""
@@ -110,8 +110,8 @@ class TranslatorNetwork(TextNetwork):
         own = services.translator(key)
         source, target = own.pairs[0]
         try:
-            shipped = services.translator(model_for(services, f"{source}-{target}", None))
-            first = shipped.translate(text, source, target).text
+            default = services.translator(model_for(services, f"{source}-{target}", None))
+            first = default.translate(text, source, target).text
         except ValueError as error:  # no shipped model may know the run's languages
             first = str(error)
         return first, own.translate(text, source, target).text
@@ -120,11 +120,11 @@ class TranslatorNetwork(TextNetwork):
 class TreeNetwork(TextNetwork):
     """Sentences into trees; its vocabulary is that of its own trees, so it begins with random weights."""
 
-    resumed_by = ("--preset", "parse")
+    resume_words = ("--preset", "parse")
     sources = (("My own trees", UPLOAD),)
     upload = "Trees in Penn Treebank brackets (.mrg)"
     missing = "a file of trees"
-    found_at = (
+    data_hint = (
         "Trees to be had: the sample of the Penn Treebank in NLTK (3,914 sentences of news: python -m nltk.downloader "
         "treebank, then join its .mrg files), or CRAFT (articles of biology, CC BY: github.com/UCDenver-ccp/CRAFT), of "
         "which the shipped parser has learned."
@@ -135,8 +135,8 @@ class TreeNetwork(TextNetwork):
             return [], {"data": data.place}
         return [], {"data": str(run / "data" / f"train{bring.trees_suffix(data.upload or '')}")}
 
-    def _bring(self, data: Data, given: Path, into: Path | None) -> None:
-        bring.bring_trees(given, into)
+    def _bring(self, data: Data, path: Path, into: Path | None) -> None:
+        bring.bring_trees(path, into)
 
     def compare_texts(self, services: Services, key: str, text: str) -> tuple[str, str]:
         """The shipped parser's and the checkpoint's tree of the first sentence."""
@@ -147,7 +147,7 @@ class TreeNetwork(TextNetwork):
 class TryOnNetwork(Network):
     """One of the networks of `vton.registry`; `vton.prepare` makes a pack of the photographs first."""
 
-    sources: ClassVar[tuple[tuple[str, str], ...]] = (("Draped people", BUNDLED), ("My own photographs (zip)", UPLOAD))
+    sources: ClassVar[tuple[tuple[str, str], ...]] = (("Draped people", BUNDLE), ("My own photographs (zip)", UPLOAD))
     upload = "Photographs in the VITON-HD layout (zip)"
     missing = "a zip"
     tries_pictures = True
@@ -156,12 +156,12 @@ class TryOnNetwork(Network):
         if data.kind == LOCAL and data.place.endswith(".npz"):
             return [], {"pack": data.place}
         photos = str(run / "data" / "set") if data.kind == UPLOAD else data.place
-        prepared = run / "data" / "prepared"
-        command = ["python", "-m", "vton.prepare", photos, "--out", str(prepared)]
-        return [command], {"pack": str(prepared / "pack.npz")}
+        folder = run / "data" / "prepared"
+        command = ["python", "-m", "vton.prepare", photos, "--out", str(folder)]
+        return [command], {"pack": str(folder / "pack.npz")}
 
-    def _bring(self, data: Data, given: Path, into: Path | None) -> None:
-        bring.bring_photos(given, into, garments=self.key in ("segmentation", "matching", "flow"))
+    def _bring(self, data: Data, path: Path, into: Path | None) -> None:
+        bring.bring_photos(path, into, garments=self.key in ("segmentation", "matching", "flow"))
 
     def _config(self, fields: dict[str, Any]) -> Any:
         return import_module(self.module).network_config(self.recipe(**fields))
@@ -173,13 +173,13 @@ class TryOnNetwork(Network):
     def fits(self, preset: str, folder: Path) -> bool:
         """By its configuration; what it is told besides may be added."""
         config = self._config(self.values(preset))
-        shipped = dataclasses.asdict(from_json(type(config), json.loads((folder / "config.json").read_text())))
+        theirs = dataclasses.asdict(from_json(type(config), json.loads((folder / "config.json").read_text())))
         own = dataclasses.asdict(config)
         # Weights without these shares may begin those with them, and weights told nothing those that are.
-        added = ("composition", "keeps", "attributes")
-        shipped |= {field: own[field] for field in added if not shipped.get(field, True)}
-        shipped |= {field: own[field] for field in ("neck",) if field in shipped}  # where it looks, not its shape
-        return _equal(own, shipped)
+        extra = ("composition", "keeps", "attributes")
+        theirs |= {field: own[field] for field in extra if not theirs.get(field, True)}
+        theirs |= {field: own[field] for field in ("neck",) if field in theirs}  # where it looks, not its shape
+        return _equal(own, theirs)
 
     def modules(self, fields: dict[str, Any]) -> list[nn.Module]:
         """The generator alone."""
@@ -200,8 +200,8 @@ class TryOnNetwork(Network):
         """Both ways of the same pair: the map and the result by the default set, then with the checkpoint in it."""
         name, pictures = ALL_NETWORKS[self.key].map, []
         for label, model in (("default", None), ("this checkpoint", key)):
-            changed = self.options() if model else {}
-            result = last(services.stream_tryon(person, garment, model=model, size=COMPARED_SIZE, **changed))
+            options = self.options() if model else {}
+            result = last(services.stream_tryon(person, garment, model=model, size=COMPARISON_SIZE, **options))
             maps = result.pictures()
             pictures += [(maps[name], f"{name.replace('_', ' ')}: {label}"), (maps["result"], f"result: {label}")]
         return [pictures[i] for i in (0, 2, 1, 3)]
@@ -222,12 +222,12 @@ class FlowNetwork(TryOnNetwork):
 class GarmentNetwork(TryOnNetwork):
     """The garment reader; it learns from garments of draped people, or from a folder of pictures with their table."""
 
-    sources = (("Garments of draped people", BUNDLED),)
+    sources = (("Garments of draped people", BUNDLE),)
 
     def _data_commands(self, data: Data, run: Path) -> tuple[list[list[str]], dict[str, Any]]:
         return [], {"data": data.place}
 
-    def _bring(self, data: Data, given: Path, into: Path | None) -> None:
+    def _bring(self, data: Data, path: Path, into: Path | None) -> None:
         """Its task reads the folder itself."""
 
 
@@ -235,7 +235,7 @@ class AdversarialNetwork(Network):
     """Generator and discriminator of the paper, which learn together and from random weights."""
 
     counts = "examples"
-    sources = (("Points drawn from a formula", BUNDLED), ("My own handwritten digits", UPLOAD))
+    sources = (("Points drawn from a formula", BUNDLE), ("My own handwritten digits", UPLOAD))
     upload = "Handwritten digits (IDX pictures, .gz)"
     missing = "a file of digits"
     elsewhere = "Open the GAN tab: under Digits, every checkpoint of a run on digits stands in the list."
@@ -243,8 +243,8 @@ class AdversarialNetwork(Network):
     def _data_commands(self, data: Data, run: Path) -> tuple[list[list[str]], dict[str, Any]]:
         return [], {"data": str(run / "data") if data.kind == UPLOAD else data.place}
 
-    def _bring(self, data: Data, given: Path, into: Path | None) -> None:
-        bring.bring_digits(given, into)
+    def _bring(self, data: Data, path: Path, into: Path | None) -> None:
+        bring.bring_digits(path, into)
 
     def check_data(self, fields: dict[str, Any]) -> None:
         """The presets on digits need some."""

@@ -18,7 +18,7 @@ from torch import nn
 from training import assets
 from transformer.survey import Survey
 from ui.services import Services
-from ui.train.data import BUNDLED, LOCAL, UPLOAD, Data
+from ui.train.data import BUNDLE, LOCAL, UPLOAD, Data
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,13 @@ class Network(ABC):
     settings: tuple[Setting, ...]
 
     counts: ClassVar[str] = "pictures"  # what a speed is counted in
-    resumed_by: ClassVar[tuple[str, ...]] = ()  # words that the command needs to find the recipe of a run that goes on
+    resume_words: ClassVar[
+        tuple[str, ...]
+    ] = ()  # words that the command needs to find the recipe of a run that goes on
     sources: ClassVar[tuple[tuple[str, str], ...]]  # (label, key) of where its data may come from
     upload: ClassVar[str]  # what a visitor may bring
     missing: ClassVar[str]  # the same in a sentence that asks for it
-    found_at: ClassVar[str] = ""  # where such data can be had by whoever has none; a sentence
+    data_hint: ClassVar[str] = ""  # where such data can be had by whoever has none; a sentence
     has_columns: ClassVar[bool] = False  # its data are a table, of which two columns are chosen
     elsewhere: ClassVar[str] = ""  # where else on the page a checkpoint is tried; a sentence
 
@@ -97,15 +99,15 @@ class Network(ABC):
 
         Nothing is copied yet: the paths are those that `bring` will make. Raises ValueError for what is missing.
         """
-        if data.kind == BUNDLED:
-            return [], self.bundled_fields()
+        if data.kind == BUNDLE:
+            return [], self.bundle_fields()
         if data.kind == UPLOAD and not data.upload:
             raise ValueError(f"Upload {self.missing} first.")
         if data.kind == LOCAL and not data.place:
             raise ValueError("Write the path of a folder or file on this machine.")
         return self._data_commands(data, run)
 
-    def bundled_fields(self) -> dict[str, Any]:
+    def bundle_fields(self) -> dict[str, Any]:
         """The fields that name the data which come with the page, where they are not the recipe's defaults."""
         return {}
 
@@ -118,18 +120,18 @@ class Network(ABC):
 
         Raises ValueError or FileNotFoundError with one sentence.
         """
-        if data.kind == BUNDLED:
+        if data.kind == BUNDLE:
             return
         if data.kind == UPLOAD and not data.upload:
             raise ValueError("Upload a file first.")
-        given = Path(data.upload or "") if data.kind == UPLOAD else data.path
-        if data.kind == LOCAL and not given.exists():
+        path = Path(data.upload or "") if data.kind == UPLOAD else data.path
+        if data.kind == LOCAL and not path.exists():
             raise FileNotFoundError(f"There is no folder or file {data.place!r} on this machine.")
-        self._bring(data, given, run / "data" if data.kind == UPLOAD else None)
+        self._bring(data, path, run / "data" if data.kind == UPLOAD else None)
 
     @abstractmethod
-    def _bring(self, data: Data, given: Path, into: Path | None) -> None:
-        """Checks `given`, and copies it `into` the run's folder, if it is an upload; errors as in `bring`."""
+    def _bring(self, data: Data, path: Path, into: Path | None) -> None:
+        """Checks `path`, and copies it `into` the run's folder, if it is an upload; errors as in `bring`."""
 
     def survey(self, data: Data) -> Survey | None:
         """What the chosen table holds; None where there is none. Raises ValueError or FileNotFoundError."""
@@ -166,11 +168,11 @@ class Network(ABC):
         """
         if not name:
             return {}
-        known = self.beginnings(preset)
-        if name not in known:
+        weights = self.beginnings(preset)
+        if name not in weights:
             raise ValueError(f"The weights {str(name)[:40]!r} do not fit this preset; choose others of the list.")
-        inside = known[name].is_relative_to(Path.cwd())
-        return {"initial": os.path.relpath(known[name]) if inside else str(known[name])}
+        inside = weights[name].is_relative_to(Path.cwd())
+        return {"initial": os.path.relpath(weights[name]) if inside else str(weights[name])}
 
     @abstractmethod
     def modules(self, fields: dict[str, Any]) -> list[nn.Module]:

@@ -18,9 +18,9 @@ def _tryon(
     key: str, title: str, does: str, settings: tuple[Setting, ...], kind: type[TryOnNetwork] = TryOnNetwork
 ) -> Network:
     """A network of `vton.registry`."""
-    known = ALL_NETWORKS[key]
+    entry = ALL_NETWORKS[key]
     words = ("python", "-m", "vton.train", key)
-    return kind(key, title, does, words, known.module, known.recipe_name, "draped", known.task_name, settings)
+    return kind(key, title, does, words, entry.module, entry.recipe_name, "draped", entry.task_name, settings)
 
 
 def _steps(paper: str = "") -> Setting:
@@ -36,7 +36,7 @@ def _rate(paper: str = "", of: str = "") -> Setting:
 
 
 _RATE_D = "Learning rate of the discriminator"
-_AVERAGED = Setting("ema", "Decay of the averaged weights", "", "0: no average is kept")
+_AVERAGE = Setting("ema", "Decay of the averaged weights", "", "0: no average is kept")
 _WARMUP = Setting("warmup", "Steps of warm-up", "", "the learning rate rises over them")
 _WIDTH = Setting("width", "Channels of the first layer", "64")
 
@@ -74,7 +74,7 @@ _ALL: tuple[Network, ...] = (
             Setting("dice", "Weight of the Dice term"),
             Setting("height", "Height of the pictures", "", "pixels"),
             Setting("width", "Width of the pictures", "", "pixels"),
-            _AVERAGED,
+            _AVERAGE,
         ),
     ),
     _tryon(
@@ -89,7 +89,7 @@ _ALL: tuple[Network, ...] = (
             Setting("cross_entropy", "Weight λ of equation 8", "10"),
             Setting("gan", "Weight of the adversarial term", "1"),
             _WIDTH,
-            _AVERAGED,
+            _AVERAGE,
         ),
     ),
     _tryon(
@@ -104,7 +104,7 @@ _ALL: tuple[Network, ...] = (
             Setting("mask", "Weight of the garment’s outline", "", "an L1 term"),
             Setting("grid", "Control points a side", "5"),
             _WIDTH,
-            _AVERAGED,
+            _AVERAGE,
         ),
     ),
     _tryon(
@@ -133,7 +133,7 @@ _ALL: tuple[Network, ...] = (
             _WARMUP,
             Setting("smoothing", "Label smoothing"),
             Setting("height", "Height of the pictures", "", "pixels"),
-            _AVERAGED,
+            _AVERAGE,
         ),
         GarmentNetwork,
     ),
@@ -149,7 +149,7 @@ _ALL: tuple[Network, ...] = (
             Setting("mask", "Weight of the garment’s outline"),
             Setting("smooth", "Weight of smoothness"),
             Setting("width", "Channels of the first layer"),
-            _AVERAGED,
+            _AVERAGE,
         ),
         FlowNetwork,
     ),

@@ -22,35 +22,35 @@ def box_text(setting: Setting, value: Any) -> str:
     return "" if setting.unset is not None and value == setting.unset else text(value)
 
 
-def parse(network: str, given: dict[str, str]) -> dict[str, Any]:
+def parse(network: str, texts: dict[str, str]) -> dict[str, Any]:
     """Values as typed by a person, in the types of the recipe's fields. Raises ValueError that names the field."""
     hints = typing.get_type_hints(NETWORKS[network].recipe)
     labels = {setting.field: setting for setting in settings_of(network)}
-    parsed = {}
-    for name, typed in given.items():
+    values = {}
+    for name, entry in texts.items():
         if name not in hints:
             raise ValueError(f"The {NETWORKS[network].title} has no setting {name!r}.")
-        typed, kind, setting = str(typed).strip(), hints[name], labels.get(name)
-        if not typed and setting and setting.unset is not None:
-            parsed[name] = kind(setting.unset)
+        entry, kind, setting = str(entry).strip(), hints[name], labels.get(name)
+        if not entry and setting and setting.unset is not None:
+            values[name] = kind(setting.unset)
             continue
         try:
             if kind is bool:
-                parsed[name] = {"true": True, "false": False}[typed.lower()]
+                values[name] = {"true": True, "false": False}[entry.lower()]
             else:
-                parsed[name] = kind(typed.replace(",", "") if kind in (int, float) else typed)
+                values[name] = kind(entry.replace(",", "") if kind in (int, float) else entry)
         except (ValueError, KeyError):
             what = {int: "a whole number", float: "a number", bool: "true or false"}[kind]
-            called = setting.label if setting else name
-            raise ValueError(f"“{called}” has to be {what}, but is {typed[:40]!r}.") from None
-    return parsed
+            label = setting.label if setting else name
+            raise ValueError(f"“{label}” has to be {what}, but is {entry[:40]!r}.") from None
+    return values
 
 
-def changes(network: str, base: dict[str, Any], given: dict[str, str]) -> dict[str, Any]:
+def changes(network: str, base: dict[str, Any], texts: dict[str, str]) -> dict[str, Any]:
     """The parsed settings that differ from `base`, all fields. Raises ValueError for contradictions too."""
-    parsed = parse(network, given)
-    found = {name: value for name, value in parsed.items() if value != base[name]}
-    check = {**base, **found}
+    values = parse(network, texts)
+    differences = {name: value for name, value in values.items() if value != base[name]}
+    check = {**base, **differences}
     if "data" in check:  # whether there is data is checked where it is chosen
         check["data"] = check["data"] or "-"
     try:
@@ -60,7 +60,7 @@ def changes(network: str, base: dict[str, Any], given: dict[str, str]) -> dict[s
             recipe.model_config(check["vocab_size"])
     except ValueError as error:
         raise ValueError(in_words(network, str(error))) from None
-    return found
+    return differences
 
 
 def in_words(network: str, sentence: str) -> str:
@@ -71,7 +71,7 @@ def in_words(network: str, sentence: str) -> str:
     return sentence
 
 
-def typed_changes(network: str, line: str) -> dict[str, Any]:
+def read_changes(network: str, line: str) -> dict[str, Any]:
     """Settings typed as on a command line: `--lr 0.0005 --steps 300`. Raises ValueError with one sentence."""
     try:
         words = shlex.split(line or "")
@@ -97,15 +97,15 @@ def start_command(network: str, preset: str, run: Path, fields: dict[str, Any]) 
 
 def resume_command(network: str, run: Path, fields: dict[str, Any]) -> list[str]:
     """Goes on from the newest checkpoint."""
-    chosen = NETWORKS[network]
-    return [*chosen.words, *chosen.resumed_by, "--run", str(run), "--resume", *options(fields)]
+    one = NETWORKS[network]
+    return [*one.words, *one.resume_words, "--run", str(run), "--resume", *options(fields)]
 
 
 def fork_command(network: str, source: Path, step: int, run: Path, fields: dict[str, Any]) -> list[str]:
     """Begins a run of its own at a checkpoint of another."""
-    chosen = NETWORKS[network]
+    one = NETWORKS[network]
     begin = ["--fork", str(source), "--fork-step", str(step)]
-    return [*chosen.words, *chosen.resumed_by, *begin, "--run", str(run), *options(fields)]
+    return [*one.words, *one.resume_words, *begin, "--run", str(run), *options(fields)]
 
 
 def check_public(network: str, base: dict[str, Any], fields: dict[str, Any], limits: Limits) -> None:
@@ -123,8 +123,8 @@ def check_public(network: str, base: dict[str, Any], fields: dict[str, Any], lim
         before = base.get(name)
         grows = isinstance(value, int) and not isinstance(value, bool) and value > (before or 0)
         if grows or isinstance(value, str) or name == "compile":
-            called = next((f"“{s.label}”" for s in settings_of(network) if s.field == name), name)
-            raise ValueError(f"On this page {called} cannot be changed from {text(before)} to {text(value)}.")
+            label = next((f"“{s.label}”" for s in settings_of(network) if s.field == name), name)
+            raise ValueError(f"On this page {label} cannot be changed from {text(before)} to {text(value)}.")
 
 
 def preset_label(network: str, preset: str) -> str:
@@ -136,9 +136,9 @@ def preset_label(network: str, preset: str) -> str:
 
 def preset_names(network: str, limits: Limits | None) -> list[str]:
     """The presets that a page offers, the first one for beginners. limits: of that page."""
-    chosen = NETWORKS[network]
-    names = [name for name in chosen.presets if not (limits and limits.steps) or name in SMALL]
-    return sorted(names, key=lambda name: name != chosen.first)
+    one = NETWORKS[network]
+    names = [name for name in one.presets if not (limits and limits.steps) or name in SMALL]
+    return sorted(names, key=lambda name: name != one.first)
 
 
 def network_names(limits: Limits | None) -> list[str]:
@@ -146,21 +146,21 @@ def network_names(limits: Limits | None) -> list[str]:
     return [name for name in NETWORKS if preset_names(name, limits)]
 
 
-def size_and_time(network: str, preset: str, fields: dict[str, Any], measured: tuple[float, str] | None) -> str:
+def size_and_time(network: str, preset: str, fields: dict[str, Any], timing: tuple[float, str] | None) -> str:
     """How large a network is and how long a run takes, and where that is known from.
 
     Args:
         fields: of the run.
-        measured: seconds a step on this machine and where they were measured, None where there was no run of it.
+        timing: seconds a step on this machine and where they were measured, None where there was no run of it.
     """
     steps = fields["steps"]
     size = f"{size_text(network, fields)}, {steps:,} steps"
-    _, recorded = COSTS.get((network, preset), (0.0, 0.0))
-    if measured:
-        return f"{size}, about {duration(steps * measured[0])} (measured here, {measured[1]})."
-    if recorded:
+    _, seconds = COSTS.get((network, preset), (0.0, 0.0))
+    if timing:
+        return f"{size}, about {duration(steps * timing[0])} (measured here, {timing[1]})."
+    if seconds:
         estimate = "estimated from one core of another machine"
-        return f"{size}, about {duration(steps * recorded)} ({estimate})."
+        return f"{size}, about {duration(steps * seconds)} ({estimate})."
     return f"{size}; its time is not known: measure a step to know it here."
 
 

@@ -20,13 +20,13 @@ from ui.kit import alerts, on_queue
 from ui.services import Services
 from ui.train import watch
 from ui.train.controls import checkpoint_choices, network_of
-from ui.train.kinds import COMPARED_SIZE
+from ui.train.kinds import COMPARISON_SIZE
 from ui.train.network import Network
 from ui.train.networks import NETWORKS
 
 SILENT = "This checkpoint ends the sentence before its first word: it has seen too few updates."
 SENTENCE = "The small dog sees a red apple in the garden."
-KEPT_SECONDS = 3600  # of a zip that was made for a visitor
+ZIP_SECONDS = 3600  # of a zip that was made for a visitor
 MOST_LETTERS = 300
 
 
@@ -52,9 +52,9 @@ def sentence_of(run: Run) -> str:
     """A sentence that the run was not shown, in the language that it reads; a general one before its first sample."""
     for step in reversed(watch.sample_steps(run)):
         file = run.samples(step) / "translations.txt"
-        found = re.search(r"^source +(.+)$", file.read_text(encoding="utf-8"), re.MULTILINE) if file.exists() else None
-        if found:
-            return found[1][:MOST_LETTERS]
+        match = re.search(r"^source +(.+)$", file.read_text(encoding="utf-8"), re.MULTILINE) if file.exists() else None
+        if match:
+            return match[1][:MOST_LETTERS]
     return SENTENCE
 
 
@@ -76,7 +76,7 @@ class CheckpointUse:
                 self.step = gr.Dropdown(
                     [], label="Checkpoint", allow_custom_value=True, elem_id="use-step", min_width=160
                 )
-                self.picked = gr.State(None)  # the step that a visitor chose; until then the newest one stands there
+                self.choice = gr.State(None)  # the step that a visitor chose; until then the newest one stands there
                 self.export = gr.Button("Make a zip to download", elem_id="use-export", min_width=160)
                 self.file = gr.DownloadButton("Download", visible=False, elem_id="use-file", min_width=160)
             with gr.Row(visible=False) as self.words:
@@ -86,7 +86,7 @@ class CheckpointUse:
                 self.own = gr.Textbox(
                     label="This checkpoint says", lines=2, interactive=False, elem_id="use-own", min_width=220
                 )
-                self.shipped = gr.Textbox(
+                self.default = gr.Textbox(
                     label="The default model says", lines=2, interactive=False, elem_id="use-shipped", min_width=220
                 )
             self.compare = gr.Button("Try it beside the default model", elem_id="use-compare", min_width=200)
@@ -110,37 +110,37 @@ class CheckpointUse:
             self.view,
             self.words,
             self.step,
-            self.picked,
+            self.choice,
             self.text,
             self.own,
-            self.shipped,
+            self.default,
             self.pictures,
             self.file,
             self.about,
         ]
 
-    def refresh(self, seen: watch.RunSnapshot, values: dict, fresh: bool) -> dict:
+    def refresh(self, snapshot: watch.RunSnapshot, values: dict, fresh: bool) -> dict:
         """The checkpoints of the run that is shown, the newest one chosen unless a visitor has picked another; `fresh`:
         another run, and what was made of the last one goes.
         """
-        choices = checkpoint_choices(seen.run)
+        choices = checkpoint_choices(snapshot.run)
         steps = [step for _, step in choices]
-        picked = None if fresh else values.get(self.picked)
-        tries_text = seen.network is not None and NETWORKS[seen.network].tries_text
-        made: dict[Any, Any] = {
+        choice = None if fresh else values.get(self.choice)
+        tries_text = snapshot.network is not None and NETWORKS[snapshot.network].tries_text
+        updates: dict[Any, Any] = {
             self.view: gr.update(visible=bool(steps)),
             self.words: gr.update(visible=bool(steps) and tries_text),
-            self.step: gr.update(choices=choices, value=picked if picked in steps else next(iter(steps), None)),
+            self.step: gr.update(choices=choices, value=choice if choice in steps else next(iter(steps), None)),
         }
         if fresh:
-            hidden = gr.update(visible=False)
-            made |= {
-                self.picked: None,
-                self.text: sentence_of(seen.run),
-                **dict.fromkeys((self.own, self.shipped, self.about), ""),
-                **dict.fromkeys((self.pictures, self.file), hidden),
+            away = gr.update(visible=False)
+            updates |= {
+                self.choice: None,
+                self.text: sentence_of(snapshot.run),
+                **dict.fromkeys((self.own, self.default, self.about), ""),
+                **dict.fromkeys((self.pictures, self.file), away),
             }
-        return made
+        return updates
 
     # -- handlers --------------------------------------------------------------------------------------------------
 
@@ -149,13 +149,16 @@ class CheckpointUse:
         """A zip of the checkpoint; older ones of other visitors are swept away."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for old in self.folder.glob("export-*"):
-            if time.time() - old.stat().st_mtime > KEPT_SECONDS:
+            if time.time() - old.stat().st_mtime > ZIP_SECONDS:
                 shutil.rmtree(old, ignore_errors=True)
         place = Path(tempfile.mkdtemp(prefix="export-", dir=self.folder))
-        made = export_zip(self.runs, values[self.view_of.run], values[self.step], place)
-        return {self.file: gr.update(value=str(made), visible=True, label=f"Download {made.name}"), self.about: ""}
+        archive = export_zip(self.runs, values[self.view_of.run], values[self.step], place)
+        return {
+            self.file: gr.update(value=str(archive), visible=True, label=f"Download {archive.name}"),
+            self.about: "",
+        }
 
-    def _chosen(self, values: dict) -> tuple[Network, str]:
+    def _choice(self, values: dict) -> tuple[Network, str]:
         """Network and key of the checkpoint. Raises ValueError for one that is not there."""
         name = values[self.view_of.run]
         run = open_run(self.runs, name)
@@ -164,26 +167,26 @@ class CheckpointUse:
     @alerts("about")
     def try_words(self, values: dict) -> Iterator[dict]:
         """The default model and the checkpoint on the same text, where it trains a Transformer."""
-        network, key = self._chosen(values)
+        network, key = self._choice(values)
         if network.elsewhere:
             yield {self.about: messages.status(network.elsewhere)}
         elif network.tries_text:
             yield {self.about: messages.status("Both models read it …")}
-            shipped, own = network.compare_texts(self.services, key, values[self.text])
+            default, own = network.compare_texts(self.services, key, values[self.text])
             silent = "" if own.strip() or not values[self.text].strip() else messages.status(SILENT)
-            hidden = gr.update(visible=False)
-            yield {self.shipped: shipped, self.own: own, self.pictures: hidden, self.about: silent}
+            away = gr.update(visible=False)
+            yield {self.default: default, self.own: own, self.pictures: away, self.about: silent}
         else:
             yield {self.pictures: gr.update(visible=False)}
 
     @alerts("about")
     def try_pictures(self, values: dict) -> Iterator[dict]:
         """The default set and the checkpoint in it on the same photographs, where it trains a network of a try-on."""
-        network, key = self._chosen(values)
+        network, key = self._choice(values)
         if not network.tries_pictures:
             yield {self.pictures: gr.skip()}
             return
-        size = f"{COMPARED_SIZE[0]} x {COMPARED_SIZE[1]}"
+        size = f"{COMPARISON_SIZE[0]} x {COMPARISON_SIZE[1]}"
         yield {self.about: messages.status(f"Both dress the same person at {size} …")}
         from ui.tryon.work import example_pairs
 
@@ -195,22 +198,22 @@ class CheckpointUse:
     def wire(self, folder: Path) -> None:
         """Connect the components with the handlers. folder: where zips are made."""
         self.folder = folder
-        given = {self.view_of.run, self.step}
+        inputs = {self.view_of.run, self.step}
         self.export.click(
-            self.make_zip, given, [self.file, self.about], api_name="run_export", api_visibility="private"
+            self.make_zip, inputs, [self.file, self.about], api_name="run_export", api_visibility="private"
         )
-        self.step.input(lambda step: (gr.update(visible=False), step), self.step, [self.file, self.picked],
+        self.step.input(lambda step: (gr.update(visible=False), step), self.step, [self.file, self.choice],
                         show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
         self.compare.click(
             self.try_words,
-            {*given, self.text},
-            [self.shipped, self.own, self.pictures, self.about],
+            {*inputs, self.text},
+            [self.default, self.own, self.pictures, self.about],
             concurrency_id="translate",
             api_name="run_compare",
             api_visibility="private",
         ).then(
             self.try_pictures,
-            given,
+            inputs,
             [self.pictures, self.about],
             api_name="run_compare_pictures",
             **on_queue("try-on"),

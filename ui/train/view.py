@@ -18,7 +18,7 @@ from ui.train.use import CheckpointUse
 from ui.translate.attention import KIND_LABELS
 
 EVERY_SECONDS = 2
-NOTHING_SEEN = ("", 0)
+NO_SAMPLES = ("", 0)
 
 
 class RunView:
@@ -27,7 +27,7 @@ class RunView:
     def __init__(self, services: Services) -> None:
         self.services, self.runs = services, services.runs
         self.timer = gr.Timer(EVERY_SECONDS, active=False)
-        self.seen = gr.State(NOTHING_SEEN)  # whose samples this page shows, and how many there were
+        self.memory = gr.State(NO_SAMPLES)  # whose samples this page shows, and how many there were
         # Lists that change while the page is open accept any value: a tick on its way may still name what was deleted.
         with gr.Row(elem_classes="run-head"):
             with gr.Column(scale=2, min_width=260):
@@ -35,7 +35,7 @@ class RunView:
                 self.controls = RunControls(services, self)
             with gr.Column(scale=3, min_width=260):
                 self.status = gr.HTML(elem_id="run-status")
-        self.controls.unfolded()
+        self.controls.build_folds()
         self.output = gr.Textbox(
             label="Last lines of its output",
             lines=4,
@@ -47,7 +47,7 @@ class RunView:
         )
         with gr.Column(visible=False, elem_id="run-view") as self.view:
             self.charts = {
-                name: made for row in (("losses", "tests"), ("rates", "norms")) for name, made in self._charts(row)
+                name: chart for row in (("losses", "tests"), ("rates", "norms")) for name, chart in self._charts(row)
             }
             self._build_samples()
         self.use = CheckpointUse(services, self)
@@ -100,14 +100,14 @@ class RunView:
                 self.map = theme.heat_map("sample-map")
 
     @property
-    def sampled(self) -> list:
+    def sample_places(self) -> list:
         """What the samples of a step fill."""
-        return [self.samples, self.seen, self.step, self.pictures, self.text, self.attention, self.head, self.map]
+        return [self.samples, self.memory, self.step, self.pictures, self.text, self.attention, self.head, self.map]
 
     @property
     def components(self) -> list:
         """All that `show` may update."""
-        return [self.run, self.status, self.view, self.output, *self.charts.values(), *self.sampled,
+        return [self.run, self.status, self.view, self.output, *self.charts.values(), *self.sample_places,
                 *self.controls.components, *self.use.components]  # fmt: skip
 
     # -- updates ---------------------------------------------------------------------------------------------------
@@ -123,61 +123,63 @@ class RunView:
         names = list_runs(self.runs)
         if not names:
             return self._nothing(fresh)
-        gone = bool(name) and name not in names
+        is_missing = bool(name) and name not in names
         # A tick says nothing about which run is chosen: a visitor may have chosen another one while it was on its way.
         choices = gr.update(choices=names)
         if fresh or name not in names:
             name = name if name in names else names[0]
             choices = gr.update(choices=names, value=name)
         try:
-            seen = watch.look(open_run(self.runs, name))
-            made = {**self._steady(seen), **self._samples(seen, values or {}, fresh)}
-            made |= self.controls.refresh(seen, values or {}) | self.use.refresh(seen, values or {}, fresh)
+            snapshot = watch.look(open_run(self.runs, name))
+            updates = {**self._steady(snapshot), **self._samples(snapshot, values or {}, fresh)}
+            updates |= self.controls.refresh(snapshot, values or {}) | self.use.refresh(snapshot, values or {}, fresh)
         except Exception as error:  # a run that is being written or deleted must not stop the page
-            hidden = gr.update(visible=False)
+            away = gr.update(visible=False)
             alert = messages.alert(messages.sentence(error))
-            return {self.run: choices, self.status: alert, self.view: hidden, self.output: hidden}
-        if gone:
-            made[self.controls.note] = messages.status("That run was deleted; this is the one that was written last.")
-        return {self.run: choices, **made}
+            return {self.run: choices, self.status: alert, self.view: away, self.output: away}
+        if is_missing:
+            updates[self.controls.note] = messages.status(
+                "That run was deleted; this is the one that was written last."
+            )
+        return {self.run: choices, **updates}
 
     def _nothing(self, fresh: bool) -> dict:
         """While there is no run."""
-        hidden = gr.update(visible=False)
+        away = gr.update(visible=False)
         note = f"There is no run in the folder {self.runs.name!r} yet; start one."
         return {
             self.run: gr.update(choices=[], value=None) if fresh else gr.update(choices=[]),
             self.status: messages.status(note),
-            self.view: hidden,
-            self.output: hidden,
-            **self.controls.hidden(),
-            self.use.view: hidden,
+            self.view: away,
+            self.output: away,
+            **self.controls.hide(),
+            self.use.view: away,
         }
 
-    def _steady(self, seen: watch.RunSnapshot) -> dict:
+    def _steady(self, snapshot: watch.RunSnapshot) -> dict:
         """State, progress and curves."""
-        tail = watch.output_of(seen)
-        charts = {"losses": watch.losses(seen), "tests": watch.tests(seen), "rates": watch.rates(seen),
-                  "norms": watch.norms(seen)}  # fmt: skip
+        tail = watch.output_of(snapshot)
+        charts = {"losses": watch.losses(snapshot), "tests": watch.tests(snapshot), "rates": watch.rates(snapshot),
+                  "norms": watch.norms(snapshot)}  # fmt: skip
         return {
-            self.status: watch.status_html(seen),
-            self.view: gr.update(visible=bool(seen.log)),
+            self.status: watch.status_html(snapshot),
+            self.view: gr.update(visible=bool(snapshot.log)),
             self.output: gr.update(value=tail, visible=bool(tail)),
             **{self.charts[name]: chart for name, chart in charts.items()},
         }
 
-    def _samples(self, seen: watch.RunSnapshot, values: dict, fresh: bool) -> dict:
+    def _samples(self, snapshot: watch.RunSnapshot, values: dict, fresh: bool) -> dict:
         """The sample that is looked at, where it is new or another one; the end of the slider follows what is new."""
-        steps, name = watch.sample_steps(seen.run), seen.run.folder.name
+        steps, name = watch.sample_steps(snapshot.run), snapshot.run.folder.name
         if not steps:
-            return {self.samples: gr.update(visible=False), self.seen: (name, 0)}
-        whose, count = values.get(self.seen, NOTHING_SEEN)
+            return {self.samples: gr.update(visible=False), self.memory: (name, 0)}
+        whose, count = values.get(self.memory, NO_SAMPLES)
         if not fresh and (whose, count) == (name, len(steps)):
             return {}
         index = values.get(self.step)
         if index is None or whose != name or index >= count - 1 or index >= len(steps):
             index = len(steps) - 1
-        return self.sample(seen.run, steps, int(index), values.get(self.kind) or "cross", values.get(self.head))
+        return self.sample(snapshot.run, steps, int(index), values.get(self.kind) or "cross", values.get(self.head))
 
     def sample(self, run: Run, steps: list[int], index: int, kind: str, head: str | None) -> dict:
         """The sample number `index`: pictures, texts, and one map of attention."""
@@ -186,9 +188,9 @@ class RunView:
         attention = watch.read_attention(run, step)
         choices = watch.head_choices(attention, kind) if attention else []
         head = head if head in [key for _, key in choices] else (choices[0][1] if choices else None)
-        made = {
+        updates = {
             self.samples: gr.update(visible=True),
-            self.seen: (run.folder.name, len(steps)),
+            self.memory: (run.folder.name, len(steps)),
             self.step: gr.update(
                 maximum=max(1, len(steps) - 1),
                 value=index,
@@ -201,16 +203,16 @@ class RunView:
             self.head: gr.update(choices=choices, value=head),
         }
         if attention and head:
-            made[self.map] = watch.attention_map(attention, kind, head, step)
-        return made
+            updates[self.map] = watch.attention_map(attention, kind, head, step)
+        return updates
 
     # -- handlers --------------------------------------------------------------------------------------------------
 
     def newest(self, values: dict) -> dict:
         """Another run was chosen, or the tab was opened: its newest sample."""
         visitor = values.get(self.controls.visitor) or secrets.token_urlsafe(16)
-        given = {one: values[one] for one in (self.kind, self.head)} | {self.controls.visitor: visitor}
-        return {**self.show(values[self.run], given), self.controls.visitor: visitor}
+        choice = {one: values[one] for one in (self.kind, self.head)} | {self.controls.visitor: visitor}
+        return {**self.show(values[self.run], choice), self.controls.visitor: visitor}
 
     def tick(self, values: dict) -> dict:
         """As `show`, but pictures, texts and maps are only sent again when there are newer ones."""
@@ -228,32 +230,32 @@ class RunView:
 
     # -- wiring ----------------------------------------------------------------------------------------------------
 
-    def wire(self, opened: gr.Tab, others: list[gr.Tab], folder: Path) -> None:
-        """Connect the components with the handlers. opened: the page's tab; others: those that put it out of sight;
+    def wire(self, tab: gr.Tab, others: list[gr.Tab], folder: Path) -> None:
+        """Connect the components with the handlers. tab: the page's tab; others: those that put it out of sight;
         folder: where zips for visitors are made.
         """
         self.controls.wire()
-        chosen: set[Block] = {self.run, self.kind, self.head, self.controls.visitor}
-        opened.select(self.newest, chosen, self.components, api_name="open_runs", **QUICKLY)
-        opened.select(lambda: gr.Timer(active=True), None, self.timer, api_name="watch", **QUICKLY)
+        choice: set[Block] = {self.run, self.kind, self.head, self.controls.visitor}
+        tab.select(self.newest, choice, self.components, api_name="open_runs", **QUICKLY)
+        tab.select(lambda: gr.Timer(active=True), None, self.timer, api_name="watch", **QUICKLY)
         for other in others:
             other.select(lambda: gr.Timer(active=False), None, self.timer, api_name="unwatch", **QUICKLY)
         # A sample's number and a new range may cross on their way, which Gradio's own checks call an error.
-        as_sent = {**QUICKLY, "preprocess": False}
-        looked_at: set[Block] = {
+        raw = {**QUICKLY, "preprocess": False}
+        inputs: set[Block] = {
             self.run,
             self.step,
-            self.seen,
+            self.memory,
             self.kind,
             self.head,
-            self.use.picked,
+            self.use.choice,
             self.controls.from_step,
-            self.controls.told_of,
+            self.controls.note_run,
             self.controls.visitor,
         }
-        self.timer.tick(self.tick, looked_at, self.components, api_name="tick", **as_sent)
-        self.run.input(self.newest, chosen, self.components, api_name="choose_run", **QUICKLY)
-        scrubbed: set[Block] = {self.run, self.step, self.kind, self.head}
+        self.timer.tick(self.tick, inputs, self.components, api_name="tick", **raw)
+        self.run.input(self.newest, choice, self.components, api_name="choose_run", **QUICKLY)
+        sample_inputs: set[Block] = {self.run, self.step, self.kind, self.head}
         for control in (self.step, self.kind, self.head):
-            control.input(self.scrub, scrubbed, self.sampled, trigger_mode="always_last", **as_sent)
+            control.input(self.scrub, sample_inputs, self.sample_places, trigger_mode="always_last", **raw)
         self.use.wire(folder)

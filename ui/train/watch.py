@@ -82,8 +82,8 @@ class RunSnapshot:
     @property
     def step(self) -> int:
         """Steps made so far."""
-        told = (self.newest(kind).get("step", 0) for kind in ("log", "checkpoint"))
-        return max(self.beat.get("step", 0), *told)
+        steps = (self.newest(kind).get("step", 0) for kind in ("log", "checkpoint"))
+        return max(self.beat.get("step", 0), *steps)
 
 
 def look(run: Run) -> RunSnapshot:
@@ -105,32 +105,32 @@ def state_of(run: Run) -> str:
     return "failed" if start.died_early(run) else run.status()
 
 
-def report(seen: RunSnapshot) -> str:
+def report(snapshot: RunSnapshot) -> str:
     """What a run is doing, as one or two plain sentences."""
-    title = NETWORKS[seen.network].title if seen.network else seen.task or "The run"
-    parts = [f"{title} {MEANING[seen.state]}"]
-    if seen.state == "starting":
-        parts[0] += f": {preparing(seen)}"
-    if seen.step:
-        parts[0] += f" at step {seen.step:,} of {seen.steps:,}"
-    last = seen.log[-1] if seen.log else {}
-    if seen.state in ("failed", "stopped", "finished") and last.get("reason"):
+    title = NETWORKS[snapshot.network].title if snapshot.network else snapshot.task or "The run"
+    parts = [f"{title} {MEANING[snapshot.state]}"]
+    if snapshot.state == "starting":
+        parts[0] += f": {preparing(snapshot)}"
+    if snapshot.step:
+        parts[0] += f" at step {snapshot.step:,} of {snapshot.steps:,}"
+    last = snapshot.log[-1] if snapshot.log else {}
+    if snapshot.state in ("failed", "stopped", "finished") and last.get("reason"):
         parts.append(str(last["reason"]).rstrip("."))
     return ", ".join(parts) + "."
 
 
-def preparing(seen: RunSnapshot) -> str:
+def preparing(snapshot: RunSnapshot) -> str:
     """What a process does before its first step; a preparation that takes minutes tells how far it is."""
-    said = [line for line in seen.run.output(3) if not line.startswith(("$ ", "{"))]
-    if said and not seen.beat:
-        return " ".join(said[-1].split())[:160].rstrip(".")
-    return PHASES["preparing"] if seen.beat else "its program is being loaded"
+    lines = [line for line in snapshot.run.output(3) if not line.startswith(("$ ", "{"))]
+    if lines and not snapshot.beat:
+        return " ".join(lines[-1].split())[:160].rstrip(".")
+    return PHASES["preparing"] if snapshot.beat else "its program is being loaded"
 
 
-def figures_of(seen: RunSnapshot) -> dict[str, float]:
+def figures_of(snapshot: RunSnapshot) -> dict[str, float]:
     """The finite numbers of the newest test."""
-    found = seen.newest("evaluation").get("figures", {})
-    return {name: value for name, value in found.items() if isinstance(value, (int, float))}
+    numbers = snapshot.newest("evaluation").get("figures", {})
+    return {name: value for name, value in numbers.items() if isinstance(value, (int, float))}
 
 
 def in_words(name: str) -> str:
@@ -138,59 +138,61 @@ def in_words(name: str) -> str:
     return FIGURES.get(name, name.replace("_", " "))
 
 
-def facts(seen: RunSnapshot) -> list[str]:
+def facts(snapshot: RunSnapshot) -> list[str]:
     """How fast it is, how long it takes, how much memory it needs."""
-    log, found = seen.newest("log"), []
-    best = [f"{in_words(name)} {value:.3g}" for name, value in figures_of(seen).items()]
+    log, parts = snapshot.newest("log"), []
+    best = [f"{in_words(name)} {value:.3g}" for name, value in figures_of(snapshot).items()]
     if best:
-        found.append("test: " + ", ".join(best[:2]))
+        parts.append("test: " + ", ".join(best[:2]))
     if not log:
-        return found
-    if seen.state == "running":
-        found.append(f"about {duration(log['seconds_left'])} left")
-    unit = NETWORKS[seen.network].counts if seen.network else "pictures"
-    found.append(f"{log['items_per_second']:,.0f} {unit} a second")
+        return parts
+    if snapshot.state == "running":
+        parts.append(f"about {duration(log['seconds_left'])} left")
+    unit = NETWORKS[snapshot.network].counts if snapshot.network else "pictures"
+    parts.append(f"{log['items_per_second']:,.0f} {unit} a second")
     if "memory_mb" in log:
-        found.append(f"{log['memory_mb'] / 1000:.1f} GB of memory")
-    return found
+        parts.append(f"{log['memory_mb'] / 1000:.1f} GB of memory")
+    return parts
 
 
-def heartbeat(seen: RunSnapshot) -> str:
+def heartbeat(snapshot: RunSnapshot) -> str:
     """The process's last sign of life, in words; empty for a run without a process."""
-    if seen.state not in BUSY or not seen.beat:
+    if snapshot.state not in BUSY or not snapshot.beat:
         return ""
-    ago = max(0.0, time.time() - seen.beat["time"])
+    ago = max(0.0, time.time() - snapshot.beat["time"])
     when = "just now" if ago < 3 else f"{duration(ago)} ago"
-    what = PHASES.get(seen.beat["phase"], f"step {seen.beat['step']:,}")
-    losses = [f"{in_words(k)} {v:.3g}" for k, v in seen.beat["losses"].items() if isinstance(v, (int, float))][:2]
+    what = PHASES.get(snapshot.beat["phase"], f"step {snapshot.beat['step']:,}")
+    losses = [f"{in_words(k)} {v:.3g}" for k, v in snapshot.beat["losses"].items() if isinstance(v, (int, float))][:2]
     return f"{what}, {when}" + (f": {', '.join(losses)}" if losses else "")
 
 
-def status_html(seen: RunSnapshot) -> str:
+def status_html(snapshot: RunSnapshot) -> str:
     """The sentence, the progress bar and the heartbeat of a run; every text is escaped here."""
-    alert = seen.state == "failed"
+    alert = snapshot.state == "failed"
     role = "alert" if alert else "status"
-    lines = [f'<div class="note {"note-alert" if alert else "run-says"}" role="{role}">{escape(report(seen))}</div>']
-    if seen.steps:
-        share = 100 * min(1.0, seen.step / seen.steps)
+    lines = [
+        f'<div class="note {"note-alert" if alert else "run-says"}" role="{role}">{escape(report(snapshot))}</div>'
+    ]
+    if snapshot.steps:
+        share = 100 * min(1.0, snapshot.step / snapshot.steps)
         lines.append(
             f'<div class="run-bar" role="progressbar" aria-label="Progress of the training" aria-valuemin="0" '
-            f'aria-valuemax="100" aria-valuenow="{share:.0f}"><div class="run-done {seen.state}" '
+            f'aria-valuemax="100" aria-valuenow="{share:.0f}"><div class="run-done {snapshot.state}" '
             f'style="width: {share:.1f}%"></div></div>'
         )
-    elif seen.state == "starting":
+    elif snapshot.state == "starting":
         lines.append(
             '<div class="run-bar" role="progressbar" aria-label="Preparing"><div class="run-waits"></div></div>'
         )
-    beat = heartbeat(seen)
-    told = [f'<span class="run-beat"><span class="run-heart">♥</span> {escape(beat)}</span>'] if beat else []
-    told += [f"<span>{escape(fact)}</span>" for fact in facts(seen)]
-    return "\n".join([*lines, f'<div class="run-facts">{"".join(told)}</div>' if told else ""])
+    beat = heartbeat(snapshot)
+    items = [f'<span class="run-beat"><span class="run-heart">♥</span> {escape(beat)}</span>'] if beat else []
+    items += [f"<span>{escape(fact)}</span>" for fact in facts(snapshot)]
+    return "\n".join([*lines, f'<div class="run-facts">{"".join(items)}</div>' if items else ""])
 
 
-def output_of(seen: RunSnapshot) -> str:
+def output_of(snapshot: RunSnapshot) -> str:
     """The last printed lines of a run that failed or was interrupted; empty for the others."""
-    return "\n".join(seen.run.output(TAIL)) if seen.state in ("failed", "interrupted") else ""
+    return "\n".join(snapshot.run.output(TAIL)) if snapshot.state in ("failed", "interrupted") else ""
 
 
 # -- curves ---------------------------------------------------------------------------------------------------------
@@ -198,63 +200,63 @@ def output_of(seen: RunSnapshot) -> str:
 
 def curves(events: list[dict[str, Any]], kind: str, field: str) -> dict[str, list[tuple[int, float]]]:
     """name -> points (step, value) of the finite numbers in `field` of all events of one kind, thinned evenly."""
-    found: dict[str, list[tuple[int, float]]] = {}
+    lines: dict[str, list[tuple[int, float]]] = {}
     for event in events:
         if event["event"] != kind:
             continue
         for name, value in event.get(field, {}).items():
             if isinstance(value, (int, float)) and np.isfinite(value):
-                found.setdefault(name, []).append((event["step"], float(value)))
-    return {name: thinned(points) for name, points in found.items()}
+                lines.setdefault(name, []).append((event["step"], float(value)))
+    return {name: thin(points) for name, points in lines.items()}
 
 
-def thinned(points: list[tuple[int, float]], most: int = MOST_POINTS) -> list[tuple[int, float]]:
+def thin(points: list[tuple[int, float]], most: int = MOST_POINTS) -> list[tuple[int, float]]:
     """At most so many of the points, spread evenly, with both ends."""
     if len(points) <= most:
         return points
     return [points[i] for i in np.linspace(0, len(points) - 1, most).round().astype(int)]
 
 
-def chart(title: str, lines: dict[str, list[tuple[int, float]]], dashed: tuple[str, ...] = (), note: str = "") -> dict:
+def chart(title: str, lines: dict[str, list[tuple[int, float]]], plans: tuple[str, ...] = (), note: str = "") -> dict:
     """Curves over steps for `static/train/chart.js`, which draws nothing where there are no lines.
 
     Of more than `MOST_LINES` the first and those with the largest newest values are drawn; the others' values stand
     below.
 
-    dashed: names of lines that are plans or bounds; note: a line of text below.
+    plans: names of lines that are plans or bounds; note: a line of text below.
     """
     lines = {name: points for name, points in lines.items() if points}
     if len(lines) > MOST_LINES:
         first, *others = lines
-        drawn = {first, *sorted(others, key=lambda name: -abs(lines[name][-1][1]))[: MOST_LINES - 1]}
-        left = ", ".join(f"{name} {lines[name][-1][1]:.3g}" for name in lines if name not in drawn)
-        lines = {name: points for name, points in lines.items() if name in drawn}
+        largest = {first, *sorted(others, key=lambda name: -abs(lines[name][-1][1]))[: MOST_LINES - 1]}
+        left = ", ".join(f"{name} {lines[name][-1][1]:.3g}" for name in lines if name not in largest)
+        lines = {name: points for name, points in lines.items() if name in largest}
         note = f"{note} · {left}".removeprefix(" · ")
-    made = [
+    values = [
         {
             "name": name,
             "steps": [step for step, _ in points],
             "values": [float(f"{value:.6g}") for _, value in points],
-            "dashed": name in dashed,
+            "dashed": name in plans,
         }
         for name, points in lines.items()
     ]
-    return {"title": title, "lines": made, "note": note}
+    return {"title": title, "lines": values, "note": note}
 
 
-def losses(seen: RunSnapshot) -> dict:
+def losses(snapshot: RunSnapshot) -> dict:
     """The loss terms; the heartbeat's are the newest point, so that the first one is there from the first step."""
-    lines = curves(seen.log, "log", "losses")
-    last = seen.newest("log").get("step", 0)
-    for name, value in seen.beat.get("losses", {}).items():
-        if seen.beat["step"] > last and isinstance(value, (int, float)):
-            lines.setdefault(name, []).append((seen.beat["step"], value))
+    lines = curves(snapshot.log, "log", "losses")
+    last = snapshot.newest("log").get("step", 0)
+    for name, value in snapshot.beat.get("losses", {}).items():
+        if snapshot.beat["step"] > last and isinstance(value, (int, float)):
+            lines.setdefault(name, []).append((snapshot.beat["step"], value))
     return chart("What it learns from: loss", {in_words(name): points for name, points in lines.items()})
 
 
-def tests(seen: RunSnapshot) -> dict:
+def tests(snapshot: RunSnapshot) -> dict:
     """The figures on text or pictures that were put aside."""
-    lines = curves(seen.log, "evaluation", "figures")
+    lines = curves(snapshot.log, "evaluation", "figures")
     if "loss" in lines:
         lines.pop("perplexity", None)  # exp(loss) would hide every other curve
     if "bleu" in lines and len(lines) > 1:  # BLEU goes to 100 and losses to about 10: a tenth of it lets both be seen
@@ -262,24 +264,24 @@ def tests(seen: RunSnapshot) -> dict:
     return chart("What it was not shown: tests", {in_words(name): points for name, points in lines.items()})
 
 
-def rates(seen: RunSnapshot) -> dict:
+def rates(snapshot: RunSnapshot) -> dict:
     """The learning rates that were used, and those of the formula over the whole run."""
-    plan = seen.run.plan()
-    used = curves(seen.log, "log", "learning_rates")
-    one = len(plan.get("rates", {}) | used) == 1
-    planned = {
+    plan = snapshot.run.plan()
+    actual = curves(snapshot.log, "log", "learning_rates")
+    one = len(plan.get("rates", {}) | actual) == 1
+    plans = {
         "plan" if one else f"{name}, plan": [(step, value) for step, value in points if isinstance(value, (int, float))]
         for name, points in plan.get("rates", {}).items()
     }
     formula = plan.get("formula", "")
-    lines = {**planned, **{"used" if one else f"{name}, used": points for name, points in used.items()}}
-    made = chart("Learning rate", lines, tuple(planned), f"Formula: {formula}" if formula else "")
-    return {**made, "linear": True}
+    lines = {**plans, **{"used" if one else f"{name}, used": points for name, points in actual.items()}}
+    drawing = chart("Learning rate", lines, tuple(plans), f"Formula: {formula}" if formula else "")
+    return {**drawing, "linear": True}
 
 
-def norms(seen: RunSnapshot) -> dict:
+def norms(snapshot: RunSnapshot) -> dict:
     """The gradient norms."""
-    return chart("Size of the gradient", curves(seen.log, "log", "gradient_norms"))
+    return chart("Size of the gradient", curves(snapshot.log, "log", "gradient_norms"))
 
 
 # -- samples --------------------------------------------------------------------------------------------------------

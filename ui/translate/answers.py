@@ -41,9 +41,9 @@ class Answer:
 
 def lens_answer(lens: LogitLens) -> Answer:
     """The logit lens: a row for every layer and step."""
-    listed = lens.top_probabilities.shape[-1]
+    count = lens.top_probabilities.shape[-1]
     head = ["layer", "step", "chosen", "rank", "probability", "entropy"]
-    head += [f"{name} {place + 1}" for place in range(listed) for name in ("word", "probability")]
+    head += [f"{name} {place + 1}" for place in range(count) for name in ("word", "probability")]
     rows = []
     for layer, step in np.ndindex(lens.ranks.shape):
         top = zip(lens.top_tokens[layer][step], lens.top_probabilities[layer, step])
@@ -55,23 +55,23 @@ def lens_answer(lens: LogitLens) -> Answer:
     return Answer("logit-lens", "Logit lens: what each decoder layer would have said", head, rows, value)
 
 
-def encoder_answer(found: Sequence[Hypothesis]) -> Answer:
+def encoder_answer(hypotheses: Sequence[Hypothesis]) -> Answer:
     """DecoderLens: a row for every encoder layer."""
-    rows: list[list[Any]] = [[layer, one.text, one.score] for layer, one in enumerate(found)]
+    rows: list[list[Any]] = [[layer, one.text, one.score] for layer, one in enumerate(hypotheses)]
     value = {"translations": [{"layer": layer, "text": text, "score": score} for layer, text, score in rows]}
     title = "DecoderLens: the translation from each encoder layer"
     return Answer("decoder-lens", title, ["layer", "translation", "score"], rows, value)
 
 
-def contributions_answer(found: Contributions) -> Answer:
+def contributions_answer(shares: Contributions) -> Answer:
     """Source against prefix: a row for every token, with its shares of all that was read."""
-    columns = [*found.source_tokens, *(f"{token} (written)" for token in found.prefix_tokens)]
-    both = np.concatenate((found.source, found.prefix), 1)
+    columns = [*shares.source_tokens, *(f"{token} (written)" for token in shares.prefix_tokens)]
+    both = np.concatenate((shares.source, shares.prefix), 1)
     rows = [
-        [token, share, 1 - share, *weights] for token, share, weights in zip(found.tokens, found.source_share, both)
+        [token, share, 1 - share, *weights] for token, share, weights in zip(shares.tokens, shares.source_share, both)
     ]
-    attention_map = AttentionMap(both, found.tokens, columns, list(range(len(both))), list(range(len(columns))))
-    value = {**asdict(found), "source_share": found.source_share}
+    attention_map = AttentionMap(both, shares.tokens, columns, list(range(len(both))), list(range(len(columns))))
+    value = {**asdict(shares), "source_share": shares.source_share}
     head = ["chosen", "from the source", "from the prefix", *columns]
     axes = ("chosen piece", "source, then prefix")
     return Answer("contributions", "Source against prefix (ALTI+)", head, rows, value, attention_map, axes)
@@ -89,26 +89,26 @@ def neurons_answer(steps: HeadSteps, row: int, title: str) -> Answer:
 
 
 def typical_sentences_answer(
-    texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str
+    texts: Sequence[str], trait: str, ranking: Sequence[tuple[int, float]], title: str
 ) -> Answer:
     """The sentences on which a head is most itself."""
-    rows: list[list[Any]] = [[texts[number], share] for number, share in found]
+    rows: list[list[Any]] = [[texts[number], share] for number, share in ranking]
     title = f"{title} mostly {TRAITS[trait]}"
     value = {"trait": trait, "sentences": [{"text": text, "share": share} for text, share in rows]}
     return Answer("find-a-head", title, ["sentence", "share of its attention"], rows, value)
 
 
-def learning_answer(found: Sequence[Moment], place: int, layer: int, head: int) -> Answer:
+def learning_answer(moments: Sequence[Moment], place: int, layer: int, head: int) -> Answer:
     """One sentence at every update, and the map of the moment and head that are looked at."""
     rows: list[list[Any]] = [
         [one.step, one.translation.text, one.entropy("cross", layer, head), one.figures.get("bleu", "")]
-        for one in found
+        for one in moments
     ]
     names = ["update", "translation", "entropy", "BLEU"]
-    attention, part = found[place].attention, None
+    attention, part = moments[place].attention, None
     if attention is not None:
         part = interpret.attention_map(attention, "cross", min(layer, len(attention.cross) - 1), head)
-    title = f"Learning: cross attention at update {found[place].step:,}, layer {layer + 1}, head {head + 1}"
+    title = f"Learning: cross attention at update {moments[place].step:,}, layer {layer + 1}, head {head + 1}"
     return Answer("learning", title, names, rows, {"moments": [dict(zip(names, row)) for row in rows]}, part)
 
 
@@ -167,8 +167,8 @@ def html(answer: Answer, sentence: str, table_html: str, picture: str) -> str:
 def save(answer: Answer, sentence: str, table_html: str, folder: Path) -> list[Path]:
     """Writes CSV, JSON and the page, and a map as SVG and PNG, into a folder; arguments as in `html`."""
     contents: dict[str, str | bytes] = {"csv": csv_text(answer)}
-    told = {"title": answer.title, "sentence": sentence, **finite(answer.value)}
-    contents["json"] = json.dumps(told, ensure_ascii=False, allow_nan=False)
+    record = {"title": answer.title, "sentence": sentence, **finite(answer.value)}
+    contents["json"] = json.dumps(record, ensure_ascii=False, allow_nan=False)
     picture = ""
     if answer.map is not None:
         drawing = HeatMap(answer.map, answer.title, *answer.axes, sentence=sentence)

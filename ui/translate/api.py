@@ -127,14 +127,14 @@ class Api:
         key = model_for(self.services, pair, model)
         translation = translate_text(self.services, text, pair, beam, None, 1, key)
         weights = self.services.translator(key).attend(translation)
-        combined: dict[int, int | str] = {0: interpret.MEAN, -1: interpret.MAX, -2: interpret.ROLLOUT}
-        chosen = combined.get(int(head), int(head) - 1)
-        found = interpret.attention_map(weights, kind, int(layer) - 1, chosen, without_ends)
+        combinations: dict[int, int | str] = {0: interpret.MEAN, -1: interpret.MAX, -2: interpret.ROLLOUT}
+        which = combinations.get(int(head), int(head) - 1)
+        part = interpret.attention_map(weights, kind, int(layer) - 1, which, without_ends)
         return {
             "translation": translation.sentences[0].hypotheses[0].text,
-            "rows": found.rows,
-            "columns": found.columns,
-            "weights": found.weights.tolist(),
+            "rows": part.rows,
+            "columns": part.columns,
+            "weights": part.weights.tolist(),
         }
 
     @endpoints.endpoint
@@ -194,7 +194,7 @@ def lens_answer(translator: Any, translation: Any, pair: str, kind: str, beam: i
         read = decoder_lens(translator, translation, 0, 0, source, target, SearchOptions(beam))
         return {**answer, "encoder": [one.text for one in read]}
     if kind == "contributions":
-        found = contributions(translator, translation)
-        shares = {"source": found.source.tolist(), "prefix": found.prefix.tolist()}
-        return {**answer, "tokens": found.tokens, "source_tokens": found.source_tokens, **shares}
+        parts = contributions(translator, translation)
+        shares = {"source": parts.source.tolist(), "prefix": parts.prefix.tolist()}
+        return {**answer, "tokens": parts.tokens, "source_tokens": parts.source_tokens, **shares}
     raise ValueError(f"There is no lens {kind!r}; choose logit, encoder or contributions.")

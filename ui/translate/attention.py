@@ -24,7 +24,7 @@ KIND_LABELS = [
     ("Text at itself (encoder)", "encoder"),
     ("Translation at itself (decoder)", "decoder"),
 ]
-COMBINED = [("Mean over heads", "mean"), ("Largest over heads", "max"), ("Rollout over layers", "rollout")]
+COMBINATIONS = [("Mean over heads", "mean"), ("Largest over heads", "max"), ("Rollout over layers", "rollout")]
 LOOKS = [("Map", "map"), ("Lines", "lines"), ("bertviz", "bertviz")]
 BERTVIZ = [("Heads", "head"), ("Model", "model")]
 ROLE = "what it does"  # the one column of words
@@ -50,17 +50,17 @@ def layer_choices(kind: str, layer: int | None, *attentions: Any) -> tuple[list[
 
 def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool = False) -> dict:
     """The large heat map of one choice, ready for the page."""
-    found = interpret.attention_map(attention, kind, layer, head, without_ends)
+    part = interpret.attention_map(attention, kind, layer, head, without_ends)
     names = query_names(attention, kind)
     value = figures.heat_map(
-        found.weights,
-        found.rows,
-        found.columns,
+        part.weights,
+        part.rows,
+        part.columns,
         head_title(kind, layer, head) + (", without start and end" if without_ends else ""),
         f"queries: {QUERIES[kind]}",
         f"keys: {KEYS[kind]}",
     )
-    return {**value, "rowNames": [names[place] for place in found.row_places]}
+    return {**value, "rowNames": [names[place] for place in part.row_places]}
 
 
 def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False, alone: int = -1) -> dict:
@@ -89,24 +89,25 @@ def draw_thumbnails(attention: Any, kind: str, without_ends: bool = False) -> di
 
 def cell_note(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool, row: int, column: int) -> str:
     """HTML of one cell of a map in every head of its layer; row and column are those of the map that is shown."""
-    found = interpret.attention_map(attention, kind, layer, head, without_ends)
-    if not (0 <= row < len(found.rows) and 0 <= column < len(found.columns)):
+    part = interpret.attention_map(attention, kind, layer, head, without_ends)
+    if not (0 <= row < len(part.rows) and 0 <= column < len(part.columns)):
         raise ValueError("This cell is not on the map any more; point at it again.")
-    own = getattr(attention, kind)[layer, :, found.row_places[row], found.column_places[column]]
-    name = query_names(attention, kind)[found.row_places[row]]
+    own = getattr(attention, kind)[layer, :, part.row_places[row], part.column_places[column]]
+    name = query_names(attention, kind)[part.row_places[row]]
     weights = "".join(f'<li>head {n + 1} <b title="{value}">{value:.4f}</b></li>' for n, value in enumerate(own))
     return (
         f'<div class="note note-status">In layer {layer + 1}, <b>{escape(name)}</b>, attends to '
-        f'<b>{escape(plain(found.columns[column]))}</b> with</div><ul class="cell-heads">{weights}</ul>'
+        f'<b>{escape(plain(part.columns[column]))}</b> with</div><ul class="cell-heads">{weights}</ul>'
     )
 
 
 def statistics_rows(attention: Any, kind: str) -> list[list[Any]]:
     """The table of one kind's heads, those that put most on single tokens first; layers and heads count from 1."""
     maps = getattr(attention, kind)
-    found = interpret.statistics(maps, interpret.labels(attention, kind)[1], interpret.centres(attention, kind))
-    roles = interpret.roles(found, kind)
-    columns = (found.confidence, found.entropy, found.distance, found.ends, found.previous, found.same, found.following)
+    statistics = interpret.statistics(maps, interpret.labels(attention, kind)[1], interpret.centres(attention, kind))
+    roles = interpret.roles(statistics, kind)
+    names = ("confidence", "entropy", "distance", "ends", "previous", "same", "following")
+    columns = [getattr(statistics, name) for name in names]
     rows = [
         [layer + 1, head + 1, roles[layer, head] or "mixed", *(round(float(one[layer, head]), 3) for one in columns)]
         for layer in range(maps.shape[0])
@@ -132,7 +133,7 @@ def draw_reasons(
     gradient = interpret.gradient_times_input(
         *where, report=lambda done, total: report(done / total / 2, f"Gradients: {done} of {total} pieces")
     )
-    occluded = interpret.occlusion(
+    occlusion = interpret.occlusion(
         *where, report=lambda done, total: report(0.5 + done / total / 2, f"Occlusion: {done} of {total} pieces")
     )
     axes = ("queries: translation", "keys: text", "leans on")
@@ -141,13 +142,13 @@ def draw_reasons(
         figures.heat_map(interpret.shares(scores), rows, columns, title, *axes, raw=scores, unit="nats")
         for scores, title in (
             (gradient, "Gradient × input, share of each row"),
-            (occluded, "Occlusion, share of each row"),
+            (occlusion, "Occlusion, share of each row"),
         )
     )
     layer = min(layer, attention.cross.shape[0] - 1)  # an encoder may have more layers than the decoder
     mean = attention.cross[layer].mean(0)
-    by_gradient, by_occlusion = (interpret.agreement(mean, interpret.shares(x)) for x in (gradient, occluded))
-    between = interpret.agreement(interpret.shares(gradient), interpret.shares(occluded))
+    by_gradient, by_occlusion = (interpret.agreement(mean, interpret.shares(x)) for x in (gradient, occlusion))
+    between = interpret.agreement(interpret.shares(gradient), interpret.shares(occlusion))
     line = (
         f"The most important piece of the text is the same for attention (layer {layer + 1}, mean over heads) and the "
         f"gradient in {by_gradient:.0%} of the translation’s, for attention and occlusion in {by_occlusion:.0%}, for "
@@ -170,7 +171,7 @@ class Look:
 
     kind: str
     layer: int
-    head: int | str  # a number or one of `COMBINED`
+    head: int | str  # a number or one of `COMBINATIONS`
     look: str
     bertviz: str  # which of its views
     without_ends: bool
@@ -222,7 +223,7 @@ class AttentionView(View):
                 KIND_LABELS, value="cross", label="Who looks (attention)", scale=5, min_width=640, elem_id="kind"
             )
             self.layer = gr.Dropdown([], label="Layer", scale=1, min_width=90, elem_id="layer")
-            self.head = gr.Dropdown(COMBINED, value="mean", label="Head", scale=1, min_width=190, elem_id="head")
+            self.head = gr.Dropdown(COMBINATIONS, value="mean", label="Head", scale=1, min_width=190, elem_id="head")
 
     def _side(self) -> None:
         """The small maps and how maps are drawn."""
@@ -291,15 +292,15 @@ class AttentionView(View):
         """Connect the components with the handlers below."""
         choice = [self.tab.current, self.kind, self.layer, self.head, self.look, self.bertviz_view]
         choice += [self.ends, self.stretch, self.threshold]
-        drawn = [self.map, self.cell, self.lines, self.bertviz_card, self.bertviz, self.thumbs]
-        outputs = [self.body, self.layer, self.head, self.ends, *drawn, self.ablate_note, self.statistics]
+        pictures = [self.map, self.cell, self.lines, self.bertviz_card, self.bertviz, self.thumbs]
+        outputs = [self.body, self.layer, self.head, self.ends, *pictures, self.ablate_note, self.statistics]
         outputs += [self.reason_note, self.reason_maps]
         self.draw_with(choice, outputs)
         for name in ("kind", "ends"):
             getattr(self, name).input(self.show, choice, outputs, api_name=f"choose_{name}", **QUICKLY)
         for name in ("layer", "head", "look", "bertviz_view"):
-            getattr(self, name).input(self.choose, choice, drawn, api_name=f"choose_{name}", **QUICKLY)
-        here = [self.layer, self.head, *drawn]
+            getattr(self, name).input(self.choose, choice, pictures, api_name=f"choose_{name}", **QUICKLY)
+        here = [self.layer, self.head, *pictures]
         self.thumbs.pick(self.pick, choice, here, api_name="pick", **QUICKLY)
         self.statistics.select(self.pick_row, choice, here, api_name="pick_row", **QUICKLY)
         for name in ("stretch", "threshold"):
@@ -313,8 +314,8 @@ class AttentionView(View):
             )
         cell = [self.tab.current, self.kind, self.layer, self.head, self.ends]
         self.map.cell(self.pick_cell, cell, [self.cell, self.tab.query], api_name="pick_cell", **QUICKLY)
-        saved = [self.kind, self.layer, self.head, self.ends, self.threshold, self.stretch, self.look]
-        self.save_with([self.tab.current, *saved], self.write)
+        settings = [self.kind, self.layer, self.head, self.ends, self.threshold, self.stretch, self.look]
+        self.save_with([self.tab.current, *settings], self.write)
         self.ablate.click(
             self.ablate_heads,
             [self.tab.current, self.kind, self.layer, self.head, self.stretch],
@@ -322,10 +323,10 @@ class AttentionView(View):
             api_name="ablate_page",
             **ON_DEVICE,
         )
-        announced = self.reason.click(
+        event = self.reason.click(
             self.announce, self.tab.current, self.reason_note, api_name="reasons_announce", **QUICKLY
         )
-        announced.then(
+        event.then(
             self.reasons,
             [self.tab.current, self.layer],
             [self.gradient, self.occlusion, self.reason_note, self.reason_maps],
@@ -357,24 +358,24 @@ class AttentionView(View):
 
     def _drawing(self, current: CurrentTranslation, look: Look) -> dict:
         """Map, cell note, lines and bertviz; those that are not looked at are put away."""
-        found: dict[Any, Any] = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz_card)}
-        found[self.cell] = ""
+        updates: dict[Any, Any] = {one: gr.update(visible=False) for one in (self.map, self.lines, self.bertviz_card)}
+        updates[self.cell] = ""
         if look.look == "map":
             value = draw_map(current.attention, look.kind, look.layer, look.head, look.without_ends)
             value["hint"] = "Point at a cell to read its weight; click it for every head."
-            found[self.map] = gr.update(value=value, stretch=look.stretch, threshold=look.threshold, visible=True)
+            updates[self.map] = gr.update(value=value, stretch=look.stretch, threshold=look.threshold, visible=True)
         elif look.look == "lines":
             value = draw_lines(current.attention, look.kind, look.layer, look.without_ends, look.alone)
-            found[self.lines] = gr.update(value=value, alone=look.alone, threshold=look.threshold, visible=True)
+            updates[self.lines] = gr.update(value=value, alone=look.alone, threshold=look.threshold, visible=True)
         else:
             try:
                 head = look.alone if look.alone >= 0 else None
                 frame = bertviz.frame(current.attention, look.kind, look.bertviz, look.layer, head)
             except (ValueError, FileNotFoundError) as error:
                 frame = messages.alert(messages.sentence(error))
-            found[self.bertviz_card] = gr.update(visible=True)
-            found[self.bertviz] = frame
-        return found
+            updates[self.bertviz_card] = gr.update(visible=True)
+            updates[self.bertviz] = frame
+        return updates
 
     def _small(
         self, current: CurrentTranslation, kind: str, layer: int, head: int | str, stretch: bool, **value: Any
@@ -393,20 +394,20 @@ class AttentionView(View):
         layers, layer = layer_choices(kind, layer, current.attention)
         heads = current.attention.cross.shape[1]
         head = head if isinstance(head, str) or head < heads else "mean"
-        chosen = Look(kind, layer, head, look, view, ends, stretch, threshold)
+        controls = Look(kind, layer, head, look, view, ends, stretch, threshold)
         try:
-            drawn = self._drawing(current, chosen)
+            drawing = self._drawing(current, controls)
             thumbs = draw_thumbnails(current.attention, kind, ends)
         except ValueError:  # a sentence of nothing but its end
             ends = False
-            drawn = self._drawing(current, replace(chosen, without_ends=False))
+            drawing = self._drawing(current, replace(controls, without_ends=False))
             thumbs = draw_thumbnails(current.attention, kind)
         return {
             self.body: gr.update(visible=True),
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=COMBINED + [(str(n + 1), n) for n in range(heads)], value=head),
+            self.head: gr.update(choices=COMBINATIONS + [(str(n + 1), n) for n in range(heads)], value=head),
             self.ends: ends,
-            **drawn,
+            **drawing,
             **self._small(current, kind, layer, head, stretch, value=thumbs),
             self.ablate_note: gr.skip() if current.changes is not None else "",
             self.statistics: {
@@ -421,8 +422,8 @@ class AttentionView(View):
         """Another layer, head or way to draw."""
         if current.attention is None:
             return gr.skip()
-        chosen = Look(kind, layer, head, look, view, ends, stretch, threshold)
-        return {**self._drawing(current, chosen), **self._small(current, kind, layer, head, stretch)}
+        controls = Look(kind, layer, head, look, view, ends, stretch, threshold)
+        return {**self._drawing(current, controls), **self._small(current, kind, layer, head, stretch)}
 
     def colour(self, current, kind, layer, head, look, view, ends, stretch, threshold):
         """The same numbers in other colours, or fewer of them."""
@@ -437,17 +438,17 @@ class AttentionView(View):
 
     def pick(self, event: gr.EventData, *choice):
         """A small map was clicked."""
-        return self._picked(choice, int(event.layer), int(event.head))
+        return self._go_to(choice, int(event.layer), int(event.head))
 
     def pick_row(self, event: gr.SelectData, *choice):
         """A row of the table of heads was clicked."""
         layer, head = (int(value) for value in event.row_value[:2])
-        return self._picked(choice, layer - 1, head - 1)
+        return self._go_to(choice, layer - 1, head - 1)
 
-    def _picked(self, choice: tuple, layer: int, head: int) -> dict:
+    def _go_to(self, choice: tuple, layer: int, head: int) -> dict:
         current, kind, _, _, *look = choice
-        made = self.choose(current, kind, layer, head, *look)
-        return made if made == gr.skip() else {**made, self.layer: layer, self.head: head}
+        updates = self.choose(current, kind, layer, head, *look)
+        return updates if updates == gr.skip() else {**updates, self.layer: layer, self.head: head}
 
     def pick_cell(self, current, kind, layer, head, ends, event: gr.EventData):
         """A cell of the large map was clicked: its weight in every head, and its row is the query from now on."""
@@ -489,10 +490,10 @@ class AttentionView(View):
         """Gradients and occlusion beside attention."""
         if current.attention is None:
             return {self.reason_note: "", self.reason_maps: gr.update(visible=False)}
-        gradient, occluded, line = draw_reasons(self.services, current, layer, progress)
+        gradient, occlusion, line = draw_reasons(self.services, current, layer, progress)
         return {
             self.gradient: gradient,
-            self.occlusion: occluded,
+            self.occlusion: occlusion,
             self.reason_note: messages.status(line),
             self.reason_maps: gr.update(visible=True),
         }

@@ -88,8 +88,8 @@ def draw_side(side: Side | None, kind: str, layer: int, head: int) -> dict | Non
     if side is None or side.attention is None:
         return None
     layers, heads = getattr(side.attention, kind).shape[:2]
-    chosen = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
-    return draw_map(side.attention, kind, min(int(layer), layers - 1), chosen)
+    which = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
+    return draw_map(side.attention, kind, min(int(layer), layers - 1), which)
 
 
 # -- the view ---------------------------------------------------------------------------------------------------------
@@ -233,26 +233,26 @@ class Compare:
             pair = current.pair if current.pair in [key for _, key in pairs] else pairs[0][1]
         except Exception as error:  # the sentence that is shown has been translated by it, so this is rare
             raise gr.Error(messages.sentence(error), print_exception=False) from error
-        found: dict = {}
+        updates: dict = {}
         for side in (a, b):
-            found[side.text] = sentence
-            found[side.model] = gr.update(choices=choices, value=model)
-            found[side.pair] = gr.update(choices=pairs, value=pair)
-            found[side.alpha] = current.alpha
-        return found
+            updates[side.text] = sentence
+            updates[side.model] = gr.update(choices=choices, value=model)
+            updates[side.pair] = gr.update(choices=pairs, value=pair)
+            updates[side.alpha] = current.alpha
+        return updates
 
     @alerts("result")
     def take_it(self):
         """Two sentences in which one word decides what "it" stands for, into French, which has to say so."""
         model = model_for(self.services, "en-fr", None) or self.services.translation_model
         pairs = pair_choices(self.services, model)
-        found: dict = {self.result: messages.status(IT_NOTE)}
+        updates: dict = {self.result: messages.status(IT_NOTE)}
         for side, text in zip(SIDES, IT_TEXTS):
-            found[self.inputs[side].text] = text
-            found[self.inputs[side].model] = model
-            found[self.inputs[side].pair] = gr.update(choices=pairs, value="en-fr")
-            found[self.inputs[side].alpha] = self.services.length_penalty(model, "en-fr")
-        return found
+            updates[self.inputs[side].text] = text
+            updates[self.inputs[side].model] = model
+            updates[self.inputs[side].pair] = gr.update(choices=pairs, value="en-fr")
+            updates[self.inputs[side].alpha] = self.services.length_penalty(model, "en-fr")
+        return updates
 
     def offer_pairs_a(self, model, current):
         """The language pairs of A's new model."""
@@ -270,12 +270,12 @@ class Compare:
         place = self.inputs[side].pair
         try:
             choices = pair_choices(self.services, model)
-            kept = current.pair if current.pair in [key for _, key in choices] else choices[0][1]
-            alpha = self.services.length_penalty(model, kept)
+            pair = current.pair if current.pair in [key for _, key in choices] else choices[0][1]
+            alpha = self.services.length_penalty(model, pair)
         except Exception as error:
             return {place: gr.update(interactive=True), self.result: messages.alert(messages.sentence(error))}
         return {
-            place: gr.update(choices=choices, value=kept, interactive=True),
+            place: gr.update(choices=choices, value=pair, interactive=True),
             self.inputs[side].alpha: alpha,
             self.result: "",
         }
@@ -283,18 +283,18 @@ class Compare:
     @alerts("result")
     def compare(self, kind, layer, head, *values):
         """Translate both sides and draw their maps."""
-        given = [dict(zip(SETTINGS, values[: len(SETTINGS)])), dict(zip(SETTINGS, values[len(SETTINGS) :]))]
-        left, right = (translate_side(self.services, side, **one) for side, one in zip(SIDES, given))
-        found = {self.sides: (left, right), self.result: describe(left, right)}
+        settings = [dict(zip(SETTINGS, values[: len(SETTINGS)])), dict(zip(SETTINGS, values[len(SETTINGS) :]))]
+        left, right = (translate_side(self.services, side, **one) for side, one in zip(SIDES, settings))
+        updates = {self.sides: (left, right), self.result: describe(left, right)}
         attentions = [one.attention for one in (left, right) if one.attention is not None]
         if not attentions:
-            return {**found, self.body: gr.update(visible=False)}
+            return {**updates, self.body: gr.update(visible=False)}
         layers, layer = layer_choices(kind, layer, *attentions)
         heads = max(one.cross.shape[1] for one in attentions)
         head = MEAN if head is None else min(int(head), heads - 1)
         choices = [("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)]
         return {
-            **found,
+            **updates,
             self.body: gr.update(visible=True),
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=choices, value=head),
@@ -326,13 +326,13 @@ class Compare:
             rows: list[list[Any]] = [
                 [one.translation.text, best.logprob, one.translation.score, len(one.translation.tokens)]
             ]
-            found = None
+            part = None
             if one.attention is not None:
                 layers, heads = getattr(one.attention, kind).shape[:2]
-                chosen = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
-                found = interpret.attention_map(one.attention, kind, min(int(layer), layers - 1), chosen)
+                which = interpret.MEAN if head == MEAN else min(int(head), heads - 1)
+                part = interpret.attention_map(one.attention, kind, min(int(layer), layers - 1), which)
             value = dict(zip(head_line, rows[0]))
-            answer = Answer(f"compare-{side.lower()}", f"Side {side}, {kind} attention", head_line, rows, value, found)
-            told = f"{one.translation.source_text} → {one.translation.text}"
-            files += answers.save(answer, told, answers.table(answer), folder)
+            answer = Answer(f"compare-{side.lower()}", f"Side {side}, {kind} attention", head_line, rows, value, part)
+            caption = f"{one.translation.source_text} → {one.translation.text}"
+            files += answers.save(answer, caption, answers.table(answer), folder)
         return files

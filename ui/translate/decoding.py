@@ -27,7 +27,7 @@ INTO_VIEW = "() => document.getElementById('branch-card')?.scrollIntoView({block
 
 
 @dataclass
-class FollowedOutput:
+class Trail:
     """What one visitor follows: an output with its cache, and the search that found it."""
 
     of: tuple  # `identity` of the translation and the settings of the search
@@ -58,49 +58,49 @@ def identity(current: CurrentTranslation) -> tuple | None:
     )
 
 
-def follow(translator: Translator, current: CurrentTranslation, beam: int, alpha: float) -> FollowedOutput:
+def follow(translator: Translator, current: CurrentTranslation, beam: int, alpha: float) -> Trail:
     """Follow the output that is shown, and search again with a trace. Raises ValueError for a copied sentence."""
     sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
-    finished = len(ids) < translator.longest(sentence.source_ids)
+    complete = len(ids) < translator.longest(sentence.source_ids)
     names = sentence.stand_ins
-    decoding = intervene.follow(translator, sentence.source_ids, ids, finished, stand_ins=names)
+    decoding = intervene.follow(translator, sentence.source_ids, ids, complete, stand_ins=names)
     search = intervene.decode_from(
         translator, sentence.source_ids, (), SearchOptions(int(beam), float(alpha)), stand_ins=names
     )
-    return FollowedOutput((identity(current), beam, alpha), current.model, int(beam), float(alpha), decoding, search)
+    return Trail((identity(current), beam, alpha), current.model, int(beam), float(alpha), decoding, search)
 
 
-def own_hypothesis(translator: Translator, followed: FollowedOutput) -> Hypothesis:
+def own_hypothesis(translator: Translator, trail: Trail) -> Hypothesis:
     """The output that is followed."""
-    decoding = followed.decoding
-    length = intervene.length_penalty(len(decoding.labels), followed.alpha)
+    decoding = trail.decoding
+    length = intervene.length_penalty(len(decoding.labels), trail.alpha)
     text = intervene.text_of(translator, decoding.ids, decoding.stand_ins)
     pieces = translator.labels(decoding.ids, decoding.stand_ins)
     return Hypothesis(text, pieces, decoding.logprob / length, decoding.logprob)
 
 
-def path_to(followed: FollowedOutput, node: int) -> list[int]:
+def path_to(trail: Trail, node: int) -> list[int]:
     """The tokens from the start of the output to one node of the search's tree. Raises ValueError if there is none."""
-    tree = followed.search.tree
+    tree = trail.search.tree
     if not 0 < node < len(tree) or tree[node].state == "finished":
         raise ValueError("No translation goes on from there; select another branch.")
     ids = []
     while node > 0:
         ids.append(tree[node].token)
         node = tree[node].parent
-    return [*followed.search.prefix.ids, *reversed(ids)]
+    return [*trail.search.prefix.ids, *reversed(ids)]
 
 
-def draw_branch(translator: Translator, followed: FollowedOutput, found: intervene.Continuation, how: str) -> str:
+def draw_branch(translator: Translator, trail: Trail, continuation: intervene.Continuation, how: str) -> str:
     """What a changed beginning led to, beside the output that is followed."""
-    before = own_hypothesis(translator, followed)
-    words = intervene.word_difference(before.text, found.hypotheses[0].text)
-    return decoding_figures.branch(before, found, words, how)
+    before = own_hypothesis(translator, trail)
+    words = intervene.word_difference(before.text, continuation.hypotheses[0].text)
+    return decoding_figures.branch(before, continuation, words, how)
 
 
-def cache_of(followed: FollowedOutput, layer: int, head: int) -> dict | None:
+def cache_of(trail: Trail, layer: int, head: int) -> dict | None:
     """The cached numbers of one head, or None where only sizes are wanted."""
-    return None if head == WHOLE_CACHE else decoding_figures.cache_strip(followed.decoding, layer, head)
+    return None if head == WHOLE_CACHE else decoding_figures.cache_strip(trail.decoding, layer, head)
 
 
 def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float, model: str | None, layer: int) -> Any:
@@ -111,38 +111,38 @@ def trace_text(services: Services, text: str, pair: str, beam: int, alpha: float
     source, _, target = pair.partition("-")
     alpha = translator.length_penalty(source, target, None if alpha < 0 else float(alpha))
     translation = translator.translate(text, source=source, target=target, beam=int(beam), alpha=alpha)
-    followed = follow(translator, CurrentTranslation(translation, model=model), beam, alpha)
-    decoding, layers = followed.decoding, translator.model.config.decoder_layers
+    trail = follow(translator, CurrentTranslation(translation, model=model), beam, alpha)
+    decoding, layers = trail.decoding, translator.model.config.decoder_layers
     if not 0 <= layer <= layers:
         raise ValueError(f"This model's decoder has layers 1 to {layers}; 0 leaves the attention out.")
-    told = decoding_figures.steps(translator, decoding)
+    record = decoding_figures.steps(translator, decoding)
     steps = [
         {
-            "input": told["read"][: step + 1],
-            "token": told["chosen"][step],
-            "logprob": told["logprobs"][step],
-            "rank": told["ranks"][step],
-            "entropy": told["entropy"][step],
-            "top": [{"token": piece, "probability": p} for piece, p, _, _ in told["top"][step]],
+            "input": record["read"][: step + 1],
+            "token": record["chosen"][step],
+            "logprob": record["logprobs"][step],
+            "rank": record["ranks"][step],
+            "entropy": record["entropy"][step],
+            "top": [{"token": piece, "probability": p} for piece, p, _, _ in record["top"][step]],
             "cache_bytes": sum(size.bytes for size in decoding.cache_size(step)),
         }
-        for step in range(len(told["chosen"]))
+        for step in range(len(record["chosen"]))
     ]
     if layer:
         for step, row in enumerate(steps):
             row["decoder"] = decoding.decoder[layer - 1, :, step, : step + 1].tolist()
             row["cross"] = decoding.cross[layer - 1, :, step].tolist()
-    drawn = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha)
-    nodes = zip(drawn["parent"], drawn["step"], drawn["token"], drawn["logprob"], drawn["state"])
+    tree = decoding_figures.tree(translator, trail.search, trail.beam, trail.alpha)
+    nodes = zip(tree["parent"], tree["step"], tree["token"], tree["logprob"], tree["state"])
     names = ("parent", "step", "token", "logprob", "state")
     return {
-        "translation": own_hypothesis(translator, followed).text,
-        "source": told["source"],
+        "translation": own_hypothesis(translator, trail).text,
+        "source": record["source"],
         "steps": steps,
         "tree": [dict(zip(names, node)) for node in nodes],
         "finished": [
-            {"text": ended, "logprob": logprob, "tokens": length, "score": candidate.score}
-            for (ended, logprob, length, _), candidate in zip(drawn["ended"], followed.search.endings)
+            {"text": hypothesis, "logprob": logprob, "tokens": length, "score": candidate.score}
+            for (hypothesis, logprob, length, _), candidate in zip(tree["ended"], trail.search.endings)
         ],
     }
 
@@ -158,7 +158,7 @@ class DecodingView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        self.followed = gr.State(None, time_to_live=STATE_SECONDS)
+        self.trail = gr.State(None, time_to_live=STATE_SECONDS)
         gr.Markdown(
             "## One piece at a time\nThe decoder reads what it has written so far and rates every piece that could "
             "come next. Move the slider, or use the arrow keys, to see what it sees at each step.",
@@ -197,49 +197,47 @@ class DecodingView(View):
         """Connect the components with the handlers below."""
         tab, look = self.tab, [self.layer, self.cache_layer, self.cache_head]
         settings = [tab.current, tab.settings.search, tab.settings.beam, tab.settings.alpha, *look]
-        drawn = [self.followed, self.note, self.body, *look, self.steps, self.cache, self.branch_card, self.tree]
-        drawn.append(self.forcing.result)
+        places = [self.trail, self.note, self.body, *look, self.steps, self.cache, self.branch_card, self.tree]
+        places.append(self.forcing.result)
         self.forcing.wire()
         self.draw_with(
-            [*settings, self.followed],
-            drawn,
+            [*settings, self.trail],
+            places,
             concurrency_id="translate",
             show_progress="minimal",
             show_progress_on=self.steps,
         )
         self.layer.input(
             self.choose_layer,
-            [self.followed, self.layer],
-            [self.followed, self.steps],
+            [self.trail, self.layer],
+            [self.trail, self.steps],
             api_name="decoding_layer",
             **QUIETLY_ON_DEVICE,
         )
         gr.on(
             [self.cache_layer.input, self.cache_head.input],
             self.choose_cache,
-            [self.followed, self.cache_layer, self.cache_head],
+            [self.trail, self.cache_layer, self.cache_head],
             self.cache,
             api_name="decoding_cache",
             **QUICKLY,
         )
-        branched = [self.followed, self.branch, self.branch_card]
+        branch_places = [self.trail, self.branch, self.branch_card]
         for event, act, name, place in (
             (self.steps.branch, self.branch_off, "branch", self.steps),
             (self.tree.force, self.force, "force", self.tree),
         ):
             # A long sentence takes a while.
-            seen = {**ON_DEVICE, "show_progress": "minimal", "show_progress_on": place}
-            event(act, self.followed, branched, api_name=f"decoding_{name}", **seen).then(js=INTO_VIEW)
-        self.save_with([self.tab.current, self.followed], self.write)
-        self.adopt.click(
-            self.adopt_branch, [self.followed, *look], drawn, api_name="decoding_adopt", **QUIETLY_ON_DEVICE
-        )
-        self.back.click(self.show, settings, drawn, api_name="decoding_back", **QUIETLY_ON_DEVICE)
+            options = {**ON_DEVICE, "show_progress": "minimal", "show_progress_on": place}
+            event(act, self.trail, branch_places, api_name=f"decoding_{name}", **options).then(js=INTO_VIEW)
+        self.save_with([self.tab.current, self.trail], self.write)
+        self.adopt.click(self.adopt_branch, [self.trail, *look], places, api_name="decoding_adopt", **QUIETLY_ON_DEVICE)
+        self.back.click(self.show, settings, places, api_name="decoding_back", **QUIETLY_ON_DEVICE)
         gr.api(self.trace, api_name="trace", concurrency_id="translate")
 
-    def draw(self, followed: FollowedOutput, note: str, layer, cache_layer, cache_head) -> dict:
+    def draw(self, trail: Trail, note: str, layer, cache_layer, cache_head) -> dict:
         """Everything but the tree."""
-        translator = self.services.translator(followed.model)
+        translator = self.services.translator(trail.model)
         config = translator.model.config
         layers = config.decoder_layers
         # What the visitor looks at stays, as far as this model has it; the last layer comes first.
@@ -248,114 +246,115 @@ class DecodingView(View):
         choices = [(str(n + 1), n) for n in range(layers)]
         heads = [("Sizes only", WHOLE_CACHE)] + [(str(n + 1), n) for n in range(config.heads)]
         # As text: the browser's side of Gradio watches and copies every list of a value, which takes seconds here.
-        steps = json.dumps(decoding_figures.steps(translator, followed.decoding))
-        weights = decoding_figures.layer_weights(followed.decoding, layer)
+        steps = json.dumps(decoding_figures.steps(translator, trail.decoding))
+        weights = decoding_figures.layer_weights(trail.decoding, layer)
         return {
-            self.followed: replace(followed, layer=layer),
+            self.trail: replace(trail, layer=layer),
             self.note: messages.status(note) if note else "",
             self.body: gr.update(visible=True),
             self.layer: gr.update(choices=choices, value=layer),
             self.cache_layer: gr.update(choices=choices, value=cache_layer),
             self.cache_head: gr.update(choices=heads, value=cache_head),
             self.steps: gr.update(value=steps, attention=weights),
-            self.cache: cache_of(followed, cache_layer, cache_head),
+            self.cache: cache_of(trail, cache_layer, cache_head),
             self.branch_card: gr.update(visible=False),
         }
 
-    @alerts("note", hide="body branch_card", followed=None)
-    def show(self, current: CurrentTranslation, search, beam, alpha, layer, cache_layer, cache_head, followed=None):
+    @alerts("note", hide="body branch_card", trail=None)
+    def show(self, current: CurrentTranslation, search, beam, alpha, layer, cache_layer, cache_head, trail=None):
         """Follow the output that is shown."""
         if current.translation is None:
-            return {self.followed: None, self.note: "", self.body: gr.update(visible=False)}
+            return {self.trail: None, self.note: "", self.body: gr.update(visible=False)}
         beam = search_beam(search, beam)
-        if followed is not None and followed.of == (identity(current), beam, alpha):
+        if trail is not None and trail.of == (identity(current), beam, alpha):
             return gr.skip()  # the visitor comes back: everything is as it was left
         translator = self.services.translator(current.model)
-        found = follow(translator, current, beam, alpha)
-        tree = decoding_figures.tree(translator, found.search, found.beam, found.alpha)
-        drawn = self.draw(found, "", layer, cache_layer, cache_head)
-        return {**drawn, self.tree: json.dumps(tree), self.forcing.result: ""}
+        fresh = follow(translator, current, beam, alpha)
+        tree = decoding_figures.tree(translator, fresh.search, fresh.beam, fresh.alpha)
+        updates = self.draw(fresh, "", layer, cache_layer, cache_head)
+        return {**updates, self.tree: json.dumps(tree), self.forcing.result: ""}
 
-    def choose_layer(self, followed, layer):
+    def choose_layer(self, trail, layer):
         """Another layer's attention."""
         # A dropdown says twice that it was used; the attention of a long sentence is a megabyte, so it is sent once.
-        if followed is None or followed.layer == int(layer):
+        if trail is None or trail.layer == int(layer):
             return gr.skip()
-        weights = decoding_figures.layer_weights(followed.decoding, int(layer))
-        return {self.followed: replace(followed, layer=int(layer)), self.steps: gr.update(attention=weights)}
+        weights = decoding_figures.layer_weights(trail.decoding, int(layer))
+        return {self.trail: replace(trail, layer=int(layer)), self.steps: gr.update(attention=weights)}
 
-    def choose_cache(self, followed, layer, head):
+    def choose_cache(self, trail, layer, head):
         """Another head's cached numbers."""
-        return gr.skip() if followed is None else cache_of(followed, int(layer), int(head))
+        return gr.skip() if trail is None else cache_of(trail, int(layer), int(head))
 
     @alerts("branch", show="branch_card")
-    def branch_off(self, followed, event: gr.EventData):
+    def branch_off(self, trail, event: gr.EventData):
         """Another token at one step, on the cache of the tokens before it."""
-        if followed is None:
+        if trail is None:
             return gr.skip()
-        translator = self.services.translator(followed.model)
+        translator = self.services.translator(trail.model)
         step, token = int(event.step), int(event.token)
-        decoding = followed.decoding
-        found = intervene.continue_from(translator, decoding, step, token, SearchOptions(followed.beam, followed.alpha))
-        chosen, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
-        how = (
-            f"“{plain(instead)}” instead of “{plain(chosen)}” at step {step + 1}; "
-            f"{found.cache_length} cached pieces were used again, the rest was searched anew."
+        decoding = trail.decoding
+        continuation = intervene.continue_from(
+            translator, decoding, step, token, SearchOptions(trail.beam, trail.alpha)
         )
-        return self._branched(followed, found, how)
+        usual, instead = translator.labels([decoding.labels[step], token], decoding.stand_ins)
+        how = (
+            f"“{plain(instead)}” instead of “{plain(usual)}” at step {step + 1}; "
+            f"{continuation.cache_length} cached pieces were used again, the rest was searched anew."
+        )
+        return self._show_branch(trail, continuation, how)
 
     @alerts("branch", show="branch_card")
-    def force(self, followed, event: gr.EventData):
+    def force(self, trail, event: gr.EventData):
         """A branch of the tree, alive or pruned, as the beginning."""
-        if followed is None:
+        if trail is None:
             return gr.skip()
-        translator = self.services.translator(followed.model)
-        ids = path_to(followed, int(event.node))
-        decoding = followed.decoding
-        options = SearchOptions(followed.beam, followed.alpha)
-        found = intervene.decode_from(translator, decoding.source_ids, ids, options, stand_ins=decoding.stand_ins)
-        begun = intervene.text_of(translator, ids, decoding.stand_ins)
-        return self._branched(followed, found, f"Begun with “{begun}”, as that branch of the search does.")
+        translator = self.services.translator(trail.model)
+        ids = path_to(trail, int(event.node))
+        decoding = trail.decoding
+        options = SearchOptions(trail.beam, trail.alpha)
+        continuation = intervene.decode_from(
+            translator, decoding.source_ids, ids, options, stand_ins=decoding.stand_ins
+        )
+        beginning = intervene.text_of(translator, ids, decoding.stand_ins)
+        return self._show_branch(trail, continuation, f"Begun with “{beginning}”, as that branch of the search does.")
 
-    def _branched(self, followed: FollowedOutput, found: intervene.Continuation, how: str) -> dict:
-        drawing = draw_branch(self.services.translator(followed.model), followed, found, how)
+    def _show_branch(self, trail: Trail, continuation: intervene.Continuation, how: str) -> dict:
+        drawing = draw_branch(self.services.translator(trail.model), trail, continuation, how)
         return {
-            self.followed: replace(followed, branch=found),
+            self.trail: replace(trail, branch=continuation),
             self.branch: drawing,
             self.branch_card: gr.update(visible=True),
         }
 
-    def _refused(self, error: Exception) -> dict:
-        return {self.branch: messages.alert(messages.sentence(error)), self.branch_card: gr.update(visible=True)}
-
     @alerts("note")
-    def adopt_branch(self, followed, layer, cache_layer, cache_head):
+    def adopt_branch(self, trail, layer, cache_layer, cache_head):
         """Follow what the branch led to."""
-        if followed is None or followed.branch is None:
+        if trail is None or trail.branch is None:
             return gr.skip()
-        best, before = followed.branch.candidates[0], followed.decoding
-        translator = self.services.translator(followed.model)
+        best, before = trail.branch.candidates[0], trail.decoding
+        translator = self.services.translator(trail.model)
         decoding = intervene.follow(translator, before.source_ids, best.ids, best.finished, stand_ins=before.stand_ins)
-        note = f"These are the steps of “{followed.branch.hypotheses[0].text}”."
-        followed = replace(followed, decoding=decoding, branch=None)
-        return self.draw(followed, note, layer, cache_layer, cache_head)
+        note = f"These are the steps of “{trail.branch.hypotheses[0].text}”."
+        trail = replace(trail, decoding=decoding, branch=None)
+        return self.draw(trail, note, layer, cache_layer, cache_head)
 
-    def write(self, folder: Path, current: CurrentTranslation, followed: FollowedOutput | None) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, trail: Trail | None) -> list[Path]:
         """Every step of the output that is followed, and the search, as files."""
-        if followed is None:
+        if trail is None:
             raise ValueError("There are no steps to save; translate a sentence with words.")
-        translator = self.services.translator(followed.model)
-        told = decoding_figures.steps(translator, followed.decoding)
-        found = decoding_figures.tree(translator, followed.search, followed.beam, followed.alpha)
-        listed = min(len(row) for row in told["top"])
+        translator = self.services.translator(trail.model)
+        record = decoding_figures.steps(translator, trail.decoding)
+        tree = decoding_figures.tree(translator, trail.search, trail.beam, trail.alpha)
+        count = min(len(row) for row in record["top"])
         head = ["step", "chosen", "log p", "rank", "entropy"]
-        head += [f"{name} {place + 1}" for place in range(listed) for name in ("token", "probability")]
-        figures = zip(told["chosen"], told["logprobs"], told["ranks"], told["entropy"])
+        head += [f"{name} {place + 1}" for place in range(count) for name in ("token", "probability")]
+        figures = zip(record["chosen"], record["logprobs"], record["ranks"], record["entropy"])
         rows = [
-            [step + 1, *numbers, *(part for option in told["top"][step][:listed] for part in option[:2])]
+            [step + 1, *numbers, *(part for option in record["top"][step][:count] for part in option[:2])]
             for step, numbers in enumerate(figures)
         ]
-        answer = answers.Answer("word-by-word", "Every step of the decoding", head, rows, {**told, "search": found})
+        answer = answers.Answer("word-by-word", "Every step of the decoding", head, rows, {**record, "search": tree})
         return answers.save(answer, current.caption, answers.table(answer), folder)
 
     @endpoints.endpoint

@@ -13,7 +13,7 @@ from transformer.insight.intervene import Continuation, Decoding, Outcome
 from transformer.translator import Hypothesis, Translator
 from ui import figures
 
-MAX_RANKED = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
+MOST_HYPOTHESES = 100  # hypotheses that travel to the page; a search of 200 steps may end some hundreds
 
 
 def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
         "value": [size.value[0], size.value[2]],
         "bytes": size.bytes,  # of one token in one layer
         "memory": memory.bytes,  # of the source in one layer
-        "mask": ["".join("1" if seen else "0" for seen in row) for row in decoding.mask],
+        "mask": ["".join("1" if visible else "0" for visible in row) for row in decoding.mask],
     }
 
 
@@ -79,20 +79,20 @@ def cache_strip(decoding: Decoding, layer: int, head: int) -> dict[str, Any]:
     }
 
 
-def tree(translator: Translator, found: Continuation, beam: int, alpha: float) -> dict[str, Any]:
+def tree(translator: Translator, continuation: Continuation, beam: int, alpha: float) -> dict[str, Any]:
     """A search as a tree for `static/translate/beam_tree.js`, and every hypothesis that ended, to be ranked by any
     alpha.
     """
-    nodes = found.tree
+    nodes, names = continuation.tree, continuation.stand_ins
     return {
         "parent": [node.parent for node in nodes],
         "step": [node.step for node in nodes],
-        "token": translator.labels([node.token for node in nodes], found.stand_ins),
+        "token": translator.labels([node.token for node in nodes], names),
         "logprob": [node.logprob for node in nodes],
         "state": [node.state for node in nodes],
         "ended": [
-            [intervene.text_of(translator, c.ids, found.stand_ins), c.logprob, len(c.ids) + c.finished, c.finished]
-            for c in found.endings[:MAX_RANKED]
+            [intervene.text_of(translator, c.ids, names), c.logprob, len(c.ids) + c.finished, c.finished]
+            for c in continuation.endings[:MOST_HYPOTHESES]
         ],
         "beam": beam,
         "alpha": alpha,
@@ -117,12 +117,12 @@ def signed_number(number: float) -> str:
     return "0.000" if abs(number) < 0.0005 else f"{number:+.3f}".replace("-", "−")
 
 
-def branch(before: Hypothesis, found: Continuation, words: Sequence[tuple[str, str]], how: str) -> str:
+def branch(before: Hypothesis, continuation: Continuation, words: Sequence[tuple[str, str]], how: str) -> str:
     """HTML of what a changed beginning led to. how: one sentence, escaped here."""
-    best = found.hypotheses[0]
+    best = continuation.hypotheses[0]
     rows = "".join(
         f'<tr><td>{rank}</td><td dir="auto">{escape(h.text)}</td><td>{h.logprob:.3f}</td><td>{h.score:.3f}</td></tr>'
-        for rank, h in enumerate(found.hypotheses, 1)
+        for rank, h in enumerate(continuation.hypotheses, 1)
     )
     return (
         f'<div class="outcome"><p class="outcome-how">{escape(how)}</p>{difference(words)}'
@@ -162,12 +162,12 @@ def side_by_side(
         for name, text, logprob, score, tokens, seconds in sides
     )
     if words is None:
-        heading, changed = "Two languages, so there are no words to compare; look at the maps below.", ""
+        heading, change = "Two languages, so there are no words to compare; look at the maps below.", ""
     else:
         heading = "Both translations are the same." if sides[0][1] == sides[1][1] else "From A to B:"
-        changed = difference(words)
+        change = difference(words)
     return (
-        f'<div class="outcome"><p><b>{heading}</b></p>{changed}'
+        f'<div class="outcome"><p><b>{heading}</b></p>{change}'
         '<div class="rank-scroll"><table class="outcome-table"><thead><tr><td></td><th>translation</th><th>log p</th>'
         f"<th>score</th><th>pieces</th><th>time</th></tr></thead><tbody>{rows}</tbody></table></div></div>"
     )

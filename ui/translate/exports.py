@@ -59,7 +59,7 @@ def _kinds(attention: Attention, kind: str, layer: int) -> dict[str, list[int]]:
 
 def json_text(attention: Attention, current: AttentionMap, settings: dict[str, Any]) -> str:
     """The shown map, its settings, all tokens and the weights of all layers and heads (one layer if they are many)."""
-    carried = _kinds(attention, settings["kind"], settings["layer"] - 1)
+    layers_of = _kinds(attention, settings["kind"], settings["layer"] - 1)
     value = {
         "settings": settings,
         "source_tokens": attention.source_tokens,
@@ -71,8 +71,8 @@ def json_text(attention: Attention, current: AttentionMap, settings: dict[str, A
             "columns": current.columns,
             "weights": current.weights.tolist(),
         },
-        "layers": {name: [layer + 1 for layer in layers] for name, layers in carried.items()},
-        **{name: getattr(attention, name)[layers].tolist() for name, layers in carried.items()},
+        "layers": {name: [layer + 1 for layer in layers] for name, layers in layers_of.items()},
+        **{name: getattr(attention, name)[layers].tolist() for name, layers in layers_of.items()},
     }
     return json.dumps(value, ensure_ascii=False)
 
@@ -122,19 +122,19 @@ def html(
             for one in layers
             for choices in [[*range(heads), interpret.MEAN, interpret.MAX, interpret.ROLLOUT]]
         ]
-        found = [[figures.reading(one.weights, one.rows, one.columns) for one in row] for row in maps]
-        stacked = np.stack([[one.weights for one in row] for row in maps]).astype("<f4")
+        readings = [[figures.reading(one.weights, one.rows, one.columns) for one in row] for row in maps]
+        weights = np.stack([[one.weights for one in row] for row in maps]).astype("<f4")
         data["kinds"][name] = {
-            "weights": base64.b64encode(stacked.tobytes()).decode("ascii"),
+            "weights": base64.b64encode(weights.tobytes()).decode("ascii"),
             "layers": layers,
             "heads": heads,
             "rows": maps[0][0].rows,
             "rowNames": query_labels(attention, name, maps[0][0]),
             "columns": maps[0][0].columns,
             "says": [
-                [figures.reading_in_words(one, maps[0][0].rows, maps[0][0].columns) for one in row] for row in found
+                [figures.reading_in_words(one, maps[0][0].rows, maps[0][0].columns) for one in row] for row in readings
             ],
-            "marked": [[[one.row, one.column] for one in row] for row in found],
+            "marked": [[[one.row, one.column] for one in row] for row in readings],
             "axes": axes[name],
         }
     static = theme.STATIC

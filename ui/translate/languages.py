@@ -16,8 +16,8 @@ def pair_label(source: str, target: str) -> str:
 def pair_choices(services: Services, model: str | None, others: bool = False) -> list[tuple[str, str]]:
     """(label, "source-target") of a model's language pairs; others: then those that only other shipped models have."""
     pairs = list(services.pairs(model or None))
-    for found in model_pairs().values() if others else ():
-        pairs += [pair for pair in found if pair not in pairs]
+    for own in model_pairs().values() if others else ():
+        pairs += [pair for pair in own if pair not in pairs]
     return [(pair_label(*pair), "-".join(pair)) for pair in pairs]
 
 
@@ -57,7 +57,9 @@ def plainly_in(text: str) -> str | None:
     if any("\uac00" <= letter <= "\ud7a3" for letter in text):
         return "ko"
     words = re.findall(r"[^\W\d_]+", text.lower().replace("’", "'"))
-    counts = sorted(((sum(w in known for w in words), language) for language, known in _FREQUENT.items()), reverse=True)
+    counts = sorted(
+        ((sum(w in vocabulary for w in words), language) for language, vocabulary in _FREQUENT.items()), reverse=True
+    )
     (most, language), (second, _) = counts[:2]
     return language if most >= 2 and most > 2 * second else None
 

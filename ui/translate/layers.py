@@ -77,8 +77,8 @@ def lens_html(lens: LogitLens) -> str:
     head = ["chosen", *("embedding" if layer == 0 else f"layer {layer}" for layer in layers)]
     more = len(lens.tokens) - WIDEST
     note = f'<p class="hint">The first {WIDEST} of {len(lens.tokens)} steps are shown.</p>' if more > 0 else ""
-    settled = [int(first) for first in lens.settling_row if first < len(lens.ranks)]
-    mean = f" On average, the answer is settled from layer {np.mean(settled):.1f} on." if settled else ""
+    firsts = [int(first) for first in lens.settling_row if first < len(lens.ranks)]
+    mean = f" On average, the answer is settled from layer {np.mean(firsts):.1f} on." if firsts else ""
     return table(head, rows, "Logit lens by layer and step") + (
         f'<p class="hint">Each cell: the likeliest word of that layer, its probability, and the rank of the word that '
         f"was finally chosen; bold where the two agree.{mean}</p>{note}"
@@ -88,8 +88,8 @@ def lens_html(lens: LogitLens) -> str:
 def _lens_cell(lens: LogitLens, layer: int, step: int) -> str:
     best, share = lens.top_tokens[layer][step][0], float(lens.top_probabilities[layer, step, 0])
     rank, own = int(lens.ranks[layer, step]), float(lens.probabilities[layer, step])
-    listed = zip(lens.top_tokens[layer][step], lens.top_probabilities[layer, step])
-    title = ", ".join(f"{plain(token)} {float(p):.3f}" for token, p in listed)
+    likeliest = zip(lens.top_tokens[layer][step], lens.top_probabilities[layer, step])
+    title = ", ".join(f"{plain(token)} {float(p):.3f}" for token, p in likeliest)
     title += f"; chosen: rank {rank}, {own:.4f}; entropy {float(lens.entropies[layer, step]):.2f} nats"
     name = f"<b>{word(best)}</b>" if rank == 1 else word(best)
     shade = f"--share:{share:.3f}"
@@ -98,38 +98,38 @@ def _lens_cell(lens: LogitLens, layer: int, step: int) -> str:
     )
 
 
-def encoder_html(found: Sequence[Hypothesis]) -> str:
+def encoder_html(hypotheses: Sequence[Hypothesis]) -> str:
     """The translations from each encoder layer, one below the other."""
-    names = ["embeddings", *(f"layer {layer}" for layer in range(1, len(found)))]
+    names = ["embeddings", *(f"layer {layer}" for layer in range(1, len(hypotheses)))]
     rows = [
         f'<th scope="row">{name}</th><td dir="auto">{escape(one.text)}</td><td>{one.score:.2f}</td>'
-        for name, one in zip(names, found)
+        for name, one in zip(names, hypotheses)
     ]
     return table(["read from", "translation", "score"], rows, "Translations from each encoder layer")
 
 
-def shares_html(found: Contributions) -> str:
+def shares_html(parts: Contributions) -> str:
     """One bar a token: how much of it comes from the source, the rest from the prefix."""
     rows = []
-    for token, share in zip(found.tokens, found.source_share):
+    for token, share in zip(parts.tokens, parts.source_share):
         share = float(share)
         bar = f'<span class="share-bar" style="--share:{share:.4f}" role="img" aria-label="{share:.0%} source"></span>'
         rows.append(f'<th scope="row">{word(token)}</th><td>{bar}</td><td>{share:.1%}</td><td>{1 - share:.1%}</td>')
     return table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
 
 
-def contributions_map(found: Contributions) -> dict:
+def contributions_map(parts: Contributions) -> dict:
     """The token-to-token map: source tokens first, then the prefix; rows sum to 1."""
-    columns = [*found.source_tokens, *(f"▁{plain(token)} (written)" for token in found.prefix_tokens)]
-    both = np.concatenate((found.source, found.prefix), 1)
+    columns = [*parts.source_tokens, *(f"▁{plain(token)} (written)" for token in parts.prefix_tokens)]
+    both = np.concatenate((parts.source, parts.prefix), 1)
     return figures.heat_map(
-        both, found.tokens, columns, "Contributions (ALTI+)", "chosen", "text, then what is written", "draws on"
+        both, parts.tokens, columns, "Contributions (ALTI+)", "chosen", "text, then what is written", "draws on"
     )
 
 
-def typical_sentences_html(texts: Sequence[str], trait: str, found: Sequence[tuple[int, float]], title: str) -> str:
+def typical_sentences_html(texts: Sequence[str], trait: str, ranking: Sequence[tuple[int, float]], title: str) -> str:
     """The sentences in which a head is most typical."""
-    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{share:.1%}</td>' for number, share in found]
+    rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{share:.1%}</td>' for number, share in ranking]
     return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + table(
         ["sentence", "share of its attention"], rows, "Sentences in which this head is most typical"
     )
@@ -155,7 +155,7 @@ class LayersView(View):
             self.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300)
             self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="layers-layer")
             self.head = gr.Dropdown([], label="Head", min_width=90, elem_id="layers-head")
-        self.shown_table = gr.HTML(elem_id="lens-table")
+        self.table = gr.HTML(elem_id="lens-table")
         with gr.Column(visible=False) as self.map_card:
             self.map = theme.heat_map("lens-map")
 
@@ -166,15 +166,15 @@ class LayersView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        chosen = [self.tab.current, self.question, self.kind, self.layer, self.head]
+        inputs = [self.tab.current, self.question, self.kind, self.layer, self.head]
         outputs = [self.about, self.note, self.controls, self.kind, self.layer, self.head]
-        outputs += [self.shown_table, self.map_card, self.map]
-        self.draw_with(chosen, outputs, concurrency_id="translate")
-        self.question.input(self.show, chosen, outputs, api_name="layers_question", **ON_DEVICE)
+        outputs += [self.table, self.map_card, self.map]
+        self.draw_with(inputs, outputs, concurrency_id="translate")
+        self.question.input(self.show, inputs, outputs, api_name="layers_question", **ON_DEVICE)
         for name in ("kind", "layer", "head"):
             event = getattr(self, name).input
-            event(self.show, chosen, outputs, api_name=f"layers_{name}", **QUIETLY_ON_DEVICE)
-        self.save_with(chosen, self.write)
+            event(self.show, inputs, outputs, api_name=f"layers_{name}", **QUIETLY_ON_DEVICE)
+        self.save_with(inputs, self.write)
 
     def show(self, current, question, kind, layer, head):
         """The answer to the chosen question for the sentence that is shown."""
@@ -182,14 +182,14 @@ class LayersView(View):
             self.about: ABOUT[question],
             self.note: "",
             self.controls: gr.update(visible=question == "find"),
-            self.shown_table: "",
+            self.table: "",
             self.map_card: gr.update(visible=False),
         }
         if current.attention is None:
             return {**empty, self.note: messages.alert("Translate a sentence with words first.")}
         try:
-            made, _, drawn = self._answer(current, question, kind, layer, head)
-            return {**empty, **made, self.shown_table: drawn}
+            updates, _, html = self._answer(current, question, kind, layer, head)
+            return {**empty, **updates, self.table: html}
         except Exception as error:
             return {**empty, self.note: messages.alert(messages.sentence(error))}
 
@@ -197,8 +197,8 @@ class LayersView(View):
         """The answer that is shown, as files."""
         if current.attention is None:
             raise ValueError("Translate a sentence with words first.")
-        _, answer, drawn = self._answer(current, question, kind, layer, head)
-        return save(answer, current.caption, drawn, folder)
+        _, answer, html = self._answer(current, question, kind, layer, head)
+        return save(answer, current.caption, html, folder)
 
     def _answer(
         self, current: CurrentTranslation, question: str, kind: str, layer: Any, head: Any
@@ -214,9 +214,9 @@ class LayersView(View):
             read = decoder_lens(*where, source or None, target or None, SearchOptions(current.beam, current.alpha))
             return {}, answers.encoder_answer(read), encoder_html(read)
         if question == "contributions":
-            found = contributions(*where)
-            shown_map = {self.map_card: gr.update(visible=True), self.map: contributions_map(found)}
-            return shown_map, answers.contributions_answer(found), shares_html(found)
+            parts = contributions(*where)
+            map_updates = {self.map_card: gr.update(visible=True), self.map: contributions_map(parts)}
+            return map_updates, answers.contributions_answer(parts), shares_html(parts)
         layers, layer = layer_choices(kind, layer, current.attention)
         heads = current.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
@@ -224,8 +224,8 @@ class LayersView(View):
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
         }
-        answer, drawn = self._find(where, current, kind, layer, head)
-        return choices, answer, drawn
+        answer, html = self._find(where, current, kind, layer, head)
+        return choices, answer, html
 
     def _find(self, where: tuple, current: CurrentTranslation, kind: str, layer: int, head: int) -> tuple[Answer, str]:
         source, _, target = str(current.pair or "").partition("-")
@@ -234,6 +234,6 @@ class LayersView(View):
         translator = where[0]
         translations = translator.translate(list(self.examples), source, target)
         attentions = [translator.attend(one) for one in translations]
-        trait, found = most_itself(attentions, kind, layer, head)
-        told = (self.examples, trait, found, head_title(kind, layer, head))
-        return answers.typical_sentences_answer(*told), typical_sentences_html(*told)
+        trait, ranking = most_itself(attentions, kind, layer, head)
+        facts = (self.examples, trait, ranking, head_title(kind, layer, head))
+        return answers.typical_sentences_answer(*facts), typical_sentences_html(*facts)

@@ -12,7 +12,7 @@ from typing import Any
 import gradio as gr
 
 from training.run import Run, list_runs, open_run
-from transformer import series as recorded
+from transformer import series as recording
 from transformer.series import Moment, Series
 from ui import theme
 from ui.kit import QUICKLY, alerts
@@ -21,7 +21,7 @@ from ui.translate.attention import draw_map
 from ui.translate.layers import table
 from ui.translate.view import ON_DEVICE, STATE_SECONDS, View
 
-SHIPPED = "shipped"
+RECORDING = "shipped"
 SENTENCE = "A young girl is eating a red apple."
 MOST_CHARACTERS = 300
 
@@ -31,18 +31,18 @@ MOST_CHARACTERS = 300
 
 def choices(runs: Path) -> list[tuple[str, str]]:
     """(label, key) of what can be looked at: the shipped series, and the runs of a Transformer."""
-    found = []
+    entries = []
     try:
-        found.append((f"Recorded: {recorded.load_example().name}", SHIPPED))
+        entries.append((f"Recorded: {recording.load_example().name}", RECORDING))
     except (ValueError, FileNotFoundError):
         pass
     for name in list_runs(runs):
         try:
             if Run(runs / name).recipe().get("task") == "TranslationTask":
-                found.append((f"run {name}", f"run:{name}"))
+                entries.append((f"run {name}", f"run:{name}"))
         except ValueError:
             continue
-    return found
+    return entries
 
 
 def moments(runs: Path, key: str, text: str) -> list[Moment]:
@@ -55,23 +55,23 @@ def moments(runs: Path, key: str, text: str) -> list[Moment]:
         raise ValueError("Enter a sentence for the models to read.")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"Enter a sentence of at most {MOST_CHARACTERS} characters.")
-    if key == SHIPPED:
-        return _read(recorded.load_example(), text)
+    if key == RECORDING:
+        return _read(recording.load_example(), text)
     if not str(key).startswith("run:"):
         raise ValueError("Choose a recorded series or a run of the list.")
     run = open_run(runs, str(key).removeprefix("run:"))
     with tempfile.TemporaryDirectory(prefix="atelier-series-") as folder:
-        return _read(recorded.record(run.folder, Path(folder) / "series"), text)
+        return _read(recording.record(run.folder, Path(folder) / "series"), text)
 
 
 def _read(series: Series, text: str) -> list[Moment]:
     return [series.moment(text, step) for step in series.steps]
 
 
-def moments_html(found: Sequence[Moment], layer: int, head: int) -> str:
+def moments_html(readings: Sequence[Moment], layer: int, head: int) -> str:
     """Every update's translation, the entropy of the head that is looked at, and the run's BLEU."""
     rows = []
-    for one in found:
+    for one in readings:
         entropy, bleu = one.entropy("cross", layer, head), one.figures.get("bleu")
         at = "" if one.evaluation_step == one.step else f" <small>at {one.evaluation_step:,}</small>"
         rows.append(
@@ -82,13 +82,13 @@ def moments_html(found: Sequence[Moment], layer: int, head: int) -> str:
     return table(["update", "translation", "entropy (nats)", "BLEU"], rows, "One sentence at every update")
 
 
-def map_at(found: Sequence[Moment], place: int, layer: int, head: int) -> dict | None:
+def map_at(readings: Sequence[Moment], place: int, layer: int, head: int) -> dict | None:
     """The cross-attention of one head at one moment; None where nothing was decoded."""
-    attention = found[place].attention
+    attention = readings[place].attention
     if attention is None:
         return None
-    drawn = draw_map(attention, "cross", min(layer, len(attention.cross) - 1), head)
-    return {**drawn, "title": f"Update {found[place].step:,}: {drawn['title']}"}
+    value = draw_map(attention, "cross", min(layer, len(attention.cross) - 1), head)
+    return {**value, "title": f"Update {readings[place].step:,}: {value['title']}"}
 
 
 # -- the view ---------------------------------------------------------------------------------------------------------
@@ -107,11 +107,11 @@ class LearningView(View):
             "words find their partners. The entropy of a row falls as a head makes up its mind.",
             elem_classes="section",
         )
-        self.found = gr.State([], time_to_live=STATE_SECONDS)
+        self.readings = gr.State([], time_to_live=STATE_SECONDS)
         with gr.Row():
-            offered = choices(self.services.runs)
-            first = offered[0][1] if offered else None
-            self.series = gr.Dropdown(offered, value=first, label="Training", min_width=180, elem_id="learning-series")
+            entries = choices(self.services.runs)
+            first = entries[0][1] if entries else None
+            self.series = gr.Dropdown(entries, value=first, label="Training", min_width=180, elem_id="learning-series")
             self.text = gr.Textbox(SENTENCE, label="Sentence", scale=3, min_width=260, elem_id="learning-text")
             self.read = gr.Button("Read it", variant="primary", min_width=100, elem_id="learning-read")
         self.note = gr.HTML(elem_id="learning-note")
@@ -125,7 +125,7 @@ class LearningView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        outputs = [self.found, self.note, self.results, self.place, self.layer, self.head, self.map, self.table]
+        outputs = [self.readings, self.note, self.results, self.place, self.layer, self.head, self.map, self.table]
         gr.on(
             [self.read.click, self.text.submit],
             self.read_series,
@@ -135,18 +135,18 @@ class LearningView(View):
             **ON_DEVICE,
         )
         self.series.focus(self.offer, None, self.series, api_name="learning_series", **QUICKLY)
-        looked_at = [self.found, self.place, self.layer, self.head]
+        inputs = [self.readings, self.place, self.layer, self.head]
         for name in ("place", "layer", "head"):
             getattr(self, name).input(
                 self.draw,
-                looked_at,
+                inputs,
                 [self.map, self.table],
                 api_name=f"learning_{name}",
                 trigger_mode="always_last",
                 preprocess=False,  # a value and a new range may cross on their way, which Gradio calls an error
                 **QUICKLY,
             )
-        self.save_with(looked_at, self.write)
+        self.save_with(inputs, self.write)
 
     def offer(self):
         """The trainings that are there now."""
@@ -155,38 +155,38 @@ class LearningView(View):
     @alerts("note")
     def read_series(self, key, text):
         """The sentence at every moment of the chosen training."""
-        found = moments(self.services.runs, key, text)
+        readings = moments(self.services.runs, key, text)
         return {
-            self.found: found,
+            self.readings: readings,
             self.note: "",
             self.results: gr.update(visible=True),
-            **self._controls(found),
+            **self._controls(readings),
         }
 
-    def _controls(self, found: list[Moment]) -> dict:
-        shapes = [one.attention.cross.shape for one in found if one.attention is not None]
+    def _controls(self, readings: list[Moment]) -> dict:
+        shapes = [one.attention.cross.shape for one in readings if one.attention is not None]
         layers, heads = (shapes[0][0], shapes[0][1]) if shapes else (1, 1)
-        last, layer, head = len(found), layers - 1, 0
+        last, layer, head = len(readings), layers - 1, 0
         return {
             self.place: gr.update(maximum=max(2, last), value=last, info=f"1 to {last}, oldest first"),
             self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
             self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
-            self.map: map_at(found, last - 1, layer, head),
-            self.table: moments_html(found, layer, head),
+            self.map: map_at(readings, last - 1, layer, head),
+            self.table: moments_html(readings, layer, head),
         }
 
-    def draw(self, found, place, layer, head):
+    def draw(self, readings, place, layer, head):
         """One moment's map; the table's entropies are those of the same head."""
-        if not found:
+        if not readings:
             return gr.skip()
-        place = min(max(1, int(place)), len(found))
-        drawn: dict[Any, Any] = {self.map: map_at(found, place - 1, int(layer), int(head))}
-        return {**drawn, self.table: moments_html(found, int(layer), int(head))}
+        place = min(max(1, int(place)), len(readings))
+        updates: dict[Any, Any] = {self.map: map_at(readings, place - 1, int(layer), int(head))}
+        return {**updates, self.table: moments_html(readings, int(layer), int(head))}
 
-    def write(self, folder: Path, found, place, layer, head) -> list[Path]:
+    def write(self, folder: Path, readings, place, layer, head) -> list[Path]:
         """What is shown, as files."""
-        if not found:
+        if not readings:
             raise ValueError("Read a sentence first.")
-        answer = learning_answer(found, min(max(1, int(place)), len(found)) - 1, int(layer), int(head))
-        sentence = found[0].translation.sentences[0].source_text
-        return save(answer, sentence, moments_html(found, int(layer), int(head)), folder)
+        answer = learning_answer(readings, min(max(1, int(place)), len(readings)) - 1, int(layer), int(head))
+        sentence = readings[0].translation.sentences[0].source_text
+        return save(answer, sentence, moments_html(readings, int(layer), int(head)), folder)

@@ -80,22 +80,22 @@ def draw_positions(services: Services, current: CurrentTranslation) -> dict:
     return figures.matrix(interpret.positions(model, length), title, "position", "dimension", names)
 
 
-def swap_html(found: interpret.Swap) -> str:
+def swap_html(swap: interpret.Swap) -> str:
     """HTML of what swapping two words changed; every word is escaped."""
     lines = []
-    for positioned, name in WORDS.items():
-        before, after = found.translations[positioned]
+    for positions, name in WORDS.items():
+        before, after = swap.translations[positions]
         same = "<small>the same</small>" if before == after else ""
-        moved = found.changes[positioned]
+        shift = swap.changes[positions]
         lines.append(
             f"<tr><th>{name}</th><td dir='auto'>{escape(before)}</td>"
             f"<td>{decoding_figures.difference(word_difference(before, after))}{same}</td>"
-            f"<td>{moved.mean():.1%}</td></tr>"
+            f"<td>{shift.mean():.1%}</td></tr>"
         )
-    changed = sorted(zip(found.changes[True], found.words), key=lambda pair: -pair[0])
-    words = ", ".join(f"{escape(word)} {change:.0%}" for change, word in changed)
+    shifts = sorted(zip(swap.changes[True], swap.words), key=lambda pair: -pair[0])
+    words = ", ".join(f"{escape(word)} {change:.0%}" for change, word in shifts)
     return (
-        f'<p class="swap-text" dir="auto">{escape(" ".join(found.words))} → {escape(" ".join(found.permutation))}</p>'
+        f'<p class="swap-text" dir="auto">{escape(" ".join(swap.words))} → {escape(" ".join(swap.permutation))}</p>'
         '<div class="step-scroll"><table class="swap-table"><tr><th></th><th>before</th><th>after</th>'
         f"<th>encodings moved by</th></tr>{''.join(lines)}</table></div>"
         f'<p class="hint">How far each word’s encoding moved, relative to its length, with positions: {words}. Without '
@@ -166,25 +166,25 @@ class OneHeadView(View):
                 self.first = gr.Dropdown([], label="This word", min_width=140, elem_id="swap-first")
                 self.second = gr.Dropdown([], label="and this one", min_width=140, elem_id="swap-second")
                 self.swap = gr.Button("Swap and translate", size="sm", min_width=160, elem_id="swap-button")
-            self.swapped = gr.HTML(elem_id="swapped")
+            self.swap_result = gr.HTML(elem_id="swapped")
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
         tab, switches = self.tab, [self.scale, self.mask]
-        drawn = [self.steps, self.product, self.note]
-        outputs = [self.kind, self.layer, self.head, self.query, *drawn, self.positions]
-        outputs += [self.first, self.second, self.swapped]
-        looked_at = [tab.current, tab.attention.kind, tab.attention.layer, tab.attention.head, tab.query, *switches]
-        self.draw_with(looked_at, outputs, concurrency_id="translate")
+        pictures = [self.steps, self.product, self.note]
+        outputs = [self.kind, self.layer, self.head, self.query, *pictures, self.positions]
+        outputs += [self.first, self.second, self.swap_result]
+        inputs = [tab.current, tab.attention.kind, tab.attention.layer, tab.attention.head, tab.query, *switches]
+        self.draw_with(inputs, outputs, concurrency_id="translate")
         own = [tab.current, self.kind, self.layer, self.head, self.query, *switches]
         self.save_with(own[:-2], self.write)
-        chosen = [self.layer, self.query, *drawn]
-        self.kind.input(self.choose_kind, own, chosen, api_name="one_kind", **QUIETLY_ON_DEVICE)
+        places = [self.layer, self.query, *pictures]
+        self.kind.input(self.choose_kind, own, places, api_name="one_kind", **QUIETLY_ON_DEVICE)
         for name in ("layer", "head", "query", "scale", "mask"):
             getattr(self, name).input(
                 self.draw,
                 own,
-                drawn,
+                pictures,
                 api_name=f"one_{name}",
                 trigger_mode="always_last",
                 **QUIETLY_ON_DEVICE,
@@ -192,7 +192,7 @@ class OneHeadView(View):
         self.swap.click(
             self.swap_words,
             [tab.current, self.first, self.second],
-            self.swapped,
+            self.swap_result,
             api_name="swap_words",
             **ON_DEVICE,
         )
@@ -213,7 +213,7 @@ class OneHeadView(View):
         answer = answers.neurons_answer(steps, row, query_title(current, kind, layer, head, row))
         return answers.save(answer, current.caption, answers.table(answer), folder)
 
-    @alerts("note", steps=None, product=None, swapped="")
+    @alerts("note", steps=None, product=None, swap_result="")
     def show(self, current, kind, layer, head, row, scale, mask):
         """The head and the query that are looked at in the Attention view, worked out."""
         if current.attention is None:
@@ -224,9 +224,9 @@ class OneHeadView(View):
         queries = tokens_of(current.attention, kind)
         row = row if row < len(queries) else 0
         translator = self.services.translator(current.model)
-        chosen = current.translation.sentences[current.sentence]
-        groups = interpret.source_words(translator, chosen.source_ids)
-        texts = [interpret.text_of(translator, group, chosen.stand_ins) for group in groups]
+        sentence = current.translation.sentences[current.sentence]
+        groups = interpret.source_words(translator, sentence.source_ids)
+        texts = [interpret.text_of(translator, group, sentence.stand_ins) for group in groups]
         words = [(f"{n + 1} · {text}", n) for n, text in enumerate(texts)]
         return {
             self.kind: kind,
@@ -237,7 +237,7 @@ class OneHeadView(View):
             self.positions: draw_positions(self.services, current),
             self.first: gr.update(choices=words, value=min(1, len(words) - 1)),
             self.second: gr.update(choices=words, value=len(words) - 1),
-            self.swapped: "",
+            self.swap_result: "",
         }
 
     def choose_kind(self, current, kind, layer, head, row, scale, mask):
@@ -260,7 +260,5 @@ class OneHeadView(View):
             return ""
         translator = self.services.translator(current.model)
         options = SearchOptions(current.beam, current.alpha)
-        found = interpret.swap_words(
-            translator, current.translation, int(first), int(second), current.sentence, options
-        )
-        return swap_html(found)
+        swap = interpret.swap_words(translator, current.translation, int(first), int(second), current.sentence, options)
+        return swap_html(swap)

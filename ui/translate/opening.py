@@ -57,17 +57,19 @@ def record(services: Services) -> dict[str, Any]:
 
 def load(services: Services) -> CurrentTranslation | None:
     """What is kept, as if it had just been translated; None if the page's default model is another one."""
-    told = json.loads(FILE.read_text(encoding="utf-8"))
-    if told["model"] != services.translation_model:
+    value = json.loads(FILE.read_text(encoding="utf-8"))
+    if value["model"] != services.translation_model:
         return None
-    found = told["translation"]
-    found["hypotheses"] = [Hypothesis(**one) for one in found["hypotheses"]]
-    found["sentences"] = [
+    translation = value["translation"]
+    translation["hypotheses"] = [Hypothesis(**one) for one in translation["hypotheses"]]
+    translation["sentences"] = [
         Sentence(**{**one, "hypotheses": [Hypothesis(**h) for h in one["hypotheses"]], "trace": None})
-        for one in found["sentences"]
+        for one in translation["sentences"]
     ]
-    attention = {**told["attention"], **{kind: _decode(told["attention"][kind]) for kind in KINDS}}
-    return CurrentTranslation(Translation(**found, trace=None), attention=Attention(**attention), pair=told["pair"])
+    attention = {**value["attention"], **{kind: _decode(value["attention"][kind]) for kind in KINDS}}
+    return CurrentTranslation(
+        Translation(**translation, trace=None), attention=Attention(**attention), pair=value["pair"]
+    )
 
 
 def is_opening(visit: Visit) -> bool:

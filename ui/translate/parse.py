@@ -50,14 +50,14 @@ def _width(text: str) -> float:
     return font(SIZE).getlength(text)
 
 
-def _columns(words: list[str], found: list[Phrase]) -> list[tuple[float, float]]:
+def _columns(words: list[str], parts: list[Phrase]) -> list[tuple[float, float]]:
     """(left, right) of each word in pixels: as wide as it is, and as the labels above it alone need."""
-    needed = [_width(word) for word in words]
-    for phrase in found:
+    widths = [_width(word) for word in words]
+    for phrase in parts:
         if phrase.end - phrase.start == 1:
-            needed[phrase.start] = max(needed[phrase.start], _width(phrase.label))
+            widths[phrase.start] = max(widths[phrase.start], _width(phrase.label))
     columns, left = [], float(EDGE)
-    for width in needed:
+    for width in widths:
         columns.append((left, left + width))
         left += width + GAP
     return columns
@@ -69,9 +69,9 @@ def tree_svg(sentence: SentenceParse, hypothesis: int = 0) -> str:
     Phrases are groups with data-row, their place in `phrases`, and words groups with the rows that follow; every text
     is escaped.
     """
-    words, found = sentence.words, phrases(linearise(sentence.trees[hypothesis]))
-    columns = _columns(words, found)
-    bottom = EDGE + SIZE + LEVEL * (1 + max(phrase.depth for phrase in found))
+    words, parts = sentence.words, phrases(linearise(sentence.trees[hypothesis]))
+    columns = _columns(words, parts)
+    bottom = EDGE + SIZE + LEVEL * (1 + max(phrase.depth for phrase in parts))
     width, height = columns[-1][1] + EDGE, bottom + EDGE
 
     def middle(phrase: Phrase) -> tuple[float, float]:
@@ -81,7 +81,7 @@ def tree_svg(sentence: SentenceParse, hypothesis: int = 0) -> str:
     groups: list[str] = []
     around: dict[int, tuple[float, float]] = {}  # the foot of the last phrase of each depth
     covers: dict[int, tuple[float, float]] = {}  # and of the smallest one that covers each word, as it comes last
-    for row, phrase in enumerate(found):
+    for row, phrase in enumerate(parts):
         x, y = middle(phrase)
         parent = around.get(phrase.depth - 1)
         if parent:
@@ -95,7 +95,7 @@ def tree_svg(sentence: SentenceParse, hypothesis: int = 0) -> str:
         # First to the level of its sisters, then straight down, where nothing else stands.
         above = covers[word]
         lines.append(_line(above, (x, above[1] + LEVEL - SIZE - 5), (x, bottom - SIZE)))
-        groups.append(_label("tree-word", len(found) + word, x, bottom, words[word], "middle", "normal"))
+        groups.append(_label("tree-word", len(parts) + word, x, bottom, words[word], "middle", "normal"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="Tree of the sentence" '
@@ -125,13 +125,13 @@ def drawing(current: CurrentTranslation) -> dict:
     sentence = current_tree(current)
     if sentence is None:
         raise ValueError("There is no tree to draw yet; parse a sentence first.")
-    found = phrases(linearise(sentence.trees[current.hypothesis]))
-    spans = [[phrase.start, phrase.end] for phrase in found]
+    parts = phrases(linearise(sentence.trees[current.hypothesis]))
+    spans = [[phrase.start, phrase.end] for phrase in parts]
     spans += [[word, word + 1] for word in range(len(sentence.words))]
     looks = (
         [] if current.attention is None else phrase_weights(current.attention, sentence, current.hypothesis).tolist()
     )
-    labels = [phrase.label for phrase in found] + sentence.words
+    labels = [phrase.label for phrase in parts] + sentence.words
     return {"svg": tree_svg(sentence, current.hypothesis), "spans": spans, "looks": looks, "labels": labels,
             "words": sentence.words}  # fmt: skip
 

@@ -39,7 +39,7 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         raise ValueError("There is no attention to save yet; translate a sentence first.")
     head = settings["head"] - 1 if isinstance(settings["head"], int) else settings["head"]
     attention, kind, layer = current.attention, settings["kind"], settings["layer"] - 1
-    found = interpret.attention_map(attention, kind, layer, head, settings["without_ends"])
+    part = interpret.attention_map(attention, kind, layer, head, settings["without_ends"])
     sentence = current.translation.sentences[current.sentence]
     settings = {
         **settings,
@@ -47,9 +47,9 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         "translation": sentence.hypotheses[current.hypothesis].text,
         "logprob": float(sentence.hypotheses[current.hypothesis].logprob),
     }
-    queries = exports.query_labels(attention, kind, found)
+    queries = exports.query_labels(attention, kind, part)
     picture = HeatMap(
-        found,
+        part,
         title(settings),
         *axes(kind),
         threshold=settings["threshold"],
@@ -65,9 +65,9 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
     make: dict[str, Callable[[], str | bytes]] = {
         "png": picture.png,
         "svg": picture.svg,
-        "csv": lambda: exports.csv_text(found, queries),
-        "json": lambda: exports.json_text(attention, found, settings),
-        "npz": lambda: exports.npz(attention, found, settings),
+        "csv": lambda: exports.csv_text(part, queries),
+        "json": lambda: exports.json_text(attention, part, settings),
+        "npz": lambda: exports.npz(attention, part, settings),
         "html": lambda: exports.html(
             attention,
             settings,
@@ -78,8 +78,8 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         ),
     }
     files = []
-    for name, written in make.items():
-        content = written()
+    for name, produce in make.items():
+        content = produce()
         files.append(folder / f"attention-{kind}-layer{settings['layer']}-{settings['head']}.{name}")
         files[-1].write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     return files
@@ -103,7 +103,7 @@ class SaveButton:
         """Connects the button, once all views have said what they save."""
 
         def act(*values: Any) -> Iterator[dict]:
-            for made in offer(self.files, self.status, lambda folder: views.save(folder, *values)):
-                yield {**made, self.status: gr.update(value=made[self.status], visible=True)}
+            for updates in offer(self.files, self.status, lambda folder: views.save(folder, *values)):
+                yield {**updates, self.status: gr.update(value=updates[self.status], visible=True)}
 
         self.make.click(act, views.save_inputs, [self.files, self.status], api_name="save", **ON_DEVICE)

@@ -120,14 +120,14 @@ class Settings:
 
     def choose_search(self, search):
         """The settings of this way to search."""
-        shown_most = "How many to draw." if search == "sampling" else "At most as many as the beam is wide."
+        info = "How many to draw." if search == "sampling" else "At most as many as the beam is wide."
         return {
             self.beam_row: gr.update(visible=search in ("beam", READ_BACK)),
             self.sampling_row: gr.update(visible=search == "sampling"),
-            self.n_best: gr.update(visible=search != "greedy", info=shown_most),
+            self.n_best: gr.update(visible=search != "greedy", info=info),
         }
 
-    def offer_pairs(self, model: str | None, wanted: str | None) -> dict:
+    def offer_pairs(self, model: str | None, favourite: str | None) -> dict:
         """The model's language pairs first, then those of others; the wanted pair is chosen if the model has it, and
         the length penalty that suits it.
 
@@ -135,7 +135,7 @@ class Settings:
         """
         own = [key for _, key in pair_choices(self.services, model)]
         choices = pair_choices(self.services, model, others=True)
-        pair = wanted if wanted in own else own[0]
+        pair = favourite if favourite in own else own[0]
         return {
             self.pair: gr.update(choices=choices, value=pair),
             self.alpha: self.services.length_penalty(model, pair),
@@ -147,8 +147,8 @@ class Settings:
         Raises ValueError if no model has it.
         """
         other = model_for(self.services, pair, model)
-        chosen = {self.pair: pair, self.alpha: self.services.length_penalty(other, pair)}
-        return chosen if other == (model or None) else {**chosen, self.model: other}
+        updates = {self.pair: pair, self.alpha: self.services.length_penalty(other, pair)}
+        return updates if other == (model or None) else {**updates, self.model: other}
 
 
 def search_in_words(services: Services, model: str | None, search: str, *numbers: Any) -> str:

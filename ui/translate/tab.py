@@ -21,7 +21,7 @@ from ui.kit import QUICKLY, QUIETLY, Views, alerts
 from ui.services import model_pairs
 from ui.translate import opening, visit, words
 from ui.translate.api import Api
-from ui.translate.attention import COMBINED, AttentionView
+from ui.translate.attention import COMBINATIONS, AttentionView
 from ui.translate.decoding import DecodingView, search_beam
 from ui.translate.languages import better_pair, pair_label
 from ui.translate.layers import LayersView
@@ -39,11 +39,11 @@ from ui.translate.work import (
     MAX_CHARACTERS,
     first_pieces,
     hypothesis_rows,
-    linked_words,
     sampling_options,
     translate_in_parts,
     whole_text,
     with_continuation,
+    word_partners,
 )
 
 WORDS = '<p class="hint">Point at a word for its partner; click it for another one.</p>'
@@ -75,7 +75,7 @@ class TranslateTab(kit.View):
         self.query = gr.State(0)  # row of the query that was picked last
         self.better = gr.State("")  # the pair that the text seems to want
         self.visit = visit.carrier()
-        self.untranslated = gr.State(False)  # whether the page has opened with a text that waits for its translation
+        self.waits = gr.State(False)  # whether the page has opened with a text that waits for its translation
         self.settings = Settings(services)
         with gr.Row(elem_classes="actions"):
             self._actions()
@@ -174,9 +174,9 @@ class TranslateTab(kit.View):
         self.tour.wire(draws=True)
         self.settings.wire()
         self.limits.wire(self.settings.model, self.settings.pair)
-        attended = [self.current, self.attention.note, self.words, self.now, self.views[TreeView].item]
-        attended += [self.views.tabs, self.views.open]
-        self.attended = list(dict.fromkeys([*attended, *self.views.outputs]))
+        places = [self.current, self.attention.note, self.words, self.now, self.views[TreeView].item]
+        places += [self.views.tabs, self.views.open]
+        self.attention_places = list(dict.fromkeys([*places, *self.views.outputs]))
         self.translation_events: list = []  # the events that translate, which "Cancel" ends
         self._wire_arrival()
         self._wire_translation()
@@ -185,22 +185,30 @@ class TranslateTab(kit.View):
 
     def _wire_arrival(self) -> None:
         page: gr.Blocks = self.tab
-        chosen, seen = self.settings, self.attention
+        settings, attention = self.settings, self.attention
         places = [self.source, self.target, self.status, self.results, self.table, self.views.tabs]
-        places += [chosen.pair, chosen.model, chosen.alpha, seen.kind, seen.layer, seen.head, *self.attended]
+        places += [
+            settings.pair,
+            settings.model,
+            settings.alpha,
+            attention.kind,
+            attention.layer,
+            attention.head,
+            *self.attention_places,
+        ]
         places = list(dict.fromkeys([*places, *self.lead_outputs]))
         inputs = [self.visit, *self.views.inputs]
-        arrived = page.load(self.arrive, inputs, places, js=visit.RECALL, api_name="arrive", **QUICKLY)
+        event = page.load(self.arrive, inputs, places, js=visit.RECALL, api_name="arrive", **QUICKLY)
         # The opening is there without a model; what a link or a visit before brought is translated anew, and only that
         # waits in the queue. The browser hears that a State has changed from events on a queue alone: this one has no
         # bound.
-        asked = [self.current, self.source, chosen.pair, chosen.model]
-        arrived.success(self.is_stale, asked, self.untranslated, api_name="arrived", concurrency_limit=None, **QUIETLY)
-        self._then_translate(self.untranslated.change, "arrival", self.translate_arrival)
+        question = [self.current, self.source, settings.pair, settings.model]
+        event.success(self.is_stale, question, self.waits, api_name="arrived", concurrency_limit=None, **QUIETLY)
+        self._then_translate(self.waits.change, "arrival", self.translate_arrival)
         page.load(self.warm, None, None, api_name="models", **QUICKLY)  # nobody who comes waits in the queue
 
     def _wire_translation(self) -> None:
-        translated = gr.on(
+        run = gr.on(
             [self.run.click, self.source.submit],
             self.translate,
             [self.source, *self.settings.values],
@@ -209,21 +217,21 @@ class TranslateTab(kit.View):
             show_progress_on=self.target,
             **ON_DEVICE,
         )
-        self.translation_events.append(translated)
-        self._then_attend(translated, "page")
-        chosen, pair = self.settings, [self.settings.pair, self.settings.model]
+        self.translation_events.append(run)
+        self._then_attend(run, "page")
+        settings, pair = self.settings, [self.settings.pair, self.settings.model]
         for event, act, inputs, outputs, name in (
             (self.examples.click, self.take_example, [self.examples], [self.source], "take_example"),
-            (chosen.pair.input, self.choose_pair, pair, [chosen.model, chosen.alpha, self.status], "choose_pair"),
-            (chosen.model.input, self.choose_model, pair, [*pair, chosen.alpha, self.status], "choose_model"),
-            (chosen.swap.click, self.swap, [*pair, self.source, self.target], self._turn_outputs, "swap_languages"),
-            (self.turn.click, self.take_better, [self.better, chosen.model], self._turn_outputs, "take_better_pair"),
+            (settings.pair.input, self.choose_pair, pair, [settings.model, settings.alpha, self.status], "choose_pair"),
+            (settings.model.input, self.choose_model, pair, [*pair, settings.alpha, self.status], "choose_model"),
+            (settings.swap.click, self.swap, [*pair, self.source, self.target], self._turn_outputs, "swap_languages"),
+            (self.turn.click, self.take_better, [self.better, settings.model], self._turn_outputs, "take_better_pair"),
         ):
             # Nobody's translation waits for a download.
-            quietly = QUIETLY if event is chosen.model.input else QUIETLY_ON_DEVICE
-            taken = event(act, inputs, outputs, api_name=name, **quietly)
-            languages = event not in (self.examples.click, chosen.model.input)
-            self._then_translate(taken.success, name, partial(self.translate_again, languages))
+            quietly = QUIETLY if event is settings.model.input else QUIETLY_ON_DEVICE
+            step = event(act, inputs, outputs, api_name=name, **quietly)
+            languages = event not in (self.examples.click, settings.model.input)
+            self._then_translate(step.success, name, partial(self.translate_again, languages))
         self.cancel.click(
             self.cancel_translation,
             None,
@@ -253,26 +261,24 @@ class TranslateTab(kit.View):
     @property
     def _turn_outputs(self) -> list:
         """Outputs of what turns the languages round."""
-        chosen = self.settings
-        return [chosen.pair, chosen.model, chosen.alpha, self.source, self.target, self.status, self.turn]
+        settings = self.settings
+        return [settings.pair, settings.model, settings.alpha, self.source, self.target, self.status, self.turn]
 
     def _wire_choices(self) -> None:
         """Another hypothesis, another sentence, another word."""
         boxes = [self.current, self.target]
-        chosen = self.table.select(self.choose_hypothesis, self.current, boxes, api_name="choose_hypothesis", **QUICKLY)
-        self._then_attend(chosen, "hypothesis")
+        event = self.table.select(self.choose_hypothesis, self.current, boxes, api_name="choose_hypothesis", **QUICKLY)
+        self._then_attend(event, "hypothesis")
         sentence = [self.current, self.sentence]
-        chosen = self.sentence.input(
+        event = self.sentence.input(
             self.choose_sentence, sentence, [*boxes, self.table], api_name="choose_sentence", **QUICKLY
         )
-        self._then_attend(chosen, "sentence")
+        self._then_attend(event, "sentence")
         search = [self.current, self.settings.search, self.settings.beam, self.settings.alpha]
         self.words.word(self.alternatives, self.current, self.words, api_name="alternatives", **QUIETLY_ON_DEVICE)
         outputs = [*boxes, self.table, self.words, self.status]
-        taken = self.words.take(
-            self.take_alternative, search, outputs, api_name="take_alternative", **QUIETLY_ON_DEVICE
-        )
-        self._then_attend(taken, "alternative")
+        step = self.words.take(self.take_alternative, search, outputs, api_name="take_alternative", **QUIETLY_ON_DEVICE)
+        self._then_attend(step, "alternative")
 
     def _then_translate(self, listen: Callable, name: str, act: Callable) -> None:
         """Translate what an event has put into the boxes, if there is anything.
@@ -280,7 +286,7 @@ class TranslateTab(kit.View):
         listen: method of the event or of a component that takes a handler; act: the handler.
         """
         inputs = [self.current, self.source, *self.settings.values]
-        translated = listen(
+        event = listen(
             act,
             inputs,
             self._translation_outputs,
@@ -288,12 +294,12 @@ class TranslateTab(kit.View):
             show_progress_on=self.target,
             **ON_DEVICE,
         )
-        self.translation_events.append(translated)
-        self._then_attend(translated, f"after_{name}")
+        self.translation_events.append(event)
+        self._then_attend(event, f"after_{name}")
 
     def _then_attend(self, event: Any, name: str) -> None:
         inputs = [self.current, *self.views.inputs]
-        event.success(self.attend, inputs, self.attended, api_name=f"attend_{name}", **QUIETLY_ON_DEVICE)
+        event.success(self.attend, inputs, self.attention_places, api_name=f"attend_{name}", **QUIETLY_ON_DEVICE)
 
     # -- arriving --------------------------------------------------------------------------------------------------
 
@@ -304,41 +310,41 @@ class TranslateTab(kit.View):
         except Exception as error:
             messages.sentence(error)  # into the log, if it is none of ours
 
-    def arrive(self, carried, *values):
+    def arrive(self, fields, *values):
         """What a link or this visitor's last visit asks for; otherwise the sentence that the page opens with."""
-        wanted = visit.read_visit(carried)
-        if wanted.view == TreeView.name and not wanted.pair and DEFAULT_PARSER in model_pairs():
-            wanted = replace(wanted, pair="-".join(PARSED), model=DEFAULT_PARSER)
-        found: dict[Any, Any] = {self.settings.model: gr.update(choices=self.services.translators())}
+        goal = visit.read_visit(fields)
+        if goal.view == TreeView.name and not goal.pair and DEFAULT_PARSER in model_pairs():
+            goal = replace(goal, pair="-".join(PARSED), model=DEFAULT_PARSER)
+        updates: dict[Any, Any] = {self.settings.model: gr.update(choices=self.services.translators())}
         try:
-            found.update(self.settings.offer_pairs(wanted.model, wanted.pair))
-            if wanted.model:
-                found[self.settings.model] = gr.update(choices=self.services.translators(), value=wanted.model)
+            updates.update(self.settings.offer_pairs(goal.model, goal.pair))
+            if goal.model:
+                updates[self.settings.model] = gr.update(choices=self.services.translators(), value=goal.model)
         except Exception as error:
-            found[self.status] = messages.alert(messages.sentence(error))
-        seen = self.attention
-        if wanted.text:  # otherwise the opening's text is there already, or what was typed over it meanwhile
-            found[self.source] = wanted.text
-        current = opening.load(self.services) if opening.is_opening(wanted) else None
-        found.update(self.lead(wanted, current))
-        found[seen.kind] = wanted.kind
+            updates[self.status] = messages.alert(messages.sentence(error))
+        controls = self.attention
+        if goal.text:  # otherwise the opening's text is there already, or what was typed over it meanwhile
+            updates[self.source] = goal.text
+        current = opening.load(self.services) if opening.is_opening(goal) else None
+        updates.update(self.lead(goal, current))
+        updates[controls.kind] = goal.kind
         # Choices are known to the server only once they were offered; the drawing offers all of them.
-        if wanted.layer is not None:
-            found[seen.layer] = gr.update(choices=[(str(wanted.layer + 1), wanted.layer)], value=wanted.layer)
-        if isinstance(wanted.head, int):
-            wanted_head = (str(wanted.head + 1), wanted.head)
-            found[seen.head] = gr.update(choices=[*COMBINED, wanted_head], value=wanted.head)
+        if goal.layer is not None:
+            updates[controls.layer] = gr.update(choices=[(str(goal.layer + 1), goal.layer)], value=goal.layer)
+        if isinstance(goal.head, int):
+            choice = (str(goal.head + 1), goal.head)
+            updates[controls.head] = gr.update(choices=[*COMBINATIONS, choice], value=goal.head)
         else:
-            found[seen.head] = wanted.head
+            updates[controls.head] = goal.head
         if current is not None:
-            known: dict[Any, Any] = {seen.kind: wanted.kind, seen.head: wanted.head, seen.layer: wanted.layer}
-            known |= {self.views.open: found.get(self.views.open, self.views[AttentionView].name)}
-            found.update(self._draw(current, values, known))
-            found[self.target] = current.translation.text
-            found[self.status] = messages.status(EXAMPLE_NOTE)
-            found[self.results] = gr.update(visible=True)
-            found[self.table] = hypothesis_rows(current.translation.sentences[0])
-        return found
+            fresh: dict[Any, Any] = {controls.kind: goal.kind, controls.head: goal.head, controls.layer: goal.layer}
+            fresh |= {self.views.open: updates.get(self.views.open, self.views[AttentionView].name)}
+            updates.update(self._draw(current, values, fresh))
+            updates[self.target] = current.translation.text
+            updates[self.status] = messages.status(EXAMPLE_NOTE)
+            updates[self.results] = gr.update(visible=True)
+            updates[self.table] = hypothesis_rows(current.translation.sentences[0])
+        return updates
 
     @property
     def looks(self) -> list[View]:
@@ -351,20 +357,20 @@ class TranslateTab(kit.View):
         parts = [view.address["part"] for view in self.looks if "part" in view.address]
         return [self.views.tabs, self.views.open, self.query, *parts]
 
-    def lead(self, wanted: visit.Visit, current: CurrentTranslation | None) -> dict:
+    def lead(self, goal: visit.Visit, current: CurrentTranslation | None) -> dict:
         """Updates that open the view that an address names, at its step and part.
 
         current: the translation, None where it is still to come. A tree opens where there is one, or will be.
         """
-        view = next((one for one in self.looks if one.name == wanted.view), None)
+        view = next((one for one in self.looks if one.name == goal.view), None)
         if view is None or (isinstance(view, TreeView) and current is not None and current_tree(current) is None):
             return {}
-        found: dict[Any, Any] = {self.views.tabs: gr.update(selected=view.name), self.views.open: view.name}
-        found[self.query] = wanted.step
+        updates: dict[Any, Any] = {self.views.tabs: gr.update(selected=view.name), self.views.open: view.name}
+        updates[self.query] = goal.step
         part = view.address.get("part")
-        if isinstance(part, gr.Radio) and wanted.part in [key for _, key in part.choices]:
-            found[part] = wanted.part
-        return found
+        if isinstance(part, gr.Radio) and goal.part in [key for _, key in part.choices]:
+            updates[part] = goal.part
+        return updates
 
     # -- translating -----------------------------------------------------------------------------------------------
 
@@ -412,9 +418,9 @@ class TranslateTab(kit.View):
         """Whether there is a text whose translation into these languages by this model is not what is shown."""
         if not text or not text.strip():
             return False
-        kept = current.translation is not None and current.translation.source_text == text and current.pair == pair
+        same = current.translation is not None and current.translation.source_text == text and current.pair == pair
         default = self.services.translation_model
-        return not kept or (current.model or default) != (model or default)
+        return not same or (current.model or default) != (model or default)
 
     def translate_again(self, languages, current, text, pair, *settings):
         """As `translate`, but nothing happens without a text, or where its translation is there already.
@@ -426,30 +432,34 @@ class TranslateTab(kit.View):
             return
         default = self.services.translation_model
         before, now = current.model or default, settings[3] or default
-        for found in self.translate(text, pair, *settings):
-            if languages and current.translation is not None and before != now and self.current in found:
+        for updates in self.translate(text, pair, *settings):
+            if languages and current.translation is not None and before != now and self.current in updates:
                 label = pair_label(*str(pair).split("-", 1))
-                found[self.status] = messages.status(f"{label} is another model’s: now {now}.") + found[self.status]
-            yield found
+                updates[self.status] = messages.status(f"{label} is another model’s: now {now}.") + updates[self.status]
+            yield updates
 
-    def translate_arrival(self, *given):
+    def translate_arrival(self, *values):
         """As `translate_again`, for the text that a link or a visit before has brought, and its step stays."""
-        for found in self.translate_again(False, *given):
-            yield found if found == gr.skip() else {one: made for one, made in found.items() if one is not self.query}
+        for updates in self.translate_again(False, *values):
+            yield (
+                updates
+                if updates == gr.skip()
+                else {one: update for one, update in updates.items() if one is not self.query}
+            )
 
     def cancel_translation(self):
         """What is translated by now stays."""
         return {self.cancel: gr.update(visible=False), self.status: messages.status("Cancelled; what is done stands.")}
 
-    def _draw(self, current: CurrentTranslation, values: Any, known: dict | None = None) -> dict:
+    def _draw(self, current: CurrentTranslation, values: Any, fresh: dict | None = None) -> dict:
         """The boxes' words and the open view for a sentence whose attention is known."""
-        note, links, drawn = "", [], {}
-        known, tree = {**(known or {}), self.current: current}, current_tree(current) is not None
-        view = known.get(self.views.open, values[0])
-        known[self.views.open] = AttentionView.name if view == TreeView.name and not tree else view
+        note, links, drawing = "", [], {}
+        fresh, tree = {**(fresh or {}), self.current: current}, current_tree(current) is not None
+        view = fresh.get(self.views.open, values[0])
+        fresh[self.views.open] = AttentionView.name if view == TreeView.name and not tree else view
         try:
-            links = linked_words(self.services, current)
-            drawn = self.views.draw(values, known=known)
+            links = word_partners(self.services, current)
+            drawing = self.views.draw(values, fresh=fresh)
         except Exception as error:
             note = messages.alert(messages.sentence(error))
         sentence = current.translation.sentences[current.sentence]
@@ -462,9 +472,9 @@ class TranslateTab(kit.View):
             self.now: f'<div class="now"><span dir="auto">{escape(sentence.source_text)}</span> → '
             f'<span dir="auto">{escape(text)}</span></div>',
             self.views[TreeView].item: gr.update(visible=tree),
-            **({self.views.tabs: gr.update(selected=known[self.views.open])} if view == TreeView.name else {}),
-            self.views.open: known[self.views.open],
-            **drawn,
+            **({self.views.tabs: gr.update(selected=fresh[self.views.open])} if view == TreeView.name else {}),
+            self.views.open: fresh[self.views.open],
+            **drawing,
         }
 
     def attend(self, current, *values):
@@ -473,13 +483,13 @@ class TranslateTab(kit.View):
             return gr.skip()
         note = None
         try:
-            found = self.services.translator(current.model).attend(
+            attention = self.services.translator(current.model).attend(
                 current.translation, hypothesis=current.hypothesis, sentence=current.sentence
             )
         except Exception as error:
-            found, note = None, messages.alert(messages.sentence(error))
-        drawn = self._draw(replace(current, attention=found, changes=None), values)
-        return {**drawn, self.attention.note: note or drawn[self.attention.note]}
+            attention, note = None, messages.alert(messages.sentence(error))
+        updates = self._draw(replace(current, attention=attention, changes=None), values)
+        return {**updates, self.attention.note: note or updates[self.attention.note]}
 
     # -- choosing --------------------------------------------------------------------------------------------------
 
@@ -512,10 +522,10 @@ class TranslateTab(kit.View):
             decoding = intervene.follow(
                 translator, sentence.source_ids, ids[: step + 1], finished=False, stand_ins=sentence.stand_ins
             )
-            found = words.alternatives(translator, decoding, step)
+            options = words.alternatives(translator, decoding, step)
         except Exception as error:
             return gr.update(choices={"word": word, "error": messages.sentence(error), "options": []})
-        return gr.update(choices={"word": word, "sentence": current.sentence, "step": step, "options": found})
+        return gr.update(choices={"word": word, "sentence": current.sentence, "step": step, "options": options})
 
     @alerts("status")
     def take_alternative(self, current, search, beam, alpha, event: gr.EventData):
@@ -525,14 +535,14 @@ class TranslateTab(kit.View):
         translator, step = self.services.translator(current.model), int(event.step)
         sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
         begin = [*ids[:step], int(event.token)]
-        found = intervene.decode_from(
+        continuation = intervene.decode_from(
             translator,
             sentence.source_ids,
             begin,
             SearchOptions(search_beam(search, beam), float(alpha)),
             stand_ins=sentence.stand_ins,
         )
-        current = replace(with_continuation(current, found), attention=None)
+        current = replace(with_continuation(current, continuation), attention=None)
         rows = hypothesis_rows(current.translation.sentences[current.sentence])
         note = messages.status("Your word, and what the model makes of it; all translations stand below.")
         text = whole_text(current)
@@ -563,18 +573,18 @@ class TranslateTab(kit.View):
     @alerts("status")
     def choose_pair(self, pair, model):
         """Languages that the chosen model does not have bring the model that has them."""
-        taken = self.settings.take_pair(pair, model)
-        return {self.status: "", **{one: value for one, value in taken.items() if one is not self.settings.pair}}
+        updates = self.settings.take_pair(pair, model)
+        return {self.status: "", **{one: value for one, value in updates.items() if one is not self.settings.pair}}
 
     @alerts("status")
     def swap(self, pair, model, source, target):
         """The other direction; what was translated becomes the text."""
         source_language, _, target_language = pair.partition("-")
-        taken = self.settings.take_pair(f"{target_language}-{source_language}", model)
-        return {**taken, self.source: target or source, self.target: "", self.status: ""}
+        updates = self.settings.take_pair(f"{target_language}-{source_language}", model)
+        return {**updates, self.source: target or source, self.target: "", self.status: ""}
 
     @alerts("status")
     def take_better(self, pair, model):
         """The languages that the text seems to be in."""
-        taken = self.settings.take_pair(pair, model)
-        return {**taken, self.turn: gr.update(visible=False), self.status: ""}
+        updates = self.settings.take_pair(pair, model)
+        return {**updates, self.turn: gr.update(visible=False), self.status: ""}

@@ -20,7 +20,7 @@ from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
 from ui.translate.words import plain, query_names
 
-SHOWN_TOKENS = 12
+MOST_TOKENS = 12
 
 
 # -- what the browser draws -----------------------------------------------------------------------------------------
@@ -49,66 +49,66 @@ def bars(name: str, symbol: str, numbers: np.ndarray, labels: list[str], note: s
     return {**strip(name, symbol, numbers, note), "labels": labels}
 
 
-def embedding_part(token: str, place: int, found: TokenEmbedding) -> list[dict]:
+def embedding_part(token: str, place: int, vectors: TokenEmbedding) -> list[dict]:
     """Input or output embedding, and the position."""
     return [
-        strip(f"Embedding of {token}", "E[token] · √d_model", found.embedding, "its row of the embedding matrix"),
-        strip(f"Position {place + 1}", f"PE({place})", found.position, "sines and cosines (section 3.5)"),
-        strip("Their sum, the first layer's input", "x", found.total),
+        strip(f"Embedding of {token}", "E[token] · √d_model", vectors.embedding, "its row of the embedding matrix"),
+        strip(f"Position {place + 1}", f"PE({place})", vectors.position, "sines and cosines (section 3.5)"),
+        strip("Their sum, the first layer's input", "x", vectors.total),
     ]
 
 
-def norm_part(found: Norm, what: str) -> list[dict]:
+def norm_part(step: Norm, what: str) -> list[dict]:
     """Add & Norm."""
-    figures = f"mean {found.mean:.3f}, standard deviation {found.deviation:.3f}"
+    figures = f"mean {step.mean:.3f}, standard deviation {step.deviation:.3f}"
     return [
-        strip("What came in (residual connection)", "x", found.x),
-        strip(f"What {what} adds", "Sublayer(x)", found.branch),
-        strip("Sum", "x + Sublayer(x)", found.total, figures),
+        strip("What came in (residual connection)", "x", step.x),
+        strip(f"What {what} adds", "Sublayer(x)", step.branch),
+        strip("Sum", "x + Sublayer(x)", step.total, figures),
         strip(
             "Normalised",
             "LayerNorm(x + Sublayer(x))",
-            found.result,
+            step.result,
             "minus mean, over deviation, times gain, plus bias",
         ),
     ]
 
 
-def attention_part(found: AttentionPass, head: int, labels: list[str], asks: str, of: str) -> list[dict]:
+def attention_part(step: AttentionPass, head: int, labels: list[str], asks: str, of: str) -> list[dict]:
     """Multi-head attention, one head in detail. asks: what the query does; of: where keys and values come from."""
-    allowed = np.isfinite(found.scores[head])
-    masked = int((~allowed).sum())
-    hidden = f"; {masked} masked" if masked else ""
-    keys = [label for label, may in zip(labels, allowed) if may]
-    heads = [f"head {n + 1}" for n in range(len(found.heads))]
+    visible = np.isfinite(step.scores[head])
+    count = int((~visible).sum())
+    note = f"; {count} masked" if count else ""
+    keys = [label for label, may in zip(labels, visible) if may]
+    heads = [f"head {n + 1}" for n in range(len(step.heads))]
     return [
-        strip(f"Query, {asks}", "x W_Q", found.query, "one for each head", heads, head),
-        strip(f"Keys of {of}, head {head + 1}", "W_K", found.key[head], "", labels),
+        strip(f"Query, {asks}", "x W_Q", step.query, "one for each head", heads, head),
+        strip(f"Keys of {of}, head {head + 1}", "W_K", step.key[head], "", labels),
         bars(
             "How well query and keys agree, as weights",
             "softmax(q·k / √d_k)",
-            found.weights[head][allowed],
+            step.weights[head][visible],
             keys,
-            f"head {head + 1}{hidden}",
+            f"head {head + 1}{note}",
         ),
-        strip(f"Values of {of}, head {head + 1}", "W_V", found.value[head], "", labels),
-        strip("Weighted sums of the values", "head_i", found.heads, "one for each head", heads, head),
-        strip("All heads side by side", "Concat(head_1, …, head_h)", found.concat),
-        strip("Mixed by the output matrix", "Concat · W_O", found.output),
+        strip(f"Values of {of}, head {head + 1}", "W_V", step.value[head], "", labels),
+        strip("Weighted sums of the values", "head_i", step.heads, "one for each head", heads, head),
+        strip("All heads side by side", "Concat(head_1, …, head_h)", step.concat),
+        strip("Mixed by the output matrix", "Concat · W_O", step.output),
     ]
 
 
-def feed_forward_part(found: FeedForwardPass, activation: str) -> list[dict]:
+def feed_forward_part(step: FeedForwardPass, activation: str) -> list[dict]:
     """The feed-forward network."""
     name = {"relu": "max(0, ·)"}.get(activation, activation)
-    share = float((found.active > 0).mean())
+    share = float((step.active > 0).mean())
     return [
-        strip("In", "x", found.norm.x),
-        strip("Widened", "x W_1 + b_1", found.inner),
-        strip("Negative numbers become 0", name, found.active, f"{share:.0%} are above 0")
+        strip("In", "x", step.norm.x),
+        strip("Widened", "x W_1 + b_1", step.inner),
+        strip("Negative numbers become 0", name, step.active, f"{share:.0%} are above 0")
         if activation == "relu"
-        else strip("Activation", name, found.active),
-        strip("Narrowed again", "· W_2 + b_2 (eq. 2)", found.output),
+        else strip("Activation", name, step.active),
+        strip("Narrowed again", "· W_2 + b_2 (eq. 2)", step.output),
     ]
 
 
@@ -124,14 +124,14 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
     """
     source, read, place, step = (tokens[name] for name in ("source", "read", "place", "step"))
 
-    def norm(says: str, seen: Norm, of: str) -> dict:
-        return part("Add & norm", says, norm_part(seen, of))
+    def norm(says: str, one: Norm, of: str) -> dict:
+        return part("Add & norm", says, norm_part(one, of))
 
-    def feed_forward(seen: FeedForwardPass) -> dict:
+    def feed_forward(one: FeedForwardPass) -> dict:
         says = "The same small network works on every position by itself."
-        return part("Feed-forward network", says, feed_forward_part(seen, activation))
+        return part("Feed-forward network", says, feed_forward_part(one, activation))
 
-    kept = "What was there is kept, the new is added."
+    residual = "What was there is kept, the new is added."
     return {
         "source": part(
             "Input embedding and position",
@@ -145,7 +145,7 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
             "one_head",
             "encoder",
         ),
-        "encoder_norm": norm(kept, walk.encoder_attention.norm, "attention"),
+        "encoder_norm": norm(residual, walk.encoder_attention.norm, "attention"),
         "encoder_feed_forward": feed_forward(walk.encoder_feed_forward),
         "encoder_norm_2": norm("The layer's output.", walk.encoder_feed_forward.norm, "the network"),
         "target": part(
@@ -160,7 +160,7 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
             "one_head",
             "decoder",
         ),
-        "decoder_norm": norm(kept, walk.decoder_attention.norm, "attention"),
+        "decoder_norm": norm(residual, walk.decoder_attention.norm, "attention"),
         "cross_attention": part(
             "Attention to the source",
             "Queries come from the translation, keys and values from the encoder.",
@@ -168,7 +168,7 @@ def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dic
             "attention",
             "cross",
         ),
-        "cross_norm": norm(kept, walk.cross_attention.norm, "attention"),
+        "cross_norm": norm(residual, walk.cross_attention.norm, "attention"),
         "decoder_feed_forward": feed_forward(walk.decoder_feed_forward),
         "decoder_norm_2": norm("The layer's output.", walk.decoder_feed_forward.norm, "the network"),
         **last_parts(walk),
@@ -195,16 +195,14 @@ def last_parts(walk: Walk) -> dict[str, dict]:
     }
 
 
-def next_bars(
-    translator: Translator, logits: np.ndarray, chosen: int, temperature: float = 1.0, top_k: int = 0
-) -> dict:
-    """The likeliest next tokens under a temperature and top-k, for the page; chosen: the token that the search took."""
-    found = through.next_token(logits, temperature, top_k, SHOWN_TOKENS)
+def next_bars(translator: Translator, logits: np.ndarray, token: int, temperature: float = 1.0, top_k: int = 0) -> dict:
+    """The likeliest next tokens under a temperature and top-k, for the page; token: the token that the search took."""
+    likeliest = through.next_token(logits, temperature, top_k, MOST_TOKENS)
     return {
-        "tokens": [plain(piece) for piece in translator.labels(found.tokens, {})],
-        "probabilities": found.probabilities.tolist(),
-        "chosen": found.tokens.index(chosen) if chosen in found.tokens else -1,
-        "entropy": found.entropy,
+        "tokens": [plain(piece) for piece in translator.labels(likeliest.tokens, {})],
+        "probabilities": likeliest.probabilities.tolist(),
+        "chosen": likeliest.tokens.index(token) if token in likeliest.tokens else -1,
+        "entropy": likeliest.entropy,
         "temperature": temperature,
         "top_k": top_k,
     }
@@ -244,15 +242,15 @@ class ThroughView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        tab, seen = self.tab, self.tab.attention
-        chosen = [self.place, self.step, self.encoder_layer, self.decoder_layer, self.head]
-        outputs = [self.logits, self.note, self.body, *chosen, self.figure]
-        looked_at = [tab.current, seen.kind, seen.layer, seen.head, tab.query]
-        self.draw_with(looked_at, outputs, concurrency_id="translate")
+        tab, attention = self.tab, self.tab.attention
+        controls = [self.place, self.step, self.encoder_layer, self.decoder_layer, self.head]
+        outputs = [self.logits, self.note, self.body, *controls, self.figure]
+        inputs = [tab.current, attention.kind, attention.layer, attention.head, tab.query]
+        self.draw_with(inputs, outputs, concurrency_id="translate")
         gr.on(
-            [one.input for one in chosen],
+            [one.input for one in controls],
             self.choose,
-            [tab.current, *chosen],
+            [tab.current, *controls],
             [self.logits, self.note, self.figure],
             api_name="through_choose",
             trigger_mode="always_last",
@@ -261,13 +259,13 @@ class ThroughView(View):
         self.figure.draw(
             self.draw_next, self.logits, self.figure, api_name="through_next", trigger_mode="always_last", **QUICKLY
         )
-        self.save_with([self.tab.current, *chosen], self.write)
+        self.save_with([self.tab.current, *controls], self.write)
         # The picture is linked to the views that show more of a box.
-        places = [self.group.tabs, self.group.open, seen.kind, seen.layer, seen.head, tab.query]
+        places = [self.group.tabs, self.group.open, attention.kind, attention.layer, attention.head, tab.query]
         self.group.redraw_on(
             self.figure.open,
             self.open_view,
-            [tab.current, *chosen],
+            [tab.current, *controls],
             places,
             api_name="through_open",
             **QUIETLY_ON_DEVICE,
@@ -317,9 +315,9 @@ class ThroughView(View):
             self.figure: gr.update(value=json.dumps(value), bars=next_bars(translator, walk.logits, ids[int(step)])),
         }
 
-    def _read(self, current: CurrentTranslation, *chosen: Any) -> tuple[dict, Walk]:
-        """All boxes with their numbers, as the page draws them. chosen: place, step, both layers, head."""
-        place, step, encoder_layer, decoder_layer, head = map(int, chosen)
+    def _read(self, current: CurrentTranslation, *controls: Any) -> tuple[dict, Walk]:
+        """All boxes with their numbers, as the page draws them. controls: place, step, both layers, head."""
+        place, step, encoder_layer, decoder_layer, head = map(int, controls)
         translator = self.services.translator(current.model)
         where = (place, step, encoder_layer, decoder_layer, current.hypothesis, current.sentence)
         walk = through.walk(translator, current.translation, *where)
@@ -340,11 +338,11 @@ class ThroughView(View):
         }
         return value, walk
 
-    def write(self, folder: Path, current: CurrentTranslation, *chosen: Any) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, *controls: Any) -> list[Path]:
         """Every number of every box, as files."""
         if current.attention is None:
             raise ValueError("No attention was paid to this sentence; translate one with words.")
-        value = self._read(current, *chosen)[0]
+        value = self._read(current, *controls)[0]
         rows: list[list[Any]] = []
         for box in value["parts"].values():
             for vector in box["rows"]:
@@ -366,25 +364,25 @@ class ThroughView(View):
         )
         return answers.save(answer, current.caption, answers.table(answer), folder)
 
-    def draw_next(self, held, event: gr.EventData):
+    def draw_next(self, state, event: gr.EventData):
         """The next token under another temperature or top-k."""
-        if held is None:
+        if state is None:
             return gr.skip()
-        model, logits, chosen = held
+        model, logits, token = state
         temperature, top_k = min(max(float(event.temperature), 0.1), 3.0), min(max(int(event.top_k), 0), len(logits))
-        return gr.update(bars=next_bars(self.services.translator(model), logits, chosen, temperature, top_k))
+        return gr.update(bars=next_bars(self.services.translator(model), logits, token, temperature, top_k))
 
     def open_view(self, event: gr.EventData, current, place, step, encoder_layer, decoder_layer, head):
         """The view that shows more of a box, at the same layer, head and query."""
         if current.attention is None or str(event.view) not in self.group.items:
             return gr.skip()
-        seen, kind, view = self.tab.attention, str(event.kind), str(event.view)
-        found: dict[Any, Any] = {self.group.tabs: gr.update(selected=view), self.group.open: view}
+        attention, kind, view = self.tab.attention, str(event.kind), str(event.view)
+        updates: dict[Any, Any] = {self.group.tabs: gr.update(selected=view), self.group.open: view}
         if kind in ("encoder", "decoder", "cross"):
             layer = int(encoder_layer) if kind == "encoder" else int(decoder_layer)
             choices, layer = layer_choices(kind, layer, current.attention)
-            found[seen.kind] = kind
-            found[seen.layer] = gr.update(choices=choices, value=layer)
-            found[seen.head] = int(head)
-            found[self.tab.query] = int(place) if kind == "encoder" else int(step)
-        return found
+            updates[attention.kind] = kind
+            updates[attention.layer] = gr.update(choices=choices, value=layer)
+            updates[attention.head] = int(head)
+            updates[self.tab.query] = int(place) if kind == "encoder" else int(step)
+        return updates

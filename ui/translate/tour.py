@@ -152,7 +152,7 @@ STOPS = (
 )
 
 
-OPENED = {"what_if": "model", "layers": "logit"}  # the part of a view that its stop speaks of
+PARTS = {"what_if": "model", "layers": "logit"}  # the part of a view that its stop speaks of
 
 
 def _word(token: str) -> str:
@@ -162,9 +162,9 @@ def _word(token: str) -> str:
 def _strongest(attention: Any, kind: str, layer: int, head: int | str) -> tuple[str, str, float, tuple[int, int]]:
     """(query, key, weight, cell) of the strongest pair of words in a map, as the map itself says it."""
     part = interpret.attention_map(attention, kind, layer, head)
-    found = figures.reading(part.weights, part.rows, part.columns)
-    asks = f"<b>{escape(query_names(attention, kind)[found.row])}</b>"
-    return asks, _word(part.columns[found.column]), found.weight, (found.row, found.column)
+    peak = figures.reading(part.weights, part.rows, part.columns)
+    asks = f"<b>{escape(query_names(attention, kind)[peak.row])}</b>"
+    return asks, _word(part.columns[peak.column]), peak.weight, (peak.row, peak.column)
 
 
 def _resting(attention: Any, layer: int, head: int) -> tuple[int, int]:
@@ -201,8 +201,8 @@ def _facts(
     steps = len(attention.target_tokens)
     role = interpret.roles(encoder, "encoder")[places["sharp"]] or "spreads its attention in a pattern of its own"
     query, key, weight, tie = _strongest(attention, "encoder", 0, "mean")
-    target, source, aligned, pair = _strongest(attention, "cross", *places["last"])
-    asked, answered, share, one_cell = _strongest(attention, "cross", *places["one"])
+    target, source, link_weight, pair = _strongest(attention, "cross", *places["last"])
+    asker, answerer, share, one_cell = _strongest(attention, "cross", *places["one"])
     return {
         "pieces": " ".join(f"<code>{escape(plain(token))}</code>" for token in attention.source_tokens[:24]),
         "source_count": len(attention.source_tokens),
@@ -215,9 +215,9 @@ def _facts(
         "weight": weight,
         "target": target,
         "source": source,
-        "aligned": aligned,
-        "asked": asked,
-        "answered": answered,
+        "aligned": link_weight,
+        "asked": asker,
+        "answered": answerer,
         "share": share,
         "row": one_cell[0],
         "answered_key": one_cell[1],
@@ -247,11 +247,11 @@ def stops(current: CurrentTranslation) -> list[Stop]:
     cross = interpret.statistics(attention.cross, attention.source_tokens)
     places = _places(encoder, cross)
     facts = _facts(current, encoder, cross, places)
-    found = []
+    result = []
     for stop in STOPS:
         layer, head = places[stop.place]
         query = facts["row"] if stop.view == "one_head" else 0
-        found.append(
+        result.append(
             replace(
                 stop,
                 text=stop.text.format_map(facts),
@@ -262,7 +262,7 @@ def stops(current: CurrentTranslation) -> list[Stop]:
                 query=query,
             )
         )
-    return found
+    return result
 
 
 class TranslateTour(Tour):
@@ -279,9 +279,9 @@ class TranslateTour(Tour):
     @property
     def places(self) -> list:
         """The controls of the map that a stop speaks of."""
-        seen = self.tab.attention
+        attention = self.tab.attention
         parts = [view.address["part"] for view in self.tab.looks if "part" in view.address]
-        return [seen.kind, seen.layer, seen.head, seen.look, seen.ends, self.tab.query, *parts]
+        return [attention.kind, attention.layer, attention.head, attention.look, attention.ends, self.tab.query, *parts]
 
     def stops(self, current: CurrentTranslation) -> list[Stop]:
         """All stops."""
@@ -289,14 +289,14 @@ class TranslateTour(Tour):
 
     def arrive(self, stop: Stop, current: CurrentTranslation) -> dict:
         """Shows the map that a stop speaks of."""
-        seen = self.tab.attention
+        attention = self.tab.attention
         layers, layer = layer_choices(stop.kind, stop.layer, current.attention)
         return {
-            seen.kind: stop.kind,
-            seen.layer: gr.update(choices=layers, value=layer),
-            seen.head: stop.head,
-            seen.look: stop.look,
-            seen.ends: False,
+            attention.kind: stop.kind,
+            attention.layer: gr.update(choices=layers, value=layer),
+            attention.head: stop.head,
+            attention.look: stop.look,
+            attention.ends: False,
             self.tab.query: stop.query,
-            **{view.address["part"]: OPENED[view.name] for view in self.tab.looks if view.name == stop.view in OPENED},
+            **{view.address["part"]: PARTS[view.name] for view in self.tab.looks if view.name == stop.view in PARTS},
         }

@@ -16,8 +16,8 @@ from ui import theme
 from ui.kit import QUICKLY
 from ui.translate.work import MAX_CHARACTERS
 
-COMBINED = ("mean", "max", "rollout")
-MOVED = {"compare": ("what_if", "sides"), "save": ("attention", "")}  # views of earlier pages -> where they are now
+COMBINATIONS = ("mean", "max", "rollout")
+OLD_VIEWS = {"compare": ("what_if", "sides"), "save": ("attention", "")}  # views of earlier pages -> where they are now
 _SCRIPT = (theme.STATIC / "translate" / "visit.js").read_text(encoding="utf-8")
 RECALL = f"(carried, ...others) => {{ {_SCRIPT}\nreturn [recallVisit(), ...others]; }}"
 KEEP = "(...values) => { " + _SCRIPT.replace("%", "%%") + "\nkeepVisit(values, %s); }"  # with the views' own fields
@@ -34,7 +34,7 @@ class Visit:
     view: str | None = None
     kind: str = "cross"
     layer: int | None = None  # from 0
-    head: int | str = "mean"  # from 0, or one of COMBINED
+    head: int | str = "mean"  # from 0, or one of COMBINATIONS
     step: int = 0  # row of the query that is looked at, from 0
     part: str = ""  # of a view that has several
 
@@ -62,7 +62,7 @@ def read_visit(text: Any) -> Visit:
         return int(value) - 1 if value.isdigit() and 1 <= int(value) <= 2000 else None
 
     kind, head, place = fields.get("kind"), fields.get("head"), number("head")
-    view, part = MOVED.get(word("view", 20) or "", (word("view", 20), word("part", 20) or ""))
+    view, part = OLD_VIEWS.get(word("view", 20) or "", (word("view", 20), word("part", 20) or ""))
     return Visit(
         word("text", MAX_CHARACTERS) or "",
         word("pair", 20),
@@ -70,7 +70,7 @@ def read_visit(text: Any) -> Visit:
         view,
         kind if kind in KINDS else "cross",
         number("layer"),
-        str(head) if head in COMBINED else "mean" if place is None else place,
+        str(head) if head in COMBINATIONS else "mean" if place is None else place,
         number("step") or 0,
         part,
     )
@@ -78,12 +78,12 @@ def read_visit(text: Any) -> Visit:
 
 def remember(tab: Any) -> None:
     """Let the browser keep what is looked at in a `TranslateTab`, whenever that changes."""
-    seen, chosen = tab.attention, tab.settings
-    looked_at = [tab.source, chosen.pair, chosen.model, seen.kind, seen.layer, seen.head]
+    attention, settings = tab.attention, tab.settings
+    fields = [tab.source, settings.pair, settings.model, attention.kind, attention.layer, attention.head]
     own = [(view.name, field, place) for view in tab.looks for field, place in view.address.items()]
-    changed = [tab.source.input, tab.words.change, seen.kind.change, seen.layer.change, seen.head.change]
-    changed += [place.change for _, _, place in own] + [item.select for item in tab.views.items.values()]
+    changes = [tab.source.input, tab.words.change, attention.kind.change, attention.layer.change, attention.head.change]
+    changes += [place.change for _, _, place in own] + [item.select for item in tab.views.items.values()]
     script = KEEP % json.dumps([[view, field] for view, field, _ in own])
-    inputs = [*looked_at, *(place for _, _, place in own)]
-    gr.on(changed, None, inputs, None, js=script, api_name="keep_visit", **QUICKLY)
+    inputs = [*fields, *(place for _, _, place in own)]
+    gr.on(changes, None, inputs, None, js=script, api_name="keep_visit", **QUICKLY)
     tab.link.click(None, None, None, js=COPY, api_name="copy_link", **QUICKLY)

@@ -130,14 +130,14 @@ def force_text(services: Services, current: CurrentTranslation, text: str, beam:
     sentence, ids = current.translation.sentence_and_ids(current.sentence, current.hypothesis)
     names = sentence.stand_ins
     begin = intervene.prefix_ids(translator, text or "", names)
-    found = intervene.decode_from(
+    continuation = intervene.decode_from(
         translator, sentence.source_ids, begin, SearchOptions(beam, float(alpha)), stand_ins=names
     )
     before = sentence.hypotheses[current.hypothesis]
-    words = intervene.word_difference(intervene.text_of(translator, ids, names), found.hypotheses[0].text)
+    words = intervene.word_difference(intervene.text_of(translator, ids, names), continuation.hypotheses[0].text)
     read = " ".join(translator.labels(begin, names)) or "nothing, so the search is free"
-    how = f"Begun with: {read}; log-probability of that beginning {found.prefix.logprob:.3f}."
-    return decoding_figures.branch(before, found, words, how)
+    how = f"Begun with: {read}; log-probability of that beginning {continuation.prefix.logprob:.3f}."
+    return decoding_figures.branch(before, continuation, words, how)
 
 
 def translate_with(
@@ -210,7 +210,7 @@ class WhatIfView(View):
                 label="Beginning", max_length=2000, scale=4, min_width=220, elem_id="prefix", placeholder="Ein"
             )
             self.force = gr.Button("Go on from here", scale=1, min_width=150, elem_id="prefix-button")
-        self.forced = gr.HTML(elem_id="prefix-result")
+        self.continuation = gr.HTML(elem_id="prefix-result")
 
     def _switches(self) -> None:
         gr.Markdown(
@@ -250,28 +250,28 @@ class WhatIfView(View):
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        tab, held = self.tab, [self.tab.current, self.changes]
+        tab, state = self.tab, [self.tab.current, self.changes]
         settings = [tab.settings.search, tab.settings.beam, tab.settings.alpha]
-        drawn = [self.changes, self.note, *self.columns.values(), self.prefix, self.forced, self.switches]
-        drawn += [self.matter_note, self.kind, self.layer, self.head, self.map, self.row, self.column]
-        drawn += [self.list, self.outcome, *self.compare.places]
-        looked_at = [*held, self.part, *self.compare.show_inputs]
-        self.draw_with(looked_at, drawn, concurrency_id="translate")
-        self.part.input(self.show, looked_at, drawn, api_name="what_if_part", **QUIETLY_ON_DEVICE)
+        drawing = [self.changes, self.note, *self.columns.values(), self.prefix, self.continuation, self.switches]
+        drawing += [self.matter_note, self.kind, self.layer, self.head, self.map, self.row, self.column]
+        drawing += [self.list, self.outcome, *self.compare.places]
+        inputs = [*state, self.part, *self.compare.show_inputs]
+        self.draw_with(inputs, drawing, concurrency_id="translate")
+        self.part.input(self.show, inputs, drawing, api_name="what_if_part", **QUIETLY_ON_DEVICE)
         self.compare.wire()
-        told = [self.compare.sides, self.compare.kind, self.compare.layer, self.compare.head]
-        self.save_with([*held, self.part, self.forced, self.outcome, *told], self.write)
+        compare_state = [self.compare.sides, self.compare.kind, self.compare.layer, self.compare.head]
+        self.save_with([*state, self.part, self.continuation, self.outcome, *compare_state], self.write)
         gr.on(
             [self.force.click, self.prefix.submit],
             self.begin,
             [tab.current, self.prefix, *settings],
-            self.forced,
+            self.continuation,
             api_name="force_prefix",
             **ON_DEVICE,
         )
         self.switches.switches(
             self.switch,
-            held,
+            state,
             [self.changes, self.list],
             api_name="switch_heads",
             trigger_mode="always_last",
@@ -279,14 +279,14 @@ class WhatIfView(View):
         )
         self.restore.click(
             self.undo,
-            held,
+            state,
             [self.changes, self.list, self.switches, self.outcome],
             api_name="restore_model",
             **QUICKLY,
         )
         self.matter.click(
             self.ask_which_matters,
-            held,
+            state,
             [self.changes, self.switches, self.matter_note],
             api_name="which_head_matters",
             **ON_DEVICE,
@@ -298,12 +298,12 @@ class WhatIfView(View):
         self.map.cell(self.pick, None, [self.row, self.column], api_name="edit_cell", **QUICKLY)
         self.add.click(
             self.add_weight,
-            [*held, self.kind, self.layer, self.head, self.row, self.column, self.weight, self.others],
+            [*state, self.kind, self.layer, self.head, self.row, self.column, self.weight, self.others],
             [self.changes, self.list],
             api_name="edit_add",
             **QUICKLY,
         )
-        self.run.click(self.operate, [*held, *settings], self.outcome, api_name="operate", **ON_DEVICE)
+        self.run.click(self.operate, [*state, *settings], self.outcome, api_name="operate", **ON_DEVICE)
 
     def _places(self, current: CurrentTranslation, kind: str) -> dict:
         """The rows and columns that may be chosen."""
@@ -327,8 +327,8 @@ class WhatIfView(View):
         if part == "sides":
             sight |= self.compare.show(current, *texts)
         if now is None or not words:
-            copied = messages.alert("This sentence holds no words, so it was copied and there is nothing to change.")
-            note = "" if current.translation is None or part == "sides" else copied
+            alert = messages.alert("This sentence holds no words, so it was copied and there is nothing to change.")
+            note = "" if current.translation is None or part == "sides" else alert
             return {**sight, self.changes: Changes(), self.note: note}
         if changes.identity == now:  # the visitor comes back: everything is as it was left
             return {**sight, self.note: ""}
@@ -349,7 +349,7 @@ class WhatIfView(View):
             self.changes: Changes(now, intervention),
             self.note: "",
             self.prefix: " ".join(words[:2]),
-            self.forced: "",
+            self.continuation: "",
             self.switches: switches,
             self.matter_note: "",
             self.kind: "cross",
@@ -394,13 +394,13 @@ class WhatIfView(View):
         if changes.identity is None:
             return gr.skip()
         translator = self.services.translator(current.model)
-        logprob, found = interpret.ablation(translator, current.translation, current.hypothesis, current.sentence)
+        logprob, losses = interpret.ablation(translator, current.translation, current.hypothesis, current.sentence)
         note = (
             f"The translation has log-probability {logprob:.3f}. Each number is what it changes by when that head "
             "alone is off: below 0, the head helped. Compare the mean attention beside it: a head may look hard at a "
             "word and still not matter."
         )
-        effects = {kind: values.tolist() for kind, values in found.items()}
+        effects = {kind: values.tolist() for kind, values in losses.items()}
         return {
             self.changes: replace(changes, head_effects=effects),
             self.switches: gr.update(changes=effects, off=switch_state(changes.intervention)),
@@ -448,13 +448,13 @@ class WhatIfView(View):
             return gr.skip()
         return translate_with(self.services, current, changes.intervention, search_beam(search, beam), alpha)
 
-    def write(self, folder: Path, current: CurrentTranslation, changes, part, forced, outcome, *told) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, changes, part, beginning, outcome, *sides) -> list[Path]:
         """What was changed and what became of it, as files."""
         if part == "sides":
-            return self.compare.write(folder, *told)
-        drawn = forced if part == "begin" else outcome
-        if not drawn or current.translation is None:
+            return self.compare.write(folder, *sides)
+        html = beginning if part == "begin" else outcome
+        if not html or current.translation is None:
             raise ValueError("Change something and translate again first; the outcome is saved then.")
         lines = intervention_lines(current.attention, changes.intervention) if part == "model" else []
         answer = answers.Answer("what-if", "What if", ["change"], [[line] for line in lines], {"changes": lines})
-        return answers.save(answer, current.caption, drawn, folder)
+        return answers.save(answer, current.caption, html, folder)

@@ -38,12 +38,12 @@ def query_names(attention: Attention, kind: str) -> list[str]:
 
 def head_title(kind: str, layer: int, head: int | str) -> str:
     """What a map is called, for example "Cross attention, layer 4, mean over heads"."""
-    combined = {
+    names = {
         "mean": "mean over heads",
         "max": "largest over heads",
         "rollout": "through the rollout of the encoder" if kind == "cross" else "rollout of the layers up to it",
     }
-    name = f"head {head + 1}" if isinstance(head, int) else combined.get(head, "")
+    name = f"head {head + 1}" if isinstance(head, int) else names.get(head, "")
     return f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
 
 

@@ -25,7 +25,7 @@ SEARCHES = [
 ]
 MAX_CHARACTERS = 5000
 MOST_HYPOTHESES = 20  # at once: memory grows with them
-MOST_LINKED = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
+MOST_SENTENCES = 12  # sentences whose words are all shown with their partners; of a longer text it is the chosen one's
 
 
 def sampling_options(temperature: float, top_k: float | None, seed: float | None) -> Sampling:
@@ -46,9 +46,9 @@ def check_size(text: str, beam: int, n_best: int = 1) -> None:
             raise ValueError(f"The {what} has to be from 1 to {MOST_HYPOTHESES}, but is {number}.")
 
 
-def translate_text(services: Services, text: str, pair: str, *how: Any, **named: Any) -> Any:
+def translate_text(services: Services, text: str, pair: str, *how: Any, **options: Any) -> Any:
     """Translate a text of the page; arguments as of `translate_in_parts`. Returns a Translation."""
-    *_, whole = translate_in_parts(services, text, pair, *how, **named)
+    *_, whole = translate_in_parts(services, text, pair, *how, **options)
     return whole
 
 
@@ -88,9 +88,9 @@ def translate_in_parts(
         quick=bool(quick),
         read_back=search == READ_BACK,
     )
-    for found in services.translator(model or None).translate_parts(text, source, target, options):
-        yield found
-    serving.log_run("translation", {pair: time.perf_counter() - began}, tokens=len(found.tokens))
+    for translation in services.translator(model or None).translate_parts(text, source, target, options):
+        yield translation
+    serving.log_run("translation", {pair: time.perf_counter() - began}, tokens=len(translation.tokens))
 
 
 def hypothesis_rows(sentence: Any) -> list[list[Any]]:
@@ -110,24 +110,24 @@ def hypothesis_rows(sentence: Any) -> list[list[Any]]:
     ]
 
 
-def linked_words(services: Services, current: CurrentTranslation) -> list[dict]:
+def word_partners(services: Services, current: CurrentTranslation) -> list[dict]:
     """The words of every sentence of the text with their partners, by the last layer's cross-attention, for the page.
 
     Sentences that were copied without the model have none. shown.attention is that of the chosen sentence, or None.
     """
-    sentences, found = current.translation.sentences, []
-    for number in range(len(sentences)) if len(sentences) <= MOST_LINKED else [current.sentence]:
+    sentences, links = current.translation.sentences, []
+    for number in range(len(sentences)) if len(sentences) <= MOST_SENTENCES else [current.sentence]:
         attention = current.attention
         if number != current.sentence:
-            copied = not sentences[number].ids
+            is_copy = not sentences[number].ids
             attention = (
-                None if copied else services.translator(current.model).attend(current.translation, sentence=number)
+                None if is_copy else services.translator(current.model).attend(current.translation, sentence=number)
             )
         if attention is not None:
             last = attention.cross.shape[0] - 1
             columns = interpret.alignment(attention.cross, last, attention.source_tokens)
-            found.append(figures.word_links(attention.source_tokens, attention.target_tokens, columns))
-    return found
+            links.append(figures.word_links(attention.source_tokens, attention.target_tokens, columns))
+    return links
 
 
 def whole_text(current: CurrentTranslation) -> str:
@@ -149,14 +149,14 @@ def first_pieces(tokens: Sequence[str]) -> list[int]:
     return firsts[:-1]
 
 
-def with_continuation(current: CurrentTranslation, found: Continuation) -> CurrentTranslation:
+def with_continuation(current: CurrentTranslation, continuation: Continuation) -> CurrentTranslation:
     """A copy in which what a search made of a beginning is one more translation of the sentence, and the chosen one."""
     sentence = current.translation.sentences[current.sentence]
-    ids = found.candidates[0].ids
+    ids = continuation.candidates[0].ids
     if ids in sentence.ids:
         return replace(current, hypothesis=sentence.ids.index(ids))
-    added = replace(sentence, ids=[*sentence.ids, ids], hypotheses=[*sentence.hypotheses, found.hypotheses[0]])
+    longer = replace(sentence, ids=[*sentence.ids, ids], hypotheses=[*sentence.hypotheses, continuation.hypotheses[0]])
     sentences = list(current.translation.sentences)
-    sentences[current.sentence] = added
+    sentences[current.sentence] = longer
     translation = replace(current.translation, sentences=sentences)
     return replace(current, translation=translation, hypothesis=len(sentence.ids))

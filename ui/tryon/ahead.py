@@ -44,7 +44,7 @@ class Readings:
         self._request: ReadingRequest | None = None
         self._of: ReadingRequest | None = None  # what `_record` was read of
         self._record: TryOnResult | None = None
-        self._working = self._has_failed = False
+        self._working = self._failure = False
         self._waiting = 0  # how many wait for the reading
 
     def __deepcopy__(self, _: Any) -> Readings:
@@ -55,7 +55,7 @@ class Readings:
         with self._condition:
             if request == self._request:
                 return
-            self._request, self._has_failed = request, False
+            self._request, self._failure = request, False
             if request is None or (self._of is not None and not _same_person(self._of, request)):
                 self._record = self._of = None
             self._condition.notify_all()
@@ -71,12 +71,12 @@ class Readings:
         with self._condition:
             self._waiting += 1
             try:
-                ended = self._condition.wait_for(
+                in_time = self._condition.wait_for(
                     lambda: self._request != request or self._holds(request, stage) or not self._working, timeout
                 )
             finally:
                 self._waiting -= 1
-            if not ended:
+            if not in_time:
                 raise TimeoutError
             return self._record if self._request == request and self._holds(request, stage) else None
 
@@ -90,7 +90,7 @@ class Readings:
         while True:
             with self._condition:
                 request = self._request
-                if request is None or self._has_failed or self._holds(request, STAGES_AHEAD[-1]):
+                if request is None or self._failure or self._holds(request, STAGES_AHEAD[-1]):
                     self._working = False
                     self._condition.notify_all()
                     return
@@ -103,7 +103,7 @@ class Readings:
                 record = None
             with self._condition:
                 if record is None:
-                    self._has_failed = self._request == request
+                    self._failure = self._request == request
                 elif self._request is not None and _same_person(self._request, request):
                     self._record, self._of = record, of
                 self._condition.notify_all()
@@ -133,9 +133,9 @@ class Readings:
             with self._condition:
                 if self._request != request:
                     raise NewerRequest
-                needed = self._waiting > 0
+                urgent = self._waiting > 0
             busy = services.reading.locked() or services.computing.locked()
-            if needed or not busy:
+            if urgent or not busy:
                 return
             if time.monotonic() > until:
                 raise TimeoutError("others computed all the time")
@@ -151,5 +151,5 @@ def continue_run(tryon: Any, reading: TryOnResult, options: Options, on_stage: A
 
     Args as of `TryOn.run`. The record is that of a run from the first stage on.
     """
-    chosen = {name: value for name, value in vars(options).items() if name != "size"}
-    return replace(tryon.resume(reading, NEXT, on_stage, until, **chosen), resumed_from="")
+    changes = {name: value for name, value in vars(options).items() if name != "size"}
+    return replace(tryon.resume(reading, NEXT, on_stage, until, **changes), resumed_from="")

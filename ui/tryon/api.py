@@ -31,9 +31,9 @@ class Api:
         self.garment = photograph(visible=False, alt_text="Photo of the garment")
         self.files = gr.File(visible=False, file_count="multiple", label="Every map as PNG, and the zip")
         self.record = gr.JSON(visible=False, label="Settings, seconds per stage, notes and quality")
-        self.saved = gr.File(visible=False, label="The zip of an earlier try-on, to go on from")
+        self.record_file = gr.File(visible=False, label="The zip of an earlier try-on, to go on from")
         self.map = gr.Textbox("", visible=False, label="Name of the corrected map")
-        self.edited = gr.File(visible=False, label="The corrected map")
+        self.map_file = gr.File(visible=False, label="The corrected map")
         self.until = gr.Textbox(STAGES[-1], visible=False, label="Last stage to run")
         self.buttons = gr.Button(visible=False), gr.Button(visible=False)
 
@@ -51,7 +51,7 @@ class Api:
         Returns:
             every map as a PNG file named by its stage and one zip with arrays, and the settings with time per stage
         """
-        yield from self._answered(lambda key: self._new(person, garment, settings, key, STAGES[-1]), model, device)
+        yield from self._answer(lambda key: self._new(person, garment, settings, key, STAGES[-1]), model, device)
 
     @form.spread_settings
     def try_on_stage(
@@ -89,7 +89,7 @@ class Api:
                 return self._further(saved, endpoints.argument("name", name or "", str), edited, last, key)
             return self._new(person, garment, settings, key, last)
 
-        yield from self._answered(run, model, device)
+        yield from self._answer(run, model, device)
 
     @property
     def _settings(self) -> list[gr.components.Component]:
@@ -99,21 +99,21 @@ class Api:
         options = form.read_options(person, garment, settings)
         return self.services.stream_tryon(person, garment, key, until=until, options=options)
 
-    def _further(self, saved: str, name: str, edited: str | None, until: str, key: str | None) -> Iterator[Any]:
-        before = record.load(saved)
+    def _further(self, file: str, name: str, map_file: str | None, until: str, key: str | None) -> Iterator[Any]:
+        before = record.load(file)
         if not name:
             stage = work.next_stage(before)
             return self.services.stream_on_tryon(lambda t, on_stage: t.resume(before, stage, on_stage, until), key)
-        if not edited:
+        if not map_file:
             raise ValueError("Add the file of the corrected map.")
-        value = record.read_map(before, name, edited)
+        value = record.read_map(before, name, map_file)
         return self.services.stream_on_tryon(lambda t, on_stage: t.correct(before, name, value, on_stage, until), key)
 
-    def _answered(self, run, model: str | None, device: str | None) -> Iterator[tuple]:
+    def _answer(self, run, model: str | None, device: str | None) -> Iterator[tuple]:
         """Files and settings of the record that `run(key)` ends with."""
         try:
-            given = {"model": model, "device": device}
-            model, device = (endpoints.argument(name, value or "", str) or None for name, value in given.items())
+            arguments = {"model": model, "device": device}
+            model, device = (endpoints.argument(name, value or "", str) or None for name, value in arguments.items())
             result = last(run(self.services.key_on(model, device)))
             with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
                 paths = work.write_pictures(result, Path(folder))
@@ -125,7 +125,7 @@ class Api:
     def wire(self) -> None:
         """Connects the endpoint."""
         outputs = [self.files, self.record]
-        whole, staged = self.buttons
+        whole, by_stage = self.buttons
         whole.click(
             self.try_on,
             [self.person, self.garment, *self._settings],
@@ -133,9 +133,9 @@ class Api:
             api_name="try_on",
             **queue("try-on"),
         )
-        staged.click(
+        by_stage.click(
             self.try_on_stage,
-            [self.person, self.garment, self.saved, self.map, self.edited, self.until, *self._settings],
+            [self.person, self.garment, self.record_file, self.map, self.map_file, self.until, *self._settings],
             outputs,
             api_name="try_on_stage",
             **queue("try-on"),

@@ -29,22 +29,22 @@ def with_quiet_end(handler: Callable[..., Iterator[Any]]) -> Callable[..., Itera
     """
 
     @functools.wraps(handler)
-    def run(*given: Any) -> Iterator[Any]:
-        yield from handler(*given)
+    def run(*values: Any) -> Iterator[Any]:
+        yield from handler(*values)
         yield gr.skip()
 
     return run
 
 
-def strip(current: int | None, seconds: dict[str, float], stopped: str = "") -> str:
+def strip(current: int | None, seconds: dict[str, float], ending: str = "") -> str:
     """HTML of the stages, one segment each.
 
-    current: index of the stage at work, None before and after a run; seconds: time of each stage that is done; stopped:
+    current: index of the stage at work, None before and after a run; seconds: time of each stage that is done; ending:
     "failed" marks the current stage.
     """
     items = []
     for index, name in enumerate(STAGES):
-        state = stopped or "running" if index == current else "done" if name in seconds else "waiting"
+        state = ending or "running" if index == current else "done" if name in seconds else "waiting"
         time = f"{seconds[name]:.2f} s" if name in seconds else "…" if state == "running" else ""
         aria = ' aria-current="step"' if state == "running" else ""
         items.append(
@@ -59,15 +59,15 @@ class Bar:
     and one line for progress and for errors. Every run speaks here.
     """
 
-    def __init__(self, done: dict[str, float]):
-        """done: seconds of each stage of what the page opens with."""
+    def __init__(self, seconds: dict[str, float]):
+        """seconds: seconds of each stage of what the page opens with."""
         self.stopping = gr.State(False)  # Cancel was pressed, and nothing begun since
         self.resting: list[gr.Button] = []  # other buttons that are off while their work lasts
         with gr.Column(elem_id="tryon-bar"):
             with gr.Row(elem_classes="bar-line"):
                 self.run = gr.Button("Try it on", variant="primary", elem_id="tryon-button", min_width=130, scale=0)
                 self.cancel = gr.Button("Cancel", visible=False, elem_id="cancel-button", min_width=90, scale=0)
-                self.stages_strip = gr.HTML(strip(None, done), elem_id="stages", scale=1, min_width=200)
+                self.stages_strip = gr.HTML(strip(None, seconds), elem_id="stages", scale=1, min_width=200)
             self.status = gr.HTML(elem_id="tryon-status")
 
     @property
@@ -99,15 +99,15 @@ class Bar:
         """What a run has switched off can be pressed again."""
         return {button: gr.update(interactive=True) for button in self.resting}
 
-    def stages(self, current: int | None, seconds: dict, stopped: str = "") -> dict:
+    def stages(self, current: int | None, seconds: dict, ending: str = "") -> dict:
         """The strip of stages: the current one, seconds of those that are done, and why it stopped."""
-        return {self.stages_strip: strip(current, seconds, stopped)}
+        return {self.stages_strip: strip(current, seconds, ending)}
 
     def stop(self) -> dict:
         """Asks the run to stop before its next stage."""
         return {**self.line(messages.status("Cancelling …")), self.stopping: True}
 
-    def stopped(self, stopping: bool, session: Session) -> dict:
+    def come_to_rest(self, stopping: bool, session: Session) -> dict:
         """The page at rest, where the visitor has asked for it."""
         if not stopping:
             return {self.stopping: False}

@@ -35,27 +35,25 @@ AFTER_A_WHILE = """async (...given) => {
 }"""
 
 
-def wire(tab: Any, remembered: gr.BrowserState, page: gr.Blocks) -> None:
-    """Wires them, once the views are. tab: a `TryOnTab`; remembered: where the zip of the last result lies."""
+def wire(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
+    """Wires them, once the views are. tab: a `TryOnTab`; memory: where the zip of the last result lies."""
     runner, inputs = tab.runner, tab.inputs
-    given = {*inputs.components, inputs.stop, inputs.readings}
-    run = tab.begin_on(tab.bar.run.click, runner.new, given, "try_on_page")
+    run_inputs = {*inputs.components, inputs.stop, inputs.readings}
+    run = tab.begin_on(tab.bar.run.click, runner.new, run_inputs, "try_on_page")
     run.then(None, js=SHOW_RESULT, api_visibility="private", api_name="show_results")
     tab.begin_on(tab.outcome.go_on.click, runner.go_on, [tab.session], "go_on")
     for name in ATTRIBUTES:
         tab.attribute_on(name)
-    published = tab.outcome.published
-    tab.connect_run(
-        published.input, runner.publish, [tab.session, published], [tab.outcome.slider, *tab.bar.components], "publish"
-    )
+    box = tab.outcome.as_paper
+    tab.connect_run(box.input, runner.publish, [tab.session, box], [tab.outcome.slider, *tab.bar.components], "publish")
     _cancel(runner, tab.runs)
-    _back_and_open(tab, remembered, page)
+    _back_and_open(tab, memory, page)
     _stale(runner)
 
 
 def _stale(runner: Runner) -> None:
     """After every change of a box or a setting, what it means for the result, for the next run and for an old error."""
-    given = {*runner.inputs.components, runner.inputs.readings, runner.session, runner.bar.status}
+    inputs = {*runner.inputs.components, runner.inputs.readings, runner.session, runner.bar.status}
     fields: dict[str, gr.Image | Control] = {
         "person": runner.inputs.person,
         "garment": runner.inputs.garment,
@@ -66,7 +64,7 @@ def _stale(runner: Runner) -> None:
     for name, component in fields.items():
         component.change(
             runner.note_change,
-            given,
+            inputs,
             [runner.outcome.stale, runner.bar.status],
             api_name=f"belongs_{name}",
             trigger_mode="always_last",
@@ -84,17 +82,17 @@ def _cancel(runner: Runner, runs: dict[str, Dependency]) -> None:
     bar = runner.bar
     at_rest = [*bar.components, bar.stopping]
     for name, event in runs.items():
-        event.then(bar.stopped, [bar.stopping, runner.session], at_rest, api_name=f"rest_after_{name}", **QUICKLY)
+        event.then(bar.come_to_rest, [bar.stopping, runner.session], at_rest, api_name=f"rest_after_{name}", **QUICKLY)
     cancels: list[Any] = list(runs.values())  # Gradio takes events there, its types say dictionaries
     stopping = bar.cancel.click(
         bar.stop, None, [bar.status, bar.stopping], cancels=cancels, api_name="cancel_try_on", **QUICKLY
     )
     stopping.then(
-        bar.stopped, [bar.stopping, runner.session], at_rest, js=AFTER_A_WHILE, api_name="rest_at_last", **QUICKLY
+        bar.come_to_rest, [bar.stopping, runner.session], at_rest, js=AFTER_A_WHILE, api_name="rest_at_last", **QUICKLY
     )
 
 
-def _back_and_open(tab: Any, remembered: gr.BrowserState, page: gr.Blocks) -> None:
+def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
     """Earlier records: undo, back to the first, a saved one, and the last one after a reload."""
     runner = tab.runner
     everything = [*runner.inputs.components, *runner.components]
@@ -104,35 +102,35 @@ def _back_and_open(tab: Any, remembered: gr.BrowserState, page: gr.Blocks) -> No
     ):
         event = button.click(partial(runner.back, to_first), runner.session, everything, api_name=name, **QUIETLY)
         tab.refresh_after(event, name)
-    opened = runner.inputs.saved.upload(
-        runner.open_record, runner.inputs.saved, everything, api_name="open_saved", **QUIETLY
+    opening = runner.inputs.record_file.upload(
+        runner.open_record, runner.inputs.record_file, everything, api_name="open_saved", **QUIETLY
     )
-    kept = gr.BrowserState("", storage_key="atelier-try-on-choices")
-    known = [remembered, kept, runner.session]
-    restored = page.load(
-        runner.restore, known, [*everything, runner.stored_choices], api_name="restore_try_on", **QUIETLY
+    choices = gr.BrowserState("", storage_key="atelier-try-on-choices")
+    state = [memory, choices, runner.session]
+    restoration = page.load(
+        runner.restore, state, [*everything, runner.choices_memory], api_name="restore_try_on", **QUIETLY
     )
-    given = {runner.inputs.person, runner.inputs.garment, runner.session}
-    for name, event in (("open", opened), ("restore", restored)):
-        stamped = event.then(runner.stamp, given, runner.session, api_name=f"stamp_{name}", **QUIETLY)
+    inputs = {runner.inputs.person, runner.inputs.garment, runner.session}
+    for name, event in (("open", opening), ("restore", restoration)):
+        stamp = event.then(runner.stamp, inputs, runner.session, api_name=f"stamp_{name}", **QUIETLY)
         tab.refresh_after(event, name)
-    again = [runner.stored_choices, runner.session]
-    back = stamped.then(runner.restore_choices, again, runner.inputs.restorable, api_name="choose_again", **QUICKLY)
+    again = [runner.choices_memory, runner.session]
+    back = stamp.then(runner.restore_choices, again, runner.inputs.restorable, api_name="choose_again", **QUICKLY)
     back.then(None, js=BACK, api_visibility="private", api_name="chosen_again")
     changes = [component.change for component in (*runner.inputs.restorable, runner.outcome.stale)]
     gr.on(
         changes,
         None,
-        [kept, *runner.inputs.restorable],
-        kept,
+        [choices, *runner.inputs.restorable],
+        choices,
         js=KEEP,
         api_visibility="private",
         api_name="keep_choices",
     )
     runner.outcome.download.change(
         None,
-        [runner.outcome.download, remembered],
-        remembered,
+        [runner.outcome.download, memory],
+        memory,
         js=REMEMBER,
         api_visibility="private",
         api_name="remember",

@@ -151,9 +151,9 @@ def _credit(kind: str, rest: str) -> str:
 
 def photograph(kind: str, name: str) -> Photograph:
     """The photograph of a name. Raises ValueError with one sentence for a name that is not offered."""
-    for found in photographs(kind):
-        if found.name == name:
-            return found
+    for one in photographs(kind):
+        if one.name == name:
+            return one
     raise ValueError("There is no such example; choose one of the pictures.")
 
 
@@ -175,9 +175,9 @@ def thumbnails(kind: str) -> dict[str, Any]:
         {"name": p.name, "title": p.shows, "credit": p.credit, "url": data_url(Image.open(p.path), twice)}
         for p in photographs(kind)
     ]
-    shown = load_example()
-    chosen = {"people": shown.person.stem, "garments": shown.garment.stem}[kind] if shown else ""
-    return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": chosen}
+    tryon = load_example()
+    name = {"people": tryon.person.stem, "garments": tryon.garment.stem}[kind] if tryon else ""
+    return {"items": items, "width": THUMBNAIL[0], "height": THUMBNAIL[1], "chosen": name}
 
 
 @lru_cache(maxsize=1)
@@ -193,13 +193,13 @@ def misaligned_pairs() -> tuple[MisalignedPair, ...]:
 def pairs() -> dict[str, Any]:
     """Value of the strip of `misaligned_pairs` pairs, each named "PERSON+GARMENT", with its share below."""
     items = []
-    for found in misaligned_pairs():
-        person, garment = photograph("people", found.person), photograph("garments", found.garment)
+    for row in misaligned_pairs():
+        person, garment = photograph("people", row.person), photograph("garments", row.garment)
         both = [ImageOps.fit(Image.open(p.path).convert("RGB"), (144, 192)) for p in (person, garment)]
         picture = np.concatenate([np.asarray(one) for one in both], 1)
         title = f"{person.shows}, with: {garment.shows}"
-        share = f"{100 * found.share:.1f} %"
-        name = f"{found.person}+{found.garment}"
+        share = f"{100 * row.share:.1f} %"
+        name = f"{row.person}+{row.garment}"
         items.append({"name": name, "title": title, "url": data_url(picture, (288, 192)), "below": share})
     return {"items": items, "width": 2 * THUMBNAIL[0], "height": THUMBNAIL[1]}
 
@@ -256,13 +256,13 @@ def write_failures(target: Path) -> None:
 
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
     target.mkdir(exist_ok=True)
-    for found in FAILURES:
-        paths = photograph("people", found.person).path, photograph("garments", found.garment).path
+    for one in FAILURES:
+        paths = photograph("people", one.person).path, photograph("garments", one.garment).path
         result = tryon.run(str(paths[0]), str(paths[1]), size=SIZE)
         around = [photo.crop(picture, result.frame, SIZE) for picture in (result.photo, result.result)]
-        cells = [around[0], result.garment_photo, result.pictures()[found.map], around[1]]
+        cells = [around[0], result.garment_photo, result.pictures()[one.map], around[1]]
         row = np.concatenate([fit_into(cell, (320, 240)) for cell in cells], 1)
-        _write(row, target / f"{found.person}-{found.garment}.webp", False)
+        _write(row, target / f"{one.person}-{one.garment}.webp", False)
 
 
 def write_misaligned_pairs(target: Path) -> None:
@@ -272,7 +272,7 @@ def write_misaligned_pairs(target: Path) -> None:
     tryon = TryOn.from_pretrained("tryon-lite", device="cpu")
     most = []
     for person in photographs("people"):
-        result, found = None, []
+        result, results = None, []
         for garment in photographs("garments"):
             path = str(garment.path)
             result = (
@@ -280,8 +280,8 @@ def write_misaligned_pairs(target: Path) -> None:
                 if result is None
                 else tryon.redress(result, path, until="misalignment")
             )
-            found.append(MisalignedPair(person.name, garment.name, round(float(result.misaligned_share), 4)))
-        most.append(max(found, key=lambda one: one.share))
+            results.append(MisalignedPair(person.name, garment.name, round(float(result.misaligned_share), 4)))
+        most.append(max(results, key=lambda one: one.share))
     rows = sorted(most, key=lambda one: -one.share)[:MAX_PAIRS]
     target.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
@@ -289,10 +289,8 @@ def write_misaligned_pairs(target: Path) -> None:
 def failures() -> list[tuple[Failure, Path]]:
     """The stored failures with their pictures."""
     folder = _folder()
-    paths = (
-        [(found, folder / "failures" / f"{found.person}-{found.garment}.webp") for found in FAILURES] if folder else []
-    )
-    return [(found, path) for found, path in paths if path.is_file()]
+    paths = [(one, folder / "failures" / f"{one.person}-{one.garment}.webp") for one in FAILURES] if folder else []
+    return [(one, path) for one, path in paths if path.is_file()]
 
 
 def main(arguments: list[str]) -> int:

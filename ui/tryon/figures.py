@@ -52,20 +52,20 @@ def data_url(picture: np.ndarray) -> str:
 
 def garment_readings(attributes: Any) -> dict[str, str]:
     """What was read of a garment, by the names of the options that it decides: "short sleeves (97 %)"."""
-    told = (("sleeves", SLEEVE_WORDS), ("neckline", NECKLINE_WORDS))
+    tables = (("sleeves", SLEEVE_WORDS), ("neckline", NECKLINE_WORDS))
     return {
         name: f"{words[attributes[name].value]} ({100 * attributes[name].certainty:.0f} %)"
-        for name, words in told
+        for name, words in tables
         if name in attributes
     }
 
 
 def caption(result: Any, name: str) -> str:
     """HTML line under a map: its stage, shape and time, and whether the stage ran again or was corrected."""
-    shown = MAPS[name]
+    entry = MAPS[name]
     array = result.pictures()[name]
     parts = [f"{array.shape[0]} × {array.shape[1]}"]
-    seconds = result.seconds.get(shown.stage)
+    seconds = result.seconds.get(entry.stage)
     if seconds is not None:
         parts.append(f"{seconds:.2f} s" if seconds >= 0.005 else "under 0.01 s")
     if name == "warped_cloth" and result.flow is not None:
@@ -85,15 +85,15 @@ def caption(result: Any, name: str) -> str:
         )
     if name == "garment":
         parts += garment_readings(result.garment_cut.attributes).values()
-    edited = {
+    sources = {
         "garment_mask": "painted_mask",
         "garment": "painted_mask",
         "agnostic_map": "parse_agnostic",
         "warped_cloth": "control_points",
     }
-    if edited.get(name, name) in result.corrected:
+    if sources.get(name, name) in result.corrected:
         parts.append("<b>corrected</b>")
-    return f'<p class="map-facts">{escape(shown.stage)} · {" · ".join(parts)}</p>'
+    return f'<p class="map-facts">{escape(entry.stage)} · {" · ".join(parts)}</p>'
 
 
 def legend(result: Any, name: str) -> str:
@@ -106,22 +106,22 @@ def legend(result: Any, name: str) -> str:
 
 def quality(result: Any, device: str, licence: str) -> str:
     """HTML list of what a result rests on: pose, side, coverage, misalignment, seed, weights, device, licence."""
-    known = result.quality
-    seen = {"front": "from the front", "side": "from the side", "back": "from behind", "unknown": "not told"}[
-        known["facing"]
+    facts = result.quality
+    side = {"front": "from the front", "side": "from the side", "back": "from behind", "unknown": "not told"}[
+        facts["facing"]
     ]
     rows = [
-        ("Pose", f"{known['joints']} of {known['joints_wanted']} joints found", known["joints"] >= 9),
-        ("Seen", seen, known["facing"] == "front"),
+        ("Pose", f"{facts['joints']} of {facts['joints_wanted']} joints found", facts["joints"] >= 9),
+        ("Seen", side, facts["facing"] == "front"),
     ]
-    if "cloth_coverage" in known:
+    if "cloth_coverage" in facts:
         rows += [
             (
                 "Cloth coverage",
-                f"{100 * known['cloth_coverage']:.1f} % of the predicted region",
-                known["cloth_coverage"] > 0.85,
+                f"{100 * facts['cloth_coverage']:.1f} % of the predicted region",
+                facts["cloth_coverage"] > 0.85,
             ),
-            ("Misaligned", f"{100 * known['misaligned_share']:.1f} %", known["misaligned_share"] < 0.15),
+            ("Misaligned", f"{100 * facts['misaligned_share']:.1f} %", facts["misaligned_share"] < 0.15),
         ]
     if result.corrected:
         rows.append(("Corrected", ", ".join(name.replace("_", " ") for name in result.corrected), True))
@@ -281,9 +281,9 @@ def warp_overlay(result: Any, cloth: np.ndarray | None = None, mask: np.ndarray 
         cloth, mask = result.warped_cloth, result.warped_mask
     picture = np.where(mask[..., None] > 127, cloth, result.person)
     orange = np.array(labels.MISALIGNED_COLOUR, np.float32)
-    mixed = (picture * 0.35 + orange * 0.65).astype(np.uint8)
-    uncovered = (result.segmentation == labels.UPPER) & (mask <= 127)
-    return np.where(uncovered[..., None], mixed, picture)
+    tint = (picture * 0.35 + orange * 0.65).astype(np.uint8)
+    gap = (result.segmentation == labels.UPPER) & (mask <= 127)
+    return np.where(gap[..., None], tint, picture)
 
 
 def control_points(result: Any) -> dict[str, Any]:
@@ -315,19 +315,19 @@ def points_overlay(result: Any) -> dict[str, Any]:
 def beside(result: Any, line: str = "The result as it is") -> dict[str, str]:
     """What stands beside an editor: the person in the frame of the maps as the record dresses them."""
     # A number of its own: a script is told of what differs from the last one.
-    told = {"url": "", "line": line, "number": secrets.token_hex(4)}
+    value = {"url": "", "line": line, "number": secrets.token_hex(4)}
     if result is None or result.result is None:
-        return told
-    return {**told, "url": data_url(photo.crop(result.result, result.frame, result.options.size))}
+        return value
+    return {**value, "url": data_url(photo.crop(result.result, result.frame, result.options.size))}
 
 
 def verdict(result: TryOnResult) -> str:
     """HTML: how good a finished try-on looks by `vton.verdict`, and the stage behind each thing that is not right."""
-    found = measured.findings(result)
-    worst = measured.grade(found)
+    findings = measured.findings(result)
+    worst = measured.grade(findings)
     lines = "".join(
         f'<li class="grade-{f.grade}">{escape(f.sentence)} <span class="hint">Stage: {escape(f.stage)}</span></li>'
-        for f in found
+        for f in findings
     )
     words = f"<strong>{measured.GRADES[worst].capitalize()}</strong>{f'<ul>{lines}</ul>' if lines else ''}"
     return f'<div class="verdict grade-{worst}" data-grade="{worst}">{words}</div>'

@@ -54,7 +54,7 @@ def _holds(component: Block, value: Any) -> bool:
         path = Path(value).resolve() if isinstance(value, str) and "\0" not in value else uploads()
         return uploads().resolve() in path.parents and path.is_file()
     if isinstance(component, gr.Dropdown):
-        return value in [known for _, known in component.choices]
+        return value in [choice for _, choice in component.choices]
     return type(value) is bool if isinstance(component, gr.Checkbox) else type(value) is int
 
 
@@ -140,7 +140,7 @@ class Inputs:
             elem_id="maps-first",
             min_width=190,
         )
-        self.saved = gr.File(
+        self.record_file = gr.File(
             label="Open a saved try-on (its zip, or settings.json)",
             file_types=[".zip", ".json"],
             height=150,
@@ -163,14 +163,14 @@ class Inputs:
         """What a reload brings back, in the order in which the browser keeps it."""
         return [self.person, self.garment, *self.settings.values()]
 
-    def restore(self, stored: Any) -> dict:
+    def restore(self, values: Any) -> dict:
         """Updates that bring back what the browser has kept; what is no longer there, or never was, stays as it is.
 
-        stored: values of `restorable`, as a browser sends them; only photographs in the page's own cache are opened.
+        values: values of `restorable`, as a browser sends them; only photographs in the page's own cache are opened.
         """
-        if not isinstance(stored, list) or len(stored) != len(self.restorable):
+        if not isinstance(values, list) or len(values) != len(self.restorable):
             return {}
-        return {component: value for component, value in zip(self.restorable, stored) if _holds(component, value)}
+        return {component: value for component, value in zip(self.restorable, values) if _holds(component, value)}
 
     def options(self, values: dict) -> Options:
         """The options that are chosen. Raises ValueError with the sentence for what is missing or out of range."""
@@ -191,7 +191,7 @@ class Inputs:
     def reading_request(self, values: dict) -> ReadingRequest | None:
         """What is to be read ahead of a run; None where a box is empty or the size is none of the list."""
         person, garment, size = values[self.person], values[self.garment], values[self.settings["size"]]
-        if not person or not garment or size not in [form.component_value("size", known) for known in SIZES]:
+        if not person or not garment or size not in [form.component_value("size", one) for one in SIZES]:
             return None
         return ReadingRequest(str(person), str(garment), read_size(size), self.networks(values))
 

@@ -37,8 +37,8 @@ def _figure(picture: np.ndarray, caption: str) -> str:
 
 
 def _row(title: str, cells: list[str], about: str = "") -> str:
-    said = f'<p class="map-about">{escape(about)}</p>' if about else ""
-    return f'<h4>{escape(title)}</h4>{said}<div class="inside-row">{"".join(cells)}</div>'
+    line = f'<p class="map-about">{escape(about)}</p>' if about else ""
+    return f'<h4>{escape(title)}</h4>{line}<div class="inside-row">{"".join(cells)}</div>'
 
 
 def _map(values: np.ndarray, most: float | None = None) -> np.ndarray:
@@ -100,9 +100,9 @@ def doubt(tryon: Any, result: Any, on_stage: Any) -> str:
 def fit(tryon: Any, result: Any, on_stage: Any) -> str:
     """The fit of the spline step by step."""
     on_stage("warp", STAGES.index("warp"), len(STAGES))
-    steps, shown = insight.fit_steps(tryon, result)
+    steps, moments = insight.fit_steps(tryon, result)
     frames = []
-    for number, cloth, mask in shown:
+    for number, cloth, mask in moments:
         picture = warp_overlay(result, cloth, mask)
         frames.append(_figure(picture, f"step {number}: loss {steps[number].loss:.3f}"))
     best = min(range(len(steps)), key=lambda number: steps[number].loss)
@@ -140,24 +140,24 @@ def _curves(steps: list[Any]) -> str:
 
 def grid(tryon: Any, result: Any, on_stage: Any) -> str:
     """A square grid before and after the warp."""
-    flat, bent = insight.grid_on_garment(result)
+    flat, warp = insight.grid_on_garment(result)
     bender = "flow" if result.flow is not None else "thin-plate spline"
     about = (
         f"The same square grid on the garment's picture and after the {bender}: where cells grow, cloth is stretched."
     )
-    return _row(f"The {bender} on the garment", [_figure(flat, "c with a grid"), _figure(bent, "W(c, θ)")], about)
+    return _row(f"The {bender} on the garment", [_figure(flat, "c with a grid"), _figure(warp, "W(c, θ)")], about)
 
 
 def pair(tryon: Any, result: Any, on_stage: Any) -> str:
     """The worn garment put on again, where the photograph is the truth."""
-    found = insight.compare_paired(tryon, result, on_stage)
+    trial = insight.compare_paired(tryon, result, on_stage)
     about = (
         f"The garment in the photograph is cut out by the parse and put on again, so the photograph itself is the "
-        f"truth. SSIM {found.ssim:.3f} (1 = equal), parser distance {found.distance:.3f} (0 = equal). This is easier "
+        f"truth. SSIM {trial.ssim:.3f} (1 = equal), parser distance {trial.distance:.3f} (0 = equal). This is easier "
         "than a product picture: light and folds of the cloth are right already."
     )
-    garment = np.where(found.garment[..., 3:] > 127, found.garment[..., :3], 246).astype(np.uint8)
-    pictures = [(found.truth, "the photograph"), (garment, "the worn garment"), (found.result, "put on again")]
+    garment = np.where(trial.garment[..., 3:] > 127, trial.garment[..., :3], 246).astype(np.uint8)
+    pictures = [(trial.truth, "the photograph"), (garment, "the worn garment"), (trial.result, "put on again")]
     return _row("A paired try-on", [_figure(picture, caption) for picture, caption in pictures], about)
 
 
@@ -202,15 +202,15 @@ class InsideView(View):
     def wire(self) -> None:
         """Connects the button, and the networks of Figure 3, with a look inside."""
         super().wire()
-        tab, given = self.tab, [self.tab.session, self.subject]
-        tab.connect_run(self.button.click, self.run, given, self.components, "look_inside")
+        tab, inputs = self.tab, [self.tab.session, self.subject]
+        tab.connect_run(self.button.click, self.run, inputs, self.components, "look_inside")
         # Another choice never stands above the picture of the last one.
         self.subject.input(None, None, self.result, js="() => ''", api_name="choose_inside", **QUIETLY)
-        tab.connect_run(self.subject.input, self.follow, given, self.components, "look_inside_chosen")
+        tab.connect_run(self.subject.input, self.follow, inputs, self.components, "look_inside_chosen")
         figure = self.group[StepsView].figure
-        chosen = figure.network(self.choose, None, [self.group.tabs, self.subject], api_name="open_network", **QUICKLY)
-        chosen.then(None, js=SHOW_VIEW, api_visibility="private", api_name="show_network")
-        tab.connect_run(chosen.then, self.run, given, self.components, "look_inside_network")
+        event = figure.network(self.choose, None, [self.group.tabs, self.subject], api_name="open_network", **QUICKLY)
+        event.then(None, js=SHOW_VIEW, api_visibility="private", api_name="show_network")
+        tab.connect_run(event.then, self.run, inputs, self.components, "look_inside_network")
 
     @property
     def components(self) -> list[gr.components.Component]:
@@ -235,15 +235,15 @@ class InsideView(View):
         title, stage, draw = SUBJECTS[name]
         if session.result is None or stage not in session.result.seconds:
             raise ValueError(work.NO_RECORD)
-        begun = {self.result: "", self.button: gr.update(interactive=False)}
-        yield {**self.bar.working(f"{title}: starting …"), **begun}
+        start = {self.result: "", self.button: gr.update(interactive=False)}
+        yield {**self.bar.working(f"{title}: starting …"), **start}
         for report in self.services.stream_on_tryon(lambda t, on_stage: draw(t, session.result, on_stage), session.key):
             if isinstance(report, Progress):
                 yield self.bar.working(f"{title}: {STAGES[max(report.stage, 0)]}")
             else:
-                done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
-                shown = f'<div class="inside inside-{name} card">{report}</div>'
-                yield {self.result: shown, self.of: session.result, **done}
+                rest = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
+                html = f'<div class="inside inside-{name} card">{report}</div>'
+                yield {self.result: html, self.of: session.result, **rest}
 
     def fail(self, error: Exception) -> dict:
         """The sentence of an error, and nothing opened."""

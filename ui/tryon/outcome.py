@@ -16,7 +16,7 @@ from vton.maps import MAPS
 
 EDGE = 12  # per cent of the width: the result is what one sees, and the handle can be found
 LABEL = "Result"
-PUBLISHED_LABEL = "As published"
+PAPER_LABEL = "As published"
 
 
 class Outcome:
@@ -41,7 +41,7 @@ class Outcome:
         self.stale = gr.HTML(elem_id="tryon-stale")
         self.summary = gr.HTML(self._of_example() if example_try_on else "", elem_id="tryon-summary")
         self.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="tryon-go-on")
-        self.published = gr.Checkbox(
+        self.as_paper = gr.Checkbox(
             False,
             label="As published",
             info="The paper's system alone, beside the full result: every addition of this project off at once.",
@@ -64,7 +64,7 @@ class Outcome:
     def components(self) -> list[gr.components.Component]:
         """All that `show` updates."""
         return [
-            *(self.slider, self.summary, self.go_on, self.published, self.notes, self.picture, self.download),
+            *(self.slider, self.summary, self.go_on, self.as_paper, self.notes, self.picture, self.download),
             *(self.undo, self.reset, self.quality, self.stale),
         ]
 
@@ -75,26 +75,26 @@ class Outcome:
 
     def show(self, session: Session, paths: dict[str, str]) -> dict:
         """Updates that show a record. paths: photograph and result, by name. The zip comes later."""
-        result, finished = session.result, session.result.result is not None
+        result, complete = session.result, session.result.result is not None
         _, networks = self.services.place_of(session.key)
         again = figures.rerun(result)
         # A number of its own, so that the browser and tests can tell one shown record from the next.
         number = f'<span data-record="{secrets.token_hex(4)}"></span>'
         device = self.services.tryon(session.key).device.type
         facts = figures.quality(result, device, work.licence(networks)) if result.keypoints is not None else ""
-        verdict = figures.verdict(result) if finished else ""
-        before = paths["photo"], paths["result"] if finished else paths["photo"]
+        verdict = figures.verdict(result) if complete else ""
+        before = paths["photo"], paths["result"] if complete else paths["photo"]
         return {
-            self.slider: gr.update(value=before if finished else None, label=LABEL, slider_position=EDGE),
+            self.slider: gr.update(value=before if complete else None, label=LABEL, slider_position=EDGE),
             self.stale: "",
             self.summary: number
             + verdict
             + messages.status(work.summary(result))
             + (messages.status(again) if again else ""),
-            self.go_on: gr.update(visible=not finished and "misalignment" in result.seconds),
-            self.published: gr.update(value=False, visible=finished),
+            self.go_on: gr.update(visible=not complete and "misalignment" in result.seconds),
+            self.as_paper: gr.update(value=False, visible=complete),
             self.notes: messages.notes(list(result.notes)),
-            self.picture: gr.update(value=paths.get("result"), visible=finished),
+            self.picture: gr.update(value=paths.get("result"), visible=complete),
             self.download: gr.update(visible=True, interactive=False),
             self.undo: gr.update(visible=bool(session.history)),
             self.reset: gr.update(visible=len(session.history) > 1),

@@ -23,7 +23,7 @@ from ui.services import Progress, Services
 from ui.tryon import ahead, figures, work
 from ui.tryon.bar import Bar, with_quiet_end
 from ui.tryon.inputs import Inputs
-from ui.tryon.outcome import EDGE, LABEL, PUBLISHED_LABEL, Outcome, write_files
+from ui.tryon.outcome import EDGE, LABEL, PAPER_LABEL, Outcome, write_files
 from ui.tryon.session import Session, mark
 from ui.tryon.steps import StepsView
 from vton import record
@@ -46,7 +46,7 @@ class Runner:
     ):
         self.services, self.bar, self.inputs = services, bar, inputs
         self.outcome, self.steps, self.session = outcome, steps, session
-        self.stored_choices = gr.State("")  # what the browser has kept of the choices when the page was opened
+        self.choices_memory = gr.State("")  # what the browser has kept of the choices when the page was opened
 
     @property
     def components(self) -> list[gr.components.Component]:
@@ -138,16 +138,16 @@ class Runner:
             return
         person, garment = values[inputs.person], values[inputs.garment]
         session = Session(key=inputs.networks(values), photos=(mark(person), mark(garment)))
-        found: TryOnResult | None = None
-        for found in self._reading(values):
-            if found is None:
+        latest: TryOnResult | None = None
+        for latest in self._reading(values):
+            if latest is None:
                 yield {**self.bar.stages(None, {}), **self.bar.working("Reading the photographs …")}
-        if found is None:
+        if latest is None:
             yield from self.stream(
                 lambda tryon, on_stage: tryon.run(person, garment, options, on_stage=on_stage, until=until), session
             )
         else:
-            reading = found
+            reading = latest
             yield from self.stream(
                 lambda tryon, on_stage: ahead.continue_run(tryon, reading, options, on_stage, until),
                 session,
@@ -196,10 +196,10 @@ class Runner:
 
     @with_quiet_end
     @alerts("bar.fail")
-    def publish(self, session: Session, published: bool) -> Iterator[dict]:
+    def publish(self, session: Session, paper: bool) -> Iterator[dict]:
         """The result of the paper's system alone beside the full one, or the photograph beside it again."""
-        work.require_finished(session.result)
-        if not published:
+        work.require_result(session.result)
+        if not paper:
             yield from self._beside(session.result.photo, session.result.result, LABEL, EDGE)
             return
         yield self.bar.working("The paper's system: starting …")
@@ -207,7 +207,7 @@ class Runner:
             if isinstance(report, Progress):
                 yield self.bar.working(f"The paper's system: {STAGES[max(report.stage, 0)]}")
             else:
-                yield from self._beside(report.result, session.result.result, PUBLISHED_LABEL, 50)
+                yield from self._beside(report.result, session.result.result, PAPER_LABEL, 50)
 
     def _beside(self, left: np.ndarray, right: np.ndarray, label: str, position: int) -> Iterator[dict]:
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
@@ -303,7 +303,7 @@ class Runner:
         address: what the browser remembers of the zip; nothing but a try-on in the page's own cache is opened.
         choices: what it remembers of the choices, for `restore_choices`.
         """
-        yield {self.stored_choices: choices}
+        yield {self.choices_memory: choices}
         cache = uploads().resolve()
         path = Path(address).resolve() if address else cache
         if session.result is not None or path.name != "try-on.zip" or cache not in path.parents or not path.is_file():
@@ -322,9 +322,9 @@ class Runner:
     def restore_choices(self, choices: str, session: Session) -> dict:
         """After a reload: what was chosen and not tried on yet. What the result was made of stands there already."""
         try:
-            stored = json.loads(choices or "{}")
-            waits = bool(stored.get("stale")) or session.result is None
-            return (self.inputs.restore(stored.get("values")) if waits else {}) or gr.skip()
+            memory = json.loads(choices or "{}")
+            waits = bool(memory.get("stale")) or session.result is None
+            return (self.inputs.restore(memory.get("values")) if waits else {}) or gr.skip()
         except (ValueError, AttributeError, RecursionError):  # not what this page has kept
             return gr.skip()
 

@@ -21,7 +21,7 @@ def component(name: str, **layout: Any) -> Control:
     about, default = ABOUT[name], DEFAULTS[name]
     words = {"label": about.label, "info": about.info or None, "elem_id": name, **layout}
     if about.choices:
-        choices = [(shown, component_value(name, value)) for shown, value in about.choices]
+        choices = [(label, component_value(name, value)) for label, value in about.choices]
         dropdown = gr.Dropdown(choices, value=component_value(name, default), **words)
         if isinstance(default, int):
             describe(dropdown, {"type": "integer", "enum": [value for _, value in choices]})
@@ -47,17 +47,17 @@ def spread_settings(function: Callable) -> Callable:
     The function gets them as one dictionary. In its docstring the line "settings: REMARK" stands for the lines of all
     options; the remark follows the first.
     """
-    given = list(inspect.signature(function).parameters.values())
-    at = next(i for i, parameter in enumerate(given) if parameter.name == "settings")
+    parameters = list(inspect.signature(function).parameters.values())
+    at = next(i for i, parameter in enumerate(parameters) if parameter.name == "settings")
 
-    def taken(*values: Any) -> Any:
+    def spread(*values: Any) -> Any:
         settings = dict(zip(ABOUT, values[at:]))
         yield from function(*values[:at], settings, *values[at + len(ABOUT) :])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    given[at : at + 1] = [inspect.Parameter(name, kind, default=given[at].default) for name in ABOUT]
-    spread_out: Any = functools.wraps(function)(taken)
-    spread_out.__signature__ = inspect.Signature(given)
+    parameters[at : at + 1] = [inspect.Parameter(name, kind, default=parameters[at].default) for name in ABOUT]
+    spread_out: Any = functools.wraps(function)(spread)
+    spread_out.__signature__ = inspect.Signature(parameters)
     lines = []
     for line in (function.__doc__ or "").split("\n"):
         name, mark, remark = line.partition("settings:")

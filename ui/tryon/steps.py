@@ -141,11 +141,11 @@ def _on_white(picture: Any) -> Image.Image:
 
 def example_figure() -> dict[str, Any] | None:
     """The figure of the stored try-on."""
-    finished = example.load_example()
-    if finished is None:
+    tryon = example.load_example()
+    if tryon is None:
         return None
-    pictures = {name: Image.open(path) for name, path in finished.pictures.items()}
-    return figure({**pictures, "garment_photo": Image.open(finished.garment)})
+    pictures = {name: Image.open(path) for name, path in tryon.pictures.items()}
+    return figure({**pictures, "garment_photo": Image.open(tryon.garment)})
 
 
 class StepsView(View):
@@ -158,8 +158,8 @@ class StepsView(View):
         """Makes the components."""
         self.figure = theme.script_component("tryon/figure3.js", "figure3", "figure3", "card")
         self.figure.value = example_figure()
-        finished = example.load_example()
-        self.facts = finished.facts if finished else {"captions": {}, "legends": {}}
+        tryon = example.load_example()
+        self.facts = tryon.facts if tryon else {"captions": {}, "legends": {}}
         self.maps: dict[str, gr.Image] = {}
         self.captions: dict[str, gr.HTML] = {}
         self.legends: dict[str, gr.HTML] = {}
@@ -173,24 +173,24 @@ class StepsView(View):
                         self._card(number, name)
 
     def _card(self, number: int, name: str) -> None:
-        shown = MAPS[name]
+        entry = MAPS[name]
         gr.HTML(
-            f'<div class="map-title"><span class="map-number">{number}</span> {escape(shown.title)} '
-            f'<span class="symbol">{figures.symbol(shown.symbol)}</span></div>'
+            f'<div class="map-title"><span class="map-number">{number}</span> {escape(entry.title)} '
+            f'<span class="symbol">{figures.symbol(entry.symbol)}</span></div>'
         )
         self.maps[name] = gr.Image(
             example_picture(name),
-            label=shown.title,
+            label=entry.title,
             show_label=False,
             format="png",
             type="filepath",
             interactive=False,
             buttons=["download", "fullscreen"],
-            alt_text=f"{shown.title}. {shown.about}",
+            alt_text=f"{entry.title}. {entry.about}",
             elem_id=f"map-{name}",
             container=False,
         )
-        gr.HTML(f'<p class="map-about">{escape(shown.about)}</p>')
+        gr.HTML(f'<p class="map-about">{escape(entry.about)}</p>')
         self.captions[name] = gr.HTML(self.facts["captions"].get(name, ""), elem_id=f"facts-{name}")
         if name in figures.LEGENDS:
             self.legends[name] = gr.HTML(self.facts["legends"].get(name, ""), elem_id=f"legend-{name}")
@@ -213,12 +213,12 @@ class StepsView(View):
 def failures() -> str:
     """HTML of the stored failures: what one sees, and the stage at fault."""
     cells = []
-    for found, path in example.failures():
+    for one, path in example.failures():
         address = example.data_url(Image.open(path), (960, 320))
         cells.append(
-            f'<figure class="failure"><img src="{address}" alt="{escape(found.title)}: photograph, garment, '
-            f'{escape(MAPS[found.map].title.lower())}, result"><figcaption><b>{escape(found.title)}</b> '
-            f'<span class="badge">{escape(found.stage)}</span> {escape(found.text)}</figcaption></figure>'
+            f'<figure class="failure"><img src="{address}" alt="{escape(one.title)}: photograph, garment, '
+            f'{escape(MAPS[one.map].title.lower())}, result"><figcaption><b>{escape(one.title)}</b> '
+            f'<span class="badge">{escape(one.stage)}</span> {escape(one.text)}</figcaption></figure>'
         )
     return f'<div class="failures">{"".join(cells)}</div>' if cells else ""
 

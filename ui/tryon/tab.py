@@ -60,8 +60,8 @@ class TryOnTab(View):
                 self.inputs.build_garment()
             with gr.Column(min_width=260, elem_id="tryon-outcome"):
                 self.outcome = Outcome(services)
-        finished = example.load_example()
-        self.bar = Bar(finished.facts["settings"]["seconds"] if finished else {})
+        tryon = example.load_example()
+        self.bar = Bar(tryon.facts["settings"]["seconds"] if tryon else {})
         self.inputs.build_settings()
         gr.Markdown(CREDITS, elem_classes="hint")
         with gr.Column(elem_id="tryon-results"):
@@ -78,44 +78,44 @@ class TryOnTab(View):
         """Connects all parts, and publishes `/try_on` and `/try_on_stage`."""
         self.runs: dict[str, Dependency] = {}  # what Cancel ends, by the name of its event
         # Beside the tabs, because what is in a tab does not exist in the browser before the tab is opened.
-        remembered = gr.BrowserState("", storage_key="atelier-try-on")
+        memory = gr.BrowserState("", storage_key="atelier-try-on")
         self.views.draw_always("tour", self.tour.show, [self.tour.at, self.session], [self.tour.card])
         self.views.wire()
         self.tour.wire()
-        events.wire(self, remembered, self.tab)
+        events.wire(self, memory, self.tab)
         self.inputs.wire()
         self.api.wire()
 
     # -- runs: what a view may start ---------------------------------------------------------------------------------
 
-    def connect_run(self, trigger: Callable, handler: Callable, given: Any, outputs: list, name: str) -> None:
+    def connect_run(self, trigger: Callable, handler: Callable, inputs: Any, outputs: list, name: str) -> None:
         """Connects a view's own run, which Cancel ends too. name: of the event."""
-        self.runs[name] = trigger(handler, given, outputs, api_name=name, **AGAIN)
+        self.runs[name] = trigger(handler, inputs, outputs, api_name=name, **AGAIN)
 
-    def begin_on(self, trigger: Callable, handler: Callable, given: Any, name: str) -> Dependency:
+    def begin_on(self, trigger: Callable, handler: Callable, inputs: Any, name: str) -> Dependency:
         """Connects a run of the try-on itself; that it was asked for is said at once, by the browser."""
         bar = self.bar
-        asked = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "multiple"}
-        trigger(None, None, [bar.status, bar.run, bar.cancel], js=START_JS, api_name=f"ask_{name}", **asked)
+        options = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "multiple"}
+        trigger(None, None, [bar.status, bar.run, bar.cancel], js=START_JS, api_name=f"ask_{name}", **options)
         trigger(lambda: False, None, bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
-        return self._connect(trigger, handler, given, name)
+        return self._connect(trigger, handler, inputs, name)
 
-    def correct_on(self, trigger: Callable, handler: Callable, given: list, name: str) -> None:
+    def correct_on(self, trigger: Callable, handler: Callable, inputs: list, name: str) -> None:
         """Connects a run from a corrected map. The event carries the map itself, so it begins without a first step."""
         trigger(lambda: False, None, self.bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
-        event = self._connect(trigger, handler, given, name)
+        event = self._connect(trigger, handler, inputs, name)
         event.success(None, js=events.SHOW_RESULT, api_visibility="private", api_name=f"show_{name}")
 
     def attribute_on(self, name: str) -> None:
         """Connects the choice of sleeves, neckline or hem: a result of the same pictures goes on from there at once."""
         inputs = self.inputs
-        given = {*inputs.components, inputs.stop, self.session}
-        self._connect(inputs.settings[name].input, partial(self.runner.attribute, name), given, f"set_{name}")
+        run_inputs = {*inputs.components, inputs.stop, self.session}
+        self._connect(inputs.settings[name].input, partial(self.runner.attribute, name), run_inputs, f"set_{name}")
 
-    def _connect(self, trigger: Callable, handler: Callable, given: Any, name: str) -> Dependency:
+    def _connect(self, trigger: Callable, handler: Callable, inputs: Any, name: str) -> Dependency:
         # While others come first, the bar's line says how many.
         waiting = {**AGAIN, "show_progress": "minimal", "show_progress_on": self.bar.status}
-        event = self.runs[name] = trigger(handler, given, self.runner.components, api_name=name, **waiting)
+        event = self.runs[name] = trigger(handler, inputs, self.runner.components, api_name=name, **waiting)
         self.refresh_after(event, name)
         return event
 

@@ -30,8 +30,8 @@ def facts(session: Session) -> dict[str, Any] | None:
     """The settings and measures of the record on the page or of the stored example; None where there is neither."""
     if session.result is not None:
         return record.settings(session.result) if session.result.result is not None else None
-    finished = example.load_example()
-    return finished.facts["settings"] if session.example and finished else None
+    tryon = example.load_example()
+    return tryon.facts["settings"] if session.example and tryon else None
 
 
 STOPS = (
@@ -105,15 +105,15 @@ CUT_OUT = {
 }
 
 
-def stops(known: dict[str, Any]) -> list[Stop]:
-    """The ten stops with their gaps filled in. known: see `facts`."""
-    quality, seconds = known["quality"], known["seconds"]
+def stops(numbers: dict[str, Any]) -> list[Stop]:
+    """The ten stops with their gaps filled in. numbers: see `facts`."""
+    quality, seconds = numbers["quality"], numbers["seconds"]
     gaps = {
         "seconds": sum(seconds.values()),
         "slowest": escape(max(seconds, key=seconds.get)),
         "joints": quality["joints"],
         "joints_wanted": quality["joints_wanted"],
-        "cut": CUT_OUT.get(known["cut_out_by"], ""),
+        "cut": CUT_OUT.get(numbers["cut_out_by"], ""),
         "share": 100 * quality["misaligned_share"],
     }
     return [replace(stop, text=stop.text.format_map(gaps)) for stop in STOPS]
@@ -132,7 +132,7 @@ class TryOnTour(Tour):
 
     def stops(self, session: Session) -> list[Stop]:
         """The ten stops. Raises ValueError where no result is finished."""
-        known = facts(session)
-        if known is None:
+        numbers = facts(session)
+        if numbers is None:
             raise ValueError("The tour speaks of a finished result; press “Try it on” first.")
-        return stops(known)
+        return stops(numbers)

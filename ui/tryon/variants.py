@@ -28,37 +28,37 @@ FAR = 64  # a difference of so many grey levels takes the strongest colour of th
 
 def panel(variant: work.Variant) -> dict[str, Any]:
     """One picture of a comparison, with its difference map and its numbers, for `static/tryon/compare.js`."""
-    shown = {
+    value = {
         "label": variant.label,
         "url": data_url(variant.picture),
         "line": variant.line,
         "difference": "",
         "rows": [],
     }
-    if variant.warped is not None:
-        return {**shown, "rows": warp_rows(variant.warped)}
+    if variant.warp is not None:
+        return {**value, "rows": warp_rows(variant.warp)}
     if variant.against is None:
-        return {**shown, "line": f"{variant.line} · the others are measured against this one".lstrip(" ·")}
-    found = variant.against
-    painted = colours.paint(found.map / FAR, colours.RAMPS["light"])
+        return {**value, "line": f"{variant.line} · the others are measured against this one".lstrip(" ·")}
+    difference = variant.against
+    map_picture = colours.paint(difference.map / FAR, colours.RAMPS["light"])
     rows = [
-        ("ΔE in the edited region", f"{found.colour:.2f}"),
-        ("ΔE where misaligned", "none is" if np.isnan(found.misalignment) else f"{found.misalignment:.2f}"),
-        ("Mean difference of 255", f"{found.mean:.2f}"),
-        ("Pixels that changed", f"{100 * found.change_share:.1f} %"),
-        ("SSIM", f"{found.ssim:.4f}"),
+        ("ΔE in the edited region", f"{difference.colour:.2f}"),
+        ("ΔE where misaligned", "none is" if np.isnan(difference.misalignment) else f"{difference.misalignment:.2f}"),
+        ("Mean difference of 255", f"{difference.mean:.2f}"),
+        ("Pixels that changed", f"{100 * difference.change_share:.1f} %"),
+        ("SSIM", f"{difference.ssim:.4f}"),
     ]
-    return {**shown, "difference": data_url(painted), "rows": [list(row) for row in rows]}
+    return {**value, "difference": data_url(map_picture), "rows": [list(row) for row in rows]}
 
 
-def warp_rows(warped: insight.WarpResult) -> list[list[str]]:
+def warp_rows(warp: insight.WarpResult) -> list[list[str]]:
     """The numbers below a warp, as pairs of words."""
-    iou, covered, folded = warped.figures
+    iou, coverage, folds = warp.figures
     return [
-        ["Region covered", f"{100 * covered:.1f} %"],
+        ["Region covered", f"{100 * coverage:.1f} %"],
         ["IoU with the region", f"{iou:.3f}"],
-        ["Folded", "no cloth" if np.isnan(folded) else f"{100 * folded:.2f} % of the cloth"],
-        ["Time", f"{warped.seconds:.2f} s"],
+        ["Folded", "no cloth" if np.isnan(folds) else f"{100 * folds:.2f} % of the cloth"],
+        ["Time", f"{warp.seconds:.2f} s"],
     ]
 
 
@@ -86,15 +86,15 @@ class CompareView(View):
                 elem_id="tryon-comparison",
             )
             self.button = gr.Button("Compare", elem_id="tryon-compare-button", min_width=120, scale=1)
-        offered = example.pairs()
-        with gr.Column(visible=bool(offered["items"]), elem_id="compare-offer"):
+        pairs = example.pairs()
+        with gr.Column(visible=bool(pairs["items"]), elem_id="compare-offer"):
             gr.Markdown(
                 "Where the warped garment covers nearly all of the cloth, the variants look alike. Of all pairs of "
                 "examples, these leave the most uncovered (share below each): choose one to try it on, then press "
                 "Compare.",
                 elem_classes="hint",
             )
-            self.pairs = strip(offered, "Pairs with much misalignment", "compare-pairs")
+            self.pairs = strip(pairs, "Pairs with much misalignment", "compare-pairs")
         self.note = gr.HTML(elem_id="tryon-compare-note")
         self.pictures = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")
         self.remember(self.note, self.pictures)
@@ -110,8 +110,8 @@ class CompareView(View):
         self.comparison.input(None, None, places, js="() => ['', null]", api_name="choose_comparison", **QUIETLY)
         inputs = tab.inputs
         boxes = [inputs.person, inputs.garment, *(inputs.settings[name] for name in ATTRIBUTES)]
-        picked = self.pairs.pick(inputs.pick_pair, None, boxes, api_name="pick_pair", **QUICKLY)
-        tab.begin_on(picked.then, tab.runner.new, {*inputs.components, inputs.stop, inputs.readings}, "try_on_pair")
+        event = self.pairs.pick(inputs.pick_pair, None, boxes, api_name="pick_pair", **QUICKLY)
+        tab.begin_on(event.then, tab.runner.new, {*inputs.components, inputs.stop, inputs.readings}, "try_on_pair")
 
     @property
     def components(self) -> list[gr.components.Component]:
@@ -123,7 +123,7 @@ class CompareView(View):
     def run(self, session: Session, name: str) -> Iterator[dict]:
         """Show the variants as they come."""
         comparison = work.COMPARISONS[name]
-        found: list[work.Variant] = []
+        variants: list[work.Variant] = []
         yield {
             **self.bar.working("Compare: starting …"),
             self.button: gr.update(interactive=False),
@@ -131,16 +131,16 @@ class CompareView(View):
             self.pictures: None,
             self.of: session.result,
         }
-        for made in work.compare(self.services, session.result, name, session.key):
-            if isinstance(made, Progress):
+        for report in work.compare(self.services, session.result, name, session.key):
+            if isinstance(report, Progress):
                 yield self.bar.working(
-                    f"Compare, {len(found) + 1} of {len(comparison.variants)}: {STAGES[max(made.stage, 0)]}"
+                    f"Compare, {len(variants) + 1} of {len(comparison.variants)}: {STAGES[max(report.stage, 0)]}"
                 )
                 continue
-            found.append(made)
+            variants.append(report)
             # As text: a list that grows would reach the script as a change inside a value, which it does not see.
-            yield {self.pictures: json.dumps([panel(v) for v in found])}
-        line = messages.status(work.claim(name, found if name == work.WARPS else found[:-1]))
+            yield {self.pictures: json.dumps([panel(v) for v in variants])}
+        line = messages.status(work.claim(name, variants if name == work.WARPS else variants[:-1]))
         yield {self.note: line, **self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
 
 
@@ -224,21 +224,21 @@ class SeveralView(View):
             self.of: session.result,
             self.button: gr.update(interactive=False),
         }
-        for made in work.several(self.services, session.result, files, kind, session.key):
-            if isinstance(made, Progress):
+        for report in work.several(self.services, session.result, files, kind, session.key):
+            if isinstance(report, Progress):
                 name = Path(files[len(rows)]).stem[:60]
-                yield self.bar.working(f"{len(rows) + 1} of {len(files)}, {name}: {STAGES[max(made.stage, 0)]}")
+                yield self.bar.working(f"{len(rows) + 1} of {len(files)}, {name}: {STAGES[max(report.stage, 0)]}")
                 continue
-            row, picture = made
+            row, picture = report
             rows.append(row)
             if picture is not None:
                 pictures.append((picture, f"{row.name}: {row.line}"))
             else:
                 remarks.append(f"{row.name}: {row.error}")
-            shown = gr.update(value=list(pictures), visible=bool(pictures))
-            yield {self.note: messages.notes(remarks), self.gallery: shown}
+            gallery = gr.update(value=list(pictures), visible=bool(pictures))
+            yield {self.note: messages.notes(remarks), self.gallery: gallery}
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
             path = Path(folder) / "grid.png"
             path.write_bytes(record.png(work.sheet(rows)))
-            done = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
-            yield {self.sheet: gr.update(value=str(path), visible=True), **done}
+            rest = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
+            yield {self.sheet: gr.update(value=str(path), visible=True), **rest}

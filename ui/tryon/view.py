@@ -12,22 +12,22 @@ from ui import kit
 class View(kit.View):
     """A view below a try-on; one with nothing of its own to draw takes the note of the last one away."""
 
-    made: tuple[gr.components.Component, ...] = ()  # what the view has made of a record, besides its controls
+    products: tuple[gr.components.Component, ...] = ()  # what the view has made of a record, besides its controls
 
-    def remember(self, *made: gr.components.Component) -> None:
+    def remember(self, *products: gr.components.Component) -> None:
         """In `build`: these show what was made of a record, and go when the page shows another one."""
-        self.made, self.of = made, gr.State(None)
+        self.products, self.of = products, gr.State(None)
 
     def wire(self) -> None:
         """Has the note cleared when the view is opened, and what was made of another record."""
-        given = [self.tab.session, self.of] if self.made else []
-        self.draw_with(given, [self.tab.note, *self.made, *([self.of] if self.made else [])])
+        inputs = [self.tab.session, self.of] if self.products else []
+        self.draw_with(inputs, [self.tab.note, *self.products, *([self.of] if self.products else [])])
 
-    def show(self, *values: Any, **named: Any) -> Any:
+    def show(self, *values: Any, **options: Any) -> Any:
         """An empty note, and nothing of a record that the page no longer shows."""
         if not values or values[1] is None or values[1] is values[0].result:
             return {self.tab.note: ""}
-        return {self.tab.note: "", self.of: None, **{one: empty(one) for one in self.made}}
+        return {self.tab.note: "", self.of: None, **{one: empty(one) for one in self.products}}
 
 
 def empty(component: gr.components.Component) -> Any:

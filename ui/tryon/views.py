@@ -64,7 +64,7 @@ class LookView(View):
             "Any map over the photo. Point at a place or at a name, and that class lights up.", elem_classes="hint"
         )
         self.map = gr.Dropdown(
-            [(shown.title, name) for name, shown in MAPS.items() if name != "result"],
+            [(entry.title, name) for name, entry in MAPS.items() if name != "result"],
             value="segmentation",
             label="Map",
             elem_id="look-map",
@@ -73,9 +73,9 @@ class LookView(View):
 
     def wire(self) -> None:
         """Connects the components with the handler below."""
-        given, places = [self.tab.session, self.map], [self.canvas, self.tab.note]
-        self.draw_with(given, places)
-        self.map.change(self.show, given, places, api_name="choose_look", trigger_mode="always_last", **QUIETLY)
+        inputs, places = [self.tab.session, self.map], [self.canvas, self.tab.note]
+        self.draw_with(inputs, places)
+        self.map.change(self.show, inputs, places, api_name="choose_look", trigger_mode="always_last", **QUIETLY)
 
     @alerts("tab.note")
     def show(self, session: Session, name: str) -> dict:
@@ -120,9 +120,9 @@ class CorrectView(View):
     def wire(self) -> None:
         """Connects the components with the handler below, and the two ways to correct a map with a run."""
         tab = self.tab
-        given, places = [tab.session, self.map], [self.canvas, self.download, tab.note]
-        self.draw_with(given, places)
-        self.map.change(self.show, given, places, api_name="choose_paint", trigger_mode="always_last", **QUIETLY)
+        inputs, places = [tab.session, self.map], [self.canvas, self.download, tab.note]
+        self.draw_with(inputs, places)
+        self.map.change(self.show, inputs, places, api_name="choose_paint", trigger_mode="always_last", **QUIETLY)
         self.canvas.preview(self.preview, [tab.session], [self.canvas, tab.note], api_name="try_map", **LATEST)
         common = [tab.session, tab.inputs.stop]
         tab.correct_on(self.canvas.apply, tab.runner.correct_by_painting, common, "correct")
@@ -139,15 +139,18 @@ class CorrectView(View):
             path = Path(folder) / f"{name}.png"
             path.write_bytes(figures.paint_file(session.result, name))
             download = gr.update(value=str(path), interactive=True)
-            shown = figures.painting(session.result, name), figures.beside(session.result)
-            canvas = gr.update(value=shown[0], beside=shown[1])
+            parts = figures.painting(session.result, name), figures.beside(session.result)
+            canvas = gr.update(value=parts[0], beside=parts[1])
             yield {self.canvas: canvas, self.download: download, self.tab.note: ""}
 
     @alerts("tab.note")
     def preview(self, session: Session, event: gr.EventData) -> Iterator[dict]:
         """The result with the map of now; nothing is kept."""
-        made = try_correction(self.services, session, *painting_of(event))
-        yield {self.canvas: gr.update(beside=figures.beside(made, "With the map as you painted it")), self.tab.note: ""}
+        trial = try_correction(self.services, session, *painting_of(event))
+        yield {
+            self.canvas: gr.update(beside=figures.beside(trial, "With the map as you painted it")),
+            self.tab.note: "",
+        }
 
 
 class WarpView(View):
@@ -185,12 +188,12 @@ class WarpView(View):
     @alerts("tab.note")
     def move(self, session: Session, event: gr.EventData) -> Iterator[dict]:
         """The warp with the points of now, and then what is painted over it; nothing is kept."""
-        moved = try_correction(self.services, session, *points_of(event), until="misalignment")
-        yield {self.points: gr.update(value=figures.points_overlay(moved)), self.tab.note: ""}
+        trial = try_correction(self.services, session, *points_of(event), until="misalignment")
+        yield {self.points: gr.update(value=figures.points_overlay(trial)), self.tab.note: ""}
         if session.result is not None and session.result.result is not None:
-            made = last(
+            result = last(
                 self.services.stream_on_tryon(
-                    lambda tryon, on_stage: tryon.resume(moved, "synthesis", on_stage), session.key
+                    lambda tryon, on_stage: tryon.resume(trial, "synthesis", on_stage), session.key
                 )
             )
-            yield {self.points: gr.update(beside=figures.beside(made, "With the points as you dragged them"))}
+            yield {self.points: gr.update(beside=figures.beside(result, "With the points as you dragged them"))}

@@ -51,7 +51,7 @@ class Comparison(NamedTuple):
     title: str
     variants: tuple[tuple[str, Any], ...]
     about: str
-    outlined: bool = True
+    outline: bool = True
     picture: str = "synthesis"
 
 
@@ -142,7 +142,7 @@ def check_inputs(person: str | None, garment: str | None, size: str, seed: float
         raise ValueError("Add a photo of a person first.")
     if not garment:
         raise ValueError("Add a photo of a garment first.")
-    sizes = [to_text(known) for known in SIZES]
+    sizes = [to_text(one) for one in SIZES]
     if size not in sizes:
         raise ValueError(f"Choose one of these sizes: {', '.join(sizes)}.")
     if not isinstance(seed, int | float) or not 0 <= seed <= MAX_SEED or int(seed) != seed:
@@ -157,9 +157,9 @@ def look_at_person(path: str) -> tuple[str, list[str]]:
     Raises InputError when it cannot be used.
     """
     picture = photo.load_image(path, longest=1024)
-    found, size = pose.detect(picture), (picture.shape[0], picture.shape[1])
-    photo.frame_person(found.keypoints, size)
-    return describe_person(found.keypoints), pose.check(found, size)
+    person, size = pose.detect(picture), (picture.shape[0], picture.shape[1])
+    photo.frame_person(person.keypoints, size)
+    return describe_person(person.keypoints), pose.check(person, size)
 
 
 def describe_person(keypoints: np.ndarray) -> str:
@@ -205,8 +205,8 @@ def default_reader() -> Any:
 
 def write_photographs(result: Any, folder: Path) -> dict[str, str]:
     """Write the two photos and the result, as far as there are any, as NAME.png. Returns the path of each name."""
-    found = {name: getattr(result, name) for name in record.AS_PNG}
-    return _write({name: picture for name, picture in found.items() if picture is not None}, folder)
+    pictures = {name: getattr(result, name) for name in record.AS_PNG}
+    return _write({name: picture for name, picture in pictures.items() if picture is not None}, folder)
 
 
 def write_pictures(result: Any, folder: Path) -> dict[str, str]:
@@ -233,14 +233,14 @@ def summary(result: Any) -> str:
     height, width = result.options.size
     first = STAGES.index(result.resumed_from) if result.resumed_from else 0
     seconds = sum(result.seconds.get(stage, 0.0) for stage in STAGES[first:])  # of the stages that ran
-    done = "Done" if result.result is not None else "Stopped before the synthesis"
-    text = f"{done} in {seconds:.1f} s at {height} × {width}, seed {result.options.seed}. "
+    state = "Done" if result.result is not None else "Stopped before the synthesis"
+    text = f"{state} in {seconds:.1f} s at {height} × {width}, seed {result.options.seed}. "
     if result.misalignment is not None:
         text += f"{100 * result.misaligned_share:.1f} % of the predicted cloth is not covered by the warped garment."
     return text
 
 
-def require_finished(result: Any) -> Any:
+def require_result(result: Any) -> Any:
     """The record itself. Raises ValueError with a sentence when it has not been run to its end."""
     if result is None or result.result is None:
         raise ValueError(NO_RECORD)
@@ -252,12 +252,12 @@ def stream_again(services: Services, result: Any, options: dict[str, Any], model
 
     Options that are as they were run nothing.
     """
-    changed = {name: value for name, value in options.items() if getattr(result.options, name) != value}
-    if not changed:
+    changes = {name: value for name, value in options.items() if getattr(result.options, name) != value}
+    if not changes:
         yield result
         return
-    stage = first_stage(changed)
-    yield from services.stream_on_tryon(lambda t, on_stage: t.resume(result, stage, on_stage, **changed), model)
+    stage = first_stage(changes)
+    yield from services.stream_on_tryon(lambda t, on_stage: t.resume(result, stage, on_stage, **changes), model)
 
 
 class Variant(NamedTuple):
@@ -269,7 +269,7 @@ class Variant(NamedTuple):
     picture: np.ndarray
     against: insight.Difference | None
     line: str
-    warped: insight.WarpResult | None = None
+    warp: insight.WarpResult | None = None
 
 
 def compare(services: Services, result: Any, name: str, model: str | None = None) -> Iterator[Any]:
@@ -280,7 +280,7 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
     """
     comparison = COMPARISONS[name]
     first: np.ndarray | None = None
-    require_finished(result)
+    require_result(result)
     if name == WARPS:
         yield from _warps(services, result, model)
         return
@@ -296,11 +296,11 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
         else:
             against = insight.difference(first, picture, region, report.misalignment > 127)
         first = picture if first is None else first
-        shown = figures.outline(picture, report.misalignment) if comparison.outlined else picture
-        yield Variant(label, shown, against, f"{100 * report.misaligned_share:.1f} % of the cloth misaligned")
-    pasted = figures.outline(result.baseline, result.misalignment) if comparison.outlined else result.baseline
+        view = figures.outline(picture, report.misalignment) if comparison.outline else picture
+        yield Variant(label, view, against, f"{100 * report.misaligned_share:.1f} % of the cloth misaligned")
+    baseline = figures.outline(result.baseline, result.misalignment) if comparison.outline else result.baseline
     against = None if first is None else insight.difference(first, result.baseline, region, result.misalignment > 127)
-    yield Variant(BASELINE, pasted, against, "")
+    yield Variant(BASELINE, baseline, against, "")
 
 
 def _warps(services: Services, result: Any, model: str | None) -> Iterator[Any]:
@@ -325,17 +325,21 @@ def claim(name: str, variants: list[Variant]) -> str:
         if len(variants) == len(WARP_VARIANTS):
             return about
         return f"{about} These networks have no flow warper, so the flow is missing here."
-    measured = [(variant.against.colour, variant.label, variant.against) for variant in variants if variant.against]
-    if not measured:
+    differences = [(variant.against.colour, variant.label, variant.against) for variant in variants if variant.against]
+    if not differences:
         return about
-    _, label, found = max(measured, key=lambda one: one[0])
-    numbers = f"“{label}” differs from “{variants[0].label}” by ΔE {found.colour:.1f} on average in the edited region"
-    if not np.isnan(found.misalignment):
-        numbers += f" and by {found.misalignment:.1f} where the garment is misaligned"
-    seen = (
-        "which can be seen" if found.visible else f"less than an eye sees ({insight.VISIBLE}): no effect on this pair"
+    _, label, difference = max(differences, key=lambda one: one[0])
+    numbers = (
+        f"“{label}” differs from “{variants[0].label}” by ΔE {difference.colour:.1f} on average in the edited region"
     )
-    return f"{about} Here: {numbers}, {seen}."
+    if not np.isnan(difference.misalignment):
+        numbers += f" and by {difference.misalignment:.1f} where the garment is misaligned"
+    visible = (
+        "which can be seen"
+        if difference.visible
+        else f"less than an eye sees ({insight.VISIBLE}): no effect on this pair"
+    )
+    return f"{about} Here: {numbers}, {visible}."
 
 
 def several(
@@ -356,13 +360,13 @@ def several(
         # The visitor's name of a file is text for the eye alone.
         name = Path(file).stem[:60]
         try:
-            for made in services.stream_on_tryon(partial(_dress, result, file, kind), model):
-                yield made if isinstance(made, Progress) else (_row(name, made), made.result)
+            for report in services.stream_on_tryon(partial(_dress, result, file, kind), model):
+                yield report if isinstance(report, Progress) else (_row(name, report), report.result)
         except (ValueError, OSError) as error:
-            given = result.photo if kind == "garments" else result.garment_photo
-            cells = [contact_sheet.thumbnail(Path(file), CELL), contact_sheet.fit_into(given, CELL)]
-            ordered = tuple(cells[::-1] if kind == "garments" else cells)
-            yield contact_sheet.Row(name, ordered, "", " ".join(str(error).split())), None
+            other = result.photo if kind == "garments" else result.garment_photo
+            cells = [contact_sheet.thumbnail(Path(file), CELL), contact_sheet.fit_into(other, CELL)]
+            pair = tuple(cells[::-1] if kind == "garments" else cells)
+            yield contact_sheet.Row(name, pair, "", " ".join(str(error).split())), None
 
 
 def _dress(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
@@ -371,11 +375,11 @@ def _dress(result: Any, file: str, kind: str, tryon: Any, on_stage: Any) -> Any:
     return tryon.run(file, result.garment_photo, result.options, on_stage=on_stage, painted_mask=result.painted_mask)
 
 
-def _row(name: str, made: Any) -> contact_sheet.Row:
-    around = [photo.crop(picture, made.frame, made.options.size) for picture in (made.photo, made.result)]
-    pictures = (around[0], made.garment_photo, made.baseline, around[1])
+def _row(name: str, result: Any) -> contact_sheet.Row:
+    around = [photo.crop(picture, result.frame, result.options.size) for picture in (result.photo, result.result)]
+    pictures = (around[0], result.garment_photo, result.baseline, around[1])
     cells = tuple(contact_sheet.fit_into(picture, CELL) for picture in pictures)
-    return contact_sheet.Row(name, cells, f"{100 * made.misaligned_share:.1f} % open")
+    return contact_sheet.Row(name, cells, f"{100 * result.misaligned_share:.1f} % open")
 
 
 def sheet(rows: list[contact_sheet.Row]) -> np.ndarray:
