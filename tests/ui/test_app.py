@@ -50,7 +50,7 @@ def test_released_folders_are_named_by_option_or_environment(started, monkeypatc
         (tmp_path / name).mkdir()
     monkeypatch.setenv(app.RELEASED_VARIABLE, str(tmp_path / "two"))
     services = started("--released", f"paper={tmp_path / 'one'}")
-    assert services.released == {"paper": tmp_path / "one", "two": tmp_path / "two"}
+    assert services.releases == {"paper": tmp_path / "one", "two": tmp_path / "two"}
     with pytest.raises(SystemExit):
         started("--released", tmp_path / "three")
     assert "there is no folder" in capsys.readouterr().err

@@ -250,11 +250,11 @@ def test_a_helpdesk_table_fits_the_small_presets_by_itself(form, helpdesk, prese
     assert "주문한 책은" in values[form.preview] and "4 pairs can only be memorised" in values[form.preview]
     words = dict(zip(*[iter(shlex.split(values[form.command])[3:])] * 2))
     assert (words["--source"], words["--target"]) == ("Input", "Response")
-    commands, fields = form.planned(values)
+    commands, fields = form.plan(values)
     form.check(values, fields)
     form.services.training = PUBLIC
     if preset == "tiny":  # within its steps
-        assert form.planned(values)[1]["max_length"] == fields["max_length"]
+        assert form.plan(values)[1]["max_length"] == fields["max_length"]
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_training_that_is_off_can_be_started_by_no_request(tmp_path, monkeypatch
     form = form_of(Services(runs=tmp_path, training=None))
     assert "cannot be started" in form.begin(given(form))[form.note]
     view, controls = form.view, form.view.controls
-    asked = {view.run: "x", controls.changed: "", controls.from_step: 1, controls.new_name: "y"}
+    asked = {view.run: "x", controls.changes: "", controls.from_step: 1, controls.new_name: "y"}
     for handler in (controls.stop_it, controls.resume_it, controls.fork_it, controls.delete_it):
         assert "cannot be started or changed" in handler(asked)[controls.note]
     assert list(tmp_path.iterdir()) == []

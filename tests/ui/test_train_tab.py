@@ -256,14 +256,14 @@ def test_the_buttons_match_the_state(view, runs):
 
 
 def test_a_deleted_run_is_told_of_and_another_one_shown(view, runs):
-    values = {view.run: "first", view.controls.changed: "", view.controls.from_step: None, view.controls.new_name: "n"}
+    values = {view.run: "first", view.controls.changes: "", view.controls.from_step: None, view.controls.new_name: "n"}
     made = view.controls.delete_it(values)
     assert "first was deleted" in made[view.controls.note] and made[view.run]["value"] == "second"
     # What was on its way to the server when it went says nothing of a run that is not there.
     assert set(view.controls.plan(values)) == {view.controls.commands}
-    watched = {view.run: "first", view.step: 1, view.seen: ("first", 2), view.kind: "cross", view.head: None}
+    watched = {view.run: "first", view.step: 1, view.memory: ("first", 2), view.kind: "cross", view.head: None}
     assert view.scrub(watched) == gr.skip()
-    tick = view.tick(watched | {view.use.picked: None, view.controls.from_step: None})
+    tick = view.tick(watched | {view.use.choice: None, view.controls.from_step: None})
     assert tick[view.run]["value"] == "second" and "That run was deleted" in tick[view.controls.note]
     made = view.controls.delete_it(values | {view.run: "second"})
     assert "second was deleted" in made[view.controls.note] and "There is no run in the folder" in made[view.status]
@@ -272,8 +272,8 @@ def test_a_deleted_run_is_told_of_and_another_one_shown(view, runs):
 
 def test_a_tick_sends_samples_only_once(view, runs):
     made = view.show("first")
-    assert made[view.seen] == ("first", 2) and made[view.step]["value"] == 1 and made[view.pictures]["visible"]
-    looked = {view.run: "first", view.step: 1, view.seen: ("first", 2), view.kind: "cross", view.head: None}
+    assert made[view.memory] == ("first", 2) and made[view.step]["value"] == 1 and made[view.pictures]["visible"]
+    looked = {view.run: "first", view.step: 1, view.memory: ("first", 2), view.kind: "cross", view.head: None}
     assert view.pictures not in view.tick(looked)
     folder = Run(runs / "first").samples(60)
     folder.mkdir()
@@ -319,7 +319,7 @@ def test_on_a_public_page_a_run_is_changed_only_by_the_browser_that_started_it(r
     assert "secret" not in (first / "visitor").read_text()
 
     def asked(visitor):
-        fields = {view.run: "first", controls.changed: "", controls.from_step: None, controls.new_name: "copy"}
+        fields = {view.run: "first", controls.changes: "", controls.from_step: None, controls.new_name: "copy"}
         return fields | {controls.visitor: visitor}
 
     def buttons(visitor):

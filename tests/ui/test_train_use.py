@@ -106,7 +106,7 @@ def controls_of(services):
 
 
 def given(controls, name, changed="", step=None, new_name=""):
-    return {controls.view.run: name, controls.changed: changed, controls.from_step: step, controls.new_name: new_name}
+    return {controls.view.run: name, controls.changes: changed, controls.from_step: step, controls.new_name: new_name}
 
 
 def test_the_commands_of_resume_and_fork(runs, monkeypatch):
@@ -167,8 +167,8 @@ def test_the_newest_checkpoint_stands_in_the_list_until_another_is_picked(runs):
     use, seen = view.use, watch.look(Run(runs / "words"))
     assert use.refresh(seen, {}, fresh=True)[use.step]["value"] == 2
     # While the run went on, step 1 stood there; nobody had picked it.
-    assert use.refresh(seen, {use.step: 1, use.picked: None}, fresh=False)[use.step]["value"] == 2
-    assert use.refresh(seen, {use.step: 1, use.picked: 1}, fresh=False)[use.step]["value"] == 1
+    assert use.refresh(seen, {use.step: 1, use.choice: None}, fresh=False)[use.step]["value"] == 2
+    assert use.refresh(seen, {use.step: 1, use.choice: 1}, fresh=False)[use.step]["value"] == 1
     # Another run begins anew.
-    again = use.refresh(seen, {use.picked: 1}, fresh=True)
-    assert again[use.step]["value"] == 2 and again[use.picked] is None
+    again = use.refresh(seen, {use.choice: 1}, fresh=True)
+    assert again[use.step]["value"] == 2 and again[use.choice] is None
