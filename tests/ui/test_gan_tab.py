@@ -19,7 +19,7 @@ from ui.gan import exports, models
 from ui.gan.api import Api
 from ui.gan.digits import DigitsView, parzen_html, sigma_curves
 from ui.gan.frames import encode, floats
-from ui.gan.game import DRAWN, LineView, LossView, PlaneView
+from ui.gan.game import OWN_POINTS, LineView, LossView, PlaneView
 from ui.gan.tab import GanTab
 from ui.kit import Views
 from ui.services import Services
@@ -157,10 +157,10 @@ def test_lost_games_and_expired_ones(views):
 def test_points_that_a_visitor_draws_begin_a_game(views):
     view = views["plane"]
     event = type("E", (), {"points": [[0, 1], [2, -2]]})
-    made = view.draw(None, DRAWN, *RING[1:], event)
+    made = view.draw(None, OWN_POINTS, *RING[1:], event)
     assert made[view.game]["drawing"] and made[view.game]["row"]["iteration"] == 0
     event.points = [[99, 1]]
-    assert "have to lie within" in view.draw(None, DRAWN, *RING[1:], event)[view.note]
+    assert "have to lie within" in view.draw(None, OWN_POINTS, *RING[1:], event)[view.note]
 
 
 @pytest.mark.parametrize("name", ["line", "ring"])
