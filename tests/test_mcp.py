@@ -60,13 +60,13 @@ def test_an_agent_translates_and_looks_at_the_attention(address, apart):
     async def use(session):
         text = {"text": "A man is riding a bicycle.\n\nTwo dogs play.", "beam": 3, "n_best": 2}
         translated = await session.call_tool("translate", text)
-        attention_places = await session.call_tool(
+        attended = await session.call_tool(
             "attend", {"text": "Two dogs play.", "kind": "encoder", "layer": 2, "head": 1}
         )
         refused = await session.call_tool("translate", {"text": "A dog.", "pair": "en-xx"})
-        return translated, attention_places, refused
+        return translated, attended, refused
 
-    translated, attention_places, refused = apart(ask(address, use))
+    translated, attended, refused = apart(ask(address, use))
     found = value(translated)
     assert found["text"].startswith("Ein Mann fährt") and "\n\nZwei Hunde" in found["text"]
     for sentence in found["sentences"]:
@@ -74,7 +74,7 @@ def test_an_agent_translates_and_looks_at_the_attention(address, apart):
         assert first["text"] in found["text"] and len(others) < 2  # fewer than two where all read the same
         assert all(first["score"] >= other["score"] and first["text"] != other["text"] for other in others)
     assert len(found["sentences"][0]["hypotheses"]) == 2
-    weights = value(attention_places)
+    weights = value(attended)
     assert weights["rows"] == weights["columns"] and "▁dogs" in weights["rows"]
     assert all(sum(row) == pytest.approx(1, abs=1e-4) for row in weights["weights"])
     assert refused.isError and "en → xx" in refused.content[0].text.replace("English", "en")

@@ -38,7 +38,7 @@ from ui import endpoints
 log = logging.getLogger("atelier")
 UNFIT = "This request does not fit what it asks for; the page's API documentation lists the inputs of every endpoint."
 UNKNOWN = "There is no such endpoint; the page's API documentation lists them."
-UNKNOWN_RUN = "There is no such run here: it has ended, or its visitor is hang_up. Please start it again."
+UNKNOWN_RUN = "There is no such run here: it has ended, or its visitor is gone. Please start it again."
 MOST_OF_A_NAME = 255  # bytes between two slashes of an address, as file systems have it
 EVENT = re.compile(r"/call/(?:v2/)?[^/]+/([^/]+)$")
 LIBRARIES = tuple(str(Path(str(library.__file__)).parent) for library in (gr, gradio_client))
@@ -140,7 +140,7 @@ def refusing(preprocess: Callable[..., Awaitable]) -> Callable[..., Awaitable]:
             error.print_exception = False
             raise
         except Exception as error:
-            log.info("a request was run: %s", type(error).__name__)
+            log.info("a request was refused: %s", type(error).__name__)
             raise gr.Error(UNFIT, print_exception=False) from None
 
     return run
@@ -265,7 +265,7 @@ async def unknown(request: Request, error: Exception) -> JSONResponse:
         is_unknown = not isinstance(error, OSError) or error.errno == errno.ENAMETOOLONG
     if not is_unknown:
         raise error
-    log.info("a request was run: %s", type(error).__name__)
+    log.info("a request was refused: %s", type(error).__name__)
     return JSONResponse({"detail": UNKNOWN}, status_code=404)
 
 
@@ -423,7 +423,7 @@ class Streams:
 
 
 async def _await_hang_up(receive: Receive) -> None:
-    """Waits until the caller has hang_up, `CLOSING_SECONDS` at most."""
+    """Waits until the caller has gone, `CLOSING_SECONDS` at most."""
 
     async def hang_up() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -13,7 +13,7 @@ from PIL import Image
 
 from ui import messages, theme
 from ui.kit.handlers import AT_ONCE
-from ui.kit.tour import CLOSED, card
+from ui.kit.tour import NO_STOP, card
 from ui.services import Services
 from ui.tryon import bar, example, inside, steps, tour, variants, views
 from ui.tryon import figures as tryon_figures
@@ -218,8 +218,8 @@ def test_arrow_keys_walk_through_the_tour():
     kept = Session(example=True)
     step = lambda by: gr.EventData(None, {"by": by})  # noqa: E731
     assert guide.key(step(1), 3, kept)[guide.at] == 4 and guide.key(step(-1), 3, kept)[guide.at] == 2
-    assert guide.key(step(1), CLOSED, kept) == gr.skip() == guide.key(step(7), 3, kept)
-    assert "press “Try it on” first" in guide.go(None, CLOSED, Session())[guide.card]
+    assert guide.key(step(1), NO_STOP, kept) == gr.skip() == guide.key(step(7), 3, kept)
+    assert "press “Try it on” first" in guide.go(None, NO_STOP, Session())[guide.card]
 
 
 def test_every_network_of_figure_3_opens_what_is_inside_it():

@@ -51,7 +51,7 @@ def read_path(name: str) -> Path:
 
 
 def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
-    """What the path of attention says of the sentence that is shown. Raises ValueError where none was attention_places to."""
+    """What the path of attention says of the sentence that is shown. Raises ValueError where none was attended to."""
     attention = current.attention
     if attention is None:
         raise ValueError("Translate a sentence with words first; this lesson is about your own sentence.")

@@ -403,7 +403,7 @@ class TrainForm:
     def choose_data(self, values: dict) -> dict:
         """Shows what has to be brought."""
         updates = self.place(self._choice(values)[0], values[self.data])
-        if values[self.data] != UPLOAD or values[self.upload]:  # what is uploaded later is fields_for then
+        if values[self.data] != UPLOAD or values[self.upload]:  # what is uploaded later is fitted then
             updates |= self.fit_boxes(values)
         return updates
 

@@ -16,7 +16,7 @@ from ui import figures
 from ui.train.networks import NETWORKS, network_of_task
 from ui.train.recipes import duration
 
-MOST_POINTS = 300  # of one curve; longer ones are thin, a browser draws no more than it has pixels
+MOST_POINTS = 300  # of one curve; longer ones are thinned, a browser draws no more than it has pixels
 MOST_LINES = 4  # of a chart; an eye tells no more apart
 MOST_TEXT = 20_000
 TAIL = 15  # lines of the output shown when something failed
@@ -199,7 +199,7 @@ def output_of(snapshot: RunSnapshot) -> str:
 
 
 def curves(events: list[dict[str, Any]], kind: str, field: str) -> dict[str, list[tuple[int, float]]]:
-    """name -> points (step, value) of the finite numbers in `field` of all events of one kind, thin evenly."""
+    """name -> points (step, value) of the finite numbers in `field` of all events of one kind, thinned evenly."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for event in events:
         if event["event"] != kind:
