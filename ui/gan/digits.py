@@ -276,7 +276,10 @@ class DigitsView(View):
         sentence = (
             f"D(x) = {opinion:.3f}: D takes it for {'a digit of the data' if opinion > 0.5 else 'a sample of G'}."
         )
-        return {self.opinion: messages.status(sentence), self.input_picture: enlarge(pictures.to_pictures(x[None])[0], 5)}
+        return {
+            self.opinion: messages.status(sentence),
+            self.input_picture: enlarge(pictures.to_pictures(x[None])[0], 5),
+        }
 
     def moments(self, model: str | None) -> list[int]:
         """Updates that can be looked at, oldest first."""
