@@ -48,10 +48,12 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         "logprob": float(sentence.hypotheses[current.hypothesis].logprob),
     }
     queries = exports.query_labels(attention, kind, part)
+    row_axis, column_axis = axes(kind)
     picture = HeatMap(
         part,
         title(settings),
-        *axes(kind),
+        row_axis,
+        column_axis,
         threshold=settings["threshold"],
         stretch=settings["stretch"],
         sentence=f"{settings['source']} → {settings['translation']}",
