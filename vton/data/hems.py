@@ -88,9 +88,9 @@ def with_old_hem(
     middle, half = (first + last) / 2, (last - first) / 2 + 1
     hem = np.median(meeting[:, columns].argmax(0))
     longer = rng.uniform(*MUCH_LONGER) if rng.random() < LONG else rng.normal(0, SPREAD)
-    old = max(hem + longer * length, hips - WAIST * length)
+    old = hem + longer * length
     old = old + rng.normal(0, 0.03 * length) * ((across - middle) / half) ** 2  # hems are curved
-    old = old + length * ragged(across[0], half, rng)
+    old = np.maximum(old + length * ragged(across[0], half, rng), hips - WAIST * length)
     inside = abs(across - middle) < half - TAPER * half * ((hem - rows) / (WAIST * length)).clip(0, 1)
     changed = agnostic.copy()
     changed[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND
