@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from gan import laboratory
+from gan.export import save_pair
 from gan.networks import GanConfig, Pair
 from ui.gan import exports, models
 from ui.gan.api import Api
@@ -38,7 +39,8 @@ def views():
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
     """A tiny pair in the place of the shipped one."""
-    Pair(GanConfig(784, 5, (6,), "relu", "sigmoid", 1.0, (4,), 2, 1.0, 1.0)).save(tmp_path / "digits")
+    pair = Pair(GanConfig(784, 5, (6,), "relu", "sigmoid", 1.0, (4,), 2, 1.0, 1.0))
+    save_pair(tmp_path / "digits", pair.config, pair.generator.state_dict(), pair.discriminator.state_dict())
     monkeypatch.setattr("training.assets.model_dir", lambda name: tmp_path / name)
     monkeypatch.setattr(models, "shipped_model", lambda: tmp_path / "digits")
     return tmp_path / "digits"

@@ -130,7 +130,7 @@ def test_a_comparison_runs_only_what_differs_from_the_stage_that_differs(record)
     np.testing.assert_array_equal(compared[2].picture, record.synthesis)
     assert all((compared[seed].picture == seed).all() for seed in (0, 1, 3, 4))
     # All are measured against the first: seed 1 is one grey level away from seed 0 everywhere.
-    assert compared[0].against is None and compared[1].against.mean == 1 and compared[1].against.changed == 0
+    assert compared[0].against is None and compared[1].against.mean == 1 and compared[1].against.change_share == 0
 
 
 def test_a_comparison_claims_an_effect_only_where_the_numbers_show_one():
