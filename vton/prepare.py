@@ -51,10 +51,10 @@ class Source:
     cloth_mask: Path | None
 
 
-def find_set(folder: Path, garments: bool = False) -> Source:
+def find_set(folder: Path) -> Source:
     """Looks for photos in `folder`, in its `train`, or in a single folder inside, as zips have them.
 
-    garments: product photos are needed. Raises FileNotFoundError with one sentence that says what was expected.
+    Raises FileNotFoundError with one sentence that says what was expected.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -73,10 +73,6 @@ def find_set(folder: Path, garments: bool = False) -> Source:
         )
     found: Path = root
     cloth = _pictures(found / "cloth")
-    if garments and len(cloth) < 2:
-        raise FileNotFoundError(
-            f"{folder.name!r} holds {len(cloth)} product photos in cloth/; this network needs at least two."
-        )
 
     def first(*patterns: str) -> Path | None:
         return next((place for pattern in patterns for place in sorted(found.glob(pattern)) if place.is_dir()), None)

@@ -123,11 +123,3 @@ def test_an_empty_or_useless_folder_is_one_sentence(tmp_path, capsys, make, sent
     assert sentence in error and error.count("\n") == 1
     with pytest.raises(FileNotFoundError):
         find_set(tmp_path / "nowhere")
-
-
-def test_networks_that_need_garments_say_so(tmp_path):
-    root = write_set(tmp_path / "set", 2)
-    assert len(find_set(root, garments=True).garments) == 2
-    (root / "cloth" / "00000_00.jpg").unlink()
-    with pytest.raises(FileNotFoundError, match="1 product photos in cloth/"):
-        find_set(root, garments=True)

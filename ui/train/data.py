@@ -123,15 +123,15 @@ def bring_trees(path: Path, into: Path | None) -> None:
         _copy(path, into / f"train{trees_suffix(path.name)}")
 
 
-def bring_photos(path: Path, into: Path | None, garments: bool) -> None:
-    """People in the VITON-HD layout, and with `garments` their garments."""
+def bring_photos(path: Path, into: Path | None) -> None:
+    """People in the VITON-HD layout."""
     from vton.prepare import find_set
 
     place = into / "set" if into else path
     if into:
         unpack(path, place, most_bytes=MOST_BYTES)
     if place.is_dir():
-        find_set(place, garments=garments)
+        find_set(place)
 
 
 def bring_digits(path: Path, into: Path | None) -> None:

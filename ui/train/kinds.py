@@ -161,7 +161,7 @@ class TryOnNetwork(Network):
         return [command], {"pack": str(folder / "pack.npz")}
 
     def _bring(self, data: Data, path: Path, into: Path | None) -> None:
-        bring.bring_photos(path, into, garments=self.key in ("segmentation", "matching", "flow"))
+        bring.bring_photos(path, into)
 
     def _config(self, fields: dict[str, Any]) -> Any:
         return import_module(self.module).network_config(self.recipe(**fields))
