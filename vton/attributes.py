@@ -23,7 +23,7 @@ CERTAIN = 0.6  # probability from which on what was read of a garment counts as 
 # And from which on the network is given it, which it follows even where it sees something else: with 0.9 the sleeves of
 # worn validation pairs were right on 0.81, with 0.8 on 0.91.
 SURE = 0.8
-LONG_SLEEVES = ("long", "long-rolled", "folded")  # as attributes.tsv calls them; they are put on down to the wrist
+LONG_SLEEVES = ("long", "long-rolled", "folded")  # as attributes.tsv calls them
 BETWEEN = "three-quarter"  # sleeves that are neither short nor long
 
 

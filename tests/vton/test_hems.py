@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vton import labels
-from vton.data.hems import hem_of, with_old_hem
+from vton.data.hems import hem_noise, hem_of, with_old_hem
 from vton.joints import LEFT_HIP, LEFT_SHOULDER, RIGHT_HIP, RIGHT_SHOULDER
 
 HEM = 70
@@ -61,3 +61,13 @@ def test_an_old_hem_that_is_not_seen_stays():
     truth, keypoints = person()
     keypoints[LEFT_HIP] = 0
     assert np.array_equal(with_old_hem(agnostic_of(truth), truth, keypoints, rng), agnostic_of(truth))
+
+
+def test_an_old_hem_waves_and_at_times_stands_open():
+    """Waves stay small; an open jacket shows the trousers further up, in one place and upwards alone."""
+    columns = np.arange(-30.0, 31.0)
+    noises = [hem_noise(columns, 20.0, np.random.default_rng(seed)) for seed in range(200)]
+    assert all(noise.shape == columns.shape and np.ptp(noise) > 0 for noise in noises)
+    assert max(noise.max() for noise in noises) < 0.12
+    deep = np.mean([noise.min() < -0.12 for noise in noises])
+    assert 0.03 < deep < 0.2

@@ -20,7 +20,7 @@ CENTRE = 0.5  # how much of the distance between the hips is looked at, in the m
 # Standard deviation of the old hem around the true one, in lengths of the trunk; how many old garments are coats or
 # dresses, and how much longer those are.
 SPREAD, LONG, MUCH_LONGER = 0.25, 0.12, (0.3, 1.2)
-RAGGED, OPEN = 0.012, 0.15  # size of each of three waves in the same unit; share of old garments that stand open
+WAVE, OPEN = 0.012, 0.15  # size of each of three waves in the same unit; share of old garments that stand open
 WAIST = 0.3  # how far above the joints of the hips trousers and skirts begin, in the same unit
 TAPER = 0.08  # how much narrower on each side the trousers are than the cloth over them
 
@@ -44,21 +44,21 @@ def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
     cloth = centre == UPPER
     ends = len(centre) - 1 - cloth[::-1].argmax(0)
     below = centre[np.minimum(ends + 1, len(centre) - 1), np.arange(centre.shape[1])] == BOTTOM
-    told = cloth.any(0) & below
-    if told.mean() < 0.5:
+    visible = cloth.any(0) & below
+    if visible.mean() < 0.5:
         return ""
-    reach = (np.median(ends[told]) - hips[:, 1].mean()) / length
+    reach = (np.median(ends[visible]) - hips[:, 1].mean()) / length
     return TUCKED if reach <= TUCK_LIMIT else LOOSE if reach >= LOOSE_FROM else ""
 
 
-def ragged(across: np.ndarray, half: float, rng: np.random.Generator) -> np.ndarray:
-    """How far a parse strays from a smooth hem in each column, in lengths of the trunk: waves, and at times an open
-    jacket, between whose halves the trousers are seen further up.
+def hem_noise(across: np.ndarray, half: float, rng: np.random.Generator) -> np.ndarray:
+    """How far below a smooth hem a parse ends in each column, (W,) in lengths of the trunk, negative above it: waves,
+    and at times an open jacket, between whose halves the trousers are seen further up.
 
     across: (W,) columns; half: half the hem's width in the same unit.
     """
     place = across / half
-    waves = sum(rng.normal(0, RAGGED) * np.sin(rng.uniform(2, 25) * place + rng.uniform(0, 6.3)) for _ in range(3))
+    waves = sum(rng.normal(0, WAVE) * np.sin(rng.uniform(2, 25) * place + rng.uniform(0, 6.3)) for _ in range(3))
     if rng.random() >= OPEN:
         return waves
     middle = rng.uniform(across[0], across[-1])
@@ -90,7 +90,7 @@ def with_old_hem(
     longer = rng.uniform(*MUCH_LONGER) if rng.random() < LONG else rng.normal(0, SPREAD)
     old = hem + longer * length
     old = old + rng.normal(0, 0.03 * length) * ((across - middle) / half) ** 2  # hems are curved
-    old = np.maximum(old + length * ragged(across[0], half, rng), hips - WAIST * length)
+    old = np.maximum(old + length * hem_noise(across[0], half, rng), hips - WAIST * length)
     inside = abs(across - middle) < half - TAPER * half * ((hem - rows) / (WAIST * length)).clip(0, 1)
     changed = agnostic.copy()
     changed[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND

@@ -64,11 +64,8 @@ class Sampler:
             found = self._drape(rng, augment, index, sleeves) if kind == "draped" else self._photo(rng, augment, index)
             if found is not None:
                 return found
-            if index is not None:
-                index = int(rng.integers(len(self.people)))
-        raise ValueError(
-            "No usable pair was found in 50 tries; the packed file has too few frontal people or garments."
-        )
+            index = None
+        raise ValueError("No usable pair was found in 50 tries; on too few photographs can the garment be laid flat.")
 
     def _source(self, rng: np.random.Generator) -> str:
         """Where the next sample comes from."""

@@ -127,6 +127,8 @@ class SegmentationTask(PairTask):
         self.recipe = recipe
         self.size = (NETWORK_SIZE[0] // recipe.reduce, NETWORK_SIZE[1] // recipe.reduce)
         self.sampler, self.val_sampler = samplers(recipe, NETWORK_SIZE)
+        if recipe.flips and not self.sampler.draped:
+            raise ValueError("Samples in twos are draped people: with flips, set draped above 0.")
         model = self.set_model(SegmentationGenerator(network_config(recipe)))
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
         if recipe.gan:
