@@ -13,6 +13,7 @@ import torch
 from training import arguments, devices
 from training.command import one_sentence
 from transformer.options import Sampling, SearchOptions
+from transformer.search import length_penalty
 
 ROOT = Path(__file__).resolve().parent.parent
 # What each command needs at least. FILE and FOLDER are there, NEW is not yet; * stands for its recipes.
@@ -294,7 +295,13 @@ def test_what_is_no_text_is_named(text, argument):
         translator.translate(text)
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_a_length_penalty_that_is_no_number_is_refused(number):
-    with pytest.raises(ValueError, match="^alpha has to be a finite number"):
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e308, -11.0])
+def test_a_length_penalty_beyond_any_use_is_refused(number):
+    with pytest.raises(ValueError, match="^alpha has to be a number from -10 to 10, but is "):
         SearchOptions(alpha=number).check()
+
+
+@pytest.mark.parametrize("number", [-10.0, 10.0])
+def test_the_widest_length_penalties_give_numbers(number):
+    SearchOptions(alpha=number).check()
+    assert 0 < length_penalty(2000, number) < math.inf

@@ -58,3 +58,10 @@ def test_what_other_seeds_once_found_stays_found(target, seed):
 def test_what_a_mutated_picture_once_found_stays_found(seed):
     report = fuzz.run("images", 1, seed)
     assert report["refused"] == 1 and report["findings"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [98261810])  # a length penalty of 1e308 asked from /trace
+def test_what_a_mutated_request_once_found_stays_found(seed):
+    report = fuzz.run("api", 1, seed)
+    assert report["refused"] == 1 and report["findings"] == []

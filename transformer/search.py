@@ -22,6 +22,7 @@ from transformer.options import DEFAULTS, Sampling, SearchOptions
 
 # Tokens up to which a sentence alone keeps its encoding: the encoder's weights, L h S^2, stay under a megabyte.
 MAX_SOURCE_TO_KEEP = 64
+MIN_TEMPERATURE = 1e-6  # logits divided by less than this leave the range of 32 bits
 
 
 class NextToken(Protocol):
@@ -464,9 +465,10 @@ def sample_search(
     temperature, top_k = sampling.temperature, sampling.top_k
     if samples < 1:
         raise ValueError(f"The number of samples has to be at least 1, got {samples}.")
-    if not 0.0 < temperature < float("inf"):
+    if not MIN_TEMPERATURE <= temperature < float("inf"):
         raise ValueError(
-            f"The temperature has to be above 0, got {temperature:g}; greedy search takes the likeliest token."
+            f"The temperature has to be at least {MIN_TEMPERATURE:g}, got {temperature:g}; "
+            "greedy search takes the likeliest token."
         )
     if top_k < 0:
         raise ValueError(f"Top-k has to be 0 (all words) or more, got {top_k}.")

@@ -420,7 +420,12 @@ def test_samples_keep_limits_and_forbidden_words():
 
 @pytest.mark.parametrize(
     "options, words",
-    [({"temperature": 0.0}, "above 0"), ({"samples": 0}, "at least 1"), ({"top_k": -1}, "0 \\(all words\\)")],
+    [
+        ({"temperature": 0.0}, "at least 1e-06"),
+        ({"temperature": 1e-38}, "at least 1e-06"),
+        ({"samples": 0}, "at least 1"),
+        ({"top_k": -1}, "0 \\(all words\\)"),
+    ],
 )
 def test_senseless_sampling_is_refused(options, words):
     with pytest.raises(ValueError, match=words):
