@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from training.arguments import expect_fields
 
-
 MOST_ALPHA = 10  # the paper has 0.6; a thousand tokens to the power of this are still far from the largest float
 
 
