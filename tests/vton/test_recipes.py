@@ -14,6 +14,7 @@ from training.weights import save_model
 from vton.attributes import ATTRIBUTES, LENGTH, encode
 from vton.data.draped.people import load_people
 from vton.data.pairs import WHITE, person_skeleton
+from vton.data.regions import ragged, under_locks
 from vton.data.samples import Sampler
 from vton.export import export
 from vton.inputs.agnostic import agnostic_image
@@ -26,7 +27,7 @@ from vton.networks.parser import Parser
 from vton.networks.segmentation import SegmentationGenerator, generator_input
 from vton.networks.warping import MatchingModule, sampling_grid, warp
 from vton.pipeline import load_network
-from vton.recipes import alias, garment, matching, parser, segmentation
+from vton.recipes import alias, flow, garment, matching, parser, segmentation
 from vton.recipes.common import collate, rate_factor
 from vton.registry import NETWORKS
 from vton.rules.sleeves import contradicting
@@ -321,10 +322,25 @@ def test_a_region_under_locks_has_gaps_from_its_upper_edge():
     region = torch.zeros(1, 60, 40)
     region[:, 20:50, 5:35] = 1
     for seed in range(20):
-        hidden = matching.under_locks(region, np.random.default_rng(seed))
+        hidden = under_locks(region, np.random.default_rng(seed))
         gone = (region - hidden)[0]
         assert gone.min() >= 0 and 0 < gone.mean() < 0.6 * region.mean()
         assert (gone[20] >= gone[21:50].amax(0)).all()  # nothing is hidden below what is seen
     fields = {"width": 4, "batch": 2, "validation": 1}
     batch = matching.MatchingTask(matching.MatchingRecipe(**fields, locks=1.0)).batch(1, 0, 0, 1)
     assert (batch["region"] <= batch["worn_mask"]).all() and (batch["region"] < batch["worn_mask"]).any()
+
+
+def test_a_ragged_outline_stays_near_the_true_one():
+    region = torch.zeros(1, 128, 96)
+    region[:, 20:100, 20:80] = 1
+    inner, outer = torch.zeros_like(region), torch.zeros_like(region)
+    inner[:, 32:88, 32:68] = 1
+    outer[:, 8:112, 8:92] = 1
+    for seed in range(10):
+        wrong = ragged(region, np.random.default_rng(seed))
+        assert (wrong >= inner).all() and (wrong <= outer).all()
+        assert 0.005 < (wrong - region).abs().mean() / region.mean() < 0.2
+    recipe = flow.FlowRecipe(width=4, features=4, levels=2, batch=2, validation=1, outlines=1.0)
+    batch = flow.FlowTask(recipe).batch(1, 0, 0, 1)
+    assert (batch["region"] != batch["worn_mask"]).any()

@@ -9,16 +9,19 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from training.recipe import setting
+from training.recipe import SHARE, setting
+from vton.data.regions import as_predicted
 from vton.networks.config import LITE, PAPER, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
-from vton.recipes.common import PairTask, PictureRecipe, displacement, samplers, save_warps, warp_figures
+from vton.recipes.common import PairTask, PictureRecipe, displacement, generators, samplers, save_warps, warp_figures
 
 
 @dataclass
 class FlowRecipe(PictureRecipe):
     """Fields of the recipe of the flow warper."""
+
+    bounds = {"locks": SHARE, "outlines": SHARE}
 
     height: int = setting(LITE.flow.size[0], "of the pictures")
     pictures_wide: int = setting(LITE.flow.size[1], "their width")
@@ -30,6 +33,8 @@ class FlowRecipe(PictureRecipe):
     mask: float = setting(2.0, "of the warped mask, at every level")
     smooth: float = setting(0.6, "of the flow's second differences, at every level")
     place: float = setting(0.0, "of the distance from the true warp where it is known, at every level")
+    locks: float = setting(0.0, "share of the samples whose region is given with gaps, as under long hair")
+    outlines: float = setting(0.0, "share of the samples whose region is given with a wrong outline, as if predicted")
     validation: int = 24
 
 
@@ -94,9 +99,17 @@ class FlowTask(PairTask):
         self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}
 
+    def batch(self, step, micro, rank, world):
+        """As of `PairTask`; a share of the regions that the network is given are wrong, see `as_predicted`."""
+        batch, recipe = super().batch(step, micro, rank, world), self.recipe
+        if recipe.locks or recipe.outlines:
+            rngs = generators(recipe.seed, step, micro + 10**6, rank, world, recipe.batch)
+            batch["region"] = as_predicted(batch["worn_mask"], recipe.locks, recipe.outlines, rngs)
+        return batch
+
     def flows(self, model, batch):
         """Flows of every level for a batch, coarsest first."""
-        person = torch.cat((batch["worn_mask"], batch["pose"], batch["agnostic"]), 1)
+        person = torch.cat((batch.get("region", batch["worn_mask"]), batch["pose"], batch["agnostic"]), 1)
         return model(person, torch.cat((batch["cloth"], batch["cloth_mask"]), 1))
 
     def terms(self, batch):

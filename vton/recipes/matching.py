@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from training.recipe import SHARE, setting
+from vton.data.regions import as_predicted
 from vton.metrics import coverage
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.networks.losses import second_order
@@ -76,19 +77,6 @@ def network_config(recipe: MatchingRecipe) -> MatchingConfig:
     return replace(LITE.matching, width=recipe.width, grid=recipe.grid)
 
 
-def under_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """A region (1, H, W) with one or two gaps from its upper edge downwards, where long hair would lie."""
-    rows, columns = (torch.nonzero(region[0].amax(axis))[:, 0] for axis in (1, 0))
-    if not len(rows):
-        return region
-    hidden, (top, height), width = region.clone(), (int(rows[0]), len(rows)), len(columns)
-    for _ in range(rng.integers(1, 3)):
-        middle = int(columns[0]) + rng.uniform(0.15, 0.85) * width
-        half, end = rng.uniform(0.03, 0.14) * width, top + round(rng.uniform(0.15, 0.6) * height)
-        hidden[:, :end, max(0, round(middle - half)) : round(middle + half)] = 0
-    return hidden
-
-
 class MatchingTask(PairTask):
     """Trains the matching module by L_warp = ||I_c - W(c, theta)||_1 + lambda_const L_const (equations 2 and 11)."""
 
@@ -108,13 +96,11 @@ class MatchingTask(PairTask):
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
 
     def batch(self, step, micro, rank, world):
-        """As of `PairTask`; a share of the regions that the network is given have gaps, see `under_locks`."""
+        """As of `PairTask`; a share of the regions that the network is given have gaps, see `as_predicted`."""
         batch = super().batch(step, micro, rank, world)
         if self.recipe.locks:
             rngs = generators(self.recipe.seed, step, micro + 10**6, rank, world, self.recipe.batch)
-            share = self.recipe.locks
-            regions = [under_locks(m, rng) if rng.random() < share else m for m, rng in zip(batch["worn_mask"], rngs)]
-            batch["region"] = torch.stack(regions)
+            batch["region"] = as_predicted(batch["worn_mask"], self.recipe.locks, 0.0, rngs)
         return batch
 
     def theta(self, model, batch):

@@ -1,0 +1,53 @@
+"""Regions of the garment as a try-on meets them: the networks that warp learn from true ones, and are then given those
+that the segmentation predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torchvision.transforms.functional as TF
+
+BLUR = 1 / 40  # standard deviation of the blur under a ragged outline, as a share of the picture's height
+NOISE = (0.05, 0.3)  # standard deviation of the smooth noise that moves the outline; 0.34 is one of the blur
+MOST_NOISE = 0.45  # below one half, so that nothing far from the outline changes
+
+
+def under_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+    """A region (1, H, W) with one or two gaps from its upper edge downwards, where long hair would lie."""
+    rows, columns = (torch.nonzero(region[0].amax(axis))[:, 0] for axis in (1, 0))
+    if not len(rows):
+        return region
+    hidden, (top, height), width = region.clone(), (int(rows[0]), len(rows)), len(columns)
+    for _ in range(rng.integers(1, 3)):
+        middle = int(columns[0]) + rng.uniform(0.15, 0.85) * width
+        half, end = rng.uniform(0.03, 0.14) * width, top + round(rng.uniform(0.15, 0.6) * height)
+        hidden[:, :end, max(0, round(middle - half)) : round(middle + half)] = 0
+    return hidden
+
+
+def ragged(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+    """A region (1, H, W) whose outline is wrong by some hundredths of the height, as one that was predicted."""
+    sigma = BLUR * region.shape[1]
+    noise = torch.from_numpy(rng.normal(0, 1, region.shape).astype(np.float32))
+    noise = _blur(noise, sigma)
+    noise = (noise / noise.std().clamp(min=1e-6) * rng.uniform(*NOISE)).clamp(-MOST_NOISE, MOST_NOISE)
+    return (_blur(region, sigma) + noise > 0.5).to(region.dtype)
+
+
+def _blur(picture: torch.Tensor, sigma: float) -> torch.Tensor:
+    radius = max(1, round(2.5 * sigma))
+    return TF.gaussian_blur(picture, [2 * radius + 1, 2 * radius + 1], [sigma, sigma])
+
+
+def as_predicted(
+    regions: torch.Tensor, locks: float, outlines: float, rngs: Sequence[np.random.Generator]
+) -> torch.Tensor:
+    """Regions (B, 1, H, W): a share `locks` with gaps, a share `outlines` with a wrong outline; one generator each."""
+    found = []
+    for region, rng in zip(regions, rngs):
+        region = under_locks(region, rng) if rng.random() < locks else region
+        found.append(ragged(region, rng) if rng.random() < outlines else region)
+    return torch.stack(found)
