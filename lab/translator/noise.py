@@ -5,7 +5,8 @@ follow OpusTrainer's modifiers as Firefox Translations uses them). The translati
 stop, which goes on both sides. Blanks need no noise, since `normalise` makes one of several, nor do capitals
 throughout, which `transformer.text.casing` writes small before the network reads them.
 
-`with_names` is another change, on both sides: names that are words stand where Tom and Mary stood.
+Two changes are made on both sides: by `with_names`, names that are words stand where Tom and Mary stood; by
+`as_heading`, a word or two begin with a capital, at times after a number. Lists of words are written small.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from transformer.tokenizer import STAND_INS
 
 # Shares among the changed ones.
 KINDS = {"end mark": 0.3, "title": 0.05, "small": 0.2, "slip": 0.15, "confusion": 0.2, "accents": 0.1}
+HEADING = 3  # words
 SLIPS = 0.06  # share of the letters that a slip concerns, at least one
 NEIGHBOURS = {
     row[i]: row[max(0, i - 1) : i] + row[i + 1 : i + 2]
@@ -88,6 +90,20 @@ def with_names(source: str, target: str, draw: random.Random) -> tuple[str, str]
             elides = any(_ELIDES.search(text) for text in (source, target))
             name = draw.choice([one for one in every if not (elides and without_accents(one)[0] in "AEIOUYH")])
             source, target = pattern.sub(name, source), pattern.sub(name, target)
+    return source, target
+
+
+def as_heading(source: str, target: str, draw: random.Random) -> tuple[str, str]:
+    """A short line as a heading: with a capital on both sides, one in four after a number such as 2 or 2.3; as it is if
+    it is longer than HEADING, begins with no letter, or ends with a mark.
+    """
+    ends = ".!?…,;"
+    if len(source.split()) > HEADING or any(not text[0].isalpha() or text[-1] in ends for text in (source, target)):
+        return source, target
+    number = ""
+    if draw.random() < 0.25:
+        number = f"{draw.randint(1, 12)}{draw.choice(['', f'.{draw.randint(1, 6)}'])} "
+    source, target = (number + text[0].upper() + text[1:] for text in (source, target))
     return source, target
 
 

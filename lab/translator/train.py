@@ -19,7 +19,7 @@ from torch import Tensor
 import training
 from lab.translator.divergence import projected_divergence
 from lab.translator.mixture import GENERAL, Mixture, parse_factors, read_rows, spread, token_lengths
-from lab.translator.noise import with_names, with_noise
+from lab.translator.noise import as_heading, with_names, with_noise
 from training.memory import keep_memory
 from training.recipe import SHARE, setting
 from transformer.data import Batch, ParallelData
@@ -45,6 +45,7 @@ KINDS = {
     "one_way": "klexikon_back",
     "noise": 0.2,
     "names": 0.5,
+    "headings": 0.4,
     "stand_ins": 0.1,
     "align": 0.0,
     "dropout": 0.0,
@@ -68,7 +69,7 @@ KINDS = {
 class MixtureRecipe(TranslationRecipe):
     """A translator's recipe, and how often each source of its text is drawn."""
 
-    bounds = dict.fromkeys(("noise", "names", "sampled"), SHARE)
+    bounds = dict.fromkeys(("noise", "names", "headings", "sampled"), SHARE)
 
     mixture: str = setting("", 'worth of sources and directions, "news=3 en-fr=1.5"; empty = all alike')
     temperature: float = setting(1.5, "the higher, the more equal sources of different sizes")
@@ -77,6 +78,7 @@ class MixtureRecipe(TranslationRecipe):
     )
     noise: float = setting(0.0, "share of the pairs whose source is written as visitors write")
     names: float = setting(0.0, "share of the pairs with Tom or Mary in which names stand that are words")
+    headings: float = setting(0.0, "share of the words and short phrases that are written as headings")
     sampled: float = setting(0.0, "share of the batches cut into pieces by subword regularisation")
     learned: str = setting("", "sources that are learned, while the others hold the model to `initial`; empty = all")
 
@@ -139,6 +141,8 @@ class MixtureTask(TranslationTask):
         """A pair as it is learned this time: some with other names, some with stand-ins, some with noise."""
         if self.recipe.names and draw.random() < self.recipe.names:
             source, target = with_names(source, target, draw)
+        if self.recipe.headings and draw.random() < self.recipe.headings:
+            source, target = as_heading(source, target, draw)
         if draw.random() < self.recipe.stand_ins:
             source, target = with_stand_ins(source, target, draw)
         return with_noise(source, target, draw) if draw.random() < self.recipe.noise else (source, target)

@@ -1,10 +1,21 @@
 """Noise as visitors make it, on the source of a training pair."""
 
 import random
+import re
 
 import pytest
 
-from lab.translator.noise import KINDS, confusion, confusions, names, slips, with_names, with_noise, without_end_mark
+from lab.translator.noise import (
+    KINDS,
+    as_heading,
+    confusion,
+    confusions,
+    names,
+    slips,
+    with_names,
+    with_noise,
+    without_end_mark,
+)
 
 PAIR = ("The weather in Berlin is nice today.", "Das Wetter in Berlin ist heute schön.")
 
@@ -64,3 +75,16 @@ def test_names_take_the_place_of_tom_and_mary_on_both_sides(seed):
     name = source.split()[3]
     assert name in women and target == f"Je crois que {name} est malade." and name[0] not in "AEIOUYHÉ"
     assert with_names("Anna is ill.", "Anna ist krank.", random.Random(seed)) == ("Anna is ill.", "Anna ist krank.")
+
+
+def test_a_word_may_stand_as_a_heading():
+    found = {as_heading("ingredients", "Zutaten", random.Random(seed)) for seed in range(200)}
+    assert ("Ingredients", "Zutaten") in found and len(found) > 20
+    for source, target in found:
+        number = source.removesuffix("Ingredients")
+        assert target == number + "Zutaten" and re.fullmatch(r"(\d+(\.\d)? )?", number)
+
+
+@pytest.mark.parametrize("pair", [("Come here.", "Komm her."), ("<x1> left", "<x1> übrig"), ("a b c d", "e f")])
+def test_what_is_no_heading_stays(pair):
+    assert all(as_heading(*pair, random.Random(seed)) == pair for seed in range(20))
