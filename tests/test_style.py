@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("transformer", "gan", "training", "benchmarks", "lab/translator")
+PACKAGES = ("vton", "transformer", "training", "gan", "ui", "benchmarks", "lab")
 PARTICIPLES = """asked begun chosen done drawn ended found given held joined kept lost made meant opened said seen shown
     spared taken told tried wanted went worth written"""
 VAGUE = frozenset(PARTICIPLES.split())
 # Words of the list that are names of the field nevertheless.
 TERMS = {
     "held_out": "pairs that training does not see",
+}
+# Names that stay, with their module.
+EXCEPTIONS = {
+    ("vton/recipes/alias.py", "shown"): "a field of recipes",
+    ("vton/data/scenes.py", "shown"): "the same field, see `AliasRecipe`",
+    ("vton/result.py", "kept"): "a map of stored records",
+    ("vton/networks/segmentation.py", "told"): "in the names of tensors in weights",
+    ("vton/networks/alias_inference.py", "found"): "no edits in code that is compared bit for bit",
 }
 
 
@@ -41,11 +49,14 @@ def vague_names(source: str) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_names_are_nouns_and_verbs_of_the_field(package):
-    files = sorted((ROOT / package).rglob("*.py"))
-    found = [
-        f"{file.relative_to(ROOT)}:{line} {name}" for file in files for name, line in vague_names(file.read_text())
-    ]
-    assert files and not found, "\n".join(found)
+    modules = {file.relative_to(ROOT).as_posix(): file.read_text() for file in sorted((ROOT / package).rglob("*.py"))}
+    vague = [(module, name, line) for module, source in modules.items() for name, line in vague_names(source)]
+    assert modules and not [place for place in vague if place[:2] not in EXCEPTIONS]
+
+
+def test_no_exception_is_left_over():
+    vague = {(module, name) for module, _ in EXCEPTIONS for name, _ in vague_names((ROOT / module).read_text())}
+    assert set(EXCEPTIONS) == vague
 
 
 def test_a_vague_name_is_noticed_wherever_it_stands():

@@ -51,10 +51,10 @@ def files(folder: Path) -> list[Path]:
     folder = Path(folder)
     if folder.is_file():
         return [folder]
-    found = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES) if folder.is_dir() else []
-    if not found:
+    pictures = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES) if folder.is_dir() else []
+    if not pictures:
         raise FileNotFoundError(f"There are no pictures in '{folder.name}'; name a folder with JPEG or PNG files.")
-    return found
+    return pictures
 
 
 def pairs(
@@ -70,11 +70,11 @@ def pairs(
         random.shuffle(people)
         random.shuffle(garments)
     if every:
-        made = [(person, garment) for person in people for garment in garments]
+        combinations = [(person, garment) for person in people for garment in garments]
     else:
         longest = count if count else max(len(people), len(garments))
-        made = [(people[i % len(people)], garments[i % len(garments)]) for i in range(longest)]
-    return made[: count or MAX_PAIRS][:MAX_PAIRS]
+        combinations = [(people[i % len(people)], garments[i % len(garments)]) for i in range(longest)]
+    return combinations[: count or MAX_PAIRS][:MAX_PAIRS]
 
 
 def fit_into(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
@@ -95,7 +95,7 @@ def fit_into(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 def rows(
     tryon: Any,
-    chosen: Iterable[tuple[Path, Path]],
+    selection: Iterable[tuple[Path, Path]],
     maps: tuple[str, ...] = DEFAULT_MAPS,
     cell: tuple[int, int] = (256, 192),
     framed: bool = True,
@@ -104,15 +104,15 @@ def rows(
 ) -> list[Row]:
     """Run every pair and keep its small cells: photo, garment, the maps, result.
 
-    tryon: a TryOn; chosen: pairs of paths; cell: (H, W) of a picture on the sheet; framed: show photo and result inside
-    the 3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options: those of
-    TryOn.run.
+    tryon: a TryOn; selection: pairs of paths; cell: (H, W) of a picture on the sheet; framed: show photo and result
+    inside the 3:4 frame instead of the whole photograph; after: called with the pair's number and its row; options:
+    those of TryOn.run.
     """
     unknown = [name for name in maps if name not in MAPS]
     if unknown:
         raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
-    made = []
-    for number, (person, garment) in enumerate(chosen):
+    table = []
+    for number, (person, garment) in enumerate(selection):
         name = f"{person.stem} + {garment.stem}"
         try:
             result = tryon.run(person, garment, **options)
@@ -120,17 +120,17 @@ def rows(
             around = [
                 photo.crop(p, result.frame, result.options.size) if framed else p for p in (result.photo, result.result)
             ]
-            shown = [around[0], result.garment_photo, *(pictures[name] for name in maps), around[1]]
+            columns = [around[0], result.garment_photo, *(pictures[name] for name in maps), around[1]]
             line = f"{sum(result.seconds.values()):.1f} s, {100 * result.misaligned_share:.1f} % open"
-            row = Row(name, tuple(fit_into(picture, cell) for picture in shown), " · ".join([line, *result.notes]))
+            row = Row(name, tuple(fit_into(picture, cell) for picture in columns), " · ".join([line, *result.notes]))
         except (ValueError, OSError) as error:  # one bad pair does not end the sheet
             row = Row(
                 name, tuple(thumbnail(path, cell) for path in (person, garment)), "", " ".join(str(error).split())
             )
-        made.append(row)
+        table.append(row)
         if after:
             after(number, row)
-    return made
+    return table
 
 
 def thumbnail(path: Path, cell: tuple[int, int]) -> np.ndarray:
@@ -179,9 +179,9 @@ def draw(
 
 
 def _heading(name: str) -> str:
-    shown = MAPS[name]
-    plain = shown.symbol.replace("Ŝ", "S^").replace("Î", "I^").replace("θ", "theta")  # what the bundled font can write
-    return f"{shown.title}  {plain}".strip()
+    entry = MAPS[name]
+    plain = entry.symbol.replace("Ŝ", "S^").replace("Î", "I^").replace("θ", "theta")  # what the bundled font can write
+    return f"{entry.title}  {plain}".strip()
 
 
 def _truncate(text: str, font: Any, width: float) -> str:
@@ -239,42 +239,44 @@ def _parser() -> CommandLine:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    given = _parser().parse_args(argv)
+    arguments = _parser().parse_args(argv)
     from vton.pipeline import TryOn
 
-    options = from_arguments(given)
-    maps = tuple(name.strip() for name in given.maps.split(",") if name.strip())
+    options = from_arguments(arguments)
+    maps = tuple(name.strip() for name in arguments.maps.split(",") if name.strip())
     unknown = [name for name in maps if name not in MAPS]
     if unknown:
         raise ValueError(f"There is no map '{unknown[0]}'; the maps are: {', '.join(MAPS)}.")
-    chosen = pairs(files(given.people), files(given.garments), given.every, given.count, given.shuffle)
-    tryon = TryOn.from_pretrained(given.model, given.device)
-    cell = (given.cell, given.cell * 3 // 4)
+    selection = pairs(
+        files(arguments.people), files(arguments.garments), arguments.every, arguments.count, arguments.shuffle
+    )
+    tryon = TryOn.from_pretrained(arguments.model, arguments.device)
+    cell = (arguments.cell, arguments.cell * 3 // 4)
     failed = 0
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    for sheet, start in enumerate(range(0, len(chosen), given.rows)):
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    for sheet, start in enumerate(range(0, len(selection), arguments.rows)):
 
         def report(number: int, row: Row, start: int = start) -> None:
-            print(f"{start + number + 1}/{len(chosen)}  {row.name}: {row.error or row.line}", flush=True)
+            print(f"{start + number + 1}/{len(selection)}  {row.name}: {row.error or row.line}", flush=True)
 
         table = rows(
             tryon,
-            chosen[start : start + given.rows],
+            selection[start : start + arguments.rows],
             maps,
             cell,
-            not given.whole,
+            not arguments.whole,
             report,
             options=options,
         )
         failed += sum(bool(row.error) for row in table)
-        target = given.out if not sheet else given.out.with_stem(f"{given.out.stem}-{sheet + 1}")
+        target = arguments.out if not sheet else arguments.out.with_stem(f"{arguments.out.stem}-{sheet + 1}")
         title = (
-            f"{given.model}, {options.size[0]} x {options.size[1]}, seed {options.seed}, pairs {start + 1} to "
-            f"{start + len(table)} of {len(chosen)}"
+            f"{arguments.model}, {options.size[0]} x {options.size[1]}, seed {options.seed}, pairs {start + 1} to "
+            f"{start + len(table)} of {len(selection)}"
         )
         Image.fromarray(draw(table, maps, cell, title)).save(target, quality=92)
         print(target)
-    print(f"{len(chosen) - failed} results, {failed} refused with a sentence.")
+    print(f"{len(selection) - failed} results, {failed} refused with a sentence.")
     return 0
 
 

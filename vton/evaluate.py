@@ -114,13 +114,13 @@ def evaluate_garments(reader: torch.nn.Module, folders: list[Path], held_out: bo
     ]
     readings = []
     for picture in pictures:  # the mask is the one that a try-on would cut out
-        found = read_garment(reader, picture.image)
-        readings.append(dataclasses.replace(found, mask=outline(picture.image, found)[0].astype(np.float32)))
+        reading = read_garment(reader, picture.image)
+        readings.append(dataclasses.replace(reading, mask=outline(picture.image, reading)[0].astype(np.float32)))
     figures = garment_figures(readings, [p.attributes for p in pictures], [p.mask for p in pictures])
-    taken = {
+    confusions = {
         name: garment_confusion(name, readings, [p.attributes for p in pictures]) for name in ("sleeves", "neckline")
     }
-    return {k: round(v, 4) for k, v in figures.items()} | {"taken_for": taken}
+    return {k: round(v, 4) for k, v in figures.items()} | {"taken_for": confusions}
 
 
 def command_line() -> CommandLine:

@@ -90,13 +90,13 @@ def read_pairs(file: Path) -> list[tuple[str, str]]:
 
 def find_folders(root: Path) -> dict[str, Path]:
     """The folders of a data set in either naming style. FileNotFoundError names the missing one."""
-    found = {}
+    folders = {}
     for kind, names in FOLDERS.items():
         folder = next((root / n for n in names if (root / n).is_dir()), None)
         if folder is None:
             raise FileNotFoundError(f"'{root.name}' has no folder {' or '.join(names)}.")
-        found[kind] = folder
-    return found
+        folders[kind] = folder
+    return folders
 
 
 def sample_files(folders: dict[str, Path], person: str, cloth: str) -> dict[str, Path]:

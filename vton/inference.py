@@ -145,8 +145,8 @@ def warp_by(grid: Tensor, inputs: Conditions, soft_mask: bool = False) -> Warp:
 def synthesise(
     network: nn.Module, inputs: Conditions, warped_cloth: Tensor, seven: Tensor, misalign: Tensor, norm: str, noise=None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """I-hat (section 3.4) and what is rendered, (1,3,H,W) in [-1, 1]; alpha and kept (1,1,H,W) in [0, 1], the shares of
-    the cloth and of the photograph.
+    """I-hat (section 3.4) and what is rendered, (1,3,H,W) in [-1, 1]; alpha, the share of the cloth, and the share of
+    the photograph, (1,1,H,W) in [0, 1].
 
     norm: "alias" or "instance"; noise: see `alias.gaussian_noise`. Without a composition both shares are 0, and all is
         rendered.
@@ -159,8 +159,8 @@ def synthesise(
     with torch.inference_mode():
         divided = alias.divide(seven, misalign)
         picture, rendered, *shares = answer(x, seven, divided, misalign, norm=norm, noise=noise, parts=True)
-    alpha, kept = (share.expand_as(misalign) for share in shares)
-    return picture, rendered, alpha, kept
+    alpha, photo_share = (share.expand_as(misalign) for share in shares)
+    return picture, rendered, alpha, photo_share
 
 
 def alias_input(inputs: Conditions, warped_cloth: Tensor) -> Tensor:

@@ -131,13 +131,13 @@ def segmentation_doubt(tryon: TryOn, r: TryOnResult) -> tuple[np.ndarray, np.nda
         probabilities (13, 256, 192) float32 that sum to 1, the mean with the mirror image where the record has it;
         entropy (256, 192) float32 in bits, from 0 to log2 13 = 3.7. Both before the rules on sleeves, neckline and hem.
     """
-    seen: list[torch.Tensor] = []
-    hook = tryon.segmentation.register_forward_hook(lambda network, given, made: seen.append(made.detach()))
+    outputs: list[torch.Tensor] = []
+    hook = tryon.segmentation.register_forward_hook(lambda network, inputs, output: outputs.append(output.detach()))
     try:
         tryon.resume(r, "segmentation", until="segmentation")
     finally:
         hook.remove()
-    probabilities = seen[-1].softmax(1)
+    probabilities = outputs[-1].softmax(1)
     if len(probabilities) == 2:
         sides = torch.from_numpy(labels.FLIP_SEGMENTATION.astype(np.int64)).to(probabilities.device)
         probabilities = (probabilities[:1] + probabilities[1:].flip(-1)[:, sides]) / 2
@@ -209,9 +209,9 @@ def _draw_grid(picture: np.ndarray, grid: np.ndarray, lines: int) -> np.ndarray:
     edge = np.zeros(picture.shape[:2], bool)
     edge[:, 1:] |= (np.diff(cells, axis=1) != 0).any(-1)
     edge[1:] |= (np.diff(cells, axis=0) != 0).any(-1)
-    drawn = picture.copy()
-    drawn[edge] = (31, 111, 235)
-    return drawn
+    canvas = picture.copy()
+    canvas[edge] = (31, 111, 235)
+    return canvas
 
 
 def own_garment(r: TryOnResult) -> np.ndarray:

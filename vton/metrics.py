@@ -67,7 +67,7 @@ def edge_distances(truth: np.ndarray, answer: np.ndarray, keypoints: np.ndarray)
     the distance between the lowest, the highest pixels: between the shoulders, and in the middle half there. Sleeves:
     along the bones of the arms.
     """
-    found: dict[str, list[float]] = {"hem": [], "neckline": [], "sleeve_ends": []}
+    distances: dict[str, list[float]] = {"hem": [], "neckline": [], "sleeve_ends": []}
     there, points = present(keypoints), np.asarray(keypoints, np.float64)[:, :2]
     if there[list(SHOULDERS)].all():
         first, last = np.clip(np.sort(points[list(SHOULDERS), 0]).round().astype(int), 0, truth.shape[1] - 1)
@@ -78,7 +78,7 @@ def edge_distances(truth: np.ndarray, answer: np.ndarray, keypoints: np.ndarray)
         ):
             a, b = truth[rows, columns], answer[rows, columns]
             both = a.any(0) & b.any(0)
-            found[name] += list(abs(a.argmax(0) - b.argmax(0))[both].astype(float))
+            distances[name] += list(abs(a.argmax(0) - b.argmax(0))[both].astype(float))
     for joints in (RIGHT_ARM, LEFT_ARM):
         if there[list(joints)].all():
             place, distance = along_arm(keypoints, joints, truth.shape)
@@ -86,8 +86,8 @@ def edge_distances(truth: np.ndarray, answer: np.ndarray, keypoints: np.ndarray)
             along = np.where(place < 1, place * lengths[0], lengths[0] + (place - 1) * lengths[1])
             ends = [along[mask & (distance < ON_ARM) & (place <= 2)] for mask in (truth, answer)]
             if all(map(len, ends)):
-                found["sleeve_ends"].append(abs(ends[0].max() - ends[1].max()))
-    return {name: float(np.mean(values)) for name, values in found.items() if values}
+                distances["sleeve_ends"].append(abs(ends[0].max() - ends[1].max()))
+    return {name: float(np.mean(values)) for name, values in distances.items() if values}
 
 
 def mask_iou(a: np.ndarray, b: np.ndarray) -> float:
@@ -127,8 +127,8 @@ def structural_similarity(a: np.ndarray, b: np.ndarray, border: bool = True) -> 
     border: count the five pixels at each edge, where the window sticks out, as torchmetrics does (and Table 1 here);
     False leaves them out, as scikit-image does.
     """
-    found = ssim_map(a, b)
-    return float((found if border else found[5:-5, 5:-5]).mean())
+    similarity = ssim_map(a, b)
+    return float((similarity if border else similarity[5:-5, 5:-5]).mean())
 
 
 def colour_difference(a: np.ndarray, b: np.ndarray, mask: np.ndarray | None = None) -> float:
@@ -249,8 +249,8 @@ def garment_figures(
             rows["mask_iou"].append(mask_iou(reading.mask > 0.5, mask > 127))
         if opening is not None and (opening > 127).any():
             rows["opening_iou"].append(mask_iou(reading.opening > 0.5, opening > 127))
-    found = {name: float(np.mean(values)) for name, values in rows.items() if values}
-    return found | {f"{name}_pictures": len(values) for name, values in rows.items() if values}
+    figures = {name: float(np.mean(values)) for name, values in rows.items() if values}
+    return figures | {f"{name}_pictures": len(values) for name, values in rows.items() if values}
 
 
 def garment_confusion(
@@ -259,10 +259,10 @@ def garment_confusion(
     """How often each true group of an attribute was read as which: {true: {read: number}}, what never happened left
     out.
     """
-    taken: dict[str, dict[str, int]] = {}
+    confusion: dict[str, dict[str, int]] = {}
     for reading, true in zip(readings, attributes, strict=True):
         for group, values in GROUPS[name].items():
             if true.get(name) in values:
-                row = taken.setdefault(group, {})
+                row = confusion.setdefault(group, {})
                 row[reading.best(name)[0]] = row.get(reading.best(name)[0], 0) + 1
-    return taken
+    return confusion

@@ -168,8 +168,8 @@ class Options:
         Raises ValueError with one sentence for values that do not exist, TypeError for names that do not.
         """
         kinds = {name: type(default) for name, default in DEFAULTS.items()}
-        given = {name: value for name, value in values.items() if value is not None}
-        options = cls(**{name: kinds[name](value) if name in kinds else value for name, value in given.items()})
+        settings = {name: value for name, value in values.items() if value is not None}
+        options = cls(**{name: kinds[name](value) if name in kinds else value for name, value in settings.items()})
         options.check()
         return options
 

@@ -71,11 +71,11 @@ def find_set(folder: Path) -> Source:
         raise FileNotFoundError(
             f"{folder.name!r} holds no photos: expected a folder image/, or pictures ({', '.join(PICTURES)})."
         )
-    found: Path = root
-    cloth = _pictures(found / "cloth")
+    base: Path = root
+    cloth = _pictures(base / "cloth")
 
     def first(*patterns: str) -> Path | None:
-        return next((place for pattern in patterns for place in sorted(found.glob(pattern)) if place.is_dir()), None)
+        return next((place for pattern in patterns for place in sorted(base.glob(pattern)) if place.is_dir()), None)
 
     return Source(
         people,
@@ -88,14 +88,14 @@ def find_set(folder: Path) -> Source:
 
 def _pictures(folder: Path) -> dict[str, Path]:
     """Pictures directly in a folder by a name that is safe in lists and paths."""
-    found: dict[str, Path] = {}
+    pictures: dict[str, Path] = {}
     for file in sorted(folder.iterdir()) if folder.is_dir() else []:
         if file.suffix.lower() in PICTURES and not file.name.startswith("."):
             name = re.sub(r"[^A-Za-z0-9_.-]", "_", file.stem)
-            while name in found:
+            while name in pictures:
                 name += "_"
-            found[name] = file
-    return found
+            pictures[name] = file
+    return pictures
 
 
 def prepare(
@@ -143,7 +143,7 @@ def _prepare_files(
     source: Source, out: Path, parser: Callable[[], Parser], height: int, report: Callable[[str], None]
 ) -> tuple[list[str], list[str], list[str]]:
     """Writes what is not there yet: names of people, names of garments, and a sentence for each that was skipped."""
-    made: dict[str, list[str]] = {"people": [], "garments": []}
+    names: dict[str, list[str]] = {"people": [], "garments": []}
     work = [("people", name, file) for name, file in source.people.items()]
     work += [("garments", name, file) for name, file in source.garments.items()]
     skipped: list[str] = []
@@ -157,14 +157,14 @@ def _prepare_files(
                     _person(source, name, file, out, parser, height)
                 else:
                     _garment(source, name, file, out, height)
-            made[kind].append(name)
+            names[kind].append(name)
         except (ValueError, OSError) as error:
             skipped.append(f"{file.parent.name}/{file.name}: {error}")
         now = time.perf_counter()
         if now - spoken > 2 or number == len(work):
             spoken, left = now, (len(work) - number) * (now - began) / max(1, new)
             report(f"{number}/{len(work)}  {len(skipped)} skipped  about {left:.0f} s left")
-    return made["people"], made["garments"], skipped
+    return names["people"], names["garments"], skipped
 
 
 def _write_lists(out: Path, people: list[str], height: int, val: float) -> None:

@@ -91,12 +91,12 @@ def read_label_png(source: Any, palette: np.ndarray, shape: tuple[int, int]) -> 
     code = values.astype(np.int64) @ (65536, 256, 1)
     order = np.argsort(codes)
     at = np.searchsorted(codes, code, sorter=order).clip(max=len(codes) - 1)
-    found = order[at]
-    if (codes[found] != code).any():
+    classes = order[at]
+    if (codes[classes] != code).any():
         raise InputError(
             "Some colours of this map are none of the labels' colours; save it as PNG, without smoothing or scaling."
         )
-    return found.astype(np.uint8)
+    return classes.astype(np.uint8)
 
 
 def read_map(result: TryOnResult, name: str, source: Any) -> np.ndarray:
@@ -193,11 +193,11 @@ def read_settings(source: Any) -> dict[str, Any]:
         if len(data) > MAX_SETTINGS:
             raise InputError(FOREIGN)
         values = json.loads(data)
-        kept = {name: values[name] for name in DEFAULTS.keys() & set(values)} | {"size": tuple(values["size"])}
-        size = tuple(int(side) for side in kept["size"])
-        if any(not isinstance(value, type(DEFAULTS[name])) for name, value in kept.items()) or len(size) != 2:
+        fields = {name: values[name] for name in DEFAULTS.keys() & set(values)} | {"size": tuple(values["size"])}
+        size = tuple(int(side) for side in fields["size"])
+        if any(not isinstance(value, type(DEFAULTS[name])) for name, value in fields.items()) or len(size) != 2:
             raise InputError(FOREIGN)
-        options = Options(**{**kept, "size": size})
+        options = Options(**{**fields, "size": size})
         weights = str(values.get("weights", ""))
     except InputError:
         raise
@@ -225,7 +225,7 @@ def load(source: Any) -> TryOnResult:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             blob = _member(archive, "arrays.npz", MAX_ARRAYS)
-            kept = {
+            pictures = {
                 name: _member(archive, f"{name}.png", MAX_ARRAYS)
                 for name in AS_PNG
                 if f"{name}.png" in archive.namelist()
@@ -234,7 +234,7 @@ def load(source: Any) -> TryOnResult:
             if sum(info.file_size for info in inner.infolist()) > MAX_ARRAYS:
                 raise InputError("This zip holds more than a try-on does; choose one that this page has saved.")
         maps = dict(np.load(io.BytesIO(blob), allow_pickle=False))
-        maps |= {name: load_image(data, alpha=name == "garment_photo") for name, data in kept.items()}
+        maps |= {name: load_image(data, alpha=name == "garment_photo") for name, data in pictures.items()}
         return _assemble(maps, values)
     except InputError:
         raise

@@ -87,16 +87,16 @@ def decode(networks: Networks, r: TryOnResult) -> dict[str, Any]:
 
 def find_pose(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """2 pose: joints, the 3:4 frame, the drawn skeleton P."""
-    found = pose.detect(r.photo)
-    frame = photo.frame_person(found.keypoints, r.photo.shape[:2])
-    keypoints = photo.keypoints_to_frame(found.keypoints, frame, r.options.size)
+    detection = pose.detect(r.photo)
+    frame = photo.frame_person(detection.keypoints, r.photo.shape[:2])
+    keypoints = photo.keypoints_to_frame(detection.keypoints, frame, r.options.size)
     return {
         "frame": frame,
         "keypoints": keypoints,
         "person": photo.crop(r.photo, frame, r.options.size),
-        "person_mask": photo.crop(found.person_mask.astype(np.float32), frame, r.options.size, "linear", 0),
+        "person_mask": photo.crop(detection.person_mask.astype(np.float32), frame, r.options.size, "linear", 0),
         "pose": pose.draw_pose(keypoints, r.options.size),
-        "notes": r.notes + tuple(pose.check(found, r.photo.shape[:2])),
+        "notes": r.notes + tuple(pose.check(detection, r.photo.shape[:2])),
     }
 
 
@@ -287,7 +287,7 @@ def synthesise(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     seven = labels_to_tensor(labels.thirteen_to_7(r.segmentation), len(labels.ALIAS), device)
     noise = alias.gaussian_noise(r.seed, device) if r.options.noise else None
     r = replace(r, unchanged=what_stays(networks, r))
-    picture, rendered, alpha, kept = inference.synthesise(
+    picture, rendered, alpha, photo_share = inference.synthesise(
         networks.alias,
         painter_conditions(networks, r),
         picture_to_tensor(r.warped_cloth, device),
@@ -301,7 +301,7 @@ def synthesise(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         "rendered": tensor_to_picture(rendered),
         "alpha": tensor_to_share(alpha),
         "unchanged": r.unchanged,
-        "kept": tensor_to_share(kept),
+        "kept": tensor_to_share(photo_share),
     }
 
 

@@ -175,15 +175,15 @@ def findings(r: TryOnResult) -> list[Finding]:
     """
     if r.result is None:
         raise ValueError("a verdict needs a finished try-on.")
-    found = []
+    results = []
     for measure in MEASURES.values():
         value = measure.of(r)
         reached = sum(value >= limit for limit in measure.limits)  # NaN is below each
         if reached:
-            found.append(Finding(measure.stage, reached, value, measure.sentence))
-    return sorted(found, key=lambda finding: -finding.grade)
+            results.append(Finding(measure.stage, reached, value, measure.sentence))
+    return sorted(results, key=lambda finding: -finding.grade)
 
 
-def grade(found: list[Finding]) -> int:
+def grade(results: list[Finding]) -> int:
     """The worst grade, an index of GRADES; 0 without a finding."""
-    return max((finding.grade for finding in found), default=0)
+    return max((finding.grade for finding in results), default=0)

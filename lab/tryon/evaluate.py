@@ -58,11 +58,11 @@ from vton.warps import BY_FLOW, WARPS, figures_of, grid_by
 def warp_figures(theta: torch.Tensor, inputs: Conditions, inside: np.ndarray, suffix: str = "") -> dict[str, float]:
     """W(M_c, theta) against the predicted region `inside` (H,W) bool: overlap, share covered, 1.0 where it folds."""
     warped = inference.warp_cloth(theta, inputs)
-    found = figures_of(warped.grid, warped.mask[0, 0].numpy() > 0.5, inside)
+    figures = figures_of(warped.grid, warped.mask[0, 0].numpy() > 0.5, inside)
     return {
-        f"warped_iou{suffix}": found.iou,
-        f"covered{suffix}": found.coverage,
-        f"folded{suffix}": float(found.folds > 0),
+        f"warped_iou{suffix}": figures.iou,
+        f"covered{suffix}": figures.coverage,
+        f"folded{suffix}": float(figures.folds > 0),
     }
 
 
@@ -101,23 +101,23 @@ def synthesis_figures(
     region = mask_to_tensor(sample["worn_mask"][0])
     person, gray = sample["person"], (sample["agnostic"] == GRAY).all(2)
     arms = gray & np.isin(sample["segmentation"], labels.ARMS)
-    seen = with_view(tryon, sample, inputs, sample["segmentation"])
-    synthesis = inference.dress(tryon, seen, seven, region, norms=tuple(SYSTEMS.values()))
+    view = with_view(tryon, sample, inputs, sample["segmentation"])
+    synthesis = inference.dress(tryon, view, seven, region, norms=tuple(SYSTEMS.values()))
     cloth = tensor_to_picture(synthesis.warp.cloth)
     upper = seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
     aligned = ((upper - synthesis.misalign) > 0)[0, 0].numpy()
     open_region = synthesis.misalign[0, 0].numpy() > 0
     background = gray & sample["background"][0]
     pictures = {"" if norm == "alias" else "_instance": tensor_to_picture(t) for norm, t in synthesis.pictures.items()}
-    if seen is not inputs:
+    if view is not inputs:
         hidden, *_ = inference.synthesise(tryon.alias, inputs, synthesis.warp.cloth, seven, synthesis.misalign, "alias")
         pictures["_hidden"] = tensor_to_picture(hidden)
     pictures["_pasted"] = np.where(synthesis.warp.mask[0, 0].numpy()[..., None] > 0, cloth, sample["agnostic"])
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for tail, picture in pictures.items():
         # Outside the region the photograph itself stays, as in the final picture.
         final = np.where(gray[..., None], picture, person)
-        found |= {
+        figures |= {
             f"ssim{tail}": structural_similarity(picture, person, border=False),
             f"ssim_final{tail}": structural_similarity(final, person, border=False),
             f"distance{tail}": distance(picture, person),
@@ -127,8 +127,8 @@ def synthesis_figures(
             f"halo{tail}": colour_difference(picture, person, background),
             f"skin{tail}": colour_difference(picture, person, arms),
         }
-    loose = inference.dress(tryon, seen, seven, region, fit=False, norms=tuple(SYSTEMS.values()))
-    return found, misalignment_colours(synthesis, person), misalignment_colours(loose, person)
+    loose = inference.dress(tryon, view, seven, region, fit=False, norms=tuple(SYSTEMS.values()))
+    return figures, misalignment_colours(synthesis, person), misalignment_colours(loose, person)
 
 
 def misalignment_colours(synthesis: inference.Synthesis, person: np.ndarray) -> Misalignment:
@@ -160,18 +160,18 @@ def evaluate_networks(
         rows: dict[str, list[float]] = {}
         misaligned: dict[str, list[Misalignment]] = {"margin": [], "margin_unfitted": []}
         for sample in pairs(sampler, source, seed, count):
-            given, attributes = conditions(sample), read_sample(tryon, sample)
-            classes = predict_classes(tryon, sample, given, condition_groups(attributes))
+            inputs, attributes = conditions(sample), read_sample(tryon, sample)
+            classes = predict_classes(tryon, sample, inputs, condition_groups(attributes))
             region = (classes == labels.UPPER).float()[:, None]
-            theta, fitted = inference.predict_warp(tryon.matching, given, region)
+            theta, fitted = inference.predict_warp(tryon.matching, inputs, region)
             inside = region[0, 0].numpy() > 0
-            found = region_figures(classes[0].numpy().astype(np.uint8), sample, source, attributes)
-            found |= warp_figures(theta, given, inside) | warp_figures(fitted, given, inside, "_fitted")
-            figures, *both = synthesis_figures(tryon, sample, given, distance)
+            row = region_figures(classes[0].numpy().astype(np.uint8), sample, source, attributes)
+            row |= warp_figures(theta, inputs, inside) | warp_figures(fitted, inputs, inside, "_fitted")
+            figures, *both = synthesis_figures(tryon, sample, inputs, distance)
             for compared, one in zip(misaligned.values(), both):
                 compared.append(one)
-            found |= figures
-            for key, value in found.items():
+            row |= figures
+            for key, value in row.items():
                 rows.setdefault(key, []).append(value)
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
@@ -221,19 +221,19 @@ def evaluate_warps(
     for source in SOURCES if pack else ("draped",):
         rows: dict[str, dict[str, list[float]]] = {}
         for sample in pairs(sampler, source, 9, count):
-            given, truth = conditions(sample), sample["worn_mask"][0]
+            inputs, truth = conditions(sample), sample["worn_mask"][0]
             for name in (*WARPS, *([BY_FLOW] if tryon.flow is not None else [])):
-                grid, seconds = grid_by(tryon, name, given, mask_to_tensor(truth))
-                warped = inference.warp_by(grid, given)
+                grid, seconds = grid_by(tryon, name, inputs, mask_to_tensor(truth))
+                warped = inference.warp_by(grid, inputs)
                 mask = warped.mask[0, 0].numpy() > 0.5
                 cloth = np.where(mask[..., None], tensor_to_picture(warped.cloth), np.uint8(WHITE))
-                found = {
+                figures = {
                     "ssim": structural_similarity(cloth, sample["worn"], border=False),
                     "distance": distance(cloth, sample["worn"]),
                     **dict(zip(("iou", "covered", "folded"), figures_of(grid, mask, truth))),
                     "seconds": seconds,
                 } | ({"misplaced": endpoint_error(grid, sample)} if source == "draped" else {})
-                for key, value in found.items():
+                for key, value in figures.items():
                     rows.setdefault(name, {}).setdefault(key, []).append(value)
         if not rows:
             raise ValueError(f"The packed file has no validation person of whom a pair can be made ({source}).")
@@ -313,21 +313,21 @@ def try_on(
 
     true_segmentation: S instead of S-hat, as the paper does in the paired setting.
     """
-    given = conditions(sample, tryon.device)
+    inputs = conditions(sample, tryon.device)
     if true_segmentation:
         classes = sample["segmentation"]
     else:
-        classes = predict_classes(tryon, sample, given)[0].cpu().numpy().astype(np.uint8)
+        classes = predict_classes(tryon, sample, inputs)[0].cpu().numpy().astype(np.uint8)
     seven = labels_to_tensor(labels.thirteen_to_7(classes), len(labels.ALIAS), tryon.device)
-    given = with_view(tryon, sample, given, classes)
-    made = inference.dress(tryon, given, seven, fit=fit, norms=tuple(SYSTEMS.values()))
-    pictures = {name: tensor_to_picture(made.pictures[norm]) for name, norm in SYSTEMS.items()}
-    region = made.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
-    inside = (region * made.warp.mask)[0, 0].cpu().numpy() > 0
-    pictures[BASELINES[0]] = np.where(inside[..., None], tensor_to_picture(made.warp.cloth), sample["agnostic"])
+    inputs = with_view(tryon, sample, inputs, classes)
+    synthesis = inference.dress(tryon, inputs, seven, fit=fit, norms=tuple(SYSTEMS.values()))
+    pictures = {name: tensor_to_picture(synthesis.pictures[norm]) for name, norm in SYSTEMS.items()}
+    region = synthesis.seven[:, labels.ALIAS_UPPER : labels.ALIAS_UPPER + 1]
+    inside = (region * synthesis.warp.mask)[0, 0].cpu().numpy() > 0
+    pictures[BASELINES[0]] = np.where(inside[..., None], tensor_to_picture(synthesis.warp.cloth), sample["agnostic"])
     if not true_segmentation:  # of a paired picture the photograph is the truth itself
         pictures[BASELINES[1]] = sample["person"]
-    return pictures, float(made.misalign.sum() / region.sum().clamp(min=1))
+    return pictures, float(synthesis.misalign.sum() / region.sum().clamp(min=1))
 
 
 def table_row(
@@ -344,11 +344,11 @@ def table_row(
     for name in ("SSIM", distance_name):
         row[name] = round(float(np.mean([m[name] for m in cells])), 4) if name in cells[0] else None
     enough = kind["setting"] == "unpaired" and len(cells) >= FEWEST
-    made = [cell["picture"] for cell in cells]
-    row[frechet[0]] = round(frechet[1](photographs, made), 4) if enough else None
+    answers = [cell["picture"] for cell in cells]
+    row[frechet[0]] = round(frechet[1](photographs, answers), 4) if enough else None
     known: tuple[float, float] | tuple[None, None] = (None, None)
     if enough:
-        known = kernel_distance(*(deepest_features(parser, pictures) for pictures in (photographs, made)))
+        known = kernel_distance(*(deepest_features(parser, pictures) for pictures in (photographs, answers)))
     return row | {name: v if v is None else round(1000 * v, 4) for name, v in zip(KERNEL, known)}
 
 
@@ -370,19 +370,19 @@ def evaluate_table(
     people, rows, areas = Pack(pack) if pack else None, [], []
     for height, width in sizes:
         size = (height, width)
-        found: dict[tuple[str, str], dict[str, list]] = {}
+        groups: dict[tuple[str, str], dict[str, list]] = {}
         photographs: dict[tuple[str, str], list[np.ndarray]] = {}
         number = max(1, count // SHARE_OF_COUNT[size])
         for source, setting, sample, truth in cases(people, size, number):
             pictures, misaligned = try_on(tryon, sample, setting == "paired", fit)
-            group = found.setdefault((source, setting), {})
+            group = groups.setdefault((source, setting), {})
             photographs.setdefault((source, setting), []).append(sample["person"])
             for system, picture in pictures.items():
                 measured = {"misaligned": misaligned, "picture": picture}
                 if truth is not None:
                     measured |= {"SSIM": structural_similarity(picture, truth), distance_name: distance(picture, truth)}
                 group.setdefault(system, []).append(measured)
-        for (source, setting), group in found.items():
+        for (source, setting), group in groups.items():
             for system, cells in group.items():
                 kind = {"source": source, "size": to_text(size), "setting": setting, "system": system}
                 row = table_row(kind, cells, photographs[source, setting], tryon.parser, distance_name, frechet)
@@ -432,23 +432,23 @@ def as_text(report: dict) -> str:
 
     for source in dict.fromkeys(row["source"] for row in report["rows"]):
         for setting in ("paired", "unpaired"):
-            chosen = [r for r in report["rows"] if (r["source"], r["setting"]) == (source, setting)]
-            sizes = list(dict.fromkeys(r["size"] for r in chosen))
+            rows = [r for r in report["rows"] if (r["source"], r["setting"]) == (source, setting)]
+            sizes = list(dict.fromkeys(r["size"] for r in rows))
             names = ["SSIM", distance] + ([frechet, *KERNEL] if setting == "unpaired" else [])
-            names = [n for n in names if any(r[n] is not None for r in chosen)]
+            names = [n for n in names if any(r[n] is not None for r in rows)]
             if not names:
                 continue
-            number = ", ".join(f"{next(r['pictures'] for r in chosen if r['size'] == s)} at {s}" for s in sizes)
+            number = ", ".join(f"{next(r['pictures'] for r in rows if r['size'] == s)} at {s}" for s in sizes)
             lines += [f"{source}, {setting} ({number})"]
             widths = [max(len(n), 7) for n in names]
             lines += [
                 f"{'':24}" + "".join(f" | {s:^{sum(widths) + len(widths) - 1}}" for s in sizes),
                 f"{'':24}" + "".join(" | " + " ".join(f"{n:>{w}}" for n, w in zip(names, widths)) for _ in sizes),
             ]
-            for system in dict.fromkeys(r["system"] for r in chosen):
+            for system in dict.fromkeys(r["system"] for r in rows):
                 line = f"{system:24}"
                 for s in sizes:
-                    row = next(r for r in chosen if r["size"] == s and r["system"] == system)
+                    row = next(r for r in rows if r["size"] == s and r["system"] == system)
                     line += " | " + " ".join(cell(row[n], w) for n, w in zip(names, widths))
                 lines.append(line)
             lines.append("")

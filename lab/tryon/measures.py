@@ -31,8 +31,8 @@ def bootstrap(
     known = known[np.isfinite(known)]
     if not len(known):
         return (float("nan"),) * 3
-    drawn = known[np.random.default_rng(seed).integers(0, len(known), (resamples, len(known)))].mean(1)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    means = known[np.random.default_rng(seed).integers(0, len(known), (resamples, len(known)))].mean(1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(known.mean()), float(low), float(high)
 
 

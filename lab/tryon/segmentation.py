@@ -46,14 +46,14 @@ def region_figures(
         truth is hidden.
     """
     truth, (ruled, _) = sample["segmentation"], apply_rules(predicted, sample["keypoints"], attributes)
-    seen = ~sample["carried"][0]
+    free = ~sample["carried"][0]
     kind = decode(sample["attributes"], "sleeves")
     edges = edge_distances(truth == labels.UPPER, predicted == labels.UPPER, sample["keypoints"])
     exact = {f"{name}_pixels": edges.get(name, float("nan")) for name in EDGES} if source == "draped" else {}
     return (
         exact
         | {
-            name: mask_iou(np.isin(answer, classes) & seen, np.isin(truth, classes) & seen)
+            name: mask_iou(np.isin(answer, classes) & free, np.isin(truth, classes) & free)
             for name, answer, classes in (
                 ("region_iou", predicted, labels.UPPER),
                 ("region_iou_rules", ruled, labels.UPPER),
@@ -143,8 +143,9 @@ def pairs(sampler: Sampler, source: str, seed: int, count: int) -> Iterator[dict
 def means(rows: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, Any]]:
     """The mean of each figure by group, and `pairs`, the number of rows in it."""
     return {
-        group: {"pairs": len(found)} | {name: finite_mean([row[name] for row in found]) for name in found[0]}
-        for group, found in rows.items()
+        group: {"pairs": len(group_rows)}
+        | {name: finite_mean([row[name] for row in group_rows]) for name in group_rows[0]}
+        for group, group_rows in rows.items()
     }
 
 
@@ -155,18 +156,18 @@ def evaluate_segmentation(tryon: TryOn, pack: Path | None, count: int = 80, size
     """
     rows: dict[str, list[dict[str, float]]] = {}
     for source, sample in samples(pack, count, size):
-        given, attributes = conditions(sample), read_sample(tryon, sample)
+        inputs, attributes = conditions(sample), read_sample(tryon, sample)
 
-        def answer(groups, sample=sample, given=given) -> np.ndarray:
-            return predict_classes(tryon, sample, given, groups)[0].numpy().astype(np.uint8)
+        def answer(groups, sample=sample, inputs=inputs) -> np.ndarray:
+            return predict_classes(tryon, sample, inputs, groups)[0].numpy().astype(np.uint8)
 
         groups = condition_groups(attributes)
         own = answer(groups)
-        found = region_figures(own, sample, source, attributes)
+        figures = region_figures(own, sample, source, attributes)
         for kind in KINDS:
             other = answer(groups | {"sleeves": kind}) if reads_attributes(tryon) else own
-            found[f"told_{kind}"] = shows(other, sample["keypoints"], kind)
-        rows.setdefault(source, []).append(found)
+            figures[f"told_{kind}"] = shows(other, sample["keypoints"], kind)
+        rows.setdefault(source, []).append(figures)
     return means(rows)
 
 

@@ -116,8 +116,8 @@ def draw_pair(
     )
     skeleton, look, nose = sample_person(body, pose)
     cut = sample_cut(cloth_rng, sleeves)
-    chosen = str(cloth_rng.choice(PRINTS))
-    print_ = print_ or chosen
+    pick = str(cloth_rng.choice(PRINTS))
+    print_ = print_ or pick
     cloth, cloth_mask, product = draw_product(cloth_rng, cut, print_, size)
     worn = garment_points(cut, skeleton)
     grid = warp_grid(worn, product, size)

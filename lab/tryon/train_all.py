@@ -47,11 +47,11 @@ def steps_for(run: Run, build, recipe, minutes: float) -> int:
     logs = [event for event in run.events() if event["event"] == "log"]
     if logs:
         return max(1, round(logs[-1]["step"] * minutes / recipe.max_minutes))
-    found = timing(build, recipe, TRIAL_UPDATES, evaluation=bool(recipe.evaluate_every))
-    seconds, ends = found["seconds_per_step"], 0.0
+    times = timing(build, recipe, TRIAL_UPDATES, evaluation=bool(recipe.evaluate_every))
+    seconds, ends = times["seconds_per_step"], 0.0
     if recipe.evaluate_every:  # one before the first update, one after the last, and those between
-        seconds += found["evaluation_seconds"] / recipe.evaluate_every
-        ends = 2 * found["evaluation_seconds"]
+        seconds += times["evaluation_seconds"] / recipe.evaluate_every
+        ends = 2 * times["evaluation_seconds"]
     return max(1, int((TRAINING * 60 * minutes - ends) / seconds))
 
 
@@ -67,20 +67,20 @@ def train_one(network: str, folder: Path, minutes: float, preset: str, fields: l
     preset = preset if preset in presets else "lite-gpu"  # the parser is not the paper's
     run, weights, fields = Run(folder / network), folder / "weights" / network, list(fields)
     saved = run.recipe() if (run.folder / "recipe.json").exists() else {}
-    ended = last_event(run)
+    last = last_event(run)
     if (
         saved
         and saved["max_minutes"] == minutes
         and weights.exists()
-        and (ended.get("event") == "finished" or "reason" in ended)
+        and (last.get("event") == "finished" or "reason" in last)
     ):
         print(f"{network}: done", flush=True)
         return "done"
     if network == "alias" and "--features" not in fields and presets[preset].get("perceptual", 1):
         fields += ["--features", saved.get("features") or perceptual_features(folder / "weights" / "parser")]
     if not saved or saved["max_minutes"] != minutes:
-        given = {name[2:].replace("-", "_"): value for name, value in zip(fields[::2], fields[1::2])}
-        start = saved or {**presets[preset], **convert(recipe_class, given)}
+        overrides = {name[2:].replace("-", "_"): value for name, value in zip(fields[::2], fields[1::2])}
+        start = saved or {**presets[preset], **convert(recipe_class, overrides)}
         fields += ["--steps", str(steps_for(run, task, recipe_class.restore(start), minutes))]
     print(f"{network}: {minutes:.1f} minutes, {' '.join(fields)}", flush=True)
     arguments = [
@@ -97,14 +97,14 @@ def train_one(network: str, folder: Path, minutes: float, preset: str, fields: l
     ]
     if launch(task, recipe_class, presets, arguments, description=f"Trains the {network} network."):
         return "failed"
-    ended = last_event(run)
-    return "stopped" if ended.get("event") == "stopped" and "reason" not in ended else "done"
+    last = last_event(run)
+    return "stopped" if last.get("event") == "stopped" and "reason" not in last else "done"
 
 
-def convert(recipe_class: type, given: dict[str, str]) -> dict:
+def convert(recipe_class: type, overrides: dict[str, str]) -> dict:
     """Fields from the command line as numbers where the recipe has numbers."""
     defaults = recipe_class()
-    return {k: type(getattr(defaults, k))(v) for k, v in given.items()}
+    return {k: type(getattr(defaults, k))(v) for k, v in overrides.items()}
 
 
 @one_sentence

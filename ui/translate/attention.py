@@ -131,10 +131,10 @@ def draw_reasons(
     translator, attention = services.translator(current.model), current.attention
     where = (translator, current.translation, current.hypothesis, current.sentence)
     gradient = interpret.gradient_times_input(
-        *where, report=lambda done, total: report(done / total / 2, f"Gradients: {done} of {total} pieces")
+        *where, report=lambda count, total: report(count / total / 2, f"Gradients: {count} of {total} pieces")
     )
     occlusion = interpret.occlusion(
-        *where, report=lambda done, total: report(0.5 + done / total / 2, f"Occlusion: {done} of {total} pieces")
+        *where, report=lambda count, total: report(0.5 + count / total / 2, f"Occlusion: {count} of {total} pieces")
     )
     axes = ("queries: translation", "keys: text", "leans on")
     rows, columns = interpret.labels(attention, "cross")

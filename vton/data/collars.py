@@ -38,15 +38,15 @@ def with_collar(person: Person, other: Person, rng: np.random.Generator) -> Pers
     if unit < LEAST:
         return person
     forms = roll_neck(rng) if rng.random() < 0.25 else flaps(rng)
-    kept = np.isin(person.parse, ABOVE) | person.carried
+    in_front = np.isin(person.parse, ABOVE) | person.carried
     if rng.random() < 0.5:  # hair in front of it
-        kept |= person.parse == labels.HAIR_LIP
+        in_front |= person.parse == labels.HAIR_LIP
     image, parse, mask = person.image.astype(np.float32), person.parse.copy(), person.person_mask
     label = garment_label(person.parse)
     for form in forms:
         corners = place(smooth(form), right, left)
-        share = fill(corners, parse.shape, unit * rng.uniform(0.004, 0.02)) * ~kept
-        shadow = fill(corners, parse.shape, unit * rng.uniform(0.03, 0.08)) * ~kept
+        share = fill(corners, parse.shape, unit * rng.uniform(0.004, 0.02)) * ~in_front
+        shadow = fill(corners, parse.shape, unit * rng.uniform(0.03, 0.08)) * ~in_front
         image *= (1 - rng.uniform(0, 0.5) * shadow)[..., None]
         image += share[..., None] * (shade(cloth, corners, parse.shape, rng) - image)
         parse[share > 0.5] = label
@@ -115,10 +115,10 @@ def patch(person: Person, chance: float, rng: np.random.Generator) -> np.ndarray
     ys, xs = np.nonzero(inside)
     if side < 8 or not len(ys):
         return None
-    chosen = int(rng.integers(len(ys)))
-    y, x = ys[chosen] - side // 2, xs[chosen] - side // 2
-    found = np.ascontiguousarray(person.image[y : y + side, x : x + side])
-    return change_colours(found, rng) if rng.random() < chance else found
+    pick = int(rng.integers(len(ys)))
+    y, x = ys[pick] - side // 2, xs[pick] - side // 2
+    square = np.ascontiguousarray(person.image[y : y + side, x : x + side])
+    return change_colours(square, rng) if rng.random() < chance else square
 
 
 def shade(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -29,7 +29,8 @@ LONGEST = 384  # longer side of a picture in memory: as photographed, so that a 
 FLAT_SIZE = (256, 192)  # (H, W) at which worn garments are laid flat
 DRAPE_COUNT = 40  # draped people whose garments are learned where there is nothing else
 PIECE = 224  # longer side of what is cut out of a person
-HELD_OUT = {"garments": 10, "garments_more": 8, "not_upper": 7}  # every so many pictures of a folder are for validation
+# Every so many pictures of a folder are for validation.
+VALIDATION_EVERY = {"garments": 10, "garments_more": 8, "not_upper": 7}
 SAME_AS = {
     "sleeves": {"long-rolled": "long"},
     "view": {"front": "flat", "back": "flat", "crumpled": "flat", "folded": "flat"},
@@ -61,9 +62,9 @@ def attributes_of(row: dict[str, str]) -> dict[str, str]:
     """The attributes of a row of attributes.tsv that are among VALUES; another kind is an upper garment of unknown
     kind.
     """
-    found = {name: SAME_AS.get(name, {}).get(row.get(name, ""), row.get(name, "")) for name in VALUES}
-    found["kind"] = found["kind"] if found["kind"] in UPPER_KINDS else "upper"
-    return {name: value for name, value in found.items() if value in VALUES[name] or value == "upper"}
+    attributes = {name: SAME_AS.get(name, {}).get(row.get(name, ""), row.get(name, "")) for name in VALUES}
+    attributes["kind"] = attributes["kind"] if attributes["kind"] in UPPER_KINDS else "upper"
+    return {name: value for name, value in attributes.items() if value in VALUES[name] or value == "upper"}
 
 
 def names_of(folder: Path, held_out: bool | None = None) -> list[str]:
@@ -71,7 +72,7 @@ def names_of(folder: Path, held_out: bool | None = None) -> list[str]:
     names = list(read_attributes(folder) | read_attributes(folder, "kinds.tsv"))
     if not names:
         raise FileNotFoundError(f"'{folder.name}' has neither attributes.tsv nor kinds.tsv.")
-    every = HELD_OUT.get(folder.name, 10)
+    every = VALIDATION_EVERY.get(folder.name, 10)
     return [name for i, name in enumerate(names) if held_out is None or (i % every == 0) == held_out]
 
 
@@ -108,9 +109,9 @@ def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
 
     mask: (H,W) uint8, the garment.
     """
-    drawn = np.zeros(mask.shape, np.uint8)
+    canvas = np.zeros(mask.shape, np.uint8)
     if not mark:
-        return drawn
+        return canvas
     scale = np.array(mask.shape[::-1], float)
     left, right, bottom = (np.array(mark[i : i + 2]) * scale for i in (0, 2, 4))
     along = np.linspace(0, 1, 24)[:, None]  # from the lowest point outwards
@@ -120,8 +121,8 @@ def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
 
     top = [(right + 0.15 * (bottom - right)) * (1, 0), (left + 0.15 * (bottom - left)) * (1, 0)]
     outline = np.concatenate([side(left)[::-1], side(right), top])
-    cv2.fillPoly(drawn, [np.round(outline * 16).astype(np.int32)], 255, shift=4)
-    return np.minimum(drawn, mask)
+    cv2.fillPoly(canvas, [np.round(outline * 16).astype(np.int32)], 255, shift=4)
+    return np.minimum(canvas, mask)
 
 
 def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random.Generator) -> GarmentPicture:
@@ -139,7 +140,7 @@ def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random
     across = float(mark[2] - mark[0])
     deepened = v_mark(mark, across * width / height * rng.uniform(0.2, 0.8), float(rng.uniform(0.95, 1.2)))
     opening = draw_opening(deepened, picture.mask)
-    opened = opening > 0
+    v_area = opening > 0
     rib = max(1, round(0.12 * across * width))
     collar = cv2.dilate(picture.opening, np.ones((2 * rib + 1,) * 2, np.uint8)) > 0
     collar &= np.arange(height)[:, None] > min(mark[1], mark[3]) * height  # the back's own edge stays
@@ -147,13 +148,13 @@ def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random
     back = picture.image[inside].mean(0) if inside.sum() > 20 else 0.8 * cloth
     back = back * np.linspace(1.0, rng.uniform(0.7, 0.95), height)[:, None, None]
     image = cv2.inpaint(picture.image, (collar & garment).astype(np.uint8), 2, cv2.INPAINT_TELEA).astype(np.float64)
-    image = np.where(opened[..., None], np.where(inside[..., None], picture.image, back), image)
+    image = np.where(v_area[..., None], np.where(inside[..., None], picture.image, back), image)
     if rng.random() < 0.7:
         seam = np.reshape([deepened[i] for i in (0, 1, 4, 5, 2, 3)], (3, 2)) * (width, height)
         tone = np.clip(cloth * rng.uniform(0.65, 1.25), 0, 255).tolist()
         thickness = int(max(1, rng.uniform(0.3, 1) * rib))
         cv2.polylines(image, [np.round(seam).astype(np.int32)], False, tone, thickness, cv2.LINE_AA)
-    share = cv2.GaussianBlur(opened.astype(np.float32), (0, 0), 0.8)[..., None]
+    share = cv2.GaussianBlur(v_area.astype(np.float32), (0, 0), 0.8)[..., None]
     rim = 4 * share * (1 - share)  # a cut edge would be sharper than the photograph
     image = np.where(garment[..., None], rim * cv2.GaussianBlur(image, (0, 0), 0.8) + (1 - rim) * image, picture.image)
     known = picture.attributes | {"neckline": "v"}
@@ -177,7 +178,7 @@ def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> l
     sentence for a picture that is missing or cannot be read.
     """
     rows, kinds, marks = read_attributes(folder), read_attributes(folder, "kinds.tsv"), neck_openings()
-    found = []
+    pictures = []
     for name in names:
         places = [(p, m) for p, m in PLACES if (folder / p / f"{name}.jpg").is_file()]
         image, mask = read_picture(folder, *places[0], name, longest) if places else (None, None)
@@ -189,11 +190,11 @@ def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> l
             sure = 0.5 if rows[name].get("sure") == "0" else 1.0
             mark = marks.get((folder.name, name))
             opening = draw_opening(mark, mask) if mark is not None and mask is not None else None
-            found.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure, opening))
+            pictures.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure, opening))
         else:
             kind = kinds[name].get("kind", "").lower()
-            found.append(GarmentPicture(name, image, mask, {"kind": "upper" if kind in UPPER_KINDS else kind}))
-    return found
+            pictures.append(GarmentPicture(name, image, mask, {"kind": "upper" if kind in UPPER_KINDS else kind}))
+    return pictures
 
 
 def read_picture(
@@ -228,7 +229,7 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
     """What one packed person wears, cut out along the parse, and the person: none is a picture of an upper garment
     alone.
     """
-    person, found = pack.person(index), []
+    person, pieces = pack.person(index), []
     sleeves = sleeve_kind(labels.lip_to_13(person.parse), person.keypoints)
     upper = np.isin(person.parse, (labels.LIP.index("upper-clothes"), labels.LIP.index("coat")))
     for kind, mask in (("upper", upper), *((name, person.parse == label) for name, label in PIECES)):
@@ -238,10 +239,10 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
         part = (slice(max(0, rows[0] - 4), rows[-1] + 5), slice(max(0, columns[0] - 4), columns[-1] + 5))
         image, mask = _small(person.image[part]), _small(mask[part].astype(np.uint8) * 255)
         known = {"kind": kind} | ({"sleeves": sleeves} if kind == "upper" and sleeves else {})
-        found.append(GarmentPicture(f"{person.name}-{kind}", image, mask, known, cut=True))
+        pieces.append(GarmentPicture(f"{person.name}-{kind}", image, mask, known, cut=True))
     x0, y0, x1, y1 = np.round(person.frame).astype(int)
     frame = person.image[max(0, y0) : y1, max(0, x0) : x1]
-    found += [
+    pieces += [
         GarmentPicture(person.name, _small(picture), None, {"kind": "person", "view": "worn"})
         for picture in (person.image, frame)
     ]
@@ -251,8 +252,8 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
         street = left if left.shape[1] > right.shape[1] else right
         if street.shape[1] > 80:
             height = min(street.shape[0], 2 * street.shape[1])
-            found.append(GarmentPicture(f"{person.name}-street", _small(street[:height]), None, {"kind": "nothing"}))
-    return found
+            pieces.append(GarmentPicture(f"{person.name}-street", _small(street[:height]), None, {"kind": "nothing"}))
+    return pieces
 
 
 def flat_garment(pack: Pack, index: int) -> list[GarmentPicture]:
@@ -473,18 +474,18 @@ def draped_garments(people: DrapedPeople, count: int) -> list[GarmentPicture]:
     """What the first `count` draped people wear: their garments as photographed flat, and of every fourth the trousers
     or the skirt, which are no upper garment.
     """
-    found = []
+    pictures = []
     for number in range(count):
         if number % 4 == 3:
             person = people.person(number)
             areas = {kind: person.parse == labels.LIP.index(kind) for kind in ("pants", "skirt")}
             kind = max(areas, key=lambda kind: areas[kind].sum())
             name, mask = f"{kind}-{number}", areas[kind].astype(np.uint8) * 255
-            found.append(GarmentPicture(name, person.image, mask, {"kind": kind}, cut=True))
+            pictures.append(GarmentPicture(name, person.image, mask, {"kind": kind}, cut=True))
         else:
             product = people.product(number)
             mask, opening = (area.astype(np.uint8) * 255 for area in (product.mask, product.opening))
             known = attributes_of(product.attributes)
             picture = GarmentPicture(product.name, product.cloth, mask, known, cut=True)
-            found.append(dataclasses.replace(picture, opening=opening) if opening.any() else picture)
-    return found
+            pictures.append(dataclasses.replace(picture, opening=opening) if opening.any() else picture)
+    return pictures

@@ -46,8 +46,8 @@ def as_predicted(
     regions: torch.Tensor, locks: float, outlines: float, rngs: Sequence[np.random.Generator]
 ) -> torch.Tensor:
     """Regions (B, 1, H, W): a share `locks` with gaps, a share `outlines` with a wrong outline; one generator each."""
-    found = []
+    imitations = []
     for region, rng in zip(regions, rngs):
         region = under_locks(region, rng) if rng.random() < locks else region
-        found.append(ragged(region, rng) if rng.random() < outlines else region)
-    return torch.stack(found)
+        imitations.append(ragged(region, rng) if rng.random() < outlines else region)
+    return torch.stack(imitations)

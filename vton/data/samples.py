@@ -61,9 +61,9 @@ class Sampler:
         """
         for _ in range(50):
             kind = source or self._source(rng)
-            found = self._drape(rng, augment, index, sleeves) if kind == "draped" else self._photo(rng, augment, index)
-            if found is not None:
-                return found
+            pair = self._drape(rng, augment, index, sleeves) if kind == "draped" else self._photo(rng, augment, index)
+            if pair is not None:
+                return pair
             index = None
         raise ValueError("No usable pair was found in 50 tries; on too few photographs can the garment be laid flat.")
 

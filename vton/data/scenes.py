@@ -223,9 +223,9 @@ def random_crop(scene: Scene, rng: np.random.Generator) -> Scene:
     """A window of half the height and width at full resolution, around a random pixel of the gray region."""
     height, width = scene.classes.shape
     ys, xs = np.nonzero(scene.gray) if scene.gray.any() else ([height // 2], [width // 2])
-    chosen = int(rng.integers(len(ys)))
-    y = int(np.clip(ys[chosen] - height // 4, 0, height - height // 2))
-    x = int(np.clip(xs[chosen] - width // 4, 0, width - width // 2))
+    pick = int(rng.integers(len(ys)))
+    y = int(np.clip(ys[pick] - height // 4, 0, height - height // 2))
+    x = int(np.clip(xs[pick] - width // 4, 0, width - width // 2))
     window = np.s_[y : y + height // 2, x : x + width // 2]
     return Scene(*(getattr(scene, name)[window] for name in Scene.__dataclass_fields__))
 

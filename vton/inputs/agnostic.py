@@ -194,8 +194,8 @@ def agnostic_image(person: np.ndarray, parse: np.ndarray, keypoints: np.ndarray,
         garment = np.isin(parse, (*labels.UPPER_LIP, labels.NECK_LIP)).astype(np.uint8)
         grown = cv2.dilate(garment, disc(8 * person.shape[1] / 768))
         agnostic[grown > 0] = GRAY
-    kept = np.isin(parse, (*labels.HEAD_LIP, *labels.LOWER_LIP))
-    agnostic[kept] = person[kept]
+    head_and_lower = np.isin(parse, (*labels.HEAD_LIP, *labels.LOWER_LIP))
+    agnostic[head_and_lower] = person[head_and_lower]
     return agnostic
 
 

@@ -54,10 +54,10 @@ def by_colour(probabilities: np.ndarray, image: np.ndarray) -> np.ndarray:
         factor = likelihoods(posterior, place) ** WEIGHT
         posterior = factor * prior
         posterior = posterior / (posterior.sum(0) + rest)
-    found = probabilities.copy()
+    product = probabilities.copy()
     for part, own in zip(PARTS, factor.reshape(len(PARTS), *image.shape[:2])):
-        found[list(part)] *= own
-    return found / found.sum(0)
+        product[list(part)] *= own
+    return product / product.sum(0)
 
 
 def bins(image: np.ndarray) -> np.ndarray:
@@ -75,10 +75,10 @@ def likelihoods(posterior: np.ndarray, place: np.ndarray) -> np.ndarray:
     which too little is seen.
     """
     sure = np.where(posterior > SURE, posterior, 0)
-    seen = (sure > 0).mean(1) > LEAST
-    if not seen.any():
+    enough = (sure > 0).mean(1) > LEAST
+    if not enough.any():
         return np.ones_like(posterior)
-    density = np.stack([np.bincount(place, own, BINS**3) for own in sure[seen]]).reshape(-1, BINS, BINS, BINS)
+    density = np.stack([np.bincount(place, own, BINS**3) for own in sure[enough]]).reshape(-1, BINS, BINS, BINS)
     blur = np.exp(-0.5 * ((np.arange(BINS)[:, None] - np.arange(BINS)) / SPREAD) ** 2)
     blur /= blur.sum(0)
     density = np.einsum("plab,xl,ya,zb->pxyz", density, blur, blur, blur, optimize=True).reshape(len(density), -1)
@@ -86,5 +86,5 @@ def likelihoods(posterior: np.ndarray, place: np.ndarray) -> np.ndarray:
     mean = density.mean(0)
     ratio = (density + RARE * mean.max()) / (mean + RARE * mean.max())
     out = np.ones(posterior.shape, np.float32)
-    out[seen] = np.clip(ratio, 1 / MOST, MOST).astype(np.float32)[:, place]
+    out[enough] = np.clip(ratio, 1 / MOST, MOST).astype(np.float32)[:, place]
     return out

@@ -256,13 +256,13 @@ def check_kind(reading: Reading, image: np.ndarray) -> None:
     if reading.upper >= SURELY_UPPER and reading.groups["view"]["worn"] < HARDLY_WORN:
         return
     kinds = {name: reading.values["kind"][name] for name in NOT_UPPER}
-    wanted = "use the picture of an upper garment such as a shirt, a sweater or a jacket."
+    advice = "use the picture of an upper garment such as a shirt, a sweater or a jacket."
     if _shows_a_person(image):
-        raise GarmentOnPerson(f"This looks like {NOT_UPPER['person']}; {wanted}")
+        raise GarmentOnPerson(f"This looks like {NOT_UPPER['person']}; {advice}")
     blank = float(image.std((0, 1)).max()) < BLANK
     if blank or reading.upper < LEAST_UPPER:
-        shown = "nothing" if blank else max(kinds, key=kinds.__getitem__)
-        raise InputError(f"This looks like {NOT_UPPER[shown]}; {wanted}")
+        kind = "nothing" if blank else max(kinds, key=kinds.__getitem__)
+        raise InputError(f"This looks like {NOT_UPPER[kind]}; {advice}")
 
 
 def _shows_a_person(image: np.ndarray) -> bool:
@@ -279,19 +279,19 @@ def outline(image: np.ndarray, reading: Reading) -> tuple[np.ndarray, str]:
     image: (H, W, 3) uint8, as it was read. A plain background gives the finer outline where it agrees with the network.
     Elsewhere GrabCut decides what the network left open, and a guided filter draws the line.
     """
-    found = reading.mask > 0.5
+    inside = reading.mask > 0.5
     plain = _by_uniform_background(image)
     if plain is not None:
-        possible = cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), disc(BEYOND * max(found.shape))) > 0
-        if (plain & found).sum() > AGREES * (plain | found).sum():  # seams of a floor and hard shadows are not cloth
+        possible = cv2.dilate((reading.mask > SURE_OUTSIDE).astype(np.uint8), disc(BEYOND * max(inside.shape))) > 0
+        if (plain & inside).sum() > AGREES * (plain | inside).sum():  # seams of a floor and hard shadows are not cloth
             return _keep_large(plain & possible), "uniform"
-    scale = min(1.0, TRIMAP_LONGEST / max(found.shape))
-    size = (max(8, round(found.shape[1] * scale)), max(8, round(found.shape[0] * scale)))
+    scale = min(1.0, TRIMAP_LONGEST / max(inside.shape))
+    size = (max(8, round(inside.shape[1] * scale)), max(8, round(inside.shape[0] * scale)))
     probability = cv2.resize(reading.mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
     trimap = np.where(probability > 0.5, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
     trimap[probability > SURE_INSIDE], trimap[probability < SURE_OUTSIDE] = cv2.GC_FGD, cv2.GC_BGD
     if not (trimap == cv2.GC_FGD).any() or not (trimap == cv2.GC_BGD).any():
-        return _keep_large(found), "network"
+        return _keep_large(inside), "network"
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     return _grabcut(image, small, trimap, 2, 1.2 / scale), "network"
 
@@ -305,14 +305,14 @@ def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
     rows = np.flatnonzero(mask.any(1))
     if not len(rows):
         return nothing
-    found = (reading.opening > 0.5) & mask
-    found[rows[0] + round(DEEPEST * (rows[-1] - rows[0])) :] = False
-    count, parts, stats, _ = cv2.connectedComponentsWithStats(found.astype(np.uint8), connectivity=8)
+    opening = (reading.opening > 0.5) & mask
+    opening[rows[0] + round(DEEPEST * (rows[-1] - rows[0])) :] = False
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(opening.astype(np.uint8), connectivity=8)
     if count < 2:
         return nothing
-    found = parts == 1 + stats[1:, cv2.CC_STAT_AREA].argmax()
-    found = np.maximum.accumulate(found[::-1], 0)[::-1] & mask  # and the rim above it
-    return found if LEAST_OPENING < found.sum() / mask.sum() < MOST_OPENING else nothing
+    opening = parts == 1 + stats[1:, cv2.CC_STAT_AREA].argmax()
+    opening = np.maximum.accumulate(opening[::-1], 0)[::-1] & mask  # and the rim above it
+    return opening if LEAST_OPENING < opening.sum() / mask.sum() < MOST_OPENING else nothing
 
 
 def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> Garment:
@@ -324,8 +324,8 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
     small = cv2.resize(
         rgb, None, fx=min(1.0, 2 * WORKING_SIZE / max(rgb.shape)), fy=min(1.0, 2 * WORKING_SIZE / max(rgb.shape))
     )
-    found = pose.detect(small)
-    labelled = parsing.parse(parser, small, found.keypoints, found.person_mask.astype(np.float32), height=512)
+    detection = pose.detect(small)
+    labelled = parsing.parse(parser, small, detection.keypoints, detection.person_mask.astype(np.float32), height=512)
     mask = _keep_large(np.isin(labelled, labels.UPPER_LIP))
     if mask.mean() < SMALLEST_SHARE:
         raise InputError(f"No upper garment was found on the person in this picture; {_ADVICE}.")
@@ -404,11 +404,11 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     if reader is None:
         mask, method = by_background(small)
     else:
-        seen = stretch_contrast(small)
-        reading, turned = read_upright(reader, seen)
-        rgb, small, seen = (np.ascontiguousarray(np.rot90(picture, turned)) for picture in (rgb, small, seen))
+        contrast = stretch_contrast(small)
+        reading, turned = read_upright(reader, contrast)
+        rgb, small, contrast = (np.ascontiguousarray(np.rot90(picture, turned)) for picture in (rgb, small, contrast))
         check_kind(reading, small)
-        (mask, method), attributes = outline(seen, reading), reading.attributes
+        (mask, method), attributes = outline(contrast, reading), reading.attributes
         _check_single(mask)
         behind = inside_of_back(reading, mask)
         mask, open_neck = mask & ~behind, bool(behind.any())

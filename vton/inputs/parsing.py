@@ -117,14 +117,14 @@ def mean_probabilities(
     parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, heights: Sequence[int]
 ) -> np.ndarray:
     """Mean of `label_probabilities` with the mirror image over several sizes, (20, H, W) float32; heights in pixels."""
-    found = [label_probabilities(parser, image, keypoints, person_mask, height=h) for h in heights]
-    return np.asarray(sum(found) / len(found))
+    answers = [label_probabilities(parser, image, keypoints, person_mask, height=h) for h in heights]
+    return np.asarray(sum(answers) / len(answers))
 
 
 def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, **options) -> np.ndarray:
     """LIP labels (H, W) uint8 of a picture, tidied; arguments as for `label_probabilities`."""
-    found = label_probabilities(parser, image, keypoints, person_mask, **options).argmax(0).astype(np.uint8)
-    return tidy(found, keypoints)
+    classes = label_probabilities(parser, image, keypoints, person_mask, **options).argmax(0).astype(np.uint8)
+    return tidy(classes, keypoints)
 
 
 def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
@@ -151,9 +151,9 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
         _, parts = cv2.connectedComponents(cv2.dilate(head.astype(np.uint8), near))
         main = np.bincount(parts[parse == labels.FACE_LIP]).argmax()
         island |= head & (parts != main)
-    found = present(keypoints)
+    visible = present(keypoints)
     for label, bones in zip(labels.ARMS_LIP, (LEFT_ARM, RIGHT_ARM)):
-        if found[list(bones)].all():
+        if visible[list(bones)].all():
             _, distance = pose.along_arm(keypoints, bones, parse.shape)
             arm = parse == label
             count, parts = cv2.connectedComponents(arm.astype(np.uint8))

@@ -228,18 +228,18 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
     Where the hips are missing, the trunk's length follows from the shoulders. The frame grows, by 1.4 at most, to take
     in elbows and wrists. Raises InputError when neck and shoulders are missing.
     """
-    found = present(keypoints)
+    visible = present(keypoints)
     points = np.asarray(keypoints, np.float64)[:, :2]
-    both = found[list(SHOULDERS)].all()
+    both = visible[list(SHOULDERS)].all()
     shoulders = float(np.linalg.norm(points[RIGHT_SHOULDER] - points[LEFT_SHOULDER])) if both else 0.0
-    if found[NECK]:
+    if visible[NECK]:
         neck = points[NECK]
     elif both:
         neck = (points[RIGHT_SHOULDER] + points[LEFT_SHOULDER]) / 2
     else:
         raise InputError("The shoulders are not visible; use a photo that shows the person from head to hips.")
-    hips = [points[i] for i in HIPS if found[i]]
-    hip = points[MID_HIP] if found[MID_HIP] else np.mean(hips, axis=0) if hips else None
+    hips = [points[i] for i in HIPS if visible[i]]
+    hip = points[MID_HIP] if visible[MID_HIP] else np.mean(hips, axis=0) if hips else None
     trunk = float(hip[1] - neck[1]) if hip is not None else 0.0
     # Shoulders that are wide for the trunk mean a bent or seated person, or hips that are out of the picture.
     height = max(
@@ -253,7 +253,7 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
         )
     centre_x = neck[0] if hip is None else (neck[0] + hip[0]) / 2
 
-    arms = points[[i for i in (RIGHT_ELBOW, RIGHT_WRIST, LEFT_ELBOW, LEFT_WRIST) if found[i]]]
+    arms = points[[i for i in (RIGHT_ELBOW, RIGHT_WRIST, LEFT_ELBOW, LEFT_WRIST) if visible[i]]]
     growth = 1.0
     if len(arms):
         margin = 0.07 * height
@@ -376,20 +376,20 @@ def paste(photo: np.ndarray, picture: np.ndarray, frame: Frame, region: np.ndarr
 def keypoints_to_frame(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
     """(25, 3) keypoints in the photograph -> in the frame's picture of `size` = (H, W), in pixels; missing stay 0."""
     moved = np.zeros((25, 3), np.float32)
-    found = present(keypoints)
+    visible = present(keypoints)
     scale = np.array([size[1] / frame.width, size[0] / frame.height])
-    moved[found, :2] = (np.asarray(keypoints)[found, :2] - (frame.x0, frame.y0)) * scale
-    moved[found, 2] = np.asarray(keypoints)[found, 2]
+    moved[visible, :2] = (np.asarray(keypoints)[visible, :2] - (frame.x0, frame.y0)) * scale
+    moved[visible, 2] = np.asarray(keypoints)[visible, 2]
     return moved
 
 
 def keypoints_to_photo(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
     """(25, 3) keypoints in the frame's picture of `size` = (H, W) -> in the photograph, in pixels; missing stay 0."""
     moved = np.zeros((25, 3), np.float32)
-    found = present(keypoints)
+    visible = present(keypoints)
     scale = np.array([frame.width / size[1], frame.height / size[0]])
-    moved[found, :2] = np.asarray(keypoints)[found, :2] * scale + (frame.x0, frame.y0)
-    moved[found, 2] = np.asarray(keypoints)[found, 2]
+    moved[visible, :2] = np.asarray(keypoints)[visible, :2] * scale + (frame.x0, frame.y0)
+    moved[visible, 2] = np.asarray(keypoints)[visible, 2]
     return moved
 
 

@@ -131,15 +131,15 @@ def draw_pose(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     H, W = size
     canvas = np.zeros((H, W, 3), np.float32)
     keypoints = np.asarray(keypoints, np.float32)
-    found = present(keypoints)
+    visible = present(keypoints)
     points = keypoints[:, :2]
     for a, b in LIMBS:
-        if found[a] and found[b]:
+        if visible[a] and visible[b]:
             axis = points[b] - points[a]
             length = float(np.hypot(*axis))
             if length > 1e-3:
                 _blend_ellipse(canvas, (points[a] + points[b]) / 2, axis / length, length / 2, W / 120, COLOURS[b])
-    for i in np.flatnonzero(found):
+    for i in np.flatnonzero(visible):
         _blend_ellipse(canvas, points[i], (1.0, 0.0), W / 100, W / 100, COLOURS[i])
     return canvas.astype(np.uint8)
 
@@ -316,8 +316,8 @@ def _to_body_25(landmarks: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 def _plausible(keypoints: np.ndarray, mask: np.ndarray) -> bool:
     """A person has both shoulders and a silhouette that is more than a speck."""
-    found = present(keypoints)
-    return bool(found[list(SHOULDERS)].all() and (mask > 0.5).mean() > 0.002)
+    visible = present(keypoints)
+    return bool(visible[list(SHOULDERS)].all() and (mask > 0.5).mean() > 0.002)
 
 
 def _find(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -353,7 +353,7 @@ def _find_small(photo: np.ndarray, hw: tuple[int, int]) -> list[tuple[np.ndarray
         if side < MIN_WINDOW:
             break
         h, w = min(H, side), min(W, side)
-        found = []
+        candidates = []
         for top in np.linspace(0, H - h, 1 + int(np.ceil((H - h) / (0.6 * h)))).astype(int):
             for left in np.linspace(0, W - w, 1 + int(np.ceil((W - w) / (0.6 * w)))).astype(int):
                 window = photo[top : top + h, left : left + w]
@@ -371,9 +371,9 @@ def _find_small(photo: np.ndarray, hw: tuple[int, int]) -> list[tuple[np.ndarray
                 ):
                     # A window through somebody's body shows less of a person than the window beside it.
                     whole = float(keypoints[[NOSE, *TRUNK], 2].sum())
-                    found.append((whole, top, left, keypoints, answer[1]))
-        if found:
-            _, top, left, keypoints, mask = max(found, key=lambda one: one[0])
+                    candidates.append((whole, top, left, keypoints, answer[1]))
+        if candidates:
+            _, top, left, keypoints, mask = max(candidates, key=lambda one: one[0])
             there = present(keypoints)
             keypoints[there, :2] = (keypoints[there, :2] + (left, top)) * (hw[1] / W, hw[0] / H)
             full = np.zeros((H, W), np.float32)
@@ -429,10 +429,10 @@ def facing(keypoints: np.ndarray) -> str:
     Unknown is a person without shoulders, and one in a photograph that lies on its side: left and right say nothing
     there.
     """
-    k, found = np.asarray(keypoints), present(keypoints)
-    if not found[list(SHOULDERS)].all() or lies(k):
+    k, visible = np.asarray(keypoints), present(keypoints)
+    if not visible[list(SHOULDERS)].all() or lies(k):
         return "unknown"
-    trunk = float(np.linalg.norm(k[MID_HIP, :2] - k[NECK, :2])) if found[MID_HIP] and found[NECK] else 0.0
+    trunk = float(np.linalg.norm(k[MID_HIP, :2] - k[NECK, :2])) if visible[MID_HIP] and visible[NECK] else 0.0
     if np.linalg.norm(k[RIGHT_SHOULDER, :2] - k[LEFT_SHOULDER, :2]) < 0.35 * trunk:
         return "side"  # there, which shoulder comes first says nothing
     return "back" if k[RIGHT_SHOULDER, 0] > k[LEFT_SHOULDER, 0] else "front"
@@ -440,8 +440,8 @@ def facing(keypoints: np.ndarray) -> str:
 
 def lies(keypoints: np.ndarray) -> bool:
     """Whether the trunk is more level than upright, or upside down, as in a photograph that was not turned."""
-    k, found = np.asarray(keypoints), present(keypoints)
-    if not (found[MID_HIP] and found[NECK]):
+    k, visible = np.asarray(keypoints), present(keypoints)
+    if not (visible[MID_HIP] and visible[NECK]):
         return False
     right, down = k[MID_HIP, :2] - k[NECK, :2]
     return bool(down < abs(right))
@@ -452,35 +452,35 @@ def check(pose: Pose, hw: tuple[int, int]) -> list[str]:
 
     pose: in pixels of the photo; hw: the photo's (H, W).
     """
-    k, found = pose.keypoints, present(pose.keypoints)
+    k, visible = pose.keypoints, present(pose.keypoints)
     notes = []
     if pose.others:
         notes.append("Several people are in the photo; the largest one is dressed.")
     shoulders = (
-        float(np.linalg.norm(k[RIGHT_SHOULDER, :2] - k[LEFT_SHOULDER, :2])) if found[list(SHOULDERS)].all() else 0.0
+        float(np.linalg.norm(k[RIGHT_SHOULDER, :2] - k[LEFT_SHOULDER, :2])) if visible[list(SHOULDERS)].all() else 0.0
     )
-    trunk = float(np.linalg.norm(k[MID_HIP, :2] - k[NECK, :2])) if found[MID_HIP] and found[NECK] else 0.0
-    seen = facing(k)
+    trunk = float(np.linalg.norm(k[MID_HIP, :2] - k[NECK, :2])) if visible[MID_HIP] and visible[NECK] else 0.0
+    view = facing(k)
     if lies(k):
         notes.append("The photo seems to lie on its side; turn it upright first.")
-    if seen == "back":
+    if view == "back":
         notes.append("The person seems to be seen from behind; a photo from the front gives a better result.")
-    elif seen == "side":
+    elif view == "side":
         notes.append("The person stands sideways; a photo from the front gives a better result.")
-    if not found[MID_HIP]:
+    if not visible[MID_HIP]:
         notes.append(
             "The hips are not in the photo, so the garment's lower edge is a guess; show the person down to the thighs."
         )
     else:
-        knees = [(k[hip], k[knee]) for hip, knee, _ in (RIGHT_LEG, LEFT_LEG) if found[hip] and found[knee]]
+        knees = [(k[hip], k[knee]) for hip, knee, _ in (RIGHT_LEG, LEFT_LEG) if visible[hip] and visible[knee]]
         if knees and max(float(knee[1] - hip[1]) for hip, knee in knees) < 0.45 * trunk:
             notes.append("The person seems to sit; a standing person gives a better result.")
     for side, (shoulder, elbow, wrist) in ARMS.items():
-        if found[shoulder] and not found[elbow]:
+        if visible[shoulder] and not visible[elbow]:
             notes.append(f"The {side} arm is hidden or cut off; the sleeve there is a guess.")
-        elif found[shoulder] and not found[wrist]:
+        elif visible[shoulder] and not visible[wrist]:
             notes.append(f"The {side} forearm is hidden or cut off; the sleeve there is a guess.")
-    if seen == "front" and found[RIGHT_WRIST] and found[LEFT_WRIST] and k[RIGHT_WRIST, 0] > k[LEFT_WRIST, 0]:
+    if view == "front" and visible[RIGHT_WRIST] and visible[LEFT_WRIST] and k[RIGHT_WRIST, 0] > k[LEFT_WRIST, 0]:
         notes.append("The arms are crossed in front of the body; let them hang at the sides for a better result.")
     if shoulders and shoulders < 0.06 * min(hw):
         notes.append("The person is small in the photo; come closer for a sharper result.")

@@ -44,19 +44,19 @@ class Reading:
 
     def best(self, name: str) -> tuple[str, float]:
         """The likeliest group of an attribute ("sleeves", "neckline", "front", "view", "kind") and its probability."""
-        found = self.groups[name]
-        value = max(found, key=found.get)
-        return value, found[value]
+        shares = self.groups[name]
+        value = max(shares, key=shares.get)
+        return value, shares[value]
 
     @property
     def attributes(self) -> dict[str, Attribute]:
         """The likeliest group of every attribute, by its name."""
-        found = {}
+        answer = {}
         for name in GROUPS:
             value, share = self.best(name)
             exact = max(GROUPS[name][value], key=self.values[name].__getitem__)
-            found[name] = Attribute(value, round(share, 4), exact)
-        return found
+            answer[name] = Attribute(value, round(share, 4), exact)
+        return answer
 
     @property
     def upper(self) -> float:
@@ -87,15 +87,15 @@ def read_garment(
         return _reading(mask, opening, first)
     box = np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], float)
     closer, second, opening = _look(reader, image, [_window(box, size, margin) for margin in MARGINS[:views]], mask)
-    found = {name: (1 - share) * first[name] + share * second[name] for name, share in CLOSER_SHARE.items()}
+    values = {name: (1 - share) * first[name] + share * second[name] for name, share in CLOSER_SHARE.items()}
     mask = 0.4 * mask + 0.6 * closer if mask_prior is None else mask
     if cast(GarmentReader, reader).config.neck:
         windows = [_window(neck_box(mask > 0.5), size, margin) for margin in NECK_MARGINS[:views]]
         _, third, nearer = _look(reader, image, windows, mask)
-        found["neckline"] = (1 - NECK_SHARE) * found["neckline"] + NECK_SHARE * third["neckline"]
-        seen = _inside_all(windows, image.shape)
-        opening = np.where(seen, 0.4 * opening + 0.6 * nearer, opening)
-    return _reading(mask, opening, found)
+        values["neckline"] = (1 - NECK_SHARE) * values["neckline"] + NECK_SHARE * third["neckline"]
+        common = _inside_all(windows, image.shape)
+        opening = np.where(common, 0.4 * opening + 0.6 * nearer, opening)
+    return _reading(mask, opening, values)
 
 
 def neck_box(mask: np.ndarray) -> np.ndarray:
@@ -114,12 +114,12 @@ def neck_box(mask: np.ndarray) -> np.ndarray:
 
 def _inside_all(windows: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
     """(H, W) bool of a picture of `shape`: what lies inside all windows."""
-    seen = np.zeros(shape[:2], bool)
+    inside = np.zeros(shape[:2], bool)
     inner = np.array(windows)
     x0, y0 = np.ceil(inner[:, :2].max(0)).astype(int).clip(0)
     x1, y1 = np.floor(inner[:, 2:].min(0)).astype(int).clip(0)
-    seen[y0:y1, x0:x1] = True
-    return seen
+    inside[y0:y1, x0:x1] = True
+    return inside
 
 
 def _window(box: np.ndarray, size: tuple[int, int], margin: float) -> np.ndarray:
@@ -144,7 +144,7 @@ def _look(
         matrices.append(matrix)
     x = torch.from_numpy(np.stack(pictures).astype(np.float32) / 127.5 - 1).permute(0, 3, 1, 2).to(device)
     mask_logits, logits, opening_logits = reader(x, torch.from_numpy(np.stack(priors))[:, None].to(device))
-    mask, opening = (_mean_at_size(found, matrices, image.shape) for found in (mask_logits, opening_logits))
+    mask, opening = (_mean_at_size(area, matrices, image.shape) for area in (mask_logits, opening_logits))
     return mask, {name: values.softmax(1).mean(0).cpu().numpy() for name, values in logits.items()}, opening
 
 

@@ -205,16 +205,16 @@ class AliasGenerator(nn.Module):
     def finish(self, out: Tensor, x: Tensor, divided: Tensor, parts: bool = False) -> Tensor | tuple[Tensor, ...]:
         """I-hat, or with `parts` also what it is composed of, from the answer of `outputs`."""
         rendered = out[:, :3].tanh()
-        alpha = kept = rendered.new_zeros(())
+        alpha = photo_share = rendered.new_zeros(())
         picture = rendered
         if self.config.composition:
             alpha = out[:, 3:4].sigmoid() * divided[:, UPPER : UPPER + 1]
             picture = compose(rendered, x[:, -3:], alpha)
         if self.config.keeps:
             cloth = divided[:, UPPER : UPPER + 1] + divided[:, -1:]
-            kept = out[:, 4:].sigmoid() * (1 - cloth) * visible_mask(x[:, :3])
-            picture = compose(picture, x[:, :3], kept)
-        return (picture, rendered, alpha, kept) if parts else picture
+            photo_share = out[:, 4:].sigmoid() * (1 - cloth) * visible_mask(x[:, :3])
+            picture = compose(picture, x[:, :3], photo_share)
+        return (picture, rendered, alpha, photo_share) if parts else picture
 
     def check(self, x: Tensor, norm: str) -> None:
         """Raises ValueError with one sentence for a normalisation or a picture size that does not exist."""

@@ -33,8 +33,8 @@ def read_state(file: Path) -> dict[str, Tensor]:
             f"There is no {file.name} in '{file.parent.name}'; the released files are {', '.join(FILES.values())}."
         )
     size = file.stat().st_size
-    with open(file, "rb") as opened:
-        if opened.read(64).lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+    with open(file, "rb") as stream:
+        if stream.read(64).lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
             raise ValueError(
                 f"{file.name} is a web page, not a checkpoint: the download asked for a confirmation; open its "
                 "link in a browser."

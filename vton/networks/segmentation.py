@@ -183,5 +183,5 @@ def segment(
         [v.flip(-1) for v in (cloth_mask, cloth, parse_agnostic[:, sides])] + [small(mirror_pose), noise.flip(-1)], 1
     )
     attributes = attributes if attributes is None else torch.cat((attributes, attributes))
-    seen, mirror = network(torch.cat((x, y)), attributes).softmax(1).chunk(2)
-    return likeliest(upscale((seen + mirror.flip(-1)[:, sides]) / 2, pose.shape[-2:]))
+    answer, mirror = network(torch.cat((x, y)), attributes).softmax(1).chunk(2)
+    return likeliest(upscale((answer + mirror.flip(-1)[:, sides]) / 2, pose.shape[-2:]))

@@ -228,9 +228,9 @@ class AliasTask(PictureTask):
         a half everywhere then.
         """
         state = super().initial_state()
-        wanted = 3 + self.recipe.composition + self.recipe.keeps
+        channels = 3 + self.recipe.composition + self.recipe.keeps
         for name in ("conv_img.weight", "conv_img.bias"):
-            missing = wanted - len(state[name])
+            missing = channels - len(state[name])
             if missing > 0:
                 state[name] = torch.cat((state[name], torch.zeros_like(state[name][:missing])))
         return state
@@ -240,8 +240,8 @@ class AliasTask(PictureTask):
     def batch(self, step, micro, rank, world):
         """Micro-batch `micro` of update `step` for one process; a pure function of its arguments and the seed."""
         # Every process draws the same size, whatever its share of the samples.
-        drawn = np.random.default_rng([self.recipe.seed, step, micro]).random()
-        half, crop = drawn < self.recipe.half, self.recipe.half <= drawn < self.recipe.half + self.recipe.crops
+        draw = np.random.default_rng([self.recipe.seed, step, micro]).random()
+        half, crop = draw < self.recipe.half, self.recipe.half <= draw < self.recipe.half + self.recipe.crops
         count = (self.recipe.smaller if half or crop else 1) * self.recipe.batch
         samples = []
         for rng in generators(self.recipe.seed, step, micro, rank, world, count):
@@ -268,18 +268,18 @@ class AliasTask(PictureTask):
         """One update of the network and, where there is one, of its discriminator; the mean of each loss."""
         n, critic = sum(self.count(b) for b in batches), self.networks.get("discriminator")
         sums: dict[str, float] = {}
-        kept = []
+        passes = []
         for batch in batches:
             share = self.count(batch) / n
             with trainer.autocast():
                 terms, fake, divided = self.generator_terms(batch, critic, trainer.device)
             trainer.backward(sum(self.weights.get(k, 1.0) * v for k, v in terms.items()) * share)
-            kept.append((fake.detach(), divided.detach(), batch["person"], share))
+            passes.append((fake.detach(), divided.detach(), batch["person"], share))
             for name, value in terms.items():
                 sums[name] = sums.get(name, 0.0) + float(value.detach()) * share
         trainer.step("model")
         if critic is not None:
-            sums |= self.update_critic(critic, kept, trainer)
+            sums |= self.update_critic(critic, passes, trainer)
         self.update_average()
         return sums
 
@@ -287,7 +287,7 @@ class AliasTask(PictureTask):
         """The generator's named losses on one batch, I-hat and S_div."""
         recipe, real = self.recipe, batch["person"]
         noise = (lambda shape: torch.randn(shape, device=device)) if recipe.noise else None
-        (fake, rendered, alpha, kept), divided = self.generate(self.networks["model"], batch, noise=noise)
+        (fake, rendered, alpha, photo_share), divided = self.generate(self.networks["model"], batch, noise=noise)
         # What is pasted back from the photograph anyway counts less than what has to be made up; skin, the background
         # that comes to light and misaligned cloth more.
         weight = 0.3 + 0.7 * batch["region"] + recipe.skin * batch["skin"] + recipe.rim * batch["rim"]
@@ -303,17 +303,17 @@ class AliasTask(PictureTask):
             visible = visible_mask(batch["agnostic"]) * (
                 1 - divided[:, ALIAS_UPPER : ALIAS_UPPER + 1] - divided[:, -1:]
             )
-            terms["kept"] = (visible - kept).sum() / visible.sum().clamp(min=1)
+            terms["kept"] = (visible - photo_share).sum() / visible.sum().clamp(min=1)
         if self.features is not None:
             terms["perceptual"] = perceptual(*[self.features(picture) for picture in (real, fake)])
         if critic is not None:
             critic.requires_grad_(False)  # this pass trains the generator alone
-            seen = critic(self.critic_input(divided, fake))
-            terms["adversarial"] = over_scales(objective(recipe.adversarial).g, logits(seen))  # eq. 14
+            on_fake = critic(self.critic_input(divided, fake))
+            terms["adversarial"] = over_scales(objective(recipe.adversarial).g, logits(on_fake))  # eq. 14
             if recipe.feature_matching:
                 with torch.no_grad():
-                    wanted = critic(self.critic_input(divided, real))
-                terms["feature_matching"] = feature_matching(wanted, seen)
+                    on_real = critic(self.critic_input(divided, real))
+                terms["feature_matching"] = feature_matching(on_real, on_fake)
         return terms, fake, divided
 
     def critic_input(self, divided, picture):
@@ -361,7 +361,7 @@ class AliasTask(PictureTask):
         figures: dict[str, float] = {}
         batch = self.validation()
         for norm in ("alias", "instance"):
-            found: dict[str, list[float]] = {}
+            series: dict[str, list[float]] = {}
             for i in range(len(batch["person"])):
                 (fake, *_), divided = self.generate(
                     self.modules["ema"], {k: v[i : i + 1] for k, v in batch.items()}, norm, quick=True
@@ -379,21 +379,21 @@ class AliasTask(PictureTask):
                     "halo": colour_difference(fake, real, rim),
                     "misaligned": colour_difference(fake, real, misaligned),
                 }.items():
-                    found.setdefault(name, []).append(value)
+                    series.setdefault(name, []).append(value)
             figures |= {
-                name + ("" if norm == "alias" else "_instance"): float(np.nanmean(v)) for name, v in found.items()
+                name + ("" if norm == "alias" else "_instance"): float(np.nanmean(v)) for name, v in series.items()
             }
         return figures
 
     def sample(self, folder, step):
         """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
         batch = {k: v[:6] for k, v in self.validation().items()}
-        (fake, rendered, alpha, kept), _ = self.generate(self.modules["ema"], batch, quick=True)
+        (fake, rendered, alpha, photo_share), _ = self.generate(self.modules["ema"], batch, quick=True)
         columns = [*(batch[k] for k in ("person", "agnostic", "warped")), fake]
         if self.recipe.composition:
             columns += [rendered, (2 * alpha - 1).expand_as(fake)]
         if self.recipe.keeps:
-            columns.append((2 * kept - 1).expand_as(fake))
+            columns.append((2 * photo_share - 1).expand_as(fake))
         save_grid(
             folder / "synthesis.png",
             [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(fake))],

@@ -193,8 +193,8 @@ def rate_factor(step: int, recipe: PictureRecipe) -> float:
     if recipe.schedule == "constant":
         return 1.0
     if recipe.schedule == "cosine":
-        done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
-        return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+        progress = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+        return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
     raise ValueError(f"schedule must be 'constant' or 'cosine', but is '{recipe.schedule}'.")
 
 

@@ -160,17 +160,17 @@ class GarmentTask(PictureTask):
         if mask is not None and rng.random() < SIDES.get(source, 0):
             colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
             ground = background(size, colour, rng, street)
-            shown = compose_on(warp_picture(small, onto, size), inside, ground, rng)
+            view = compose_on(warp_picture(small, onto, size), inside, ground, rng)
         elif rng.random() < 0.75:
-            shown = cv2.warpAffine(small, onto, size[::-1], borderMode=cv2.BORDER_REPLICATE)
+            view = cv2.warpAffine(small, onto, size[::-1], borderMode=cv2.BORDER_REPLICATE)
         else:
-            shown = warp_picture(small, onto, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
+            view = warp_picture(small, onto, size, fill=tuple(int(v) for v in rng.integers(0, 256, 3)))
         opening = np.full((1, *size), -1, np.float32)
         if picture.opening is not None:
             opening = warp_picture(*prescale(picture.opening, matrix), size).astype(np.float32)[None] / 255
         sample = {
             "opening": opening,
-            "image": change_garment_colours(shown, rng),
+            "image": change_garment_colours(view, rng),
             "prior": spoil(inside, rng)[None] if second else np.zeros((1, *size), np.float32),
             "mask": inside[None] if upper and mask is not None else np.full((1, *size), -1, np.float32),
             "sure": np.float32(picture.sure),
@@ -190,9 +190,9 @@ class GarmentTask(PictureTask):
         """The named losses of a batch, summed over its pictures."""
         image = batch["image"].contiguous(memory_format=torch.channels_last)
         mask_logits, logits, opening_logits = self.networks["model"](image, batch["prior"])
-        found = {"mask": area_loss(mask_logits, batch["mask"]).sum()}
+        losses = {"mask": area_loss(mask_logits, batch["mask"]).sum()}
         if self.recipe.opening:  # small beside the garment, so that a mean over pixels says little
-            found["opening"] = area_loss(opening_logits, batch["opening"], entropy=4.0).sum()
+            losses["opening"] = area_loss(opening_logits, batch["opening"], entropy=4.0).sum()
         for name, values in logits.items():
             allowed = batch[f"allowed_{name}"]
             known = (allowed.sum(1) < allowed.shape[1]).float() * batch["sure"]
@@ -201,8 +201,8 @@ class GarmentTask(PictureTask):
             loss = 0.5 * partial_cross_entropy(values, allowed)
             loss = loss + 0.5 * partial_cross_entropy(grouped, ((allowed @ matrix.T) > 0).float())
             spread = -F.log_softmax(values, 1).mean(1)
-            found[name] = ((loss + self.recipe.smoothing * spread) * known).sum()
-        return found
+            losses[name] = ((loss + self.recipe.smoothing * spread) * known).sum()
+        return losses
 
     # -- looking at it -------------------------------------------------------------------------------------------
 
@@ -212,18 +212,20 @@ class GarmentTask(PictureTask):
             held_out = draped_people(dataclasses.replace(self.recipe, pack=""), FLAT_SIZE, "val")
             assert held_out is not None  # without a pack there are some
             return draped_garments(held_out, min(count, 12))
-        data, found = Path(self.recipe.data), []
+        data, pictures = Path(self.recipe.data), []
         for folder, number in (("garments_more", count * 2 // 3), ("not_upper", count // 3)):
             if (data / folder).is_dir():
                 names = names_of(data / folder, held_out=True)
-                found += read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
+                pictures += read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
         for folder in ("garments", "garments_more"):  # and every held-out one whose opening is marked
             if (data / folder).is_dir():
                 marked = [
                     name for name in names_of(data / folder, held_out=True) if neck_openings().get((folder, name))
                 ]
-                found += read_folder(data / folder, [name for name in marked if name not in {p.name for p in found}])
-        return found
+                pictures += read_folder(
+                    data / folder, [name for name in marked if name not in {p.name for p in pictures}]
+                )
+        return pictures
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
@@ -262,16 +264,16 @@ def area_loss(logits: Tensor, target: Tensor, entropy: float = 1.0) -> Tensor:
 
 def draw_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (256, 192)) -> np.ndarray:
     """A picture with the outline that was read drawn on it, (H,W,3) uint8 of `size`."""
-    shown = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
+    canvas = cv2.resize(image, size[::-1], interpolation=cv2.INTER_AREA)
     mask = cv2.resize((reading.mask > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    cv2.drawContours(shown, contours, -1, (0, 220, 0), 1)
+    cv2.drawContours(canvas, contours, -1, (0, 220, 0), 1)
     opening = cv2.resize((reading.opening > 0.5).astype(np.uint8), size[::-1], interpolation=cv2.INTER_NEAREST)
-    shown[opening > 0] = shown[opening > 0] // 2 + np.array([127, 0, 60], np.uint8)
+    canvas[opening > 0] = canvas[opening > 0] // 2 + np.array([127, 0, 60], np.uint8)
     for i, name in enumerate(("kind", "sleeves", "neckline")):
         value, share = reading.best(name)
         cv2.putText(
-            shown,
+            canvas,
             f"{value} {share:.2f}",
             (4, 14 + 14 * i),
             cv2.FONT_HERSHEY_SIMPLEX,
@@ -280,7 +282,7 @@ def draw_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (2
             1,
             cv2.LINE_AA,
         )
-    return shown
+    return canvas
 
 
 # -- where the picture is looked at ----------------------------------------------------------------------------------

@@ -141,8 +141,8 @@ class ParserTask(PictureTask):
         target = np.where((carried > 0) | (inside == 0), IGNORE, target).astype(np.uint8)
         mask = warp_picture(person.person_mask, matrix, size) if rng.random() > 0.05 else np.zeros(size, np.float32)
         points = move_points(person.keypoints, matrix, mirror)
-        found = present(points)
-        points[found, :2] += rng.normal(0, size[0] / 200, (int(found.sum()), 2))
+        visible = present(points)
+        points[visible, :2] += rng.normal(0, size[0] / 200, (int(visible.sum()), 2))
         points[rng.random(25) < 0.05] = 0
         return {
             "image": image,

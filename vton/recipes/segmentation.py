@@ -241,8 +241,8 @@ class SegmentationTask(PairTask):
         self.modules["discriminator"].zero_grad(set_to_none=True)
         pairs = (self.critic_pair(batch, trainer, 1 / len(batches)) for batch in batches)
         loss = objective(self.recipe.adversarial)
-        made = update_discriminator(trainer, self.networks["discriminator"], loss, pairs)
-        return {**terms, "discriminator": made["discriminator"]}
+        figures = update_discriminator(trainer, self.networks["discriminator"], loss, pairs)
+        return {**terms, "discriminator": figures["discriminator"]}
 
     def critic_pair(self, batch, trainer, share):
         """What the discriminator compares (eq. 10), the inputs X with S and with S-hat; and the share of the update."""
@@ -275,9 +275,9 @@ class SegmentationTask(PairTask):
         ]
         figures = {"upper_iou": float(np.mean(per_picture)), "mean_iou": float(np.nanmean(list(ious.values())[:7]))}
         for kind, name in enumerate(SOURCES):
-            chosen = [p for p, s in zip(per_picture, batch["source"]) if s == kind]
-            if chosen:
-                figures[f"upper_iou_{name}"] = float(np.mean(chosen))
+            group = [p for p, s in zip(per_picture, batch["source"]) if s == kind]
+            if group:
+                figures[f"upper_iou_{name}"] = float(np.mean(group))
         figures |= self.edges(batch, answer)
         right = [
             not contradicting(np.kron(a, np.ones((self.recipe.reduce,) * 2, np.uint8)), keypoints, kind)

@@ -170,17 +170,17 @@ def like_skin(photograph: np.ndarray, bare: np.ndarray, face: np.ndarray) -> np.
     Returns:
         (H,W) bool, all False where there is too little of a face to compare.
     """
-    found = np.zeros(bare.shape, bool)
+    skin = np.zeros(bare.shape, bool)
     if face.sum() < FEWEST or not bare.any():
-        return found
+        return skin
     tone = np.median(_of_face(photograph[face]), 0)
     lightness, a, b = (_lab(photograph[bare][None])[0] - tone).T
     # Pale skin lies near to gray: a gray sleeve has to stay further off.
     reach = min(HUE, 0.6 * float(np.hypot(*tone[1:])))
-    found[bare] = (np.hypot(a, b) < reach) & (lightness > -DARKER) & (lightness < LIGHTER)
+    skin[bare] = (np.hypot(a, b) < reach) & (lightness > -DARKER) & (lightness < LIGHTER)
     kernel = disc(bare.shape[1] / 128)
     # Bracelets, tattoos and highlights are skin too.
-    closed = cv2.morphologyEx(found.astype(np.uint8), cv2.MORPH_CLOSE, kernel)
+    closed = cv2.morphologyEx(skin.astype(np.uint8), cv2.MORPH_CLOSE, kernel)
     return (cv2.morphologyEx(closed, cv2.MORPH_OPEN, kernel) > 0) & bare
 
 

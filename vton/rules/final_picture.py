@@ -19,7 +19,7 @@ from vton.result import TryOnResult
 from vton.rules import composite, neckline, opacity
 from vton.warps import grid_of
 
-LEAST_SEEN = 0.025  # of what a coat hides of trousers, skirt and legs; below it nothing tells how they go on
+LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; below it nothing tells how they go on
 SCRAP = 5e-4  # of the picture, below which a piece of a hand is none: fingers that are seen alone have twice that
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
 KEEPS = 0.25  # pixels of the photograph by which what is kept of the person reaches over its outline
@@ -47,29 +47,29 @@ def layers(r: TryOnResult) -> Layers:
     a painted one.
     """
     nobody = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND)
-    kept = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | old_below_hem(r)
-    kept |= hands(r)
+    person = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | old_below_hem(r)
+    person |= hands(r)
     if r.options.detail:
         own = own_skin(r)
         # The wall that is predicted beside a hand was never seen; a rim along a narrower sleeve is none of it.
         thick = cv2.morphologyEx(own.astype(np.uint8), cv2.MORPH_OPEN, photo.disc(r.options.size[1] / 96)) > 0
-        kept |= own & (np.isin(r.segmentation, labels.ARMS) | thick)
-    removed = (_old_garment(r) | (r.parse == labels.NECK_LIP)) & ~kept
-    cloth = ((r.segmentation == UPPER) | hair_rim(r)) & ~kept
+        person |= own & (np.isin(r.segmentation, labels.ARMS) | thick)
+    removed = (_old_garment(r) | (r.parse == labels.NECK_LIP)) & ~person
+    cloth = ((r.segmentation == UPPER) | hair_rim(r)) & ~person
     # The person has not moved: no arm lies where nobody was.
-    arms = np.isin(r.segmentation, labels.ARMS) & ~kept & body(r)
-    bare = throat(r) & ~kept
+    arms = np.isin(r.segmentation, labels.ARMS) & ~person & body(r)
+    bare = throat(r) & ~person
     painted = arms | bare | removed & ~np.isin(r.segmentation, (labels.BACKGROUND, UPPER, *labels.ARMS))
     wall = removed & ~cloth & ~painted
-    figure = ~wall & ~(nobody & ~kept & ~cloth & ~painted)
-    return Layers(kept, cloth, painted & ~cloth, wall, figure)
+    figure = ~wall & ~(nobody & ~person & ~cloth & ~painted)
+    return Layers(person, cloth, painted & ~cloth, wall, figure)
 
 
 def hands(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the hands as photographed, without scraps of a hand in what is put on over it."""
-    found = np.isin(r.parse_agnostic, labels.ARMS_LIP)
-    _, pieces = cv2.connectedComponents(found.astype(np.uint8))
-    return found & (np.bincount(pieces.ravel())[pieces] >= SCRAP * found.size)
+    arms = np.isin(r.parse_agnostic, labels.ARMS_LIP)
+    _, pieces = cv2.connectedComponents(arms.astype(np.uint8))
+    return arms & (np.bincount(pieces.ravel())[pieces] >= SCRAP * arms.size)
 
 
 def body(r: TryOnResult) -> np.ndarray:
@@ -171,9 +171,9 @@ def _old_garment(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, the old garment and the arms as photographed, with the rim that the parse leaves to the background
     and the person mask does not.
     """
-    taken = np.isin(r.parse, (*labels.UPPER_LIP, *labels.ARMS_LIP))
-    rim = (r.parse == labels.BACKGROUND) & (r.person_mask > 0.35) & (_dilate(taken, r.options.size[1] // 20) > 0)
-    return taken | rim
+    old = np.isin(r.parse, (*labels.UPPER_LIP, *labels.ARMS_LIP))
+    rim = (r.parse == labels.BACKGROUND) & (r.person_mask > 0.35) & (_dilate(old, r.options.size[1] // 20) > 0)
+    return old | rim
 
 
 def _dilate(mask: np.ndarray, radius: int) -> np.ndarray:
@@ -186,16 +186,16 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     own skin, and what a longer garment hid of trousers, skirt and legs goes on.
     """
     arms, width, bare = np.isin(r.segmentation, labels.ARMS), r.options.size[1], throat(r)
-    neck, own, seen = own_skin(r, (labels.NECK_LIP,)), own_skin(r), tone_reference(r)
+    neck, own, reference = own_skin(r, (labels.NECK_LIP,)), own_skin(r), tone_reference(r)
     # The cloth's detail is carried over at full size; what lights it is the generator's own picture.
     shared = r.alpha is not None and r.rendered is not None and r.alpha > 0
     painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
     picture = composite.smooth(composite.smooth(painted, arms, width / 32), bare, width / 96)
     # Bare arms tell the tone of what goes on from them; else hands do, which most photographs show, or the face.
-    bare_hands = composite.like_skin(r.person, hands(r), seen)
-    tone = own if own.sum() > arms.sum() / 8 else bare_hands if bare_hands.sum() > 5 * composite.FEWEST else seen
+    bare_hands = composite.like_skin(r.person, hands(r), reference)
+    tone = own if own.sum() > arms.sum() / 8 else bare_hands if bare_hands.sum() > 5 * composite.FEWEST else reference
     picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone), arms, arms | own)
-    picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else seen)
+    picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else reference)
     picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48)
     picture = composite.join_skin(picture, bare, r.person, neck, width / 48)
     return below_hem(r, picture, _dilate(_old_garment(r), round(width / 48)) > 0)
@@ -209,15 +209,15 @@ def below_hem(r: TryOnResult, picture: np.ndarray, old: np.ndarray) -> np.ndarra
     below, stays = np.isin(r.segmentation, labels.BELOW), old_below_hem(r)
     if stays.any():
         picture = np.where(stays[..., None], r.person, picture)
-    hidden, seen = below & old & ~stays, below & (np.isin(r.parse, labels.LOWER_LIP) & ~old | stays)
+    hidden, visible = below & old & ~stays, below & (np.isin(r.parse, labels.LOWER_LIP) & ~old | stays)
     if not hidden.any():
         return picture
     margin = r.options.size[1] // 6
     rows, columns = (np.flatnonzero(hidden.any(axis)) for axis in (1, 0))
     box = np.s_[max(0, rows[0] - margin) : rows[-1] + margin, max(0, columns[0] - margin) : columns[-1] + margin]
-    if not seen[box].any():
+    if not visible[box].any():
         return picture
-    going_on = composite.continue_background(r.person[box], ~seen[box])
+    going_on = composite.continue_background(r.person[box], ~visible[box])
     share = cv2.GaussianBlur(hidden[box].astype(np.float32), (0, 0), r.options.size[1] / 384)[..., None]
     share *= below[box][..., None]
     out = picture.copy()
@@ -229,12 +229,12 @@ def old_below_hem(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, what of the old garment goes on below the new one's hem: the skirt of a dress, and the tails of a
     coat that shows next to nothing of what is worn under it.
     """
-    seen_as = photo.from_nearest(r.segmentation, r.segmentation != labels.BACKGROUND)
+    nearest = photo.from_nearest(r.segmentation, r.segmentation != labels.BACKGROUND)
     # A skirt that is wider than what is predicted of it stays as wide as it is.
-    wider = (r.parse == labels.DRESS_LIP) & (r.segmentation == labels.BACKGROUND) & np.isin(seen_as, labels.BELOW)
+    wider = (r.parse == labels.DRESS_LIP) & (r.segmentation == labels.BACKGROUND) & np.isin(nearest, labels.BELOW)
     below = np.isin(r.segmentation, labels.BELOW)
-    old, seen = below & np.isin(r.parse, labels.UPPER_LIP), below & np.isin(r.parse, labels.LOWER_LIP)
-    stays = old if seen.sum() < LEAST_SEEN * old.sum() else old & (r.parse == labels.DRESS_LIP)
+    old, lower = below & np.isin(r.parse, labels.UPPER_LIP), below & np.isin(r.parse, labels.LOWER_LIP)
+    stays = old if lower.sum() < LEAST_LOWER * old.sum() else old & (r.parse == labels.DRESS_LIP)
     return stays | wider
 
 

@@ -52,10 +52,10 @@ def cloth_shares(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, t
     None where neither cloth nor skin is seen; an arm whose joints are missing is left out. segmentation: (H, W) 13
     classes; keypoints: (25, 3) in its pixels.
     """
-    found = present(keypoints)
+    visible = present(keypoints)
     shares: dict[int, tuple[float | None, ...]] = {}
     for arm, joints in JOINTS.items():
-        if not found[list(joints)].all():
+        if not visible[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, segmentation.shape)
         cloth = (distance < BONE_REACH) & (segmentation == UPPER)
@@ -91,10 +91,10 @@ def set_length(
     if kind not in KINDS:
         raise ValueError(f"Sleeves are {', '.join(KINDS)}; not '{kind}'.")
     changed = np.array(segmentation, np.uint8)
-    found = present(keypoints)
-    body = trunk(keypoints, found, changed.shape)
+    visible = present(keypoints)
+    body = trunk(keypoints, visible, changed.shape)
     for arm, joints in JOINTS.items():
-        if arm not in arms or not found[list(joints)].all():
+        if arm not in arms or not visible[list(joints)].all():
             continue
         place, distance = along_arm(keypoints, joints, changed.shape)
         outer = outer_side(keypoints, joints, changed.shape)

@@ -63,8 +63,8 @@ def at_rest(phenotype: dict[str, float]) -> np.ndarray:
 def coefficients(body: Body, phenotype: dict[str, float]) -> np.ndarray:
     """(K,) float32, the shape of `Body.rest` that comes closest to a phenotype."""
     flat = body.directions.reshape(len(body.directions), -1)
-    wanted = (at_rest(phenotype) - body.mean).ravel()
-    return ((flat @ wanted) / (flat**2).sum(1)).astype(np.float32)
+    offset = (at_rest(phenotype) - body.mean).ravel()
+    return ((flat @ offset) / (flat**2).sum(1)).astype(np.float32)
 
 
 def linear_model(seed: int = 0, count: int = 400) -> dict[str, np.ndarray]:

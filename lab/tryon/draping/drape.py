@@ -65,14 +65,14 @@ def two_panels(sheet: panels.Panels, scale: np.ndarray) -> Cloth:
     index, flats, faces, sides = [], [], [], []
     start = 0
     for behind in (False, True):
-        kept = sheet.triangles if behind else sheet.triangles[~sheet.cut]
-        used = np.unique(kept)
+        triangles = sheet.triangles if behind else sheet.triangles[~sheet.cut]
+        used = np.unique(triangles)
         where = np.full(count, -1)
         where[used] = start + np.arange(len(used))
         start += len(used)
         index.append(where)
         flats.append(sheet.points[used])
-        faces.append(where[kept] if behind else where[kept][:, ::-1])
+        faces.append(where[triangles] if behind else where[triangles][:, ::-1])
         sides.append(np.full(len(used), int(behind)))
     is_open = np.zeros(sheet.rim, bool)
     for edge in sheet.edges.values():
@@ -183,9 +183,9 @@ def surfaces(vertices: np.ndarray, body: Body, x: np.ndarray, z: np.ndarray) -> 
     The body's depth is drawn on a grid of 1 cm, grown by 2.5 cm and smoothed, so that the sheets follow arms and trunk.
     """
     cell = 0.01
-    kept = ~np.isin(body.parts, ("head",))
-    faces = body.faces[kept[body.faces].all(1)]
-    points = np.concatenate([vertices[kept], vertices[faces].mean(1)])
+    below_head = ~np.isin(body.parts, ("head",))
+    faces = body.faces[below_head[body.faces].all(1)]
+    points = np.concatenate([vertices[below_head], vertices[faces].mean(1)])
     low = points[:, [0, 2]].min(0) - 0.3
     shape = tuple(np.ceil((points[:, [2, 0]].max(0) + 0.3 - low[::-1]) / cell).astype(int))
     column, row = ((points[:, [0, 2]] - low) / cell).astype(int).T
@@ -212,8 +212,8 @@ def surfaces(vertices: np.ndarray, body: Body, x: np.ndarray, z: np.ndarray) -> 
 
 def tops(vertices: np.ndarray, body: Body, places: np.ndarray) -> np.ndarray:
     """Height of the shoulders at |x| = places, mean of both sides, in metres."""
-    kept = np.isin(body.parts, ("torso", "neck", "armL", "armR"))
-    points = vertices[kept]
+    upper = np.isin(body.parts, ("torso", "neck", "armL", "armR"))
+    points = vertices[upper]
     return np.array([points[abs(abs(points[:, 0]) - x) < 0.012, 2].max() for x in places])
 
 
@@ -242,10 +242,10 @@ def fit(outline: panels.Outline, body: Body, shape: np.ndarray, ease: float, lon
         raise DrapeError("too long or too short for the body")
     if outline.cuffs:  # no narrower than the upper arms
         width = min(outline.sleeve(side)[1][2:6].mean() for side in "RL") * across
-        wanted = max(1.0, 1.04 * arm_girth(vertices, joints, body) / 2 / width)
-        if wanted > 1.3:
+        widening = max(1.0, 1.04 * arm_girth(vertices, joints, body) / 2 / width)
+        if widening > 1.3:
             raise DrapeError("sleeves too narrow")
-        across, stretch = across * wanted, stretch / wanted
+        across, stretch = across * widening, stretch / widening
     scale = across * np.array([1.0, stretch])
     reach = np.array([0.45, 0.6, 0.75]) * shoulder[0]
     body_top = tops(vertices, body, reach)
@@ -343,8 +343,8 @@ def simulate(cloth: Cloth, start: np.ndarray, keyframes: list[np.ndarray], body:
 
     from lab.tryon.draping import simulation as sim
 
-    kept = ~np.isin(body.parts, ("head", "footL", "footR"))
-    faces = body.faces[kept[body.faces].all(1)]
+    collider = ~np.isin(body.parts, ("head", "footL", "footR"))
+    faces = body.faces[collider[body.faces].all(1)]
     used, faces = np.unique(faces, return_inverse=True)
     faces = faces.reshape(-1, 3)
 
@@ -358,7 +358,7 @@ def simulate(cloth: Cloth, start: np.ndarray, keyframes: list[np.ndarray], body:
     n = len(start)
     x, v, old = (array(a, wp.vec3) for a in (start, np.zeros((n, 3)), start))
     seam_length = np.linalg.norm(start[cloth.seams[:, 0]] - start[cloth.seams[:, 1]], axis=1)
-    seams, opened = array(cloth.seams, wp.vec2i), array(seam_length, float)
+    seams, gaps = array(cloth.seams, wp.vec2i), array(seam_length, float)
     pair, lengths, softness = array(pairs, wp.vec2i), array(rest, float), array(soft, float)
     # A seam joins the panels, so their distance counts along the cloth: far apart where neither is at a seam.
     flat = array(np.concatenate([cloth.rest, near_seam(cloth)[:, None]], 1), wp.vec3)
@@ -388,7 +388,7 @@ def simulate(cloth: Cloth, start: np.ndarray, keyframes: list[np.ndarray], body:
         pull = 9.81 * np.clip((frame - SEW * 0.6) / (SEW * 0.4), 0, 1)
         keep = 0.9 if frame < SEW else 0.985 if frame < SEW + MOVE + REST // 2 else 0.93
         inputs = [STEPS, float(first), float(last), DT, float(pull), keep, settings["friction"], SKIN, THICK, x, v, old]
-        inputs += [pair, lengths, softness, seams, opened, *sewn, neighbours, counts, index, face, place]
+        inputs += [pair, lengths, softness, seams, gaps, *sewn, neighbours, counts, index, face, place]
         inputs += [array(frames[at], wp.vec3), array(frames[at + 1], wp.vec3), array(turn, wp.vec3), tucked]
         wp.launch(sim.advance, 1, inputs=inputs, device="cpu")
     vertices = x.numpy().copy()
@@ -599,13 +599,13 @@ PLACES = (("garments", "cloth", "cloth-mask"), ("garments_more", "image", "mask"
 
 def garment_rows(data: Path) -> list[tuple[str, dict[str, str], Path]]:
     """(folder/id, attributes, mask) of the garments under `data` that are photographed from the front and closed."""
-    found = []
+    rows = []
     for folder, _, masks in PLACES:
         with (data / folder / "attributes.tsv").open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file, delimiter="\t"):
                 if row["view"] in ("front", "hanger") and row["front"] != "open" and row["sleeves"] != "folded":
-                    found.append((f"{folder}/{row['id']}", row, data / folder / masks / f"{row['id']}.png"))
-    return found
+                    rows.append((f"{folder}/{row['id']}", row, data / folder / masks / f"{row['id']}.png"))
+    return rows
 
 
 @one_sentence
@@ -625,26 +625,28 @@ def main(argv: list[str] | None = None) -> int:
     body, rows = Body.load(arguments.body), garment_rows(arguments.data)
     log = arguments.out / "log.jsonl"
     known = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
-    tried = {(line["garment"], line["seed"], line["round"]) for line in known}
+    attempts = {(line["garment"], line["seed"], line["round"]) for line in known}
     round_ = 0
     while len(list(arguments.out.glob("*.npz"))) < arguments.count:
         order = np.random.default_rng([arguments.seed, round_]).permutation(len(rows))
         for number in order:
             name, row, mask_file = rows[number]
             file = arguments.out / f"{row['id']}-{arguments.seed}-{round_}.npz"
-            if (name, arguments.seed, round_) in tried:
+            if (name, arguments.seed, round_) in attempts:
                 continue
-            began, said = time.process_time(), "ok"
+            began, outcome = time.process_time(), "ok"
             try:
                 mask = cv2.imread(str(mask_file), cv2.IMREAD_GRAYSCALE) > 127
-                seen = arguments.openings / f"{row['id']}.png" if arguments.openings else None
-                opening = cv2.imread(str(seen), cv2.IMREAD_GRAYSCALE) > 127 if seen and seen.is_file() else None
+                drawing = arguments.openings / f"{row['id']}.png" if arguments.openings else None
+                opening = (
+                    cv2.imread(str(drawing), cv2.IMREAD_GRAYSCALE) > 127 if drawing and drawing.is_file() else None
+                )
                 outline = panels.read_outline(mask, opening, row["sleeves"], row["neckline"])
                 record = drape(outline, row, body, np.random.default_rng([arguments.seed, round_, int(number)]))
                 save(file, record, name)
             except ValueError as error:
-                said = f"{type(error).__name__}: {error}"
-            line = {"garment": name, "kind": row["kind"], "seed": arguments.seed, "round": round_, "said": said}
+                outcome = f"{type(error).__name__}: {error}"
+            line = {"garment": name, "kind": row["kind"], "seed": arguments.seed, "round": round_, "said": outcome}
             with log.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(line | {"seconds": round(time.process_time() - began, 2)}) + "\n")
             if len(list(arguments.out.glob("*.npz"))) >= arguments.count:

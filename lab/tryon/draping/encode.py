@@ -24,11 +24,11 @@ def encode(record: dict[str, np.ndarray]) -> bytes:
     place = {tuple(point): i for i, point in enumerate(sheet.tolist())}
     own = np.array([place.get(tuple(point), -1) for point in flat[:, ::-1].tolist()])
     behind = faces[:, 0] >= front
-    mesh, shown = in_order(own[faces[behind]]), in_order(own[faces[~behind]][:, ::-1])
-    taken = ~np.isin(keys(mesh), keys(shown))
-    if len(sheet) != len(back) or (~taken).sum() != len(shown) or (own[seams[:, 0]] != own[seams[:, 1]]).any():
+    mesh, front_mesh = in_order(own[faces[behind]]), in_order(own[faces[~behind]][:, ::-1])
+    cut = ~np.isin(keys(mesh), keys(front_mesh))
+    if len(sheet) != len(back) or (~cut).sum() != len(front_mesh) or (own[seams[:, 0]] != own[seams[:, 1]]).any():
         raise ValueError("The front of the drape is no part of its back's mesh.")
-    whole, sewn, number = panels(mesh, taken, own[seams[:, 0]], len(sheet))
+    whole, sewn, number = panels(mesh, cut, own[seams[:, 0]], len(sheet))
     vertices = np.zeros((number[1].max() + 1, 3))
     vertices[number[behind_points(front, len(flat)), own]] = record["vertices"].astype(np.float64)
     low = vertices.min(0)
@@ -40,7 +40,7 @@ def encode(record: dict[str, np.ndarray]) -> bytes:
     arrays = {
         "low": low, "error": narrow(error), "flat": narrow(np.diff(sheet, axis=0, prepend=0)),
         "faces": narrow(corners),
-        "taken": np.flatnonzero(taken).astype(np.uint16), "seams": own[seams[:, 0]].astype(np.uint16),
+        "taken": np.flatnonzero(cut).astype(np.uint16), "seams": own[seams[:, 0]].astype(np.uint16),
     }  # fmt: skip
     out = io.BytesIO()
     np.savez(out, **arrays, **{key: record[key] for key in META})

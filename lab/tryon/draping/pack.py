@@ -70,7 +70,7 @@ def pack(records: Path, data: Path, openings: Path, studio: Path, most: float | 
         arrays = drawable_hair({key: file[key] for key in file.files})
     out = io.BytesIO()
     np.savez_compressed(out, **arrays)
-    chosen: list[tuple[str, bytes]] = []
+    drapes: list[tuple[str, bytes]] = []
     garments: dict[str, tuple[bytes, bytes]] = {}
     size, rows = len(out.getvalue()) + OVERHEAD, garment_rows(data)
     for name, file in in_turn(sorted(records.glob("*.npz")), rows):
@@ -81,13 +81,13 @@ def pack(records: Path, data: Path, openings: Path, studio: Path, most: float | 
         if most and size > most:
             break
         garments[name] = new
-        chosen.append((name, content))
+        drapes.append((name, content))
     names = sorted(garments)
     arrays |= join_bytes([garments[name][0] for name in names], "cloth")
     arrays |= join_bytes([garments[name][1] for name in names], "masks")
-    arrays |= join_bytes([content for _, content in chosen], "records")
+    arrays |= join_bytes([content for _, content in drapes], "records")
     arrays |= {key: np.array([rows[name][key] for name in names]) for key in ATTRIBUTES}
-    return arrays | {"garments": np.array(names), "worn": np.array([name for name, _ in chosen])}
+    return arrays | {"garments": np.array(names), "worn": np.array([name for name, _ in drapes])}
 
 
 def in_turn(files: list[Path], rows: dict[str, dict[str, str]]) -> list[tuple[str, Path]]:

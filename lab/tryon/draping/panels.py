@@ -78,8 +78,8 @@ class Panels:
 
 def outline_of(mask: np.ndarray) -> np.ndarray:
     """The largest contour of a mask (H, W) bool, evenly sampled and a little smoothed: (SAMPLES, 2), clockwise."""
-    found, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    line = max(found, key=cv2.contourArea)[:, 0].astype(float)
+    contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    line = max(contours, key=cv2.contourArea)[:, 0].astype(float)
     even = along(np.concatenate([line, line[:1]]), SAMPLES + 1)[:-1]
     kernel = np.exp(-0.5 * (np.arange(-4, 5) / 1.3) ** 2)
     smooth = np.sum([k * np.roll(even, shift, 0) for shift, k in zip(range(-4, 5), kernel / kernel.sum())], 0)
@@ -126,9 +126,9 @@ def read_outline(mask: np.ndarray, opening: np.ndarray | None, sleeves: str, nec
     for side, sign in SIDES:
         inner, outer = cuff(points, marks, side, sign, chest) if cuffs else armhole(points, marks, side, sign)
         marks |= {"in" + side: inner, "out" + side: outer}
-    found = Outline(points, marks, front, chest, cuffs)
-    check(found)
-    return found
+    outline = Outline(points, marks, front, chest, cuffs)
+    check(outline)
+    return outline
 
 
 def underarms(points: np.ndarray) -> tuple[int, int] | None:
@@ -137,13 +137,13 @@ def underarms(points: np.ndarray) -> tuple[int, int] | None:
     """
     x, y = points.T
     width, height = np.ptp(x), np.ptp(y)
-    found = [notch(points, sign) for _, sign in SIDES]
-    found = [hollow(points, sign) if i is None else i for i, (_, sign) in zip(found, SIDES)]
-    if found[0] is None or found[1] is None:
+    corners = [notch(points, sign) for _, sign in SIDES]
+    corners = [hollow(points, sign) if i is None else i for i, (_, sign) in zip(corners, SIDES)]
+    if corners[0] is None or corners[1] is None:
         return None
-    right, left = (points[i] for i in found)
+    right, left = (points[i] for i in corners)
     alike = abs(right[1] - left[1]) < 0.16 * height and left[0] - right[0] > 0.2 * width
-    return (found[0], found[1]) if alike else None
+    return (corners[0], corners[1]) if alike else None
 
 
 def hollow(points: np.ndarray, sign: int) -> int | None:
@@ -183,10 +183,10 @@ def notch(points: np.ndarray, sign: int) -> int | None:
 
 def with_both_gaps(mask: np.ndarray, points: np.ndarray) -> np.ndarray:
     """A mask (H, W) bool, cut between trunk and sleeve where only the other side has a gap: along its mirror image."""
-    found = [notch(points, sign) for _, sign in SIDES]
-    if sum(i is not None for i in found) != 1 or underarms(points) is not None:
+    notches = [notch(points, sign) for _, sign in SIDES]
+    if sum(i is not None for i in notches) != 1 or underarms(points) is not None:
         return mask
-    (top,) = (i for i in found if i is not None)
+    (top,) = (i for i in notches if i is not None)
     ends = []
     for step in (1, -1):
         below = points[(top + step * np.arange(SAMPLES // 2)) % SAMPLES]
@@ -234,12 +234,12 @@ def sleeveless_underarms(points: np.ndarray) -> tuple[int, int]:
     x, y = points.T
     height, centre = np.ptp(y), (x.max() + x.min()) / 2
     level = (y - y.min()) / height
-    found = []
+    corners = []
     for _, sign in SIDES:
         score = (x - centre) * sign - 0.45 * (y - y.min())
         score = np.where((level > 0.12) & (level < 0.6) & ((x - centre) * sign > 0), score, -np.inf)
-        found.append(int(score.argmax()))
-    return found[0], found[1]
+        corners.append(int(score.argmax()))
+    return corners[0], corners[1]
 
 
 def hem_corners(points: np.ndarray, arms: tuple[int, int]) -> dict[str, int]:
@@ -247,14 +247,14 @@ def hem_corners(points: np.ndarray, arms: tuple[int, int]) -> dict[str, int]:
     stretch = path(arms[1], arms[0])
     x, y = points[stretch].T
     middle = points[list(arms)].mean(0)
-    found = {}
+    corners = {}
     for side, sign in SIDES:
         on_side = (x - middle[0]) * sign > 0
         if not on_side.any():
             raise Unclear("no hem")
         corner = np.where(on_side, 1.5 * (y - middle[1]) + (x - middle[0]) * sign, -np.inf)
-        found["hem" + side] = int(stretch[corner.argmax()])
-    return found
+        corners["hem" + side] = int(stretch[corner.argmax()])
+    return corners
 
 
 def neck_of(points, marks, chest, opening, neckline, mask) -> tuple[dict[str, int], np.ndarray]:
@@ -263,13 +263,13 @@ def neck_of(points, marks, chest, opening, neckline, mask) -> tuple[dict[str, in
     x, y = points[top].T
     middle = (points[marks["armR"]] + points[marks["armL"]]) / 2
     half, depth = NECKS.get(neckline, NECKS["round"])
-    seen = opening is not None and opening.sum() > 0.0016 * mask.sum() and neckline != "hood"
-    if seen:
+    by_opening = opening is not None and opening.sum() > 0.0016 * mask.sum() and neckline != "hood"
+    if by_opening:
         columns = np.flatnonzero(opening.any(0))
         ends = columns[0], columns[-1]
         centre = (ends[0] + ends[1]) / 2
-        seen = abs(centre - middle[0]) < 0.2 * chest and 0.14 * chest < ends[1] - ends[0] < 0.8 * chest
-    if seen:
+        by_opening = abs(centre - middle[0]) < 0.2 * chest and 0.14 * chest < ends[1] - ends[0] < 0.8 * chest
+    if by_opening:
         lowest = opening.shape[0] - 1 - opening[::-1].argmax(0)
         line = np.stack([columns, lowest[columns]], 1).astype(float)
         line[:, 1] = cv2.GaussianBlur(line[:, 1].astype(np.float32)[None], (0, 0), 2.0)[0]
@@ -281,42 +281,42 @@ def neck_of(points, marks, chest, opening, neckline, mask) -> tuple[dict[str, in
             near_top = highest & (y < y[highest].min() + 0.06 * chest)
             centre = (x[near_top].min() + x[near_top].max()) / 2 if near_top.any() else centre
         ends = centre - half * chest, centre + half * chest
-    found = {}
+    corners = {}
     if neckline == "hood":
         base = hood_base(points, top, middle, chest)
         ends = points[base[0], 0], points[base[1], 0]
-        seen, line = True, points[list(base)]
+        by_opening, line = True, points[list(base)]
     for side, end in zip("RL", ends):
-        sought = (end, line[0 if side == "R" else -1, 1]) if seen else None
+        sought = (end, line[0 if side == "R" else -1, 1]) if by_opening else None
         above = y < middle[1] - 0.08 * chest
         distance = np.hypot(x - sought[0], y - sought[1]) if sought else abs(x - end)
         if not above.any():
             raise Unclear("no neck")
-        found["neck" + side] = int(top[np.where(above, distance, np.inf).argmin()])
-    right, left = points[found["neckR"]], points[found["neckL"]]
+        corners["neck" + side] = int(top[np.where(above, distance, np.inf).argmin()])
+    right, left = points[corners["neckR"]], points[corners["neckL"]]
     if left[0] - right[0] < 0.12 * chest:
         raise Unclear("narrow neck")
-    if seen and neckline != "hood":
+    if by_opening and neckline != "hood":
         inner = line[(line[:, 0] > right[0] + 2) & (line[:, 0] < left[0] - 2)]
         front = np.concatenate([[right], inner, [left]])
     else:
         t = np.linspace(-1, 1, 41)
         bow = 1 - abs(t) if neckline in ("v", "lapel") else np.sqrt(np.clip(1 - t**2, 0, 1))
         front = (right + left) / 2 + t[:, None] * (left - right) / 2 + (bow * depth * chest)[:, None] * (0, 1)
-    return found, front
+    return corners, front
 
 
 def hood_base(points: np.ndarray, top: np.ndarray, middle: np.ndarray, chest: float) -> tuple[int, int]:
     """Where a hood that lies above the shoulders begins on the outline: its sharpest inward turn on each side."""
     bend = turns(points, 7)[top]
-    found = []
+    corners = []
     for _, sign in SIDES:
         out = (points[top, 0] - middle[0]) * sign / chest
         bends = np.where((out > 0.06) & (out < 0.36) & (points[top, 1] < middle[1] - 0.1 * chest), bend, np.inf)
         if bends.min() > -12:
             raise Unclear("no base of the hood")
-        found.append(int(top[bends.argmin()]))
-    return found[0], found[1]
+        corners.append(int(top[bends.argmin()]))
+    return corners[0], corners[1]
 
 
 def cuff(points, marks, side: str, sign: int, chest: float) -> tuple[int, int]:
@@ -423,9 +423,9 @@ def triangulate(outline: Outline, spacing: float) -> Panels:
     triangles = triangles[abs(area) > 0.02 * spacing**2]
     above = np.concatenate([front, back[::-1]]) if len(front) else back
     above = np.concatenate([[back[0]], front, back[::-1]]).astype(np.float32)
-    taken = [cv2.pointPolygonTest(above, tuple(map(float, p)), False) > 0 for p in points[triangles].mean(1)]
-    taken = np.array(taken) if len(front) > 1 else np.zeros(len(triangles), bool)
-    return Panels(points.astype(np.float32), triangles, taken, n, edges, place, outline.chest, outline.cuffs)
+    cut = [cv2.pointPolygonTest(above, tuple(map(float, p)), False) > 0 for p in points[triangles].mean(1)]
+    cut = np.array(cut) if len(front) > 1 else np.zeros(len(triangles), bool)
+    return Panels(points.astype(np.float32), triangles, cut, n, edges, place, outline.chest, outline.cuffs)
 
 
 def resample_rim(outline: Outline, spacing: float) -> tuple[np.ndarray, dict[str, int]]:

@@ -24,10 +24,10 @@ def find_contacts(
 ):
     """The face of the body that is nearest to each point, and the nearest place on it; -1 where none is near."""
     i = wp.tid()
-    found = wp.mesh_query_point_no_sign(mesh, x[i], REACH)
-    if found.result:
-        face[i] = found.face
-        place[i] = wp.vec2(found.u, found.v)
+    query = wp.mesh_query_point_no_sign(mesh, x[i], REACH)
+    if query.result:
+        face[i] = query.face
+        place[i] = wp.vec2(query.u, query.v)
     else:
         face[i] = -1
 
@@ -104,11 +104,11 @@ def advance(
         for k in range(seam.shape[0]):
             i = seam[k][0]
             j = seam[k][1]
-            wanted = open[k] * (closed_from + (closed_to - closed_from) * share)
+            target = open[k] * (closed_from + (closed_to - closed_from) * share)
             apart = x[j] - x[i]
             length = wp.length(apart)
-            if length > wanted and length > 1.0e-9:
-                move = apart * (0.5 * (length - wanted) / length)
+            if length > target and length > 1.0e-9:
+                move = apart * (0.5 * (length - target) / length)
                 x[i] = x[i] + move
                 x[j] = x[j] - move
         for k in range(pair.shape[0]):

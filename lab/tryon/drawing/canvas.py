@@ -47,10 +47,10 @@ class Canvas:
 
     def polygon(self, points, colour, label=None, shade=None, opacity=1.0):
         """shade: function of x, y (arrays in 768-pixel units) that gives a brightness factor."""
-        found = self.coverage(np.asarray(points, float))
-        if found is None:
+        area = self.coverage(np.asarray(points, float))
+        if area is None:
             return
-        where, x, y, alpha = found
+        where, x, y, alpha = area
         colour = np.asarray(colour, np.float32)
         if shade is not None:
             colour = colour * np.broadcast_to(shade(x, y), alpha.shape)[..., None]
@@ -77,9 +77,9 @@ class Canvas:
 
     def limb(self, a, b, radius_a, radius_b, colour, label=None, depth=0.34):
         """A tapering, shaded limb from a to b."""
-        found = self.limb_field(a, b, radius_a, radius_b, depth)
-        if found is not None:
-            where, alpha, light = found
+        field = self.limb_field(a, b, radius_a, radius_b, depth)
+        if field is not None:
+            where, alpha, light = field
             self.blend(where, alpha, np.asarray(colour, np.float32) * light[..., None], label)
 
     def glow(self, centre, radius_x, radius_y, colour, opacity, angle: float = 0.0):

@@ -12,10 +12,10 @@ from vton.labels import FACE_LIP, HAIR_LIP
 
 def draw_hair_mass(canvas: Canvas, rng, points, look: Look, crown, label=HAIR_LIP):
     """Hair with strands that run away from the crown."""
-    found = canvas.coverage(np.asarray(points))
-    if found is None:
+    area = canvas.coverage(np.asarray(points))
+    if area is None:
         return
-    where, x, y, alpha = found
+    where, x, y, alpha = area
     angle = np.arctan2(y - crown[1] + 60, x - crown[0])
     radius = np.hypot(x - crown[0], y - crown[1])
     strands = rng.standard_normal(96).astype(np.float32)

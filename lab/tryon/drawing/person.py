@@ -295,9 +295,9 @@ def body_light(canvas: Canvas, skeleton: Skeleton, rng) -> np.ndarray:
     for side in (0, 1):
         bones = (skeleton.shoulders[side], skeleton.elbows[side], skeleton.wrists[side])
         for a, b, ra, rb in zip(bones, bones[1:], skeleton.arm, skeleton.arm[1:]):
-            found = canvas.limb_field(a, b, ra + 14, rb + 12, 0.5)
-            if found is not None:
-                where, alpha, brightness = found
+            field = canvas.limb_field(a, b, ra + 14, rb + 12, 0.5)
+            if field is not None:
+                where, alpha, brightness = field
                 away = np.hypot(x[:, where[1]] - bones[0][0], y[where[0]] - bones[0][1])
                 alpha = alpha * np.clip((away - 15) / 90, 0, 1)  # the sleeve grows out of the shoulder
                 light[where] += alpha * (brightness - light[where])

@@ -27,17 +27,17 @@ def decode(content: bytes) -> dict[str, np.ndarray]:
     first = steps[:, 0].cumsum()
     mesh = np.stack([first, first + steps[:, 1], first + steps[:, 1] + steps[:, 2]], 1)
     sheet = wide(arrays["flat"]).cumsum(0)[:, ::-1]
-    taken = np.isin(np.arange(len(mesh)), arrays["taken"])
-    faces, seams, number = panels(mesh, taken, arrays["seams"].astype(np.int64), len(sheet))
+    cut = np.isin(np.arange(len(mesh)), arrays["taken"])
+    faces, seams, number = panels(mesh, cut, arrays["seams"].astype(np.int64), len(sheet))
     error = wide(arrays["error"])
     places: list[np.ndarray] = [error[0]]
     for (a, b, c), own in zip(parents(faces, seams, len(error))[1:].tolist(), error[1:]):
         places.append(places[a] + places[b] - places[c] + own)
     vertices = arrays["low"] + np.stack(places) * STEP
-    shown = number[0] >= 0
+    front = number[0] >= 0
     return {key: arrays[key] for key in META} | {
-        "vertices": vertices, "flat": np.concatenate([sheet[shown], sheet]) * FLAT_STEP, "faces": faces,
-        "seams": seams, "front": np.array(shown.sum()),
+        "vertices": vertices, "flat": np.concatenate([sheet[front], sheet]) * FLAT_STEP, "faces": faces,
+        "seams": seams, "front": np.array(front.sum()),
     }  # fmt: skip
 
 

@@ -77,10 +77,10 @@ class Studio:
     def hair(self, name: str) -> dict[str, np.ndarray]:
         """Vertices (V, 3) on the mean body, faces (F, 3), and mostly picture (h, w, 4), texture, texture_faces."""
         start = f"hair:{name}:"
-        found = {key[len(start) :]: value for key, value in self.arrays.items() if key.startswith(start)}
-        if "picture" in found:
-            found["picture"] = cv2.imdecode(found["picture"], cv2.IMREAD_UNCHANGED)
-        return found
+        mesh = {key[len(start) :]: value for key, value in self.arrays.items() if key.startswith(start)}
+        if "picture" in mesh:
+            mesh["picture"] = cv2.imdecode(mesh["picture"], cv2.IMREAD_UNCHANGED)
+        return mesh
 
     def points(self, vertices: np.ndarray) -> dict[str, np.ndarray]:
         """COCO's joints and the feet's of a posed body: name -> (3,)."""
@@ -322,14 +322,14 @@ def draw(
     large = (round(size[0] * fine), round(size[1] * fine))
     framing = framing or str(rng.choice(FRAMINGS, p=FRAMING_SHARES))
     camera = sample_camera(points, float(scene.vertices[:, 2].max()), record.facts, large, rng, framing)
-    seen = camera.project(scene.vertices)
+    screen = camera.project(scene.vertices)
     # Cloth lies before skin and skirt where they touch, and a skirt or trousers before what is tucked in.
     bias = np.array([0, -0.006, -0.02 if record.facts["tuck"] else 0.05, 0], np.float32)[scene.material]
-    face, weights = visible(seen, scene, bias, large)
+    face, weights = visible(screen, scene, bias, large)
     pixel = np.flatnonzero(face.ravel() >= 0)
     own, share = face.ravel()[pixel], weights.reshape(-1, 3)[pixel]
     surface = surface_of(studio, scene, record, photograph, own, share, camera)
-    depth = (seen[scene.faces[own], 2] * share).sum(1)
+    depth = (screen[scene.faces[own], 2] * share).sum(1)
     lit = surface["colour"] * light(scene, surface, large, pixel, depth, rng)
     wall = paint_wall(large, face >= 0, rng)
     picture = wall.reshape(-1, 3)
@@ -353,14 +353,14 @@ def visible(screen: np.ndarray, scene: Scene, bias: np.ndarray, size: tuple[int,
     corners = screen[scene.faces]
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
     area = (b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]
-    kept = np.flatnonzero((scene.material != SKIN) | (area < 0))  # of the body only what faces the camera
-    corners = corners[kept]
-    corners[..., 2] += bias[kept, None]
+    candidates = np.flatnonzero((scene.material != SKIN) | (area < 0))  # of the body only what faces the camera
+    corners = corners[candidates]
+    corners[..., 2] += bias[candidates, None]
     solid, mesh = None, scene.look.get("hair mesh")
     if mesh is not None and "picture" in mesh:
         alpha = torch.from_numpy(np.ascontiguousarray(mesh["picture"][..., 3]))
         uv = torch.from_numpy(mesh["texture"].astype(np.float32)[mesh["texture_faces"].astype(int)])
-        first = int(np.flatnonzero(scene.material[kept] == HAIR)[0])
+        first = int(np.flatnonzero(scene.material[candidates] == HAIR)[0])
 
         def solid(owner, weights):
             """Where hair's texture is more than half opaque, and everywhere else."""
@@ -374,7 +374,7 @@ def visible(screen: np.ndarray, scene: Scene, bias: np.ndarray, size: tuple[int,
 
     face, weights = rasterise(torch.from_numpy(corners), size, solid)
     face = face.numpy()
-    return np.where(face >= 0, kept[face.clip(0)], -1), weights.numpy()
+    return np.where(face >= 0, candidates[face.clip(0)], -1), weights.numpy()
 
 
 def surface_of(studio: Studio, scene: Scene, record: Record, photograph, own, share, camera) -> dict[str, np.ndarray]:
@@ -435,8 +435,8 @@ def sample_colours(picture: np.ndarray, at: np.ndarray) -> np.ndarray:
     padded = np.zeros((rows * 4096, 2), np.float32)
     padded[: len(at)] = at
     grid = padded.reshape(rows, 4096, 2)
-    taken = cv2.remap(picture, grid, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return taken.reshape(-1, 3)[: len(at)].astype(np.float32)
+    colours = cv2.remap(picture, grid, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return colours.reshape(-1, 3)[: len(at)].astype(np.float32)
 
 
 def body_labels(studio: Studio, corners: np.ndarray, share: np.ndarray) -> np.ndarray:
@@ -488,8 +488,8 @@ def strands(colour: np.ndarray, hair: np.ndarray, place: np.ndarray) -> None:
 def retone(colours: np.ndarray, mean: np.ndarray, tone: float) -> np.ndarray:
     """Colours (n, 3) of a skin whose mean is (3,) in another tone, a place between two of TONES."""
     low = int(min(tone, len(TONES) - 2))
-    wanted = TONES[low] + (TONES[low + 1] - TONES[low]) * (tone - low)
-    return np.clip(colours * (wanted / mean).astype(np.float32), 0, 255)
+    target = TONES[low] + (TONES[low + 1] - TONES[low]) * (tone - low)
+    return np.clip(colours * (target / mean).astype(np.float32), 0, 255)
 
 
 # -- light, wall, camera -------------------------------------------------------------------------------------------
@@ -523,12 +523,12 @@ def in_shadow(scene: Scene, place: np.ndarray, to: np.ndarray, cells: int = 224)
     up = np.cross(to, right)
     axes = np.stack([right, up, -to])
 
-    def seen_by_lamp(points):
+    def lamp_view(points):
         return (points @ axes.T).astype(np.float32)
 
-    vertices = seen_by_lamp(scene.vertices)
-    wanted = seen_by_lamp(place)
-    low, high = wanted[:, :2].min(0) - 0.02, wanted[:, :2].max(0) + 0.02
+    vertices = lamp_view(scene.vertices)
+    position = lamp_view(place)
+    low, high = position[:, :2].min(0) - 0.02, position[:, :2].max(0) + 0.02
     scale = cells / (high - low).max()
     vertices[:, :2] = (vertices[:, :2] - low) * scale
     shape = tuple(np.ceil((high - low)[::-1] * scale).astype(int) + 1)
@@ -543,9 +543,9 @@ def in_shadow(scene: Scene, place: np.ndarray, to: np.ndarray, cells: int = 224)
     first = np.full(shape, 9.0, np.float32)
     hit = face >= 0
     first[hit] = (z[face[hit]] * weights[hit]).sum(1)
-    at = (wanted[:, :2] - low) * scale
+    at = (position[:, :2] - low) * scale
     nearest = nearest_values(first, at)
-    return (wanted[:, 2] > nearest + 0.018).astype(np.float32)
+    return (position[:, 2] > nearest + 0.018).astype(np.float32)
 
 
 def nearest_values(values: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from vton.data.draped.codec import MAGIC, decode
 from vton.data.draped.draw import Record, Studio
 
 ATTRIBUTES = ("kind", "sleeves", "neckline")
-HELD_OUT = 10  # every so many garments are for validation
+VALIDATION_EVERY = 10  # every so many garments are for validation
 # Garments that were photographed twice, and the name that decides for both.
 TWINS = {
     "garments/longsleeve_0061": "garments/longsleeve_0034",
@@ -88,4 +88,4 @@ class Drapes:
 
 def is_validation(garment: str) -> bool:
     """Whether a garment is for validation: decided by its name, so that it holds in every file, and twins together."""
-    return hashlib.sha256(TWINS.get(garment, garment).encode()).digest()[0] % HELD_OUT == 0
+    return hashlib.sha256(TWINS.get(garment, garment).encode()).digest()[0] % VALIDATION_EVERY == 0

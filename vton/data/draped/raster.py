@@ -46,15 +46,15 @@ def rasterise(
     pixel = (y[inside] * width + x[inside]).long()
     weights = torch.stack([1 - second - third, second, third], 1)
     if solid is not None:
-        kept = solid(owner, weights)
-        owner, weights, pixel = owner[kept], weights[kept], pixel[kept]
+        opaque = solid(owner, weights)
+        owner, weights, pixel = owner[opaque], weights[opaque], pixel[opaque]
     z = corners[..., 2]
     depth = z[:, 0][owner] * weights[:, 0] + z[:, 1][owner] * weights[:, 1] + z[:, 2][owner] * weights[:, 2]
     nearest = torch.full((height * width,), torch.inf, device=corners.device)
     nearest.scatter_reduce_(0, pixel, depth, "amin")
-    shown = depth <= nearest[pixel]
+    foremost = depth <= nearest[pixel]
     face = torch.full((height * width,), -1, dtype=torch.int64, device=corners.device)
     share = torch.zeros((height * width, 3), device=corners.device)
-    face[pixel[shown]] = owner[shown]
-    share[pixel[shown]] = weights[shown]
+    face[pixel[foremost]] = owner[foremost]
+    share[pixel[foremost]] = weights[foremost]
     return face.view(height, width), share.view(height, width, 3)
