@@ -2,8 +2,8 @@
 
 It was written against the minor release that pyproject.toml names, and `tests/ui/test_gradio_private.py` sees that no
 other module of the page does the same. In order: the page's Blocks, components of its own, values that Gradio would
-not take, scripts that search too often, requests that Gradio's server answers with a traceback, and streams of events
-that lose one.
+not take, scripts that search too often or forget what was typed, requests that Gradio's server answers with a
+traceback, and streams of events that lose one.
 """
 
 from __future__ import annotations
@@ -226,19 +226,24 @@ SEARCHES = {
     "function search(e,t){if(e.id===t)return e;for(const n of e.children||[]){const e=search(n,t);if(e)return e}"
     "return null}",
 }
+# When an accordion or a tab opens for the first time, Gradio's page gives its components, a frame after they are there,
+# the values that it has noted of them: what a visitor has typed in between would be lost. So it first notes what they
+# hold.
+OPENING = {"for(let e of n)this.#p(e)": "for(let e of n){await this.#m(e.id,e);this.#p(e)}"}
+REPLACEMENTS = {**SEARCHES, **OPENING}
 
 
 def scripts() -> list[Route]:
-    """Routes of Gradio's scripts that find things once; none where a release of Gradio has other scripts."""
+    """Routes of Gradio's scripts with REPLACEMENTS; none where a release of Gradio has other scripts."""
     texts = {file.name: file.read_text(encoding="utf-8") for file in SCRIPTS.glob("core-*.js")}
     return [
-        Route(f"/assets/{name}", functools.partial(_script, functools.reduce(_quicker, SEARCHES.items(), text)))
+        Route(f"/assets/{name}", functools.partial(_script, functools.reduce(_replace, REPLACEMENTS.items(), text)))
         for name, text in texts.items()
-        if all(text.count(slow) == 1 for slow in SEARCHES)
+        if all(text.count(old) == 1 for old in REPLACEMENTS)
     ]
 
 
-def _quicker(text: str, pair: tuple[str, str]) -> str:
+def _replace(text: str, pair: tuple[str, str]) -> str:
     return text.replace(*pair)
 
 

@@ -132,6 +132,30 @@ def test_two_photos_in_the_result_and_every_map_out(visit, tmp_path):
     assert (result[~outside] != photo[~outside]).any()
 
 
+@pytest.mark.quick
+def test_what_is_typed_while_the_settings_open_stays(visit):
+    page = visit()
+    open_tab(page, size=None)
+    # A busy browser: its next frame comes only after the seed was typed.
+    page.evaluate("""() => {
+      window.frames_due = [];
+      window.frame = window.requestAnimationFrame;
+      window.requestAnimationFrame = (call) => window.frames_due.push(call);
+    }""")
+    more_settings(page)
+    page.locator("#seed input").wait_for()
+    page.evaluate("() => new Promise((done) => setTimeout(done, 100))")  # Gradio waits for the frame by then
+    page.evaluate("""() => {
+      const seed = document.querySelector('#seed input');
+      seed.value = '11';
+      seed.dispatchEvent(new Event('input', { bubbles: true }));
+      window.requestAnimationFrame = window.frame;
+      for (const call of window.frames_due.splice(0)) call(performance.now());
+    }""")
+    page.locator("#tryon-stale", has_text="Seed").wait_for()
+    assert page.input_value("#seed input") == "11"
+
+
 def test_alias_against_instance_norm_side_by_side(visit):
     page = visit()
     open_tab(page, *first_example())

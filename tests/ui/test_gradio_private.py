@@ -63,14 +63,14 @@ def test_gradio_is_pinned_to_the_minor_release_that_runs_here():
         assert pin.specifier.contains(gradio.__version__) and not pin.specifier.contains(f"{major}.{minor + 1}.0")
 
 
-def test_the_page_s_scripts_find_components_and_events_once():
+def test_the_page_s_scripts_find_things_once_and_keep_what_is_typed():
     (route,) = gradio_private.scripts()  # of this release; another one may need another cure, or none
     app = Starlette(routes=[route])
     answer = TestClient(app).get(route.path)
     assert answer.headers["content-type"].startswith("text/javascript")
     before = (gradio_private.SCRIPTS / route.path.rpartition("/")[2]).read_text(encoding="utf-8")
-    for slow, quick in gradio_private.SEARCHES.items():
-        assert slow in before and slow not in answer.text and quick in answer.text
+    for old, new in gradio_private.REPLACEMENTS.items():
+        assert old in before and old not in answer.text and new in answer.text
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
