@@ -252,7 +252,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     tryon = TryOn.from_pretrained(arguments.model, arguments.device)
     cell = (arguments.cell, arguments.cell * 3 // 4)
-    failed = 0
+    failures = 0
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     for sheet, start in enumerate(range(0, len(selection), arguments.rows)):
 
@@ -268,7 +268,7 @@ def main(argv: list[str] | None = None) -> int:
             report,
             options=options,
         )
-        failed += sum(bool(row.error) for row in table)
+        failures += sum(bool(row.error) for row in table)
         target = arguments.out if not sheet else arguments.out.with_stem(f"{arguments.out.stem}-{sheet + 1}")
         title = (
             f"{arguments.model}, {options.size[0]} x {options.size[1]}, seed {options.seed}, pairs {start + 1} to "
@@ -276,7 +276,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         Image.fromarray(draw(table, maps, cell, title)).save(target, quality=92)
         print(target)
-    print(f"{len(selection) - failed} results, {failed} refused with a sentence.")
+    print(f"{len(selection) - failures} results, {failures} refused with a sentence.")
     return 0
 
 

@@ -75,7 +75,7 @@ def evaluate_parser(
             for r in (data / "viton_crop.tsv").read_text().splitlines()[1:]
         }
     n = len(labels.LIP)
-    whole, framed = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64)
+    whole, in_frame = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64)
     for name in names[: limit or None]:
         image, truth, keypoints, mask, valid = _labelled_photograph(data, name)
         whole += confusion(truth, parse(parser, image, keypoints, mask, height=height), valid, n)
@@ -89,8 +89,8 @@ def evaluate_parser(
                 warp_picture(mask, matrix, size),
             )
             inside = warp_picture(valid.astype(np.uint8), matrix, size, nearest=True) > 0
-            framed += confusion(warp_picture(truth, matrix, size, nearest=True), answer, inside, n)
-    groups, crop = group_iou(whole, PARSER_GROUPS), group_iou(framed, PARSER_GROUPS)
+            in_frame += confusion(warp_picture(truth, matrix, size, nearest=True), answer, inside, n)
+    groups, crop = group_iou(whole, PARSER_GROUPS), group_iou(in_frame, PARSER_GROUPS)
     return {
         "photographs": len(names[: limit or None]),
         "mean_iou": float(np.nanmean(list(groups.values()))),

@@ -24,10 +24,10 @@ def affine(box: np.ndarray, size: tuple[int, int], angle: float = 0.0, mirror: b
 
 def move_points(keypoints: np.ndarray, matrix: np.ndarray, mirror: bool = False) -> np.ndarray:
     """(25, 3) keypoints through an affine matrix; with `mirror` the left joints become the right ones."""
-    moved = keypoints.copy()
-    moved[:, :2] = keypoints[:, :2] @ matrix[:, :2].T + matrix[:, 2]
-    moved[~present(keypoints)] = 0
-    return moved[FLIP] if mirror else moved
+    out = keypoints.copy()
+    out[:, :2] = keypoints[:, :2] @ matrix[:, :2].T + matrix[:, 2]
+    out[~present(keypoints)] = 0
+    return out[FLIP] if mirror else out
 
 
 def warp_picture(

@@ -113,11 +113,11 @@ def predict_warp(
     exceptions: where the fit goes by more than the masks; see `fit_control_points`.
     """
     theta = warping.match(network, region, inputs.pose, inputs.agnostic, inputs.cloth)
-    used = fit_control_points(theta, inputs.cloth_mask, region, exceptions=exceptions) if fit else theta
+    final = fit_control_points(theta, inputs.cloth_mask, region, exceptions=exceptions) if fit else theta
     if grid and theta.shape[1] != 2 * grid**2:
-        used = warping.refine(used, grid)
-        used = fit_control_points(used, inputs.cloth_mask, region, exceptions=exceptions) if fit else used
-    return theta, used
+        final = warping.refine(final, grid)
+        final = fit_control_points(final, inputs.cloth_mask, region, exceptions=exceptions) if fit else final
+    return theta, final
 
 
 def predict_flow(network: nn.Module, inputs: Conditions, region: Tensor) -> Tensor:

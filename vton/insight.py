@@ -97,8 +97,8 @@ def alias_levels(tryon: TryOn, r: TryOnResult) -> list[AliasLevel]:
     def watch(name: str) -> Callable:
         def hook(norm: alias.AliasNorm, arguments: tuple, answer: torch.Tensor) -> None:
             h, segmentation, mask = arguments[:3]
-            shared = norm.conv_shared(segmentation)
-            maps = (norm.conv_gamma(shared).mean(1), norm.conv_beta(shared).mean(1), _rms(h), _rms(answer))
+            features = norm.conv_shared(segmentation)
+            maps = (norm.conv_gamma(features).mean(1), norm.conv_beta(features).mean(1), _rms(h), _rms(answer))
             plane = None if mask is None else mask[0, 0].cpu().numpy()
             levels.append(AliasLevel(name, tuple(h.shape[2:]), h.shape[1], plane, *(m[0].cpu().numpy() for m in maps)))
 

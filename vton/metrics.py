@@ -49,14 +49,14 @@ def iou(matrix: np.ndarray) -> np.ndarray:
 def group_iou(matrix: np.ndarray, groups: dict[str, tuple[int, ...]]) -> dict[str, float]:
     """IoU of groups of labels. Pixels whose true label is in no group are ignored; an answer in no group is wrong."""
     n = len(groups)
-    merged = np.zeros((n + 1, n + 1), np.int64)
+    sums = np.zeros((n + 1, n + 1), np.int64)
     of = np.full(len(matrix), n)
     for index, members in enumerate(groups.values()):
         of[list(members)] = index
     for i, row in enumerate(matrix):
-        np.add.at(merged[of[i]], of, row)
-    merged[n] = 0  # truth outside the groups
-    return dict(zip(groups, iou(merged)[:n]))
+        np.add.at(sums[of[i]], of, row)
+    sums[n] = 0  # truth outside the groups
+    return dict(zip(groups, iou(sums)[:n]))
 
 
 def edge_distances(truth: np.ndarray, answer: np.ndarray, keypoints: np.ndarray) -> dict[str, float]:

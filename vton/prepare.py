@@ -135,8 +135,8 @@ def prepare(
             f"problem: {skipped[0] if skipped else 'there is one photo only'}"
         )
     _write_lists(out, people, height, val)
-    packed = pack(out, out if cloth else None, out / "pack.npz", height=min(432, height))
-    return {"people": packed["people"], "garments": packed["garments"], "skipped": skipped + packed["skipped"]}
+    counts = pack(out, out if cloth else None, out / "pack.npz", height=min(432, height))
+    return {"people": counts["people"], "garments": counts["garments"], "skipped": skipped + counts["skipped"]}
 
 
 def _prepare_files(
@@ -147,7 +147,7 @@ def _prepare_files(
     work = [("people", name, file) for name, file in source.people.items()]
     work += [("garments", name, file) for name, file in source.garments.items()]
     skipped: list[str] = []
-    began, spoken, new = time.perf_counter(), 0.0, 0
+    began, last_report, new = time.perf_counter(), 0.0, 0
     for number, (kind, name, file) in enumerate(work, 1):
         last = out / (f"openpose-json/{name}_keypoints.json" if kind == "people" else f"cloth-mask/{name}.png")
         try:
@@ -161,8 +161,8 @@ def _prepare_files(
         except (ValueError, OSError) as error:
             skipped.append(f"{file.parent.name}/{file.name}: {error}")
         now = time.perf_counter()
-        if now - spoken > 2 or number == len(work):
-            spoken, left = now, (len(work) - number) * (now - began) / max(1, new)
+        if now - last_report > 2 or number == len(work):
+            last_report, left = now, (len(work) - number) * (now - began) / max(1, new)
             report(f"{number}/{len(work)}  {len(skipped)} skipped  about {left:.0f} s left")
     return names["people"], names["garments"], skipped
 
@@ -233,8 +233,8 @@ def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:
     """A label picture of the given size. Raises ValueError that names the file for other values or sizes."""
     parse = read_indices(file)
     if parse.max() >= len(labels.LIP_COLOURS):
-        known = len(labels.LIP_COLOURS) - 1
-        raise ValueError(f"{file.parent.name}/{file.name} holds the label {parse.max()}, the largest known is {known}")
+        last = len(labels.LIP_COLOURS) - 1
+        raise ValueError(f"{file.parent.name}/{file.name} holds the label {parse.max()}, the largest known is {last}")
     if parse.shape != hw:
         raise ValueError(
             f"{file.parent.name}/{file.name} is {parse.shape[1]}x{parse.shape[0]}, the photo {hw[1]}x{hw[0]}"
@@ -255,9 +255,9 @@ def _garment(source: Source, name: str, file: Path, out: Path, height: int) -> N
         cut = garment.with_mask(image[..., :3], mask)
     else:
         cut = garment.cut_out(image)
-    placed = garment.place(cut, (height, height * 3 // 4))
-    Image.fromarray(placed.cloth).save(out / "cloth" / f"{name}.jpg", quality=92)
-    ok, blob = cv2.imencode(".png", placed.mask)
+    product = garment.place(cut, (height, height * 3 // 4))
+    Image.fromarray(product.cloth).save(out / "cloth" / f"{name}.jpg", quality=92)
+    ok, blob = cv2.imencode(".png", product.mask)
     write_atomic(out / "cloth-mask" / f"{name}.png", blob.tobytes())
 
 

@@ -267,15 +267,14 @@ def _fits(name: str, kind: str, value: np.ndarray, size: tuple[int, int], photo:
         return max(value.shape[:2]) <= LONGEST and (
             value.ndim == 2 if not channels else value.ndim == 3 and value.shape[2] in channels
         )
-    expected = {"HW": size, "HW3": (*size, 3), "photo": photo.shape[:2], "photo3": photo.shape}[kind]
-    return value.shape == expected
+    return value.shape == {"HW": size, "HW3": (*size, 3), "photo": photo.shape[:2], "photo3": photo.shape}[kind]
 
 
-def _attributes(saved: Any) -> dict[str, Attribute]:
+def _attributes(values: Any) -> dict[str, Attribute]:
     """What a saved record says of the garment, as far as it says something that is known."""
     attributes = {}
     for name, groups in GROUPS.items():
-        value, certainty, exact = (saved or {}).get(name, ("", 0.0, ""))
+        value, certainty, exact = (values or {}).get(name, ("", 0.0, ""))
         if exact in groups.get(value, ()):
             attributes[name] = Attribute(value, min(1.0, max(0.0, float(certainty))), exact)
     return attributes

@@ -76,10 +76,10 @@ def holes(r: TryOnResult) -> float:
     """Share of the predicted garment's outline that is hollow with neither hair, hand nor face in it, in [0, 1]."""
     region = (r.segmentation == labels.UPPER).astype(np.uint8)
     outlines, _ = cv2.findContours(region, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    filled = cv2.drawContours(np.zeros_like(region), outlines, -1, 1, cv2.FILLED)
+    solid = cv2.drawContours(np.zeros_like(region), outlines, -1, 1, cv2.FILLED)
     person = np.isin(r.segmentation, (labels.HAIR, labels.FACE, *labels.ARMS))
-    hollow = (filled == 1) & (region == 0) & ~person
-    return float(hollow.sum() / filled.sum()) if filled.any() else float("nan")
+    hollow = (solid == 1) & (region == 0) & ~person
+    return float(hollow.sum() / solid.sum()) if solid.any() else float("nan")
 
 
 def hem(r: TryOnResult) -> np.ndarray:
@@ -178,9 +178,9 @@ def findings(r: TryOnResult) -> list[Finding]:
     results = []
     for measure in MEASURES.values():
         value = measure.of(r)
-        reached = sum(value >= limit for limit in measure.limits)  # NaN is below each
-        if reached:
-            results.append(Finding(measure.stage, reached, value, measure.sentence))
+        grade = sum(value >= limit for limit in measure.limits)  # NaN is below each
+        if grade:
+            results.append(Finding(measure.stage, grade, value, measure.sentence))
     return sorted(results, key=lambda finding: -finding.grade)
 
 

@@ -168,8 +168,8 @@ def evaluate_networks(
             row = region_figures(classes[0].numpy().astype(np.uint8), sample, source, attributes)
             row |= warp_figures(theta, inputs, inside) | warp_figures(fitted, inputs, inside, "_fitted")
             figures, *both = synthesis_figures(tryon, sample, inputs, distance)
-            for compared, one in zip(misaligned.values(), both):
-                compared.append(one)
+            for entries, one in zip(misaligned.values(), both):
+                entries.append(one)
             row |= figures
             for key, value in row.items():
                 rows.setdefault(key, []).append(value)
@@ -187,10 +187,10 @@ def margin(misaligned: list[Misalignment]) -> dict[str, dict]:
     bootstrap interval (200 resamples), over all pictures and for the thirds with the smallest, medium and largest share
     (Fig. 9).
     """
-    ranked = np.array(sorted(row for row in misaligned if np.isfinite(row).all()))
-    thirds = zip(AREAS, np.array_split(ranked, 3)) if len(ranked) >= 3 else ()
+    by_area = np.array(sorted(row for row in misaligned if np.isfinite(row).all()))
+    thirds = zip(AREAS, np.array_split(by_area, 3)) if len(by_area) >= 3 else ()
     out = {}
-    for name, rows in (("all", ranked), *thirds):
+    for name, rows in (("all", by_area), *thirds):
         if len(rows):
             middle, low, high = bootstrap(rows[:, 2] - rows[:, 1])
             share, alias, instance = rows.mean(0)
@@ -270,7 +270,7 @@ def drawing_case(
     Returns a sample as Sampler gives it, with the garment to be tried on, and the truth (H,W,3) uint8.
     """
     person = draw_pair(seed, size=size)
-    dressed = person if garment_seed is None else draw_pair(seed, size=size, garment_seed=garment_seed)
+    other = person if garment_seed is None else draw_pair(seed, size=size, garment_seed=garment_seed)
     parse = labels.one_hot(labels.lip_to_13(agnostic_parse(person.parse, person.keypoints)), 13)
     sample = {
         "person": person.person,
@@ -278,13 +278,13 @@ def drawing_case(
         "pose": pose.draw_pose(person.keypoints, size),
         "parse_agnostic": parse,
         "agnostic": agnostic_image(person.person, person.parse, person.keypoints, thorough=True),
-        "cloth": dressed.cloth,
-        "cloth_mask": dressed.cloth_mask[None] > 127,
-        "segmentation": labels.lip_to_13(dressed.parse),
+        "cloth": other.cloth,
+        "cloth_mask": other.cloth_mask[None] > 127,
+        "segmentation": labels.lip_to_13(other.parse),
         "parse": person.parse,
         "background": (person.parse == 0)[None],
     }
-    return sample, dressed.person
+    return sample, other.person
 
 
 def cases(pack: Pack | None, size: tuple[int, int], count: int):
@@ -346,10 +346,10 @@ def table_row(
     enough = kind["setting"] == "unpaired" and len(cells) >= FEWEST
     answers = [cell["picture"] for cell in cells]
     row[frechet[0]] = round(frechet[1](photographs, answers), 4) if enough else None
-    known: tuple[float, float] | tuple[None, None] = (None, None)
+    kernel: tuple[float, float] | tuple[None, None] = (None, None)
     if enough:
-        known = kernel_distance(*(deepest_features(parser, pictures) for pictures in (photographs, answers)))
-    return row | {name: v if v is None else round(1000 * v, 4) for name, v in zip(KERNEL, known)}
+        kernel = kernel_distance(*(deepest_features(parser, pictures) for pictures in (photographs, answers)))
+    return row | {name: v if v is None else round(1000 * v, 4) for name, v in zip(KERNEL, kernel)}
 
 
 def evaluate_table(
@@ -378,10 +378,10 @@ def evaluate_table(
             group = groups.setdefault((source, setting), {})
             photographs.setdefault((source, setting), []).append(sample["person"])
             for system, picture in pictures.items():
-                measured = {"misaligned": misaligned, "picture": picture}
+                figures = {"misaligned": misaligned, "picture": picture}
                 if truth is not None:
-                    measured |= {"SSIM": structural_similarity(picture, truth), distance_name: distance(picture, truth)}
-                group.setdefault(system, []).append(measured)
+                    figures |= {"SSIM": structural_similarity(picture, truth), distance_name: distance(picture, truth)}
+                group.setdefault(system, []).append(figures)
         for (source, setting), group in groups.items():
             for system, cells in group.items():
                 kind = {"source": source, "size": to_text(size), "setting": setting, "system": system}

@@ -45,7 +45,7 @@ def region_figures(
     attributes: what was read of the garment. A photographed garment's pixels behind a bag are left out, because their
         truth is hidden.
     """
-    truth, (ruled, _) = sample["segmentation"], apply_rules(predicted, sample["keypoints"], attributes)
+    truth, (by_rules, _) = sample["segmentation"], apply_rules(predicted, sample["keypoints"], attributes)
     free = ~sample["carried"][0]
     kind = decode(sample["attributes"], "sleeves")
     edges = edge_distances(truth == labels.UPPER, predicted == labels.UPPER, sample["keypoints"])
@@ -56,13 +56,13 @@ def region_figures(
             name: mask_iou(np.isin(answer, classes) & free, np.isin(truth, classes) & free)
             for name, answer, classes in (
                 ("region_iou", predicted, labels.UPPER),
-                ("region_iou_rules", ruled, labels.UPPER),
+                ("region_iou_rules", by_rules, labels.UPPER),
                 ("arms_iou", predicted, labels.ARMS),
             )
         }
         | {
             "sleeves_right": shows(predicted, sample["keypoints"], kind),
-            "sleeves_right_rules": shows(ruled, sample["keypoints"], kind),
+            "sleeves_right_rules": shows(by_rules, sample["keypoints"], kind),
         }
     )
 
@@ -107,9 +107,9 @@ def predict_classes(
         hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
         groups = {**groups, "hem": hem}
         inputs = dataclasses.replace(inputs, attributes=torch.from_numpy(encode(groups))[None].to(inputs.pose.device))
-    mirrored = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], inputs.size[1]), inputs.size)
+    mirror_pose = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], inputs.size[1]), inputs.size)
     return inference.predict_segmentation(
-        tryon.segmentation, inputs, mirror_pose=picture_to_tensor(mirrored, inputs.pose.device)
+        tryon.segmentation, inputs, mirror_pose=picture_to_tensor(mirror_pose, inputs.pose.device)
     )
 
 

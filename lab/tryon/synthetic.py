@@ -106,9 +106,9 @@ def draw_pair(
     H, W = size
     if H * 3 != W * 4 or W % 48 or W <= 0:
         raise ValueError(f"The size of a drawn pair is a multiple of 64 x 48, such as 512 x 384, not {H} x {W}.")
-    for value, known in ((print_, PRINTS), (sleeves, SLEEVES), (pose, POSES)):
-        if value is not None and value not in known:
-            raise ValueError(f"{value} is unknown; choose one of {', '.join(known)}.")
+    for value, names in ((print_, PRINTS), (sleeves, SLEEVES), (pose, POSES)):
+        if value is not None and value not in names:
+            raise ValueError(f"{value} is unknown; choose one of {', '.join(names)}.")
     # Person and garment have generators of their own, so that each stays the same when the other changes.
     body, cloth_rng = (
         np.random.default_rng([seed, 0]),

@@ -62,25 +62,25 @@ def last_event(run: Run) -> dict:
 
 def train_one(network: str, folder: Path, minutes: float, preset: str, fields: list[str]) -> str:
     """Trains one network for its minutes and exports it; returns 'done', 'stopped' (by a person) or 'failed'."""
-    known = NETWORKS[network]
-    task, recipe_class, presets = known.task, known.recipe, known.presets
+    entry = NETWORKS[network]
+    task, recipe_class, presets = entry.task, entry.recipe, entry.presets
     preset = preset if preset in presets else "lite-gpu"  # the parser is not the paper's
     run, weights, fields = Run(folder / network), folder / "weights" / network, list(fields)
-    saved = run.recipe() if (run.folder / "recipe.json").exists() else {}
+    last_recipe = run.recipe() if (run.folder / "recipe.json").exists() else {}
     last = last_event(run)
     if (
-        saved
-        and saved["max_minutes"] == minutes
+        last_recipe
+        and last_recipe["max_minutes"] == minutes
         and weights.exists()
         and (last.get("event") == "finished" or "reason" in last)
     ):
         print(f"{network}: done", flush=True)
         return "done"
     if network == "alias" and "--features" not in fields and presets[preset].get("perceptual", 1):
-        fields += ["--features", saved.get("features") or perceptual_features(folder / "weights" / "parser")]
-    if not saved or saved["max_minutes"] != minutes:
+        fields += ["--features", last_recipe.get("features") or perceptual_features(folder / "weights" / "parser")]
+    if not last_recipe or last_recipe["max_minutes"] != minutes:
         overrides = {name[2:].replace("-", "_"): value for name, value in zip(fields[::2], fields[1::2])}
-        start = saved or {**presets[preset], **convert(recipe_class, overrides)}
+        start = last_recipe or {**presets[preset], **convert(recipe_class, overrides)}
         fields += ["--steps", str(steps_for(run, task, recipe_class.restore(start), minutes))]
     print(f"{network}: {minutes:.1f} minutes, {' '.join(fields)}", flush=True)
     arguments = [

@@ -31,7 +31,7 @@ EXAMPLES = (
     "A woman in a red dress is reading a book on a bench.",
 )
 FILE = theme.STATIC / "translate" / "opening.json"
-LEFT_OUT = ("trace", "encoding", "segment")  # of a Sentence: what only the run that made it needs
+RUN_ONLY = ("trace", "encoding", "segment")  # of a Sentence: what only the run that made it needs
 
 
 def record(services: Services) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def record(services: Services) -> dict[str, Any]:
         sentence.encoding = None  # it holds a weak reference, which cannot be copied
     values = asdict(translation)
     for sentence in values["sentences"]:
-        for name in LEFT_OUT:
+        for name in RUN_ONLY:
             sentence.pop(name)
     values.pop("trace")
     weights = {kind: _encode(getattr(attention, kind)) for kind in KINDS}

@@ -100,8 +100,8 @@ def place(form: np.ndarray, right: np.ndarray, left: np.ndarray) -> np.ndarray:
 def fill(corners: np.ndarray, shape: tuple[int, ...], blur: float) -> np.ndarray:
     """(H, W) float32 in [0, 1], 1 inside the polygon; its border is `blur` pixels soft."""
     mask = np.zeros(shape[:2], np.float32)
-    fixed = np.round(corners * (1 << FRACTION_BITS)).astype(np.int32)
-    cv2.fillPoly(mask, [fixed[:, None]], 1.0, cv2.LINE_AA, FRACTION_BITS)
+    points = np.round(corners * (1 << FRACTION_BITS)).astype(np.int32)
+    cv2.fillPoly(mask, [points[:, None]], 1.0, cv2.LINE_AA, FRACTION_BITS)
     return cv2.GaussianBlur(mask, (0, 0), max(blur, 0.3))
 
 
@@ -127,14 +127,14 @@ def shade(cloth: np.ndarray, corners: np.ndarray, shape: tuple[int, ...], rng: n
     """
     turn = cv2.getRotationMatrix2D((0, 0), rng.uniform(0, 360), rng.uniform(0.7, 1.4))
     turn[:, 2] = corners.mean(0)
-    spread = cv2.warpAffine(
+    texture = cv2.warpAffine(
         cloth, turn, shape[1::-1], flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT_101
     ).astype(np.float32)
     y, x = np.mgrid[: shape[0], : shape[1]].astype(np.float32)
     angle = rng.uniform(0, 2 * np.pi)
     along = (x - corners[:, 0].mean()) * np.cos(angle) + (y - corners[:, 1].mean()) * np.sin(angle)
     slope = rng.normal(0, 0.25) / max(float(np.ptp(corners, 0).max()), 1.0)
-    return spread * np.clip(1 + rng.normal(0, 0.1) + slope * along, 0.3, 1.7)[..., None]
+    return texture * np.clip(1 + rng.normal(0, 0.1) + slope * along, 0.3, 1.7)[..., None]
 
 
 def garment_label(parse: np.ndarray) -> int:

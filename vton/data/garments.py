@@ -138,8 +138,8 @@ def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random
     garment, inside = picture.mask > 127, picture.opening > 0
     height, width = garment.shape
     across = float(mark[2] - mark[0])
-    deepened = v_mark(mark, across * width / height * rng.uniform(0.2, 0.8), float(rng.uniform(0.95, 1.2)))
-    opening = draw_opening(deepened, picture.mask)
+    deep_mark = v_mark(mark, across * width / height * rng.uniform(0.2, 0.8), float(rng.uniform(0.95, 1.2)))
+    opening = draw_opening(deep_mark, picture.mask)
     v_area = opening > 0
     rib = max(1, round(0.12 * across * width))
     collar = cv2.dilate(picture.opening, np.ones((2 * rib + 1,) * 2, np.uint8)) > 0
@@ -150,16 +150,16 @@ def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random
     image = cv2.inpaint(picture.image, (collar & garment).astype(np.uint8), 2, cv2.INPAINT_TELEA).astype(np.float64)
     image = np.where(v_area[..., None], np.where(inside[..., None], picture.image, back), image)
     if rng.random() < 0.7:
-        seam = np.reshape([deepened[i] for i in (0, 1, 4, 5, 2, 3)], (3, 2)) * (width, height)
+        seam = np.reshape([deep_mark[i] for i in (0, 1, 4, 5, 2, 3)], (3, 2)) * (width, height)
         tone = np.clip(cloth * rng.uniform(0.65, 1.25), 0, 255).tolist()
         thickness = int(max(1, rng.uniform(0.3, 1) * rib))
         cv2.polylines(image, [np.round(seam).astype(np.int32)], False, tone, thickness, cv2.LINE_AA)
     share = cv2.GaussianBlur(v_area.astype(np.float32), (0, 0), 0.8)[..., None]
     rim = 4 * share * (1 - share)  # a cut edge would be sharper than the photograph
     image = np.where(garment[..., None], rim * cv2.GaussianBlur(image, (0, 0), 0.8) + (1 - rim) * image, picture.image)
-    known = picture.attributes | {"neckline": "v"}
+    attributes = picture.attributes | {"neckline": "v"}
     return dataclasses.replace(
-        picture, image=np.clip(image, 0, 255).astype(np.uint8), opening=opening, attributes=known
+        picture, image=np.clip(image, 0, 255).astype(np.uint8), opening=opening, attributes=attributes
     )
 
 
@@ -238,8 +238,8 @@ def pieces_of(pack: Pack, index: int) -> list[GarmentPicture]:
             continue
         part = (slice(max(0, rows[0] - 4), rows[-1] + 5), slice(max(0, columns[0] - 4), columns[-1] + 5))
         image, mask = _small(person.image[part]), _small(mask[part].astype(np.uint8) * 255)
-        known = {"kind": kind} | ({"sleeves": sleeves} if kind == "upper" and sleeves else {})
-        pieces.append(GarmentPicture(f"{person.name}-{kind}", image, mask, known, cut=True))
+        attributes = {"kind": kind} | ({"sleeves": sleeves} if kind == "upper" and sleeves else {})
+        pieces.append(GarmentPicture(f"{person.name}-{kind}", image, mask, attributes, cut=True))
     x0, y0, x1, y1 = np.round(person.frame).astype(int)
     frame = person.image[max(0, y0) : y1, max(0, x0) : x1]
     pieces += [
@@ -426,16 +426,16 @@ class Garments:
     def _read(self, data: Path) -> None:
         if not (data / "garments_more").is_dir():
             raise FileNotFoundError(f"'{data.name}' has no folder garments_more.")
-        photographed = self._read_garments(data / "garments_more")
-        self.sources["photo"] = photographed
-        self.sources["cut"] = [p for p in photographed if p.mask is not None]
+        photographs = self._read_garments(data / "garments_more")
+        self.sources["photo"] = photographs
+        self.sources["cut"] = [p for p in photographs if p.mask is not None]
         if (data / "garments").is_dir():
             self.sources["cut"] = self.sources["cut"] + 2 * self._read_garments(data / "garments")
-        known = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
+        openings = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
         marks = {name: mark for (_, name), mark in neck_openings().items()}
-        rounded = [p for p in known.values() if marks[p.name] and p.attributes.get("neckline") in ("round", "scoop")]
-        self.sources["marked"] = [*known.values()] + [
-            with_v_neck(p, marks[p.name], np.random.default_rng([i, 7])) for i, p in enumerate(rounded)
+        rounds = [p for p in openings.values() if marks[p.name] and p.attributes.get("neckline") in ("round", "scoop")]
+        self.sources["marked"] = [*openings.values()] + [
+            with_v_neck(p, marks[p.name], np.random.default_rng([i, 7])) for i, p in enumerate(rounds)
         ]
         if (data / "not_upper").is_dir():
             others = read_folder(data / "not_upper", names_of(data / "not_upper", held_out=False))
@@ -466,8 +466,8 @@ def rarity(pictures: list[GarmentPicture]) -> np.ndarray:
 def garment_of_pack(pack: Pack, index: int) -> GarmentPicture:
     """A garment of a pack, with its sleeves where they are known."""
     product = pack.product(index)
-    known = attributes_of({"sleeves": product.sleeves})
-    return GarmentPicture(product.name, np.ascontiguousarray(product.cloth), product.mask, known, cut=True)
+    attributes = attributes_of({"sleeves": product.sleeves})
+    return GarmentPicture(product.name, np.ascontiguousarray(product.cloth), product.mask, attributes, cut=True)
 
 
 def draped_garments(people: DrapedPeople, count: int) -> list[GarmentPicture]:
@@ -485,7 +485,7 @@ def draped_garments(people: DrapedPeople, count: int) -> list[GarmentPicture]:
         else:
             product = people.product(number)
             mask, opening = (area.astype(np.uint8) * 255 for area in (product.mask, product.opening))
-            known = attributes_of(product.attributes)
-            picture = GarmentPicture(product.name, product.cloth, mask, known, cut=True)
+            attributes = attributes_of(product.attributes)
+            picture = GarmentPicture(product.name, product.cloth, mask, attributes, cut=True)
             pictures.append(dataclasses.replace(picture, opening=opening) if opening.any() else picture)
     return pictures

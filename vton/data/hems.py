@@ -92,7 +92,7 @@ def with_old_hem(
     old = old + rng.normal(0, 0.03 * length) * ((across - middle) / half) ** 2  # hems are curved
     old = np.maximum(old + length * hem_noise(across[0], half, rng), hips - WAIST * length)
     inside = abs(across - middle) < half - TAPER * half * ((hem - rows) / (WAIST * length)).clip(0, 1)
-    changed = agnostic.copy()
-    changed[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND
-    changed[(segmentation == UPPER) & (agnostic == BACKGROUND) & (rows >= old) & inside] = BOTTOM
-    return changed
+    out = agnostic.copy()
+    out[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND
+    out[(segmentation == UPPER) & (agnostic == BACKGROUND) & (rows >= old) & inside] = BOTTOM
+    return out

@@ -138,7 +138,7 @@ def pack(
     _check_layout(people)
     folders = [garments] if isinstance(garments, Path) else garments or []
     cloth_files = [file for folder in folders for file in _cloth_files(folder)]
-    known = {name: row for folder in folders for name, row in read_attributes(folder).items()}
+    attributes = {name: row for folder in folders for name, row in read_attributes(folder).items()}
     arrays: dict[str, list[np.ndarray]] = {kind: [] for kind in PICTURE_KINDS}
     names, splits, keypoints, frames, products, skipped = [], [], [], [], [], []
     boxes = _boxes(people / "viton_crop.tsv")
@@ -172,7 +172,7 @@ def pack(
         "split": np.array(splits),
         "products": np.array(products, dtype=str),
         **{
-            column: np.array([known.get(name, {}).get(column, "") for name in products], dtype=str)
+            column: np.array([attributes.get(name, {}).get(column, "") for name in products], dtype=str)
             for column in ("sleeves", "neckline")
         },
         "keypoints": np.array(keypoints, np.float32),

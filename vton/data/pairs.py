@@ -136,12 +136,12 @@ def move(
         picture (H,W,3) on white and mask (H,W) bool of the moved garment.
     """
     where, part = skin(source, target, shape)
-    moved = cv2.remap(picture, where, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
-    allowed = part_map(source, mask.shape) & mask[..., None]
-    layers = np.stack([cv2.remap(allowed[..., i].astype(np.float32), where, None, cv2.INTER_LINEAR) for i in range(3)])
+    out = cv2.remap(picture, where, None, cv2.INTER_CUBIC, borderMode=cv2.BORDER_CONSTANT, borderValue=(WHITE,) * 3)
+    parts = part_map(source, mask.shape) & mask[..., None]
+    layers = np.stack([cv2.remap(parts[..., i].astype(np.float32), where, None, cv2.INTER_LINEAR) for i in range(3)])
     inside = np.take_along_axis(layers, part[None].astype(np.int64), 0)[0] > 0.5
-    moved[~inside] = WHITE
-    return moved, inside
+    out[~inside] = WHITE
+    return out, inside
 
 
 def _segments(line: np.ndarray):
@@ -240,8 +240,8 @@ def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: n
     flat = Skeleton(trunk, (arms[0], arms[1]))
     large = (int(shape[0] * 1.6), int(shape[1] * 1.9))  # room for spread arms; centred on the canvas afterwards
     offset = np.array([(large[1] - shape[1]) / 2, (large[0] - shape[0]) / 2])
-    shifted = Skeleton(flat.trunk + offset, tuple(a + offset if len(a) else a for a in flat.arms))
-    cloth, mask = move(image, upper, skeleton, shifted, large)
+    target = Skeleton(flat.trunk + offset, tuple(a + offset if len(a) else a for a in flat.arms))
+    cloth, mask = move(image, upper, skeleton, target, large)
     mask = _largest(mask)
     if mask.sum() < 0.5 * upper.sum():
         return None
@@ -278,8 +278,8 @@ def _sleeve(arm: np.ndarray, upper: np.ndarray, bare: np.ndarray, width: float) 
             skin_pixels, cloth_pixels = int(bare[window].sum()), int(upper[window].sum())
             if skin_pixels > cloth_pixels:
                 end = a + t * (b - a)
-                reached = sum(np.linalg.norm(q - p) for p, q in _segments(np.array(out + [end])))
-                return np.array(out + [end]) if reached > 0.25 * width else np.zeros((0, 2))
+                length = sum(np.linalg.norm(q - p) for p, q in _segments(np.array(out + [end])))
+                return np.array(out + [end]) if length > 0.25 * width else np.zeros((0, 2))
         out.append(b)
     return np.array(out)
 
@@ -294,14 +294,14 @@ def _largest(mask: np.ndarray) -> np.ndarray:
 def close_holes(cloth: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Fills what hands, hair and straps had covered inside the outline with the surrounding cloth."""
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (9, 9))
-    closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, kernel)
-    contours, _ = cv2.findContours(closed, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    cv2.drawContours(closed, contours, -1, 1, -1)
-    holes = (closed > 0) & ~mask
+    solid = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, kernel)
+    contours, _ = cv2.findContours(solid, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    cv2.drawContours(solid, contours, -1, 1, -1)
+    holes = (solid > 0) & ~mask
     if holes.any():
         cloth = cv2.inpaint(np.ascontiguousarray(cloth), holes.astype(np.uint8), 3, cv2.INPAINT_TELEA)
-        cloth[closed == 0] = WHITE
-    return cloth, closed > 0
+        cloth[solid == 0] = WHITE
+    return cloth, solid > 0
 
 
 def centre_on_canvas(cloth: np.ndarray, mask: np.ndarray, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:

@@ -89,7 +89,7 @@ class Scenes:
             raise ValueError("Scenes come from a packed file of photographs, from draped people, or from both.")
         self.people = pack.people(split) if pack else []
         count = (draped.drawing_count or 2 * len(draped.records)) if draped else 0
-        self.of_draped = range(len(self.people) * variants, len(self.people) * variants + count)
+        self.draped_numbers = range(len(self.people) * variants, len(self.people) * variants + count)
         self._cache: np.memmap | None = None
         self._ready: np.memmap | None = None
         if cache:
@@ -99,8 +99,8 @@ class Scenes:
             content += [len(draped.drapes), count] if draped else []
             key = hashlib.sha256(f"{size} {variants} {content} {PLANES}".encode()).hexdigest()[:12]
             cache.mkdir(parents=True, exist_ok=True)
-            self._cache = self._open(cache / f"scenes-{key}.bin", (self.of_draped.stop, *size, PLANES))
-            self._ready = self._open(cache / f"scenes-{key}.done", (self.of_draped.stop,))
+            self._cache = self._open(cache / f"scenes-{key}.bin", (self.draped_numbers.stop, *size, PLANES))
+            self._ready = self._open(cache / f"scenes-{key}.done", (self.draped_numbers.stop,))
 
     @staticmethod
     def _open(file: Path, shape: tuple[int, ...]) -> np.memmap:
@@ -109,8 +109,10 @@ class Scenes:
     def draw(self, rng: np.random.Generator) -> Scene:
         """A scene at random that shows enough of a garment."""
         while True:
-            photographed = self.people and (not self.draped or rng.random() >= self.share)
-            number = int(rng.integers(self.of_draped.start)) if photographed else int(rng.choice(self.of_draped))
+            from_photo = self.people and (not self.draped or rng.random() >= self.share)
+            number = (
+                int(rng.integers(self.draped_numbers.start)) if from_photo else int(rng.choice(self.draped_numbers))
+            )
             scene = self[number]
             if (scene.classes == UPPER).mean() > 0.03:
                 return scene
@@ -124,8 +126,8 @@ class Scenes:
         return Scene.from_planes(np.array(self._cache[number]))
 
     def _make(self, number: int) -> np.ndarray:
-        if self.draped and number in self.of_draped:
-            return draped_scene(self.draped, number - self.of_draped.start)
+        if self.draped and number in self.draped_numbers:
+            return draped_scene(self.draped, number - self.draped_numbers.start)
         assert self.pack is not None  # without one all are draped
         person = self.pack.person(self.people[number // self.variants])
         variant, frame = number % self.variants, person.frame.copy()
@@ -265,9 +267,9 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     picture, upper = scene.picture, scene.classes == UPPER
     if look != PLAIN:
         picture = change_colours(picture, rng, 0.6)
-    turned = rng.random() < look.recoloured
+    new_hue = rng.random() < look.recoloured
     state = rng.bit_generator.state
-    if turned:
+    if new_hue:
         picture = recolour(picture, upper, rng)
     gray = scene.gray
     if look != PLAIN and rng.random() < 0.5:  # how far the gray reaches beyond the outline is a matter of chance too
@@ -283,7 +285,7 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     cloth, mask = picture, upper
     if scene.warped_mask.any():  # the product picture itself, in the same colours
         cloth, mask = scene.warped, scene.warped_mask
-        if turned:
+        if new_hue:
             again = np.random.default_rng()
             again.bit_generator.state = state
             cloth = recolour(cloth, mask, again)

@@ -72,8 +72,8 @@ def _spread_hips(joints: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
     if hips < 1e-3 or shoulders < 1e-3:  # coinciding points have no direction in which to move
         return joints
     middle = (joints[LEFT_HIP] + joints[RIGHT_HIP]) / 2
-    spread = {i: middle + (joints[i] - middle) / hips * shoulders for i in (RIGHT_HIP, LEFT_HIP)}
-    return {**joints, **spread}
+    wide_hips = {i: middle + (joints[i] - middle) / hips * shoulders for i in (RIGHT_HIP, LEFT_HIP)}
+    return {**joints, **wide_hips}
 
 
 class _Pen:

@@ -159,8 +159,8 @@ def _by_uniform_background(image: np.ndarray) -> np.ndarray | None:
     ring = _border(near.shape, 0.005)
     outside = np.isin(parts, np.setdiff1d(np.unique(parts[ring]), 0))
     mask = _clean(~((near > 0) | _shadow(lab, background, outside)), distance, tolerance)
-    touched = [side.any() for side in (mask[1], mask[-2], mask[:, 1], mask[:, -2])]
-    return None if all(touched) else mask
+    contacts = [side.any() for side in (mask[1], mask[-2], mask[:, 1], mask[:, -2])]
+    return None if all(contacts) else mask
 
 
 def _shadow(lab: np.ndarray, background: np.ndarray, outside: np.ndarray) -> np.ndarray:
@@ -202,8 +202,8 @@ def _by_grabcut(image: np.ndarray) -> np.ndarray:
     lab = cv2.cvtColor(small.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     _, distance, noise, share = _fit_background(cv2.GaussianBlur(lab, (5, 5), 0))
     y, x = np.mgrid[0:h, 0:w]
-    centred = ((x / w - 0.5) / 0.36) ** 2 + ((y / h - 0.5) / 0.40) ** 2 < 1
-    labels = np.where(centred, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
+    ellipse = ((x / w - 0.5) / 0.36) ** 2 + ((y / h - 0.5) / 0.40) ** 2 < 1
+    labels = np.where(ellipse, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
     if share > 0.4:
         labels[distance > max(18, 3 * noise)] = cv2.GC_PR_FGD
         labels[distance < max(3, 1.2 * noise)] = cv2.GC_PR_BGD
@@ -224,10 +224,10 @@ def _grabcut(image: np.ndarray, small: np.ndarray, trimap: np.ndarray, rounds: i
     mask = _keep_large((trimap == cv2.GC_FGD) | (trimap == cv2.GC_PR_FGD)).astype(np.float32)
     mask = cv2.resize(mask, image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
     guide = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32) / 255
-    refined = _guided_filter(guide, mask, max(2, round(radius)), 1e-4)
+    matte = _guided_filter(guide, mask, max(2, round(radius)), 1e-4)
     # Far from the outline the filter has no say: a print's edges are not the garment's.
     band = (mask > 0.02) & (mask < 0.98)
-    return _clean(np.where(band, refined, mask) > 0.5, None, 0)
+    return _clean(np.where(band, matte, mask) > 0.5, None, 0)
 
 
 def by_background(image: np.ndarray) -> tuple[np.ndarray, str]:
@@ -325,8 +325,8 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
         rgb, None, fx=min(1.0, 2 * WORKING_SIZE / max(rgb.shape)), fy=min(1.0, 2 * WORKING_SIZE / max(rgb.shape))
     )
     detection = pose.detect(small)
-    labelled = parsing.parse(parser, small, detection.keypoints, detection.person_mask.astype(np.float32), height=512)
-    mask = _keep_large(np.isin(labelled, labels.UPPER_LIP))
+    parse = parsing.parse(parser, small, detection.keypoints, detection.person_mask.astype(np.float32), height=512)
+    mask = _keep_large(np.isin(parse, labels.UPPER_LIP))
     if mask.mean() < SMALLEST_SHARE:
         raise InputError(f"No upper garment was found on the person in this picture; {_ADVICE}.")
     attributes = read_garment(reader, small, mask).attributes
@@ -400,13 +400,13 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     rgb = opaque(image)
     small = shrink(rgb)
     attributes: dict[str, Attribute] = {}
-    open_neck, turned = False, 0
+    open_neck, turns = False, 0
     if reader is None:
         mask, method = by_background(small)
     else:
         contrast = stretch_contrast(small)
-        reading, turned = read_upright(reader, contrast)
-        rgb, small, contrast = (np.ascontiguousarray(np.rot90(picture, turned)) for picture in (rgb, small, contrast))
+        reading, turns = read_upright(reader, contrast)
+        rgb, small, contrast = (np.ascontiguousarray(np.rot90(picture, turns)) for picture in (rgb, small, contrast))
         check_kind(reading, small)
         (mask, method), attributes = outline(contrast, reading), reading.attributes
         _check_single(mask)
@@ -417,7 +417,7 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     # One pixel less, so that no rim of the old background travels along.
     mask = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     _complain(mask)
-    return replace(with_mask(rgb, mask, method), attributes=attributes, open_neck=open_neck, turns=turned)
+    return replace(with_mask(rgb, mask, method), attributes=attributes, open_neck=open_neck, turns=turns)
 
 
 def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
@@ -428,15 +428,15 @@ def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
     cut = with_mask(image[..., :3], mask, "alpha")
     if reader is None:
         return cut
-    reading, turned = read_upright(reader, shrink(cut.cloth))
-    cloth, mask = (np.ascontiguousarray(np.rot90(picture, turned)) for picture in (cut.cloth, mask))
+    reading, turns = read_upright(reader, shrink(cut.cloth))
+    cloth, mask = (np.ascontiguousarray(np.rot90(picture, turns)) for picture in (cut.cloth, mask))
     check_kind(reading, shrink(cloth))
     small = shrink(mask.astype(np.uint8) * 255) > 127
     reading = read_garment(reader, shrink(cloth), small)
     behind = inside_of_back(reading, small)
     mask &= ~np.maximum.accumulate(_at_size(behind, mask.shape)[::-1], 0)[::-1]
     return replace(
-        with_mask(cloth, mask, "alpha"), attributes=reading.attributes, open_neck=bool(behind.any()), turns=turned
+        with_mask(cloth, mask, "alpha"), attributes=reading.attributes, open_neck=bool(behind.any()), turns=turns
     )
 
 
@@ -471,11 +471,11 @@ def with_attributes(cut: Garment, reader: nn.Module | None) -> Garment:
 
 
 def _complain(mask: np.ndarray) -> None:
-    covered = mask.mean()
+    share = mask.mean()
     ring = _border(mask.shape, 0.01)
-    if covered < SMALLEST_SHARE:
+    if share < SMALLEST_SHARE:
         raise InputError(f"No garment was found in this picture; {_ADVICE}.")
-    if covered > 0.93 or (mask & ring).sum() > 0.6 * ring.sum():
+    if share > 0.93 or (mask & ring).sum() > 0.6 * ring.sum():
         raise InputError(f"The garment cannot be told from its background; {_ADVICE}.")
 
 

@@ -44,8 +44,8 @@ def joint_maps(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     sigma = height / 48
     xs = np.exp(-0.5 * ((np.arange(width, dtype=np.float32)[None] + 0.5 - keypoints[:, :1]) / sigma) ** 2)
     ys = np.exp(-0.5 * ((np.arange(height, dtype=np.float32)[None] + 0.5 - keypoints[:, 1:2]) / sigma) ** 2)
-    known = (keypoints[:, 2] > 0) & (np.abs(keypoints[:, :2]).sum(1) > 0)
-    return (ys[:, :, None] * xs[:, None, :] * known[:, None, None]).astype(np.float32)
+    visible = (keypoints[:, 2] > 0) & (np.abs(keypoints[:, :2]).sum(1) > 0)
+    return (ys[:, :, None] * xs[:, None, :] * visible[:, None, None]).astype(np.float32)
 
 
 def to_tensors(image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
@@ -99,9 +99,9 @@ def label_probabilities(
     device = next(parser.parameters()).device
     views = [to_tensors(small, points, mask)]
     if mirror:
-        flipped = points[FLIP].copy()
-        flipped[:, 0] = np.where(np.abs(flipped[:, :2]).sum(1) > 0, small.shape[1] - flipped[:, 0], 0)
-        views.append(to_tensors(small[:, ::-1], flipped, mask[:, ::-1]))
+        mirror_points = points[FLIP].copy()
+        mirror_points[:, 0] = np.where(np.abs(mirror_points[:, :2]).sum(1) > 0, small.shape[1] - mirror_points[:, 0], 0)
+        views.append(to_tensors(small[:, ::-1], mirror_points, mask[:, ::-1]))
     inputs = [torch.cat(parts).to(device) for parts in zip(*views)]
     probabilities = parser(*inputs).softmax(1)
     if mirror:
@@ -157,8 +157,8 @@ def tidy(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
             _, distance = pose.along_arm(keypoints, bones, parse.shape)
             arm = parse == label
             count, parts = cv2.connectedComponents(arm.astype(np.uint8))
-            touched = np.bincount(parts[distance <= ARM_REACH], minlength=count) > 0
-            island |= arm & ~touched[parts]
+            near_arm = np.bincount(parts[distance <= ARM_REACH], minlength=count) > 0
+            island |= arm & ~near_arm[parts]
     for label in set(np.unique(parse).tolist()) - {0, *HEAD}:
         of_label = parse == label
         _, parts = cv2.connectedComponents(of_label.astype(np.uint8))

@@ -110,8 +110,8 @@ def _too_large(pixels: int | None) -> str:
 def _from_array(array: np.ndarray) -> Image.Image:
     if array.dtype == np.uint16:
         array = (array // 257).astype(np.uint8)
-    shaped = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))
-    if array.dtype != np.uint8 or not shaped or 0 in array.shape:
+    is_picture = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))
+    if array.dtype != np.uint8 or not is_picture or 0 in array.shape:
         raise InputError(
             f"A picture array is (H, W, 3) or (H, W, 4) uint8, not {array.shape} {array.dtype}; convert it first."
         )
@@ -257,12 +257,12 @@ def frame_person(keypoints: np.ndarray, photo_hw: tuple[int, int]) -> Frame:
     growth = 1.0
     if len(arms):
         margin = 0.07 * height
-        needed = [
+        ratios = [
             (np.abs(arms[:, 0] - centre_x).max() + margin) / (0.375 * height),
             (neck[1] - arms[:, 1].min() + margin) / (NECK_HEIGHT * height),
             (arms[:, 1].max() - neck[1] + margin) / ((1 - NECK_HEIGHT) * height),
         ]
-        growth = float(np.clip(max(needed), 1.0, MAX_GROWTH))
+        growth = float(np.clip(max(ratios), 1.0, MAX_GROWTH))
     limit = 2.0 * max(photo_hw)
     unit = max(SHORTEST // 4, round(min(height * growth, limit) / 4))
     x0 = round(centre_x - 1.5 * unit)
@@ -375,22 +375,22 @@ def paste(photo: np.ndarray, picture: np.ndarray, frame: Frame, region: np.ndarr
 
 def keypoints_to_frame(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
     """(25, 3) keypoints in the photograph -> in the frame's picture of `size` = (H, W), in pixels; missing stay 0."""
-    moved = np.zeros((25, 3), np.float32)
+    out = np.zeros((25, 3), np.float32)
     visible = present(keypoints)
     scale = np.array([size[1] / frame.width, size[0] / frame.height])
-    moved[visible, :2] = (np.asarray(keypoints)[visible, :2] - (frame.x0, frame.y0)) * scale
-    moved[visible, 2] = np.asarray(keypoints)[visible, 2]
-    return moved
+    out[visible, :2] = (np.asarray(keypoints)[visible, :2] - (frame.x0, frame.y0)) * scale
+    out[visible, 2] = np.asarray(keypoints)[visible, 2]
+    return out
 
 
 def keypoints_to_photo(keypoints: np.ndarray, frame: Frame, size: tuple[int, int]) -> np.ndarray:
     """(25, 3) keypoints in the frame's picture of `size` = (H, W) -> in the photograph, in pixels; missing stay 0."""
-    moved = np.zeros((25, 3), np.float32)
+    out = np.zeros((25, 3), np.float32)
     visible = present(keypoints)
     scale = np.array([frame.width / size[1], frame.height / size[0]])
-    moved[visible, :2] = np.asarray(keypoints)[visible, :2] * scale + (frame.x0, frame.y0)
-    moved[visible, 2] = np.asarray(keypoints)[visible, 2]
-    return moved
+    out[visible, :2] = np.asarray(keypoints)[visible, :2] * scale + (frame.x0, frame.y0)
+    out[visible, 2] = np.asarray(keypoints)[visible, 2]
+    return out
 
 
 def disc(radius: float) -> np.ndarray:

@@ -147,10 +147,10 @@ def draw_pose(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def mirror_keypoints(keypoints: np.ndarray, width: int) -> np.ndarray:
     """(25, 3) keypoints of the mirror image of a picture `width` pixels wide: left joints become right ones."""
     keypoints = np.asarray(keypoints, np.float32)
-    flipped = keypoints.copy()
-    flipped[:, 0] = width - 1 - keypoints[:, 0]
-    flipped[~present(keypoints)] = 0
-    return flipped[FLIP]
+    out = keypoints.copy()
+    out[:, 0] = width - 1 - keypoints[:, 0]
+    out[~present(keypoints)] = 0
+    return out[FLIP]
 
 
 def load_openpose_json(path) -> np.ndarray:
@@ -224,7 +224,7 @@ def _silent_stderr():
     """MediaPipe's C++ part logs to descriptor 2, where Python's sys.stderr cannot stop it."""
     try:
         sys.stderr.flush()
-        saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+        original, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     except (OSError, AttributeError, ValueError):  # no stderr at all
         yield
         return
@@ -232,8 +232,8 @@ def _silent_stderr():
         os.dup2(null, 2)
         yield
     finally:
-        os.dup2(saved, 2)
-        os.close(saved)
+        os.dup2(original, 2)
+        os.close(original)
         os.close(null)
 
 
@@ -264,21 +264,21 @@ def _estimate_both(photo: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
     Of one person, landmarks that agree are averaged, others take the more visible answer at reduced confidence.
     """
-    plain, mirrored = _estimate(photo), _estimate(photo[:, ::-1])
-    if mirrored is not None:
-        mirrored = _unmirror(mirrored[0]), mirrored[1][:, ::-1]
-    if plain is None or mirrored is None:
-        return [answer for answer in (plain, mirrored) if answer is not None]
-    (a, mask_a), (b, mask_b) = plain, mirrored
+    plain, mirror = _estimate(photo), _estimate(photo[:, ::-1])
+    if mirror is not None:
+        mirror = _unmirror(mirror[0]), mirror[1][:, ::-1]
+    if plain is None or mirror is None:
+        return [answer for answer in (plain, mirror) if answer is not None]
+    (a, mask_a), (b, mask_b) = plain, mirror
     if _overlap(mask_a, mask_b) < 0.4:
-        return [plain, mirrored]
+        return [plain, mirror]
     hw = np.array(photo.shape[1::-1])
     trunk = np.linalg.norm((a[[11, 12], :2].mean(0) - a[[23, 24], :2].mean(0)) * hw)
     apart = np.linalg.norm((a[:, :2] - b[:, :2]) * hw, axis=1)
     best = np.where((a[:, 2] >= b[:, 2])[:, None], a, b)
     best[:, 2] *= 0.8
-    merged = np.where((apart <= 0.15 * trunk)[:, None], (a + b) / 2, best)
-    return [(merged, (mask_a + mask_b) / 2)]
+    mean = np.where((apart <= 0.15 * trunk)[:, None], (a + b) / 2, best)
+    return [(mean, (mask_a + mask_b) / 2)]
 
 
 def _overlap(mask_a: np.ndarray, mask_b: np.ndarray) -> float:
@@ -335,10 +335,10 @@ def _confirm(photo: np.ndarray, keypoints: np.ndarray) -> bool:
     again = _find(crop(photo, frame, (512, 384)))
     if len(again) != 1:
         return False
-    moved = keypoints_to_photo(again[0][0], frame, (512, 384))
+    points = keypoints_to_photo(again[0][0], frame, (512, 384))
     trunk = np.linalg.norm(keypoints[MID_HIP, :2] - keypoints[NECK, :2])
-    both = present(moved) & present(keypoints)
-    apart = np.linalg.norm(moved[:, :2] - keypoints[:, :2], axis=1)
+    both = present(points) & present(keypoints)
+    apart = np.linalg.norm(points[:, :2] - keypoints[:, :2], axis=1)
     return bool(both[[NOSE, *TRUNK]].all() and np.median(apart[both]) < 0.12 * trunk)
 
 
@@ -389,9 +389,9 @@ def _paint_over(photo: np.ndarray, mask: np.ndarray) -> np.ndarray:
     box = (slice(max(0, rows[0] - margin), rows[-1] + margin), slice(max(0, columns[0] - margin), columns[-1] + margin))
     rest = np.ones(photo.shape[:2], bool)
     rest[box] = False
-    covered = photo.copy()
-    covered[box] = np.median(photo[rest], axis=0) if rest.any() else 128
-    return covered
+    out = photo.copy()
+    out[box] = np.median(photo[rest], axis=0) if rest.any() else 128
+    return out
 
 
 def detect(photo: np.ndarray, search: bool = True) -> Pose:

@@ -138,9 +138,9 @@ def _look(
     for window in windows:
         matrix = affine(window, size)
         small = cv2.warpAffine(*prescale(image, matrix), size[::-1], borderMode=cv2.BORDER_REPLICATE)
-        known = np.zeros(size, np.float32) if prior is None else warp_picture(prior, matrix, size)
+        plane = np.zeros(size, np.float32) if prior is None else warp_picture(prior, matrix, size)
         pictures += [small, small[:, ::-1]]
-        priors += [known, known[:, ::-1]]
+        priors += [plane, plane[:, ::-1]]
         matrices.append(matrix)
     x = torch.from_numpy(np.stack(pictures).astype(np.float32) / 127.5 - 1).permute(0, 3, 1, 2).to(device)
     mask_logits, logits, opening_logits = reader(x, torch.from_numpy(np.stack(priors))[:, None].to(device))

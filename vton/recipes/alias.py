@@ -325,12 +325,12 @@ class AliasTask(PictureTask):
         recipe = self.recipe
         critic.requires_grad_(True)
         updates = next(iter(self.optimizers["model"].state.values()))["step"]
-        penalised = recipe.r1 and int(updates) % recipe.r1_every == 0
+        with_penalty = recipe.r1 and int(updates) % recipe.r1_every == 0
         pairs = (
             (self.critic_input(divided, real), self.critic_input(divided, fake), share)
             for fake, divided, real, share in passes
         )
-        weight = recipe.r1 / 2 * recipe.r1_every if penalised else 0.0
+        weight = recipe.r1 / 2 * recipe.r1_every if with_penalty else 0.0
         return update_discriminator(trainer, critic, objective(recipe.adversarial), pairs, weight)
 
     # -- looking at it -------------------------------------------------------------------------------------------
@@ -345,7 +345,9 @@ class AliasTask(PictureTask):
             )
             rows: list[dict] = []
             numbers = (
-                self.val_scenes.of_draped if not self.val_scenes.people else range(self.val_scenes.of_draped.start)
+                self.val_scenes.draped_numbers
+                if not self.val_scenes.people
+                else range(self.val_scenes.draped_numbers.start)
             )
             for number in numbers:
                 if len(rows) == self.recipe.validation:

@@ -131,12 +131,12 @@ def displacement(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> torch.Te
 
     grid: (B, H, W, 2) in [-1, 1]; another size than the batch's is enlarged.
     """
-    true, placed = batch["grid"], batch["placed"][:, 0]
+    true, mask = batch["grid"], batch["placed"][:, 0]
     if grid.shape[1:3] != true.shape[1:3]:
         size = true.shape[1:3]
         grid = F.interpolate(grid.permute(0, 3, 1, 2), size, mode="bilinear", align_corners=False).permute(0, 2, 3, 1)
     away = (grid - true).abs().sum(3)
-    return (away * placed).sum((1, 2)) / placed.sum((1, 2)).clamp(min=1)
+    return (away * mask).sum((1, 2)) / mask.sum((1, 2)).clamp(min=1)
 
 
 def warp_figures(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> tuple[dict[str, float], np.ndarray]:

@@ -115,12 +115,12 @@ class FlowTask(PairTask):
     def terms(self, batch):
         """The named losses of a batch, summed over its pictures."""
         flows, sums = self.flows(self.networks["model"], batch), {"l1": 0, "mask": 0, "smooth": 0}
-        counted, n = 1 - batch["carried"], len(batch["worn"])
+        valid, n = 1 - batch["carried"], len(batch["worn"])
         for flow in flows:
             size = flow.shape[2:]
             cloth, mask, worn, true, known = (
                 F.interpolate(a, size, mode="area")
-                for a in (batch["cloth"], batch["cloth_mask"], batch["worn"], batch["worn_mask"], counted)
+                for a in (batch["cloth"], batch["cloth_mask"], batch["worn"], batch["worn_mask"], valid)
             )
             grid = flow_grid(flow)
             sums["l1"] += ((worn - warp(cloth, grid)).abs() * true * known).mean() * n / len(flows)

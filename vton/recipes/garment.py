@@ -197,11 +197,11 @@ class GarmentTask(PictureTask):
             allowed = batch[f"allowed_{name}"]
             known = (allowed.sum(1) < allowed.shape[1]).float() * batch["sure"]
             matrix = self.matrices[name].to(values.device)
-            grouped = torch.logsumexp(values[:, None] + matrix.log(), 2)  # of each group's probability
+            group_values = torch.logsumexp(values[:, None] + matrix.log(), 2)  # of each group's probability
             loss = 0.5 * partial_cross_entropy(values, allowed)
-            loss = loss + 0.5 * partial_cross_entropy(grouped, ((allowed @ matrix.T) > 0).float())
-            spread = -F.log_softmax(values, 1).mean(1)
-            losses[name] = ((loss + self.recipe.smoothing * spread) * known).sum()
+            loss = loss + 0.5 * partial_cross_entropy(group_values, ((allowed @ matrix.T) > 0).float())
+            uniform = -F.log_softmax(values, 1).mean(1)
+            losses[name] = ((loss + self.recipe.smoothing * uniform) * known).sum()
         return losses
 
     # -- looking at it -------------------------------------------------------------------------------------------

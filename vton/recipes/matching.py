@@ -116,12 +116,12 @@ class MatchingTask(PairTask):
         theta = self.theta(self.networks["model"], batch)
         grid = sampling_grid(theta, NETWORK_SIZE)
         warped, warped_mask = warp(batch["cloth"], grid), warp(batch["cloth_mask"], grid, "zeros")
-        counted = 1 - batch["carried"]
+        valid = 1 - batch["carried"]
         n = len(theta)
         return {  # their weighted sum is L_warp, eq. 2 and eq. 11
-            "l1": ((batch["worn"] - warped).abs() * counted).mean((1, 2, 3)).sum(),
+            "l1": ((batch["worn"] - warped).abs() * valid).mean((1, 2, 3)).sum(),
             "second_order": second_order(theta) * n,  # eq. 12
-            "mask": ((batch["worn_mask"] - warped_mask).abs() * counted).mean((1, 2, 3)).sum(),
+            "mask": ((batch["worn_mask"] - warped_mask).abs() * valid).mean((1, 2, 3)).sum(),
             **({"place": displacement(grid, batch).sum()} if self.recipe.place else {}),
         }
 

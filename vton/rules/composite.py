@@ -46,9 +46,9 @@ def continue_background(picture: np.ndarray, body: np.ndarray) -> np.ndarray:
     unknown = cv2.resize(body.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
     # Pixels on the outline are a mixture of both sides.
     unknown = cv2.dilate(unknown, np.ones((7, 7), np.uint8))
-    filled = cv2.inpaint(small, unknown, RADIUS, cv2.INPAINT_TELEA)
-    filled = cv2.resize(filled, (width, height), interpolation=cv2.INTER_LINEAR)
-    return np.where(body[..., None], filled, picture)
+    background = cv2.inpaint(small, unknown, RADIUS, cv2.INPAINT_TELEA)
+    background = cv2.resize(background, (width, height), interpolation=cv2.INTER_LINEAR)
+    return np.where(body[..., None], background, picture)
 
 
 def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray, skin: np.ndarray) -> np.ndarray:
@@ -66,10 +66,10 @@ def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray,
     out = picture.copy()
     if skin.sum() < FEWEST or not painted.any():
         return out
-    tinted = _lab(picture[painted][None])[0]
-    own, known = np.median(_of_face(photograph[skin]), 0), np.median(tinted, 0)
-    tinted[:, 1:] = known[1:] + TINT * (tinted[:, 1:] - known[1:])
-    out[painted] = _rgb(tinted + own - known)
+    lab = _lab(picture[painted][None])[0]
+    own, tone = np.median(_of_face(photograph[skin]), 0), np.median(lab, 0)
+    lab[:, 1:] = tone[1:] + TINT * (lab[:, 1:] - tone[1:])
+    out[painted] = _rgb(lab + own - tone)
     return out
 
 
@@ -95,11 +95,11 @@ def join_skin(
     if meeting.sum() < FEWEST_BORDER:
         return out
     box = np.s_[max(0, rows[0] - 1) : rows[-1] + 2, max(0, columns[0] - 1) : columns[-1] + 2]
-    inside, fixed, before = painted[box], meeting[box], _lab(picture[box])
+    inside, border, before = painted[box], meeting[box], _lab(picture[box])
     apart = _blur(_lab(photograph[box]), skin[box], sigma) - _blur(before, inside, sigma)
     apart = np.clip(apart, -np.array(APART, np.float32), APART)  # no bracelet's colour along a whole arm
-    membrane = from_nearest(apart, fixed)
-    weight = (inside | fixed).astype(np.float32)
+    membrane = from_nearest(apart, border)
+    weight = (inside | border).astype(np.float32)
     around = np.maximum(cv2.blur(weight, (3, 3)), 1e-6)[..., None]
     for _ in range(MEMBRANE):
         membrane[inside] = (cv2.blur(membrane * weight[..., None], (3, 3)) / around)[inside]
@@ -152,9 +152,9 @@ def round_limbs(picture: np.ndarray, painted: np.ndarray, limbs: np.ndarray) -> 
     share = 1 - depth / np.maximum(radius, 1)
     shade = 1 - ROUND * (1 - np.sqrt(np.clip(1 - share**2, 0, 1)))
     shade = cv2.GaussianBlur(shade.astype(np.float32), (0, 0), max(0.8, painted.shape[1] / 384))
-    lit = _lab(picture)
-    lit[..., 0] *= shade / max(float(shade[painted].mean()), 0.5)  # as bright as before on the whole
-    rgb = cv2.cvtColor(lit, cv2.COLOR_Lab2RGB)
+    lab = _lab(picture)
+    lab[..., 0] *= shade / max(float(shade[painted].mean()), 0.5)  # as bright as before on the whole
+    rgb = cv2.cvtColor(lab, cv2.COLOR_Lab2RGB)
     out[painted] = np.clip(rgb[painted] * 255, 0, 255).round().astype(np.uint8)
     return out
 
@@ -180,8 +180,8 @@ def like_skin(photograph: np.ndarray, bare: np.ndarray, face: np.ndarray) -> np.
     skin[bare] = (np.hypot(a, b) < reach) & (lightness > -DARKER) & (lightness < LIGHTER)
     kernel = disc(bare.shape[1] / 128)
     # Bracelets, tattoos and highlights are skin too.
-    closed = cv2.morphologyEx(skin.astype(np.uint8), cv2.MORPH_CLOSE, kernel)
-    return (cv2.morphologyEx(closed, cv2.MORPH_OPEN, kernel) > 0) & bare
+    solid = cv2.morphologyEx(skin.astype(np.uint8), cv2.MORPH_CLOSE, kernel)
+    return (cv2.morphologyEx(solid, cv2.MORPH_OPEN, kernel) > 0) & bare
 
 
 def carry_colours(
@@ -226,16 +226,16 @@ def _carry_in_box(out, synthesis, warped, region, aligned, sigma):
     beyond = near.copy()
     # The generator may shade this cloth, but not paint another: the light ground of the garment picture, say.
     beyond[..., 0] = np.clip(painted[..., 0], near[..., 0] - SHADE, near[..., 0] + SHADE)
-    mixed = beyond * (1 - share) + carried * share
-    rgb = cv2.cvtColor(mixed.astype(np.float32), cv2.COLOR_Lab2RGB)
+    lab = beyond * (1 - share) + carried * share
+    rgb = cv2.cvtColor(lab.astype(np.float32), cv2.COLOR_Lab2RGB)
     return np.where(region[..., None], (rgb * 255).clip(0, 255).round().astype(np.uint8), out)
 
 
 def _blur(picture: np.ndarray, inside: np.ndarray, sigma: float) -> np.ndarray:
     """Gaussian mean over the known pixels alone; far from all of them their common mean."""
     weight = inside.astype(np.float32)
-    spread = wide_blur(weight, sigma, 4)[..., None] + 1e-4
-    return (wide_blur(picture * weight[..., None], sigma, 4) + 1e-4 * picture[inside].mean(0)) / spread
+    total = wide_blur(weight, sigma, 4)[..., None] + 1e-4
+    return (wide_blur(picture * weight[..., None], sigma, 4) + 1e-4 * picture[inside].mean(0)) / total
 
 
 def _of_face(pixels: np.ndarray) -> np.ndarray:

@@ -217,11 +217,11 @@ def below_hem(r: TryOnResult, picture: np.ndarray, old: np.ndarray) -> np.ndarra
     box = np.s_[max(0, rows[0] - margin) : rows[-1] + margin, max(0, columns[0] - margin) : columns[-1] + margin]
     if not visible[box].any():
         return picture
-    going_on = composite.continue_background(r.person[box], ~visible[box])
+    continuation = composite.continue_background(r.person[box], ~visible[box])
     share = cv2.GaussianBlur(hidden[box].astype(np.float32), (0, 0), r.options.size[1] / 384)[..., None]
     share *= below[box][..., None]
     out = picture.copy()
-    out[box] = (picture[box] * (1 - share) + going_on * share).round().astype(np.uint8)
+    out[box] = (picture[box] * (1 - share) + continuation * share).round().astype(np.uint8)
     return out
 
 
@@ -280,8 +280,8 @@ def carry_detail(r: TryOnResult, region: np.ndarray) -> np.ndarray:
     h, w = size = r.frame.height, r.frame.width
     synthesis = opacity.enlarge(r.synthesis, size)
     side = min(h, 2048) // 4 * 4
-    placed = garment.place(r.garment_cut, (side, side * 3 // 4))
-    cloth, own = (torch.from_numpy(x.astype(np.float32)) for x in (placed.cloth, placed.mask > 127))
+    product = garment.place(r.garment_cut, (side, side * 3 // 4))
+    cloth, own = (torch.from_numpy(x.astype(np.float32)) for x in (product.cloth, product.mask > 127))
     mask = torch.from_numpy((r.cloth_mask > 127).astype(np.float32))[None, None]  # the one that may have been corrected
     grid = grid_of(r, size, smooth=True)
     warped = warping.warp_inside(cloth.permute(2, 0, 1)[None], own[None, None], grid)[0].permute(1, 2, 0).numpy()

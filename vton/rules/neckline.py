@@ -97,13 +97,13 @@ def follow_warp(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np
     segmentation: (H, W) 13 classes. keypoints: (25, 3) in its pixels.
     warped_mask: (H, W) bool, of a garment without the inside of its back. Face, hair and arms stay.
     """
-    changed = np.array(segmentation, np.uint8)
-    free = around_neck(keypoints, changed.shape) & ((changed == UPPER) | (changed == 0))
-    changed[free] = np.where(warped_mask[free], UPPER, 0)
-    slope = opening(keypoints, changed.shape, DEEP, WIDE)
-    changed[slope & (changed == 0) & warped_mask] = UPPER
-    changed[above_neckline(warped_mask, keypoints) & (changed == UPPER)] = 0
-    return changed
+    out = np.array(segmentation, np.uint8)
+    free = around_neck(keypoints, out.shape) & ((out == UPPER) | (out == 0))
+    out[free] = np.where(warped_mask[free], UPPER, 0)
+    slope = opening(keypoints, out.shape, DEEP, WIDE)
+    out[slope & (out == 0) & warped_mask] = UPPER
+    out[above_neckline(warped_mask, keypoints) & (out == UPPER)] = 0
+    return out
 
 
 def above_neckline(garment: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
@@ -135,6 +135,6 @@ def bare_throat(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
 
     segmentation: (H, W) 13 classes, in which the neck is background; keypoints: (25, 3) in its pixels. A copy.
     """
-    changed = np.array(segmentation, np.uint8)
-    changed[opening(keypoints, changed.shape) & (changed == UPPER)] = 0
-    return changed
+    out = np.array(segmentation, np.uint8)
+    out[opening(keypoints, out.shape) & (out == UPPER)] = 0
+    return out

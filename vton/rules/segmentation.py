@@ -31,15 +31,15 @@ def apply_rules(
     (no rule), "none", "short" or "long"; neckline: "auto" bares the throat, unless the garment has a high collar or a
     hood, and "bare" in any case; without: names out of RULES that are left out.
     """
-    changed_to, read = "", certain_groups(attributes)
+    new_sleeves, read = "", certain_groups(attributes)
     kind = read.get("sleeves", "") if sleeves == "auto" else sleeves
     if sleeves in KINDS:
         segmentation = set_length(segmentation, keypoints, sleeves)
     elif kind in KINDS and "sleeves" not in without:
         arms = contradicting(segmentation, keypoints, kind)
         if arms:
-            segmentation, changed_to = set_length(segmentation, keypoints, kind, arms), kind
-    closed = "neckline" in attributes and attributes["neckline"].value == "high"
-    if (neckline == "bare" or (neckline == "auto" and not closed)) and "throat" not in without:
+            segmentation, new_sleeves = set_length(segmentation, keypoints, kind, arms), kind
+    high_neck = "neckline" in attributes and attributes["neckline"].value == "high"
+    if (neckline == "bare" or (neckline == "auto" and not high_neck)) and "throat" not in without:
         segmentation = bare_throat(segmentation, keypoints)
-    return segmentation, changed_to
+    return segmentation, new_sleeves

@@ -90,23 +90,23 @@ def set_length(
     """
     if kind not in KINDS:
         raise ValueError(f"Sleeves are {', '.join(KINDS)}; not '{kind}'.")
-    changed = np.array(segmentation, np.uint8)
+    out = np.array(segmentation, np.uint8)
     visible = present(keypoints)
-    body = trunk(keypoints, visible, changed.shape)
+    body = trunk(keypoints, visible, out.shape)
     for arm, joints in JOINTS.items():
         if arm not in arms or not visible[list(joints)].all():
             continue
-        place, distance = along_arm(keypoints, joints, changed.shape)
-        outer = outer_side(keypoints, joints, changed.shape)
+        place, distance = along_arm(keypoints, joints, out.shape)
+        outer = outer_side(keypoints, joints, out.shape)
         near = distance < np.where(outer, BESIDE, REACH)
-        changed[(segmentation == arm) & (place < ENDS[kind]) & (distance < REACH)] = UPPER
+        out[(segmentation == arm) & (place < ENDS[kind]) & (distance < REACH)] = UPPER
         beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
         # Where the arm itself is bare, the cloth beside it is the trunk's, however the person stands.
         sleeve = place[beyond & (distance < BONE_REACH)]
         beyond &= place <= np.quantile(sleeve, 0.98) if len(sleeve) else False
         # The old sleeve was wider than the arm in it: beside the arm there is nothing.
-        changed[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
-    return changed
+        out[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
+    return out
 
 
 def outer_side(keypoints: np.ndarray, joints: tuple[int, ...], size: tuple[int, int]) -> np.ndarray:

@@ -132,13 +132,13 @@ def hair(folder: Path, rest: np.ndarray) -> dict[str, np.ndarray]:
     ours = model().base_mesh_vertex_indices.numpy()
     # What of the base mesh the body lacks (helpers on which hair hangs) follows its head.
     head = rest[:, 2] > rest[:, 2].max() - 0.22
-    placed = align(base, base[ours[head]], rest[head])
-    placed[ours] = rest
+    base_fit = align(base, base[ours[head]], rest[head])
+    base_fit[ours] = rest
     out: dict[str, np.ndarray] = {}
     for mesh in sorted(folder.glob("*.obj")):
         name = mesh.stem
         corners, texture, faces, texture_faces = read_obj(mesh)
-        vertices = hang(mesh.with_suffix(".mhclo"), base, placed)
+        vertices = hang(mesh.with_suffix(".mhclo"), base, base_fit)
         out |= {f"hair:{name}:vertices": vertices.astype(np.float16), f"hair:{name}:faces": faces.astype(np.uint16)}
         picture = folder / f"{name}_diffuse.png"
         if picture.is_file():

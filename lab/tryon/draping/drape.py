@@ -66,14 +66,14 @@ def two_panels(sheet: panels.Panels, scale: np.ndarray) -> Cloth:
     start = 0
     for behind in (False, True):
         triangles = sheet.triangles if behind else sheet.triangles[~sheet.cut]
-        used = np.unique(triangles)
+        numbers = np.unique(triangles)
         where = np.full(count, -1)
-        where[used] = start + np.arange(len(used))
-        start += len(used)
+        where[numbers] = start + np.arange(len(numbers))
+        start += len(numbers)
         index.append(where)
-        flats.append(sheet.points[used])
+        flats.append(sheet.points[numbers])
         faces.append(where[triangles] if behind else where[triangles][:, ::-1])
-        sides.append(np.full(len(used), int(behind)))
+        sides.append(np.full(len(numbers), int(behind)))
     is_open = np.zeros(sheet.rim, bool)
     for edge in sheet.edges.values():
         is_open[edge[1:-1]] = True
@@ -129,8 +129,8 @@ def random_pose(body: Body, shape: np.ndarray, rng: np.random.Generator, kind: s
         own = kind if kind in ("before", "crossed") or rng.random() < 0.7 else "hanging"
         upper, fore = arm(body, (still, joints), rng, own, sign)
         pose |= {f"upperarm01.{side}": upper, f"lowerarm01.{side}": fore}
-        spread = rng.uniform(84, 89)
-        pose[f"upperleg01.{side}"] = limb(spread, rng.uniform(-20, 20), sign)
+        angle = rng.uniform(84, 89)
+        pose[f"upperleg01.{side}"] = limb(angle, rng.uniform(-20, 20), sign)
     return pose
 
 
@@ -226,9 +226,9 @@ def fit(outline: panels.Outline, body: Body, shape: np.ndarray, ease: float, lon
 
     ease: how much wider than the chest it is; longest: its greatest length, in lengths of the trunk.
     """
-    spread = {"upperarm01.L": limb(45, 0, 1), "upperarm01.R": limb(45, 0, -1)}
-    spread |= {"lowerarm01.L": limb(45, 0, 1), "lowerarm01.R": limb(45, 0, -1)}
-    vertices, joints = body.pose_vertices(shape, spread)
+    a_pose = {"upperarm01.L": limb(45, 0, 1), "upperarm01.R": limb(45, 0, -1)}
+    a_pose |= {"lowerarm01.L": limb(45, 0, 1), "lowerarm01.R": limb(45, 0, -1)}
+    vertices, joints = body.pose_vertices(shape, a_pose)
     across = chest_of(vertices, joints, body) * ease / 2 / outline.chest
     points, marks = outline.points, outline.marks
     crotch = body.joint(joints, "upperleg01.L")[2] - 0.06
@@ -285,8 +285,8 @@ def along_sleeve(line: np.ndarray, body: Body, joints: np.ndarray, side: str, si
         upper = direction_to(end - line[0], sign)
     if (line[-1, 0] - line[0, 0]) * sign < -0.02:
         raise DrapeError("sleeves not beside the body")
-    bent = shoulder[[0, 2]] + length * upper[[0, 2]]
-    fore = direction_to(end - bent, sign) if away[-1] > length + 0.08 else upper
+    hinge = shoulder[[0, 2]] + length * upper[[0, 2]]
+    fore = direction_to(end - hinge, sign) if away[-1] > length + 0.08 else upper
     return {f"upperarm01.{side}": upper, f"lowerarm01.{side}": fore}
 
 
@@ -345,14 +345,14 @@ def simulate(cloth: Cloth, start: np.ndarray, keyframes: list[np.ndarray], body:
 
     collider = ~np.isin(body.parts, ("head", "footL", "footR"))
     faces = body.faces[collider[body.faces].all(1)]
-    used, faces = np.unique(faces, return_inverse=True)
+    numbers, faces = np.unique(faces, return_inverse=True)
     faces = faces.reshape(-1, 3)
 
     def array(values, dtype):
         return wp.array(np.ascontiguousarray(values), dtype=dtype, device="cpu")
 
-    frames = [k[used].astype(np.float32) for k in keyframes]
-    turned = [normals(f, faces) for f in frames]
+    frames = [k[numbers].astype(np.float32) for k in keyframes]
+    frame_normals = [normals(f, faces) for f in frames]
     mesh = wp.Mesh(array(frames[0], wp.vec3), array(faces.ravel(), int))
     pairs, rest, soft = constraints(cloth, settings["bend"])
     n = len(start)
@@ -375,7 +375,7 @@ def simulate(cloth: Cloth, start: np.ndarray, keyframes: list[np.ndarray], body:
         now = frames[at] + (frames[at + 1] - frames[at]) * np.float32(first)
         mesh.points.assign(now)
         mesh.refit()
-        turn = turned[at] + (turned[at + 1] - turned[at]) * np.float32((first + last) / 2)
+        turn = frame_normals[at] + (frame_normals[at + 1] - frame_normals[at]) * np.float32((first + last) / 2)
         wp.launch(sim.find_contacts, n, inputs=[mesh.id, x, face, place], device="cpu")
         if frame >= SEW // 2:
             grid.build(x, 0.025)
@@ -392,7 +392,7 @@ def simulate(cloth: Cloth, start: np.ndarray, keyframes: list[np.ndarray], body:
         inputs += [array(frames[at], wp.vec3), array(frames[at + 1], wp.vec3), array(turn, wp.vec3), tucked]
         wp.launch(sim.advance, 1, inputs=inputs, device="cpu")
     vertices = x.numpy().copy()
-    return vertices, depths_of(vertices, face.numpy(), place.numpy(), frames[-1], turned[-1], faces)
+    return vertices, depths_of(vertices, face.numpy(), place.numpy(), frames[-1], frame_normals[-1], faces)
 
 
 def depths_of(points, face, place, skin, turn, faces) -> np.ndarray:
@@ -497,8 +497,8 @@ def blend(a: dict[str, np.ndarray], b: dict[str, np.ndarray], share: float) -> d
         elif bone not in a or bone not in b:
             out[bone] = one
         else:
-            mixed = (1 - share) * a[bone] + share * b[bone]
-            out[bone] = mixed / np.linalg.norm(mixed)
+            mean = (1 - share) * a[bone] + share * b[bone]
+            out[bone] = mean / np.linalg.norm(mean)
     return out
 
 
@@ -571,7 +571,7 @@ def is_inside(place: np.ndarray, way: np.ndarray, vertices: np.ndarray, faces: n
     second = np.cross(way, first)
     near = np.linalg.norm(vertices[faces[:, 0]] - place, axis=1) < 0.22
     a, b, c = (vertices[faces[near, k]].astype(np.float64) - place for k in range(3))
-    met = 0
+    hits = 0
     for angle in np.arange(8) * np.pi / 4:
         ray = np.cos(angle) * first + np.sin(angle) * second
         cross = np.cross(ray, c - a)
@@ -580,8 +580,8 @@ def is_inside(place: np.ndarray, way: np.ndarray, vertices: np.ndarray, faces: n
         u = -(a * cross).sum(1) * inverse
         turn = np.cross(-a, b - a)
         v, t = turn @ ray * inverse, ((c - a) * turn).sum(1) * inverse
-        met += bool(((u >= 0) & (v >= 0) & (u + v <= 1) & (t > 0) & (t < 0.2)).any())
-    return met >= 6
+        hits += bool(((u >= 0) & (v >= 0) & (u + v <= 1) & (t > 0) & (t < 0.2)).any())
+    return hits >= 6
 
 
 def save(file: Path, record: dict[str, np.ndarray], garment: str) -> None:
@@ -624,8 +624,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     body, rows = Body.load(arguments.body), garment_rows(arguments.data)
     log = arguments.out / "log.jsonl"
-    known = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
-    attempts = {(line["garment"], line["seed"], line["round"]) for line in known}
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+    attempts = {(line["garment"], line["seed"], line["round"]) for line in lines}
     round_ = 0
     while len(list(arguments.out.glob("*.npz"))) < arguments.count:
         order = np.random.default_rng([arguments.seed, round_]).permutation(len(rows))

@@ -66,5 +66,5 @@ def keys(faces: np.ndarray) -> np.ndarray:
 
 def narrow(values: np.ndarray) -> np.ndarray:
     """(2, c, n) uint8 of whole numbers (n, c), |values| < 2^15: low and high bytes apart, small ones near zero."""
-    folded = np.where(values < 0, -2 * values - 1, 2 * values).T.astype(np.uint16)
-    return np.stack([folded & 255, folded >> 8]).astype(np.uint8)
+    codes = np.where(values < 0, -2 * values - 1, 2 * values).T.astype(np.uint16)
+    return np.stack([codes & 255, codes >> 8]).astype(np.uint8)

@@ -89,9 +89,9 @@ def outline_of(mask: np.ndarray) -> np.ndarray:
 
 def along(line: np.ndarray, count: int) -> np.ndarray:
     """`count` points at even distances along a polyline (k, 2), its ends among them."""
-    reached = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
-    at = np.linspace(0, reached[-1], count)
-    return np.stack([np.interp(at, reached, line[:, k]) for k in range(2)], 1)
+    length = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(line, axis=0), axis=1))])
+    at = np.linspace(0, length[-1], count)
+    return np.stack([np.interp(at, length, line[:, k]) for k in range(2)], 1)
 
 
 def turns(points: np.ndarray, reach: int = 4) -> np.ndarray:

@@ -136,11 +136,11 @@ def draw_product(rng, cut: Cut, print_: str, size: tuple[int, int]):
     canvas.rgb[:] = texture * light[..., None]
     dark = texture.mean((0, 1)) * 0.5
     k = 6  # curve points per outline point
-    closed = np.vstack([curve, curve[:k]])
+    ring = np.vstack([curve, curve[:k]])
     n = len(points.names)
     for i, name in enumerate(points.names):
         following = points.names[(i + 1) % n]
-        edge = closed[i * k : (i + 1) * k + 1]
+        edge = ring[i * k : (i + 1) * k + 1]
         if "neckline" in (name, following):
             canvas.line(edge, 13, dark, 0.55)
         elif name == following == "cuff" or {name, following} <= {"hem", "hem middle"}:

@@ -42,16 +42,16 @@ def draw_back_hair(canvas: Canvas, rng, look: Look, place, neck):
         )
     if look.hair_style in ("bob", "long"):
         drop = 92 if look.hair_style == "bob" else 240
-        spread = 96 if look.hair_style == "bob" else 104
+        half_width = 96 if look.hair_style == "bob" else 104
         outer = [
             (-70, -85),
             (-92, -20),
-            (-spread, 40),
-            (-spread + 6, drop),
+            (-half_width, 40),
+            (-half_width + 6, drop),
             (-30, drop - 8),
             (30, drop - 8),
-            (spread - 6, drop),
-            (spread, 40),
+            (half_width - 6, drop),
+            (half_width, 40),
             (92, -20),
             (70, -85),
             (0, -116),

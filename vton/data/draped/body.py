@@ -69,9 +69,9 @@ class Body:
         """
         vertices, joints = self.rest(shape)
         moves = self.transforms(joints.astype(np.float64), pose).astype(np.float32)
-        blended = np.einsum("vk,vkij->vij", self.weights, moves[self.bones][:, :, :3])
+        blend = np.einsum("vk,vkij->vij", self.weights, moves[self.bones][:, :, :3])
         ones = np.ones((len(vertices), 1), np.float32)
-        out = np.einsum("vij,vj->vi", blended, np.concatenate([vertices, ones], 1))
+        out = np.einsum("vij,vj->vi", blend, np.concatenate([vertices, ones], 1))
         places = np.einsum("jab,jb->ja", moves[:, :3], np.concatenate([joints, np.ones((len(joints), 1))], 1))
         return out, places.astype(np.float32)
 

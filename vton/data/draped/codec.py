@@ -46,9 +46,9 @@ def panels(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Faces (F, 3), seams (S, 2) of both panels, and the numbers (2, count) of the mesh's points in front and back."""
     number = np.full((2, count), -1)
-    used = np.unique(mesh[~cut])
-    number[0, used] = np.arange(len(used))
-    number[1] = len(used) + np.arange(count)
+    front_points = np.unique(mesh[~cut])
+    number[0, front_points] = np.arange(len(front_points))
+    number[1] = len(front_points) + np.arange(count)
     faces = np.concatenate([number[0][mesh[~cut]][:, ::-1], number[1][mesh]])
     return faces, number[:, seam].T, number
 
@@ -74,5 +74,5 @@ def parents(faces: np.ndarray, seams: np.ndarray, count: int) -> np.ndarray:
 
 def wide(planes: np.ndarray) -> np.ndarray:
     """Whole numbers (n, c) from (2, c, n) uint8: low and high bytes apart, small ones of either sign near zero."""
-    folded = (planes[0].astype(np.int64) | planes[1].astype(np.int64) << 8).T
-    return np.where(folded & 1, -(folded + 1) // 2, folded // 2)
+    codes = (planes[0].astype(np.int64) | planes[1].astype(np.int64) << 8).T
+    return np.where(codes & 1, -(codes + 1) // 2, codes // 2)

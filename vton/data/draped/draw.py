@@ -160,12 +160,12 @@ def build(studio: Studio, record: Record, rng: np.random.Generator) -> tuple[Sce
     )
     female = facts["phenotype"]["gender"] > 0.5
     look = sample_look(studio, rng, female, skin, facts)
-    turned = normals(skin, body.faces)
-    skin = skin + turned * (facts["trousers"] * lower * (look["bottom"] != "bare"))[:, None]
+    outward = normals(skin, body.faces)
+    skin = skin + outward * (facts["trousers"] * lower * (look["bottom"] != "bare"))[:, None]
     cloth, cloth_faces = record.vertices, record.faces
     if facts["tuck"]:
         cloth_faces = cloth_faces[(cloth[cloth_faces, 2] > facts["waist"] - 0.015).any(1)]
-    parts = [(skin, turned, body.faces, SKIN)]
+    parts = [(skin, outward, body.faces, SKIN)]
     parts.append((cloth, seam_normals(cloth, record.faces, record.seams), cloth_faces, GARMENT))
     if look["bottom"] == "skirt":
         parts.append(skirt(skin, body, facts["waist"], look["hem"], rng))
@@ -330,10 +330,10 @@ def draw(
     own, share = face.ravel()[pixel], weights.reshape(-1, 3)[pixel]
     surface = surface_of(studio, scene, record, photograph, own, share, camera)
     depth = (screen[scene.faces[own], 2] * share).sum(1)
-    lit = surface["colour"] * light(scene, surface, large, pixel, depth, rng)
+    colours = surface["colour"] * light(scene, surface, large, pixel, depth, rng)
     wall = paint_wall(large, face >= 0, rng)
     picture = wall.reshape(-1, 3)
-    picture[pixel] = lit
+    picture[pixel] = colours
     picture = develop(picture.reshape(*large, 3), size, rng)
     parse, where = np.zeros(large, np.uint8), np.full((*large, 2), np.nan, np.float32)
     inside = np.zeros(large, bool)
