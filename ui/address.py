@@ -50,7 +50,7 @@ def wire(head: gr.HTML, tab: TranslateTab) -> None:
     controls, views = tab.attention, tab.views
 
     def go(event: gr.EventData, current):
-        return choices(tab, current, event.told) or gr.skip() if event.tab == "translate" else gr.skip()
+        return choices(tab, current, event.fields) or gr.skip() if event.tab == "translate" else gr.skip()
 
     outputs = [controls.kind, controls.layer, controls.head, *tab.lead_outputs]
     views.redraw_on(head.go, go, [tab.current], outputs, api_name="address", **QUIETLY)

@@ -4,7 +4,8 @@ const VIEWS = { translate: '#views', 'try-on': '#tryon-views', gan: '#gan-views'
 const VISIT = 'atelier-translate',
   TAB = 'atelier-tab';
 const open = (where) => document.querySelector(`${where} > .tab-wrapper [role=tab][aria-selected=true]`)?.dataset.tabId;
-const tabOf = (told) => told.get('tab') || (['view', 'text', 'pair'].some((name) => told.has(name)) ? 'translate' : '');
+const tabOf = (query) =>
+  query.get('tab') || (['view', 'text', 'pair'].some((name) => query.has(name)) ? 'translate' : '');
 
 let under_way = 0; // tabs that are still to be selected; until then the address says where to, and stays
 
@@ -13,10 +14,10 @@ let under_way = 0; // tabs that are still to be selected; until then the address
 const LASTS = 8; // tenths of a second
 let touched = false; // the visitor has chosen something since
 function choose(where, id, tries = 600, lasted = 0) {
-  const found = document.querySelector(`${where} > .tab-wrapper [role=tab][data-tab-id="${CSS.escape(id)}"]`),
-    selected = found?.getAttribute('aria-selected') === 'true';
+  const button = document.querySelector(`${where} > .tab-wrapper [role=tab][data-tab-id="${CSS.escape(id)}"]`),
+    selected = button?.getAttribute('aria-selected') === 'true';
   if (tries && !touched && !(selected && lasted >= LASTS)) {
-    if (found && !selected) found.click();
+    if (button && !selected) button.click();
     setTimeout(() => choose(where, id, tries - 1, selected ? lasted + 1 : 0), 100);
     return;
   }
@@ -34,18 +35,18 @@ for (const kind of ['pointerdown', 'keydown'])
 
 function keep() {
   const tab = open('#pages'),
-    told = new URLSearchParams(location.hash.slice(1));
+    query = new URLSearchParams(location.hash.slice(1));
   if (!tab || under_way > 0) return;
   sessionStorage.setItem(TAB, tab);
-  let now = tabOf(told) === tab ? told : new URLSearchParams({ tab });
+  let now = tabOf(query) === tab ? query : new URLSearchParams({ tab });
   if (tab === 'translate') {
-    if (tabOf(told) === tab || !tabOf(told)) {
+    if (tabOf(query) === tab || !tabOf(query)) {
       // visit.js keeps the rest, but it may be asked before the view that was chosen is open.
       const view = open(VIEWS.translate);
-      if (!touched || !view || (told.get('view') || view) === view) return;
-      for (const name of ['step', 'part']) told.delete(name);
-      told.set('view', view);
-      history.replaceState(history.state, '', `#${told}`);
+      if (!touched || !view || (query.get('view') || view) === view) return;
+      for (const name of ['step', 'part']) query.delete(name);
+      query.set('view', view);
+      history.replaceState(history.state, '', `#${query}`);
       return;
     }
     now = new URLSearchParams(JSON.parse(sessionStorage.getItem(VISIT) || '{}'));
@@ -57,17 +58,17 @@ function keep() {
 }
 
 function go(arriving) {
-  const told = new URLSearchParams(location.hash.slice(1)),
-    tab = tabOf(told) || (arriving && sessionStorage.getItem(TAB)) || '';
+  const query = new URLSearchParams(location.hash.slice(1)),
+    tab = tabOf(query) || (arriving && sessionStorage.getItem(TAB)) || '';
   if (!tab) return;
   touched = false;
-  const view = tab !== 'translate' && VIEWS[tab] && told.get('view'); // the server opens a view of Translate
+  const view = tab !== 'translate' && VIEWS[tab] && query.get('view'); // the server opens a view of Translate
   under_way += view ? 2 : 1;
   choose('#pages', tab);
   if (view) choose(VIEWS[tab], view);
-  stage(told);
+  stage(query);
   // What the Translate tab arrives with it asks for itself.
-  if (!arriving || tab !== 'translate') trigger('go', { tab, told: JSON.stringify(Object.fromEntries(told)) });
+  if (!arriving || tab !== 'translate') trigger('go', { tab, fields: JSON.stringify(Object.fromEntries(query)) });
 }
 
 // A step of the decoding, which the browser alone knows of.
@@ -76,18 +77,18 @@ document.addEventListener('atelier-step', ({ detail }) => {
   if (under_way > 0 || now.get('view') !== 'decoding' || open('#views') !== 'decoding') return;
   now.set('step', detail);
   history.replaceState(history.state, '', `#${now}`);
-  const kept = JSON.parse(sessionStorage.getItem(VISIT) || '{}');
-  sessionStorage.setItem(VISIT, JSON.stringify({ ...kept, step: detail }));
+  const visit = JSON.parse(sessionStorage.getItem(VISIT) || '{}');
+  sessionStorage.setItem(VISIT, JSON.stringify({ ...visit, step: detail }));
 });
 
 // A stage of the try-on: its card comes into view, and a click on a card puts it into the address.
-function stage(told, tries = 100) {
+function stage(query, tries = 100) {
   const card =
-    told.get('tab') === 'try-on' &&
-    told.get('stage') &&
-    document.querySelector(`#card-${CSS.escape(told.get('stage'))}`);
+    query.get('tab') === 'try-on' &&
+    query.get('stage') &&
+    document.querySelector(`#card-${CSS.escape(query.get('stage'))}`);
   if (card) card.scrollIntoView({ block: 'start' });
-  else if (told.get('stage') && tries) setTimeout(() => stage(told, tries - 1), 100);
+  else if (query.get('stage') && tries) setTimeout(() => stage(query, tries - 1), 100);
 }
 document.addEventListener('click', (event) => {
   const card = event.target.closest?.('[id^="card-"]'),
@@ -98,8 +99,8 @@ document.addEventListener('click', (event) => {
 });
 
 let due = 0;
-new MutationObserver((seen) => {
-  if (!seen.some(({ target }) => target.getAttribute('role') === 'tab')) return;
+new MutationObserver((changes) => {
+  if (!changes.some(({ target }) => target.getAttribute('role') === 'tab')) return;
   clearTimeout(due);
   due = setTimeout(keep, 60);
 }).observe(document.body, { attributes: true, attributeFilter: ['aria-selected'], subtree: true });

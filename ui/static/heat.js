@@ -38,13 +38,13 @@ const heatMap = (map) => {
     [R, C] = withLabels ? [rows.length, columns.length] : [rows, columns];
   const tone = (i) => paint(numbers[i] < threshold ? 0 : numbers[i] / most),
     cells = cellPicture(R, C, (i) => (Number.isNaN(numbers[i]) ? null : tone(i)), className);
-  const drawn = withLabels ? labelledMap({ ...map, R, C, tone }, cells) : cells;
+  const figure = withLabels ? labelledMap({ ...map, R, C, tone }, cells) : cells;
   if (name) {
-    drawn.setAttribute('role', 'img');
-    drawn.setAttribute('aria-label', name);
+    figure.setAttribute('role', 'img');
+    figure.setAttribute('aria-label', name);
   }
-  if (map.read) listen(drawn, R, C, map);
-  return drawn;
+  if (map.read) listen(figure, R, C, map);
+  return figure;
 };
 
 function labelledMap({ rows, columns, numbers, threshold, R, C, tone, className = '', axes, ...sizes }, cells) {
@@ -53,9 +53,9 @@ function labelledMap({ rows, columns, numbers, threshold, R, C, tone, className 
   const svg = node('svg', { width, height, viewBox: `0 0 ${width} ${height}`, class: `heat-svg ${className}` });
   const box = { x: left, y: top, width: C * cell, height: R * high };
   const text = (attributes, [words, title]) => {
-    const made = node('text', attributes, words);
-    if (title !== undefined) made.append(node('title', {}, title));
-    svg.append(made);
+    const label = node('text', attributes, words);
+    if (title !== undefined) label.append(node('title', {}, title));
+    svg.append(label);
   };
   if (axes) {
     const place = `translate(14 ${top}) rotate(-90)`;
@@ -93,13 +93,13 @@ function labelledMap({ rows, columns, numbers, threshold, R, C, tone, className 
   if (struck) svg.append(node('path', { d: struck, class: 'heat-struck' }));
   svg.append(node('rect', { ...box, class: 'heat-frame' }));
   const frame = (className) => {
-    const made = node('rect', { width: cell, height: high, class: className, visibility: 'hidden' });
-    svg.append(made);
+    const mark = node('rect', { width: cell, height: high, class: className, visibility: 'hidden' });
+    svg.append(mark);
     return (r, c) => {
       if (r >= R || c >= C) return;
-      made.setAttribute('x', left + c * cell);
-      made.setAttribute('y', top + r * high);
-      made.setAttribute('visibility', 'visible');
+      mark.setAttribute('x', left + c * cell);
+      mark.setAttribute('y', top + r * high);
+      mark.setAttribute('visibility', 'visible');
     };
   };
   svg.mark = frame('heat-marked');
@@ -115,29 +115,29 @@ function labelledMap({ rows, columns, numbers, threshold, R, C, tone, className 
 }
 
 // Pointing, clicking and arrow keys on a map; a strip of a single row has no keys, as there are dozens of them.
-function listen(drawn, R, C, { read, pick }) {
+function listen(figure, R, C, { read, pick }) {
   let at = null;
   const go = (r, c) => {
     at = [r, c];
-    drawn.point?.(r, c);
+    figure.point?.(r, c);
     read(r, c);
   };
   const below = (event) => {
-    const all = drawn.getBoundingClientRect(),
-      box = drawn.cellsBox || { x: 0, y: 0, width: all.width, height: all.height };
+    const all = figure.getBoundingClientRect(),
+      box = figure.cellsBox || { x: 0, y: 0, width: all.width, height: all.height };
     const c = Math.floor(((event.clientX - all.left - box.x) / box.width) * C),
       r = Math.floor(((event.clientY - all.top - box.y) / box.height) * R);
     return r >= 0 && r < R && c >= 0 && c < C ? [r, c] : null;
   };
   for (const kind of ['pointermove', 'pointerdown'])
-    drawn.addEventListener(kind, (event) => {
+    figure.addEventListener(kind, (event) => {
       const cell = below(event);
       if (cell) go(...cell);
     });
-  drawn.addEventListener('click', (event) => below(event) && pick?.(...at));
+  figure.addEventListener('click', (event) => below(event) && pick?.(...at));
   if (R === 1) return;
-  drawn.setAttribute('tabindex', 0);
-  drawn.addEventListener('keydown', (event) => {
+  figure.setAttribute('tabindex', 0);
+  figure.addEventListener('keydown', (event) => {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (event.key === 'Enter' && at) pick?.(...at);
     if (!move) return;
@@ -150,22 +150,22 @@ function listen(drawn, R, C, { read, pick }) {
 
 // A number with four decimals, and all its digits to point at.
 const exact = (number) => {
-  const made = make('span', 'heat-weight', number.toFixed(4));
-  made.title = number;
-  return made;
+  const span = make('span', 'heat-weight', number.toFixed(4));
+  span.title = number;
+  return span;
 };
 // The line below a map that says what was pointed at.
 const readoutLine = (hint = 'Point at a cell to read its number.') => {
-  const made = make('div', 'heat-readout', hint);
-  made.setAttribute('aria-live', 'polite');
-  return made;
+  const readout = make('div', 'heat-readout', hint);
+  readout.setAttribute('aria-live', 'polite');
+  return readout;
 };
 // What colour means what: a bar between the words for its two ends.
 const colourScale = (paint, first, last) => {
-  const made = make('div', 'heat-scale'),
+  const scale = make('div', 'heat-scale'),
     bar = make('span', 'heat-bar'),
     stops = [0, 0.25, 0.5, 0.75, 1].map((share) => paint(paint === signed ? 2 * share - 1 : share));
   bar.style.background = `linear-gradient(to right, ${stops.map((tone) => `rgb(${tone})`).join(', ')})`;
-  made.append(first, bar, last);
-  return made;
+  scale.append(first, bar, last);
+  return scale;
 };

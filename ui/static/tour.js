@@ -3,7 +3,7 @@
 const STICKY = '#now-row, #views > .tab-wrapper, #tryon-bar'; // what covers the top of the window
 const MARK = 'tour-mark',
   PATIENCE = 150; // tenths of a second that a view may take
-let led = '',
+let currentStop = '',
   settled = 0; // until when what moves is led to again
 
 const inSight = (one) => one && one.getClientRects().length > 0;
@@ -12,42 +12,42 @@ const card = () => element.querySelector('.tour-card');
 function lead() {
   const now = card(),
     stop = now?.dataset.stop || '';
-  if (stop === led) return;
-  led = stop;
+  if (stop === currentStop) return;
+  currentStop = stop;
   document.querySelectorAll(`.${MARK}`).forEach((one) => one.classList.remove(MARK));
   if (now) press((now.dataset.run || '').split(';').filter(Boolean), now.dataset, stop, PATIENCE);
 }
 
-function press(buttons, told, stop, tries) {
-  if (led !== stop || !tries) return;
+function press(buttons, stopData, stop, tries) {
+  if (currentStop !== stop || !tries) return;
   if (!buttons.length) {
-    show(told, stop, PATIENCE);
+    show(stopData, stop, PATIENCE);
     return;
   }
   const button = document.querySelector(buttons[0]);
   if (inSight(button) && !button.disabled) {
     button.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-    setTimeout(() => press(buttons.slice(1), told, stop, PATIENCE), 400);
-  } else setTimeout(() => press(buttons, told, stop, tries - 1), 100);
+    setTimeout(() => press(buttons.slice(1), stopData, stop, PATIENCE), 400);
+  } else setTimeout(() => press(buttons, stopData, stop, tries - 1), 100);
 }
 
-function show(told, stop, tries) {
-  if (led !== stop || !tries || !told.lead) return;
-  const place = document.querySelector(told.lead),
-    map = told.cell && place?.querySelector('svg[role=img]');
-  if (!inSight(place) || place.getBoundingClientRect().height < 12 || (told.cell && !map)) {
-    setTimeout(() => show(told, stop, tries - 1), 100);
+function show(stopData, stop, tries) {
+  if (currentStop !== stop || !tries || !stopData.lead) return;
+  const place = document.querySelector(stopData.lead),
+    map = stopData.cell && place?.querySelector('svg[role=img]');
+  if (!inSight(place) || place.getBoundingClientRect().height < 12 || (stopData.cell && !map)) {
+    setTimeout(() => show(stopData, stop, tries - 1), 100);
     return;
   }
   place.classList.add(MARK);
   settled = performance.now() + 2500;
-  follow(place, told, stop);
+  follow(place, stopData, stop);
 }
 
 // Between what sticks to the top and the card; once more while the view is still growing, or its map is drawn anew.
-function follow(place, told, stop) {
-  if (led !== stop || !place.isConnected) return;
-  if (told.cell) place.querySelector('svg[role=img]')?.mark?.(...told.cell.split(',').map(Number));
+function follow(place, stopData, stop) {
+  if (currentStop !== stop || !place.isConnected) return;
+  if (stopData.cell) place.querySelector('svg[role=img]')?.mark?.(...stopData.cell.split(',').map(Number));
   const box = place.getBoundingClientRect(),
     tops = [...document.querySelectorAll(STICKY)].filter(inSight).map((one) => {
       const style = getComputedStyle(one);
@@ -57,7 +57,7 @@ function follow(place, told, stop) {
     below = element.closest('.tour').getBoundingClientRect().top - 8;
   const fits = box.top >= above - 2 && box.bottom <= below + 2;
   if (!fits && Math.abs(box.top - above) > 4) scrollBy({ top: box.top - above });
-  if (performance.now() < settled) setTimeout(() => follow(place, told, stop), 250);
+  if (performance.now() < settled) setTimeout(() => follow(place, stopData, stop), 250);
 }
 for (const kind of ['wheel', 'touchmove', 'keydown'])
   window.addEventListener(

@@ -35,11 +35,11 @@ const GAN_CURVES = {
   ],
 };
 let parts = null,
-  drawn = [],
+  ownPoints = [],
   cursor = [0, 0],
   known = null,
   live = null,
-  said = '';
+  lastKey = '';
 // What is shown: the picture that a running game brought last, or the page's own value.
 const present = () => live || props.value;
 
@@ -55,7 +55,7 @@ const last = (column) => column[column.length - 1];
 
 function build(host) {
   host.replaceChildren();
-  const made = {
+  const parts = {
     host,
     readout: make('div', 'game-readout'),
     alarm: make('div', 'game-alarm'),
@@ -65,26 +65,26 @@ function build(host) {
     jsd: make('canvas', 'game-curves'),
     foot: make('div', 'game-foot'),
   };
-  made.readout.setAttribute('aria-live', 'off');
-  made.alarm.setAttribute('role', 'status');
-  made.main = make('canvas', 'game-main');
-  made.side = make('canvas', 'game-side');
-  made.stage.append(made.main, made.side);
-  made.label = make('label', 'game-moment', 'Moment ');
-  made.slider = make('input');
-  Object.assign(made.slider, { type: 'range', min: 0, max: 0, value: 0 });
-  made.slider.setAttribute('aria-label', 'Moment of the game');
-  made.slider.addEventListener('input', () => trigger('back', { moment: Number(made.slider.value) }));
-  made.save = make('button', 'canvas-button', 'Save picture (PNG)');
-  made.save.type = 'button';
-  made.save.addEventListener('click', () => download(made));
-  made.label.append(made.slider);
-  made.foot.append(made.label, made.save);
+  parts.readout.setAttribute('aria-live', 'off');
+  parts.alarm.setAttribute('role', 'status');
+  parts.main = make('canvas', 'game-main');
+  parts.side = make('canvas', 'game-side');
+  parts.stage.append(parts.main, parts.side);
+  parts.label = make('label', 'game-moment', 'Moment ');
+  parts.slider = make('input');
+  Object.assign(parts.slider, { type: 'range', min: 0, max: 0, value: 0 });
+  parts.slider.setAttribute('aria-label', 'Moment of the game');
+  parts.slider.addEventListener('input', () => trigger('back', { moment: Number(parts.slider.value) }));
+  parts.save = make('button', 'canvas-button', 'Save picture (PNG)');
+  parts.save.type = 'button';
+  parts.save.addEventListener('click', () => download(parts));
+  parts.label.append(parts.slider);
+  parts.foot.append(parts.label, parts.save);
   const below = make('div', 'game-below');
-  below.append(made.curves, made.jsd);
-  host.append(made.readout, made.alarm, made.stage, made.legend, below, made.foot);
-  listen(made);
-  return made;
+  below.append(parts.curves, parts.jsd);
+  host.append(parts.readout, parts.alarm, parts.stage, parts.legend, below, parts.foot);
+  listen(parts);
+  return parts;
 }
 
 // A canvas of that size in CSS pixels, sharp on every screen.
@@ -131,8 +131,8 @@ function figureOne(value, tone) {
     height = 440,
     context = sized(parts.main, width, height);
   const data = floats(value.data),
-    made = floats(value.generated),
-    seen = floats(value.measured),
+    fakes = floats(value.generated),
+    scores = floats(value.measured),
     best = floats(value.best);
   const limit = value.limit,
     left = 34,
@@ -169,9 +169,9 @@ function figureOne(value, tone) {
   write(context, 'D(x)', right - 2, top - 4, tone.d, 'right');
   write(context, 'density', left + 2, top - 4, tone.grey, 'center');
   path(context, curve(data, highest), tone.data, 2.4, [2, 5]);
-  path(context, curve(made, highest), tone.made, 2.6);
+  path(context, curve(fakes, highest), tone.made, 2.6);
   path(context, curve(best, 1), tone.best, 1.6);
-  path(context, curve(seen, 1), tone.d, 2.4, [8, 5]);
+  path(context, curve(scores, 1), tone.d, 2.4, [8, 5]);
   path(
     context,
     [
@@ -231,11 +231,11 @@ function square(canvas, limit, most) {
 const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 function plane(value, tone) {
   const { context, side, at } = square(parts.main, value.limit, 560),
-    seen = floats(value.measured),
-    n = Math.sqrt(seen.length);
+    scores = floats(value.measured),
+    n = Math.sqrt(scores.length);
   const [paper, high, low] = [rgb(tone.paper), rgb(tone.d), rgb(tone.made)];
   const sheet = cellPicture(n, n, (i) => {
-    const d = seen[(n - 1 - Math.floor(i / n)) * n + (i % n)],
+    const d = scores[(n - 1 - Math.floor(i / n)) * n + (i % n)],
       end = d > 0.5 ? high : low,
       share = 0.75 * Math.min(1, Math.abs(d - 0.5) * 2);
     return paper.map((c, part) => c + (end[part] - c) * share);
@@ -267,7 +267,7 @@ function plane(value, tone) {
     );
   }
   if (value.drawing) {
-    for (const [x, y] of drawn) dot(x, y, 4, tone.lost);
+    for (const [x, y] of ownPoints) dot(x, y, 4, tone.lost);
     const [x, y] = at(...cursor);
     if (document.activeElement === parts.main) {
       path(
@@ -310,15 +310,15 @@ function warpedGrid(value, tone) {
   }
   if (value.centres) {
     const centres = floats(value.centres);
-    value.found.forEach((found, i) => {
+    value.found.forEach((hit, i) => {
       const [x, y] = at(centres[2 * i], centres[2 * i + 1]);
-      context.strokeStyle = found ? tone.made : tone.lost;
+      context.strokeStyle = hit ? tone.made : tone.lost;
       context.lineWidth = 2.4;
       context.beginPath();
       context.arc(x, y, 11, 0, 7);
       context.stroke();
       write(context, `${i + 1}`, x + 12, y - 9, tone.ink);
-      if (!found) {
+      if (!hit) {
         path(
           context,
           [
@@ -338,19 +338,19 @@ function warpedGrid(value, tone) {
       }
     });
   }
-  const told = [
+  const phrases = [
       'the grid of z, as G bends it',
       ...(value.centres ? ['circles: modes by number, crossed out where lost'] : []),
     ],
-    whole = told.join('; ');
-  const lines = context.measureText(whole).width < side - 16 ? [whole] : told;
+    whole = phrases.join('; ');
+  const lines = context.measureText(whole).width < side - 16 ? [whole] : phrases;
   lines.forEach((words, i) => write(context, words, 8, 18 + 17 * i, tone.ink));
 }
 
 function legend(entries, tone) {
-  const told = JSON.stringify([entries, tone.ink]);
-  if (told === said && parts.legend.firstChild) return;
-  said = told;
+  const key = JSON.stringify([entries, tone.ink]);
+  if (key === lastKey && parts.legend.firstChild) return;
+  lastKey = key;
   parts.legend.replaceChildren(
     ...entries.map(([colour, text, kind]) => {
       const entry = make('span', 'game-entry'),
@@ -385,9 +385,9 @@ function plot(canvas, title, steps, lines, level, tone, floor) {
   const left = 46,
     right = width - 10,
     bottom = height - 22;
-  const told = lines.filter(([, , text]) => text).map(([, colour, text]) => [text, tone[colour]]);
-  if (level !== undefined) told.push(['⋯ −log 4', tone.grey]);
-  const top = entitled(context, title, told, left, right, tone) + 12;
+  const entries = lines.filter(([, , text]) => text).map(([, colour, text]) => [text, tone[colour]]);
+  if (level !== undefined) entries.push(['⋯ −log 4', tone.grey]);
+  const top = entitled(context, title, entries, left, right, tone) + 12;
   const numbers = lines.flatMap(([values]) => [...values].filter(Number.isFinite)).concat(level ?? [], floor ?? []);
   let low = Math.min(...numbers),
     high = Math.max(...numbers);
@@ -450,7 +450,7 @@ function draw() {
     line = value.dimensions === 1;
   host.classList.toggle('plane', !line);
   parts.side.hidden = line;
-  if (!value.drawing) drawn = [];
+  if (!value.drawing) ownPoints = [];
   parts.main.tabIndex = value.drawing ? 0 : -1;
   parts.main.classList.toggle('drawing', Boolean(value.drawing));
   const modes = value.found ? ` · modes ${value.found.filter(Boolean).length} of ${value.found.length}` : '';
@@ -487,8 +487,8 @@ function draw() {
   host.dataset.pictures = Number(host.dataset.pictures || 0) + 1;
 }
 
-function download(made) {
-  const canvases = [made.main, ...(made.side.hidden ? [] : [made.side]), made.curves, made.jsd],
+function download(parts) {
+  const canvases = [parts.main, ...(parts.side.hidden ? [] : [parts.side]), parts.curves, parts.jsd],
     gap = 16;
   const whole = make('canvas'),
     context = whole.getContext('2d');
@@ -503,18 +503,18 @@ function download(made) {
   }
   const link = make('a');
   link.href = whole.toDataURL('image/png');
-  link.download = `gan-${made.host.dataset.iteration}.png`;
+  link.download = `gan-${parts.host.dataset.iteration}.png`;
   link.click();
 }
 
 // Drawing one's own points, with a finger, a mouse or the arrow keys.
-function listen(made) {
-  const canvas = made.main,
+function listen(parts) {
+  const canvas = parts.main,
     most = 400;
-  let held = false;
+  let dragging = false;
   const add = (x, y) => {
-    if (drawn.length >= most || Math.abs(x) > 4 || Math.abs(y) > 4) return;
-    drawn.push([Number(x.toFixed(3)), Number(y.toFixed(3))]);
+    if (ownPoints.length >= most || Math.abs(x) > 4 || Math.abs(y) > 4) return;
+    ownPoints.push([Number(x.toFixed(3)), Number(y.toFixed(3))]);
     draw();
   };
   const point = (event) => {
@@ -528,14 +528,14 @@ function listen(made) {
   const drawing = () => present()?.drawing;
   canvas.addEventListener('pointerdown', (event) => {
     if (drawing()) {
-      held = true;
+      dragging = true;
       canvas.setPointerCapture(event.pointerId);
       point(event);
     }
   });
   canvas.addEventListener('pointermove', (event) => {
-    if (!held || !drawing()) return;
-    const [x, y] = drawn.length ? drawn[drawn.length - 1] : [9, 9],
+    if (!dragging || !drawing()) return;
+    const [x, y] = ownPoints.length ? ownPoints[ownPoints.length - 1] : [9, 9],
       box = canvas.getBoundingClientRect(),
       limit = present().limit;
     const now = [
@@ -545,9 +545,9 @@ function listen(made) {
     if (Math.hypot(now[0] - x, now[1] - y) > 0.12) add(...now);
   });
   const finish = () => {
-    if (held) {
-      held = false;
-      if (drawn.length) trigger('drawn', { points: drawn });
+    if (dragging) {
+      dragging = false;
+      if (ownPoints.length) trigger('drawn', { points: ownPoints });
     }
   };
   canvas.addEventListener('pointerup', finish);
@@ -561,7 +561,7 @@ function listen(made) {
       draw();
     } else {
       add(...cursor);
-      trigger('drawn', { points: drawn });
+      trigger('drawn', { points: ownPoints });
     }
   });
 }

@@ -4,7 +4,7 @@ const SIDE = 280,
   PEN = 22;
 let canvas = null,
   context = null,
-  held = false,
+  pressing = false,
   pen = false,
   at = [140, 60],
   before = null;
@@ -29,13 +29,13 @@ function build(host) {
     return [((event.clientX - box.left) / box.width) * SIDE, ((event.clientY - box.top) / box.height) * SIDE];
   };
   canvas.addEventListener('pointerdown', (event) => {
-    held = true;
+    pressing = true;
     canvas.setPointerCapture(event.pointerId);
     before = place(event);
     stroke(before, before);
   });
   canvas.addEventListener('pointermove', (event) => {
-    if (held) {
+    if (pressing) {
       const now = place(event);
       stroke(before, now);
       before = now;
@@ -43,8 +43,8 @@ function build(host) {
   });
   for (const name of ['pointerup', 'pointercancel'])
     canvas.addEventListener(name, () => {
-      if (held) {
-        held = false;
+      if (pressing) {
+        pressing = false;
         send();
       }
     });

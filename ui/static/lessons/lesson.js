@@ -1,12 +1,12 @@
 // A path of the lessons: the stop that the address names comes into view, and printing shows the questions or all.
-const wanted = () => {
-  const told = new URLSearchParams(location.hash.slice(1));
-  return told.get('tab') === 'lessons' && told.get('view') === props.name ? told.get('stop') : null;
+const stopInAddress = () => {
+  const query = new URLSearchParams(location.hash.slice(1));
+  return query.get('tab') === 'lessons' && query.get('view') === props.name ? query.get('stop') : null;
 };
 
 function arrive() {
   element.querySelectorAll('.lesson-stop.here').forEach((one) => one.classList.remove('here'));
-  const number = wanted(),
+  const number = stopInAddress(),
     stop = number && element.querySelector(`#stop-${CSS.escape(props.name)}-${CSS.escape(number)}`);
   if (!stop) return;
   stop.classList.add('here');

@@ -1,19 +1,19 @@
 // The sheet: tables to be filled in by hand. A cell is right within half a unit of its second decimal, or of the first.
 const NEAR = 0.0101;
-const shown = (value) => String(Number(value.toFixed(2)));
+const twoDigits = (value) => String(Number(value.toFixed(2)));
 
 // Text with its indices: W^Q and d_k have a sign above or below the line, as on paper.
 function formula(name, className, text) {
-  const made = make(name, className);
+  const label = make(name, className);
   text.split(/([\^_][A-Za-z\d.]+)/).forEach((part) => {
-    if (/^[\^_]./.test(part)) made.append(make(part[0] === '^' ? 'sup' : 'sub', '', part.slice(1)));
-    else made.append(part);
+    if (/^[\^_]./.test(part)) label.append(make(part[0] === '^' ? 'sup' : 'sub', '', part.slice(1)));
+    else label.append(part);
   });
-  return made;
+  return label;
 }
 
-// A matrix that is given, or the words' own vectors.
-function given(name, rows, labels) {
+// A matrix of the input, or the words' own vectors.
+function inputMatrix(name, rows, labels) {
   const table = make('table', 'pencil-given'),
     caption = formula('caption', '', name);
   table.append(caption);
@@ -24,7 +24,7 @@ function given(name, rows, labels) {
       head.scope = 'row';
       line.append(head);
     }
-    for (const value of row) line.append(make('td', '', shown(value)));
+    for (const value of row) line.append(make('td', '', twoDigits(value)));
     table.append(line);
   });
   return table;
@@ -48,7 +48,7 @@ function count() {
 
 function answers(table) {
   table.querySelectorAll('.pencil-cell').forEach((field) => {
-    field.value = shown(Number(field.dataset.value));
+    field.value = twoDigits(Number(field.dataset.value));
     judge(field);
   });
 }
@@ -62,7 +62,7 @@ function drawStep(step, number, words) {
   );
   section.append(heading, formula('p', 'pencil-rule', step.rule));
   const row = make('div', 'pencil-row');
-  for (const one of step.given) row.append(given(one.name, one.rows));
+  for (const one of step.given) row.append(inputMatrix(one.name, one.rows));
   const table = make('table', 'pencil-table');
   if (step.columns.length) {
     const head = make('tr');
@@ -119,7 +119,7 @@ function draw() {
     button.addEventListener('click', act);
     return button;
   });
-  top.append(given('X, a row for each word', value.x, value.words), ...buttons, note);
+  top.append(inputMatrix('X, a row for each word', value.x, value.words), ...buttons, note);
   host.append(top, ...value.steps.map((step, number) => drawStep(step, number, value.words)));
   count();
 }

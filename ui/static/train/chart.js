@@ -55,10 +55,10 @@ function hover(svg, lines, x, bounds, tip) {
     rule.setAttribute('x1', x(step));
     rule.setAttribute('x2', x(step));
     rule.setAttribute('visibility', 'visible');
-    const found = lines
+    const entries = lines
       .filter((line) => line.steps.includes(step))
       .map((line) => `${line.name} ${say(line.values[line.steps.indexOf(step)])}`);
-    tip.textContent = `Step ${count(step)}: ${found.join(', ')}`;
+    tip.textContent = `Step ${count(step)}: ${entries.join(', ')}`;
   };
   const hide = () => {
     rule.setAttribute('visibility', 'hidden');

@@ -1,7 +1,7 @@
 // The two text boxes: pointing at a word (or moving the cursor to it) lights up its partners in the other box; selecting a
 // word of the translation asks what else could stand there; what no longer belongs to the text is dimmed and says so.
 const FIELDS = { source: '#source-text textarea', target: '#target-text textarea' };
-const found = {}; // side -> { field, glass, words }
+const boxes = {}; // side -> { field, glass, words }
 const TEXT = 'The text has changed since; below is the translation of the text before. Shift + Enter translates again.';
 const SETTINGS = 'The settings have changed since; press Translate to use them.';
 let lit = null,
@@ -11,12 +11,12 @@ let lit = null,
 function glass(side) {
   const field = document.querySelector(FIELDS[side]);
   if (!field) return null;
-  if (found[side] && found[side].field === field && found[side].glass.isConnected) return found[side];
+  if (boxes[side] && boxes[side].field === field && boxes[side].glass.isConnected) return boxes[side];
   const sheet = make('div', 'word-glass');
   sheet.setAttribute('aria-hidden', 'true');
   field.parentElement.classList.add('word-frame');
   field.before(sheet);
-  found[side] = { field, glass: sheet, words: [] };
+  boxes[side] = { field, glass: sheet, words: [] };
   field.addEventListener('pointermove', (event) => point(side, event));
   field.addEventListener('pointerleave', () => light(null));
   field.addEventListener('scroll', () => {
@@ -31,12 +31,12 @@ function glass(side) {
       if (event.key === 'Enter') ask(under(side));
     });
   new ResizeObserver(place).observe(field);
-  return found[side];
+  return boxes[side];
 }
 
 function place() {
   // the copies lie exactly below their fields
-  for (const { field, glass: sheet } of Object.values(found)) {
+  for (const { field, glass: sheet } of Object.values(boxes)) {
     const style = getComputedStyle(field);
     for (const name of ['font', 'letterSpacing', 'lineHeight', 'padding', 'textAlign', 'direction', 'borderWidth'])
       sheet.style[name] = style[name];
@@ -63,26 +63,26 @@ function fill() {
     const text = one.field.value,
       low = text.toLowerCase();
     let from = 0,
-      written = 0;
+      last = 0;
     (props.value.sentences || []).forEach((sentence, number) => {
       sentence[side].forEach((word, index) => {
         const start = low.indexOf(word.toLowerCase(), from);
         if (start < 0 || start > from + 300) return;
-        one.glass.append(text.slice(written, start));
+        one.glass.append(text.slice(last, start));
         const span = make('span', 'word', text.slice(start, start + word.length));
         Object.assign(span.dataset, { side, sentence: number, index });
         one.glass.append(span);
         one.words.push({ span, sentence: number, index, start, end: start + word.length });
-        from = written = start + word.length;
+        from = last = start + word.length;
       });
     });
-    one.glass.append(text.slice(written));
+    one.glass.append(text.slice(last));
   }
   place();
 }
 
 const at = (side, event) =>
-  (found[side]?.words || []).find(({ span }) =>
+  (boxes[side]?.words || []).find(({ span }) =>
     [...span.getClientRects()].some(
       (box) =>
         event.clientX >= box.left - 2 &&
@@ -92,8 +92,8 @@ const at = (side, event) =>
     ),
   );
 const under = (side) =>
-  (found[side]?.words || []).find(
-    ({ start, end }) => found[side].field.selectionStart >= start && found[side].field.selectionStart <= end,
+  (boxes[side]?.words || []).find(
+    ({ start, end }) => boxes[side].field.selectionStart >= start && boxes[side].field.selectionStart <= end,
   );
 const point = (side, event) => light(at(side, event), side);
 const caret = (side) => light(under(side), side);
@@ -103,12 +103,12 @@ function light(word, side) {
   if (key === lit) return;
   lit = key;
   document.querySelectorAll('.word-glass .lit').forEach((one) => one.classList.remove('lit'));
-  if (found.target) found.target.field.style.cursor = word && side === 'target' ? 'pointer' : '';
+  if (boxes.target) boxes.target.field.style.cursor = word && side === 'target' ? 'pointer' : '';
   if (!word || stale) return;
   word.span.classList.add('lit');
   for (const [source, target] of props.value.sentences[word.sentence].links) {
     if ((side === 'source' ? source : target) !== word.index) continue;
-    const other = side === 'source' ? found.target : found.source,
+    const other = side === 'source' ? boxes.target : boxes.source,
       index = side === 'source' ? target : source;
     other.words
       .filter((one) => one.sentence === word.sentence && one.index === index)
@@ -125,7 +125,7 @@ function ask(word) {
 function offer() {
   document.querySelectorAll('.word-choices').forEach((one) => one.remove());
   const choices = props.choices,
-    one = found.target;
+    one = boxes.target;
   if (!choices || !one) return;
   const word = one.words.find(({ index, sentence }) => index === choices.word && sentence === (choices.sentence || 0));
   if (!word) return;

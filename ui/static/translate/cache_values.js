@@ -2,15 +2,15 @@
 let step = 1;
 
 function draw() {
-  const held = props.value,
-    host = cleared(element, '.cache-values', held?.key);
+  const cache = props.value,
+    host = cleared(element, '.cache-values', cache?.key);
   if (!host) return;
-  const place = `of layer ${held.layer + 1}, head ${held.head + 1}`;
+  const place = `of layer ${cache.layer + 1}, head ${cache.head + 1}`;
   for (const [name, width] of [
-    ['key', held.d_k],
-    ['value', held.d_v],
+    ['key', cache.d_k],
+    ['value', cache.d_v],
   ]) {
-    const values = floats(held[name]),
+    const values = floats(cache[name]),
       tokens = values.length / width,
       now = Math.min(step, tokens),
       line = readoutLine('');
@@ -24,7 +24,7 @@ function draw() {
       columns: tokens,
       numbers,
       paint: signed,
-      most: held.most,
+      most: cache.most,
       className: 'cache-strip',
       name: `Cached ${name}s ${place}, after ${now} of ${tokens} pieces`,
       read: (d, c) => {
@@ -33,7 +33,7 @@ function draw() {
     });
     host.append(make('p', 'decode-strip-title', `${name}s ${place}: a column a piece, a row a dimension`), map, line);
   }
-  host.append(colourScale(signed, `−${held.most.toFixed(2)}`, `+${held.most.toFixed(2)}`));
+  host.append(colourScale(signed, `−${cache.most.toFixed(2)}`, `+${cache.most.toFixed(2)}`));
 }
 
 document.addEventListener('atelier-step', (event) => {

@@ -15,13 +15,13 @@ function draw() {
     H = value.heads,
     R = value.rows.length,
     C = value.columns.length;
-  const chosen = props.alone;
-  if (on.length !== H || draw.drawn !== value.weights || draw.alone !== chosen) {
-    on = Array.from({ length: H }, (_, head) => !(chosen >= 0) || chosen === head);
+  const single = props.alone;
+  if (on.length !== H || draw.drawn !== value.weights || draw.alone !== single) {
+    on = Array.from({ length: H }, (_, head) => !(single >= 0) || single === head);
     pinned = null;
   }
   draw.drawn = value.weights;
-  draw.alone = chosen;
+  draw.alone = single;
 
   host.append(make('div', 'heat-title', value.title));
   const chips = make('div', 'line-heads');
@@ -40,7 +40,7 @@ function draw() {
       }
     });
     chip.addEventListener('dblclick', () => {
-      const alone = on.every((shown, other) => shown === (other === head));
+      const alone = on.every((state, other) => state === (other === head));
       on = on.map((_, other) => alone || other === head);
       paint();
     });
@@ -122,20 +122,20 @@ function draw() {
     context.clearRect(0, 0, width, height);
     const least = Math.max(props.threshold || 0, FAINT),
       heads = [...on.keys()].filter((head) => on[head]);
-    let found = [];
+    let links = [];
     const from = alone && alone[0] === 'row' ? [alone[1]] : null,
       to = alone && alone[0] === 'column' ? [alone[1]] : null;
     for (const head of heads) {
       for (let r = from ? from[0] : 0; r < (from ? from[0] + 1 : R); r += 1) {
         for (let c = to ? to[0] : 0; c < (to ? to[0] + 1 : C); c += 1) {
           const weight = weights[(head * R + r) * C + c];
-          if (weight >= least) found.push([weight, head, r, c]);
+          if (weight >= least) links.push([weight, head, r, c]);
         }
       }
     }
-    const total = found.length;
-    if (total > MOST) found = found.sort((a, b) => b[0] - a[0]).slice(0, MOST);
-    for (const [weight, head, r, c] of found) {
+    const total = links.length;
+    if (total > MOST) links = links.sort((a, b) => b[0] - a[0]).slice(0, MOST);
+    for (const [weight, head, r, c] of links) {
       // Heads lie beside each other, so that equal lines do not cover one another.
       const shift =
         heads.length > 1 ? (heads.indexOf(head) / (heads.length - 1) - 0.5) * Math.min(10, 2.5 * heads.length) : 0;
@@ -148,7 +148,7 @@ function draw() {
       context.lineTo(width, columnMiddles[c] + shift);
       context.stroke();
     }
-    element.dataset.lines = found.length;
+    element.dataset.lines = links.length;
     for (const [side, count] of [
       ['row', R],
       ['column', C],
@@ -167,7 +167,7 @@ function draw() {
           : 'Point at a word to see its lines alone; click to keep it so.';
       return;
     }
-    const best = [...found].sort((a, b) => b[0] - a[0]);
+    const best = [...links].sort((a, b) => b[0] - a[0]);
     for (const [weight, head, r, c] of [...best].reverse()) {
       const other = alone[0] === 'row' ? sides.column[c] : sides.row[r];
       other.style.setProperty(

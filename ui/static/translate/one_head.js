@@ -31,9 +31,9 @@ function draw() {
         line.replaceChildren(make('b', '', name), `, dimension ${i + 1} of ${numbers.length}: `, exact(numbers[i])),
     });
   function number(digits, exact, className = 'step-number') {
-    const made = make('td', className, digits);
-    made.title = exact;
-    return made;
+    const cell = make('td', className, digits);
+    cell.title = exact;
+    return cell;
   }
 
   const own = make('div', 'step-query');
@@ -64,9 +64,9 @@ function draw() {
       weight = parts.weights[s];
     const label = make('td');
     label.append(make('span', 'step-token', name));
-    const cell = (made) => {
+    const cell = (content) => {
       const td = make('td');
-      td.append(made);
+      td.append(content);
       return td;
     };
     const bar = make('td', 'step-weight'),

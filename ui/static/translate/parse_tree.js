@@ -6,9 +6,9 @@ function draw() {
   // Read as an image: nothing in it runs, and every text was escaped when it was drawn.
   const svg = document.importNode(new DOMParser().parseFromString(value.svg, 'image/svg+xml').documentElement, true);
   const scroll = make('div', 'tree-scroll'),
-    told = make('p', 'hint tree-told', 'Point at a phrase or a word.');
+    readout = make('p', 'hint tree-told', 'Point at a phrase or a word.');
   scroll.append(svg);
-  host.append(scroll, told);
+  host.append(scroll, readout);
   const groups = [...svg.querySelectorAll('[data-row]')],
     count = value.spans.length - value.words.length;
   const clear = () => {
@@ -16,7 +16,7 @@ function draw() {
       group.classList.remove('lit', 'chosen');
       group.style.removeProperty('--look');
     }
-    told.textContent = 'Point at a phrase or a word.';
+    readout.textContent = 'Point at a phrase or a word.';
   };
   const light = (row) => {
     clear();
@@ -32,7 +32,7 @@ function draw() {
       .map((weight, word) => [weight, word])
       .sort((a, b) => b[0] - a[0])
       .slice(0, 3);
-    told.textContent =
+    readout.textContent =
       `${value.labels[row]}: ${value.words.slice(start, end).join(' ')}` +
       (most.length
         ? ` · looked most at ${most.map(([weight, word]) => `${value.words[word]} (${Math.round(100 * weight)} %)`).join(', ')}`

@@ -153,9 +153,9 @@ function panel(side) {
 
 function symbol(text) {
   // x_i with a lowered i
-  const made = make('span', 'through-symbol');
-  text.split(/_(\w+|\{[^}]*\})/).forEach((part, i) => made.append(i % 2 ? make('sub', '', part) : part));
-  return made;
+  const label = make('span', 'through-symbol');
+  text.split(/_(\w+|\{[^}]*\})/).forEach((part, i) => label.append(i % 2 ? make('sub', '', part) : part));
+  return label;
 }
 
 function bars(row) {
@@ -167,8 +167,8 @@ function bars(row) {
   return list;
 }
 
-function bar(label, share, chosen = false) {
-  const line = make('div', chosen ? 'through-bar chosen' : 'through-bar'),
+function bar(label, share, isChoice = false) {
+  const line = make('div', isChoice ? 'through-bar chosen' : 'through-bar'),
     fill = make('span', 'through-fill');
   fill.style.width = `${Math.max(share * 100, share > 0 ? 0.5 : 0)}%`;
   fill.style.background = `rgb(${colour(0.25 + 0.6 * share)})`;
@@ -212,42 +212,42 @@ function cells(row, readout) {
 function next() {
   // the next token's distribution, under the visitor's temperature and top-k
   const host = element.querySelector('.through-next'),
-    found = props.bars;
-  if (!host || !found) return;
+    choices = props.bars;
+  if (!host || !choices) return;
   // The knobs stay while they are moved: a new element would lose the pointer.
   if (!host.querySelector('.through-knobs')) {
     const knobs = make('div', 'through-knobs');
     knobs.append(
-      knob('Temperature', 'temperature', 0.1, 3, 0.1, found.temperature),
-      knob('Top-k (0 = all)', 'top_k', 0, 50, 1, found.top_k),
+      knob('Temperature', 'temperature', 0.1, 3, 0.1, choices.temperature),
+      knob('Top-k (0 = all)', 'top_k', 0, 50, 1, choices.top_k),
     );
     host.append(make('div', 'heat-title', 'What could come next'), knobs, make('div', 'through-drawn'));
   }
-  const drawn = host.querySelector('.through-drawn');
-  drawn.replaceChildren();
+  const area = host.querySelector('.through-drawn');
+  area.replaceChildren();
   const list = make('div', 'through-bars');
-  found.tokens.forEach((token, i) => list.append(bar(token, found.probabilities[i], i === found.chosen)));
-  drawn.append(
+  choices.tokens.forEach((token, i) => list.append(bar(token, choices.probabilities[i], i === choices.chosen)));
+  area.append(
     list,
-    make('div', 'hint', `Entropy ${found.entropy.toFixed(3)} nats. The outlined piece is the one that was taken.`),
+    make('div', 'hint', `Entropy ${choices.entropy.toFixed(3)} nats. The outlined piece is the one that was taken.`),
   );
   const out = element.querySelector('.through-out');
-  if (out) out.textContent = `${clip(found.tokens[0], 14)}  ${(found.probabilities[0] * 100).toFixed(0)} %`;
+  if (out) out.textContent = `${clip(choices.tokens[0], 14)}  ${(choices.probabilities[0] * 100).toFixed(0)} %`;
 }
 
 function knob(name, key, min, max, step, value) {
   const label = make('label', 'through-knob', name),
     input = make('input'),
-    shown = make('output', 'heat-weight', String(value));
+    output = make('output', 'heat-weight', String(value));
   Object.assign(input, { type: 'range', min, max, step, value, name: key });
   input.addEventListener('input', () => {
-    shown.textContent = input.value;
+    output.textContent = input.value;
     const numbers = Object.fromEntries(
       [...element.querySelectorAll('.through-knob input')].map((one) => [one.name, Number(one.value)]),
     );
     trigger('draw', numbers);
   });
-  label.append(input, shown);
+  label.append(input, output);
   return label;
 }
 

@@ -7,11 +7,11 @@ const FIELDS = ['text', 'pair', 'model', 'kind', 'layer', 'head'],
 function recallVisit() {
   document.body.dataset.arrived = 'yes';
   window.dispatchEvent(new Event('arrive')); // address.js opens the tab
-  const told = Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
-    kept = JSON.parse(sessionStorage.getItem(KEY) || '{}'),
-    mine = (told.tab || 'translate') === 'translate' && (told.text || told.view || told.pair);
-  if (told.kept && kept.text) told.text = kept.text; // too long for an address
-  return JSON.stringify(mine ? told : kept);
+  const query = Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
+    memory = JSON.parse(sessionStorage.getItem(KEY) || '{}'),
+    mine = (query.tab || 'translate') === 'translate' && (query.text || query.view || query.pair);
+  if (query.kept && memory.text) query.text = memory.text; // too long for an address
+  return JSON.stringify(mine ? query : memory);
 }
 
 function keepVisit(values, own) {
@@ -20,23 +20,23 @@ function keepVisit(values, own) {
 
 // own: [view, field] of the values that follow those of FIELDS; a view's own count while it is open.
 function keepNow(values, own) {
-  const told = {};
+  const settings = {};
   FIELDS.forEach((name, i) => {
-    if (values[i] !== null && values[i] !== undefined && values[i] !== '') told[name] = values[i];
+    if (values[i] !== null && values[i] !== undefined && values[i] !== '') settings[name] = values[i];
   });
-  told.view = open('#views') || 'attention';
+  settings.view = open('#views') || 'attention';
   own.forEach(([view, name], i) => {
     const value = values[FIELDS.length + i];
-    if (view === told.view && value !== null && value !== undefined) told[name] = value;
+    if (view === settings.view && value !== null && value !== undefined) settings[name] = value;
   });
-  if (told.view === 'decoding') told.step = Number(document.querySelector('.decode-slider')?.value || 1) - 1;
-  for (const name of ['layer', 'head', 'step']) if (typeof told[name] === 'number') told[name] += 1; // as the page counts
-  sessionStorage.setItem(KEY, JSON.stringify(told));
-  if ((told.text || '').length > LONGEST) {
-    delete told.text;
-    told.kept = 1; // the browser's own memory has it
+  if (settings.view === 'decoding') settings.step = Number(document.querySelector('.decode-slider')?.value || 1) - 1;
+  for (const name of ['layer', 'head', 'step']) if (typeof settings[name] === 'number') settings[name] += 1; // as the page counts
+  sessionStorage.setItem(KEY, JSON.stringify(settings));
+  if ((settings.text || '').length > LONGEST) {
+    delete settings.text;
+    settings.kept = 1; // the browser's own memory has it
   }
-  const link = new URLSearchParams(told);
+  const link = new URLSearchParams(settings);
   const here = new URLSearchParams(location.hash.slice(1)).get('tab') || 'translate';
   if (here === 'translate') history.replaceState(history.state, '', `#${link}`);
 }

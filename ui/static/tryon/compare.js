@@ -50,12 +50,12 @@ function steer(pane) {
 }
 
 function pane(address, words, className) {
-  const made = make('div', `compare-window ${className}`),
+  const box = make('div', `compare-window ${className}`),
     image = make('img');
   Object.assign(image, { src: address, alt: words, draggable: false });
-  made.append(image);
-  steer(made);
-  return made;
+  box.append(image);
+  steer(box);
+  return box;
 }
 
 function draw() {

@@ -5,7 +5,7 @@ const CELL = 8, // pixels of the preview for a cell of its mesh
   OPEN = [255, 140, 0],
   LONGEST = 288; // pixels of the preview's longer side
 let points = [],
-  given = null, // what was drawn last: sizes, start, pictures
+  current = null, // what was drawn last: sizes, start, pictures
   updates = [],
   pictures = null, // what the preview is made of: bytes of person, cloth and region, and a mesh
   exact = null, // the picture of the networks, for the points it was made of
@@ -24,12 +24,12 @@ const steps = history(
 );
 
 // A point's place in each picture, in pixels.
-const inCloth = (point) => [((point[0] + 1) * given.width - 1) / 2, ((point[1] + 1) * given.height - 1) / 2];
+const inCloth = (point) => [((point[0] + 1) * current.width - 1) / 2, ((point[1] + 1) * current.height - 1) / 2];
 const inPerson = (index) => {
   const n = side(),
     column = Math.floor(index / n),
     row = index % n; // x varies slowest
-  return [(column / (n - 1)) * (given.width - 1), (row / (n - 1)) * (given.height - 1)];
+  return [(column / (n - 1)) * (current.width - 1), (row / (n - 1)) * (current.height - 1)];
 };
 
 // -- the preview --------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ async function prepare(value) {
     return image;
   });
   await Promise.all(images.map((image) => image.decode()));
-  if (given !== value) return;
+  if (current !== value) return;
   const [person, cloth, shares] = images.map((image) => bytesOf(image, width, height));
   const region = new Uint8Array(width * height).map((_, i) => (shares[4 * i] > 127 ? 1 : 0));
   const columns = Math.ceil(width / CELL) + 1,
@@ -64,10 +64,10 @@ function preview() {
   const canvas = element.querySelector('.warp-picture');
   if (!pictures || !canvas) return;
   const { width, height, person, cloth, region, columns, mesh } = pictures,
-    made = new ImageData(width, height);
-  layOver(made.data, person, cloth, region, width, height, looksAt(mesh, points), columns, OPEN);
+    pixels = new ImageData(width, height);
+  layOver(pixels.data, person, cloth, region, width, height, looksAt(mesh, points), columns, OPEN);
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  canvas.getContext('2d').putImageData(made, 0, 0);
+  canvas.getContext('2d').putImageData(pixels, 0, 0);
   canvas.dataset.of = 'preview';
 }
 
@@ -81,7 +81,7 @@ function showExact() {
   if (!exact || !canvas || moving || !same(exact.points, points)) return;
   cancelAnimationFrame(due);
   due = 0;
-  Object.assign(canvas, { width: given.width, height: given.height });
+  Object.assign(canvas, { width: current.width, height: current.height });
   canvas.getContext('2d').drawImage(exact.image, 0, 0);
   canvas.dataset.of = 'exact';
 }
@@ -103,7 +103,7 @@ function load(address, of) {
 const BESIDE = 0.2;
 
 function panel(title, picture, place, drag) {
-  const { width, height } = given,
+  const { width, height } = current,
     n = side();
   const beyond = points
     .map((point, index) => place(point, index))
@@ -149,10 +149,10 @@ function panel(title, picture, place, drag) {
     }
     lines.setAttribute('d', path);
     discs.forEach((disc, index) => {
-      const shown = at[index].map((value, axis) => Math.min(Math.max(value, radius - margin), bounds[axis]));
-      disc.setAttribute('cx', shown[0]);
-      disc.setAttribute('cy', shown[1]);
-      disc.classList.toggle('beyond', shown[0] !== at[index][0] || shown[1] !== at[index][1]);
+      const position = at[index].map((value, axis) => Math.min(Math.max(value, radius - margin), bounds[axis]));
+      disc.setAttribute('cx', position[0]);
+      disc.setAttribute('cy', position[1]);
+      disc.classList.toggle('beyond', position[0] !== at[index][0] || position[1] !== at[index][1]);
     });
   };
   discs.forEach((disc, index) => {
@@ -209,14 +209,14 @@ function panel(title, picture, place, drag) {
 
 // On the cloth the point itself moves.
 function dragCloth(index, dx, dy, start) {
-  points[index] = [start[index][0] + (2 * dx) / given.width, start[index][1] + (2 * dy) / given.height];
+  points[index] = [start[index][0] + (2 * dx) / current.width, start[index][1] + (2 * dy) / current.height];
 }
 
 // On the person the cloth under the point moves with the pointer: the point then has to look at what lay on the other
 // side, which its neighbours tell to first order.
 function dragPerson(index, dx, dy, start) {
   const n = side(),
-    { width, height } = given,
+    { width, height } = current,
     column = Math.floor(index / n),
     row = index % n;
   const slope = (a, b, pixels) => [0, 1].map((axis) => (start[b][axis] - start[a][axis]) / pixels);
@@ -237,7 +237,7 @@ function send() {
 }
 
 function buttons() {
-  const moved = !same(points, given.start),
+  const moved = !same(points, current.start),
     apply = element.querySelector('.apply');
   steps.show(moved);
   if (apply) apply.disabled = !moved;
@@ -248,19 +248,19 @@ function draw() {
     value = props.value;
   if (!host) return;
   if (!value?.points) {
-    given = pictures = null;
+    current = pictures = null;
     host.replaceChildren();
     return;
   }
   if (!value.fresh) {
     // What has become of the points that were sent last; those that have moved on since are waited for.
-    if (given && same(value.points, points)) {
+    if (current && same(value.points, points)) {
       host.querySelector('.warp-note').textContent = value.note;
       load(value.exact, value.points);
     }
     return;
   }
-  given = value;
+  current = value;
   points = value.points.map((point) => point.slice());
   steps.begin(value.start);
   updates = [];

@@ -1,12 +1,12 @@
 // What the editors of a map and of the warp share: buttons, steps that can be taken back, and the result beside them.
 function button(className, text, act) {
-  const made = make('button', `canvas-button ${className}`, text);
-  made.type = 'button';
-  made.addEventListener('click', act);
-  return made;
+  const control = make('button', `canvas-button ${className}`, text);
+  control.type = 'button';
+  control.addEventListener('click', act);
+  return control;
 }
 
-// Undo, Redo and Reset. now() copies what is edited, put(state) puts a copy back, after() is told that it was.
+// Undo, Redo and Reset. now() copies what is edited, put(state) puts a copy back, after() runs when it is back.
 function history(now, put, after, most = 30) {
   let past = [],
     future = [],
@@ -64,13 +64,13 @@ function history(now, put, after, most = 30) {
 // that was asked for last.
 const beside = make('figure', 'beside');
 function showBeside() {
-  const told = props.beside;
+  const picture = props.beside;
   beside.classList.remove('old');
   beside.replaceChildren();
-  if (!told?.url) return;
+  if (!picture?.url) return;
   const image = make('img');
-  Object.assign(image, { src: told.url, alt: told.line });
-  beside.append(image, make('figcaption', '', told.line));
+  Object.assign(image, { src: picture.url, alt: picture.line });
+  beside.append(image, make('figcaption', '', picture.line));
 }
 function outdateBeside(line) {
   if (!beside.childElementCount) return;

@@ -25,14 +25,14 @@ function lead(name) {
 }
 
 function text(x, y, className, words) {
-  const made = node('text', { x, y, class: className, 'text-anchor': 'middle' });
-  made.textContent = words;
-  return made;
+  const label = node('text', { x, y, class: className, 'text-anchor': 'middle' });
+  label.textContent = words;
+  return label;
 }
 
 // "I<sub>a</sub>" as SVG.
 function symbol(x, y, html) {
-  const made = node('text', { x, y, class: 'figure3-symbol', 'text-anchor': 'middle' });
+  const label = node('text', { x, y, class: 'figure3-symbol', 'text-anchor': 'middle' });
   html.split(/(<sub>.*?<\/sub>)/).forEach((part) => {
     const low = part.startsWith('<sub>'),
       span = node('tspan', low ? { 'font-size': '75%', dy: 3 } : {});
@@ -41,14 +41,14 @@ function symbol(x, y, html) {
       .replace(/&#x27;/g, "'")
       .replace(/&lt;/g, '<')
       .replace(/&amp;/g, '&');
-    made.append(span);
+    label.append(span);
     if (low) {
       const back = node('tspan', { dy: -3 });
       back.textContent = '​';
-      made.append(back);
+      label.append(back);
     }
   });
-  return made;
+  return label;
 }
 
 function pressable(group, name, words, act) {
@@ -68,7 +68,7 @@ function draw() {
     value = props.value;
   if (!host || !value) return;
   const all = [...value.nodes, ...value.networks],
-    found = Object.fromEntries(all.map((item) => [item.name, item]));
+    items = Object.fromEntries(all.map((item) => [item.name, item]));
   const xs = all.map((item) => middle(item)[0]),
     ys = all.map((item) => middle(item)[1]);
   const left = Math.min(...xs) - W / 2 - 22,
@@ -94,8 +94,8 @@ function draw() {
   definitions.append(head);
   svg.append(definitions);
   value.arrows.forEach(([from, to]) => {
-    const a = border(found[from], found[to]),
-      b = border(found[to], found[from]);
+    const a = border(items[from], items[to]),
+      b = border(items[to], items[from]);
     svg.append(
       node('path', {
         d: `M${a.join(' ')}L${b.join(' ')}`,

@@ -3,14 +3,14 @@
 const PAUSE = 350; // milliseconds after a stroke until the result with it is asked for
 let labels = null,
   first = null,
-  asked = 0,
+  timer = 0,
   current = 1,
   lit = -1,
   images = {},
   opacity = 0.7,
   radius = 8,
   fill = false,
-  shownFor = null;
+  besideName = null;
 
 const steps = history(
   () => labels.slice(),
@@ -25,10 +25,10 @@ function encode(bytes) {
   for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
   return btoa(text);
 }
-function load(address, done) {
+function load(address, after) {
   if (!address) return null;
   const image = new Image();
-  image.onload = done;
+  image.onload = after;
   image.src = address;
   return image;
 }
@@ -88,7 +88,7 @@ function shares() {
 }
 
 const remember = () => steps.keep(labels.slice());
-const told = () => ({
+const payload = () => ({
   name: props.value.name,
   labels: encode(labels),
   width: props.value.width,
@@ -140,9 +140,9 @@ function changed() {
 // A stroke is at its end: the result beside the map follows.
 function edited() {
   changed();
-  clearTimeout(asked);
+  clearTimeout(timer);
   outdateBeside('The result with this map is being painted …');
-  asked = setTimeout(() => props.value?.paint && trigger('preview', told()), PAUSE);
+  timer = setTimeout(() => props.value?.paint && trigger('preview', payload()), PAUSE);
 }
 
 function range(text, least, most, value, set) {
@@ -215,13 +215,13 @@ function draw() {
   labels = value.labels ? decode(value.labels) : null;
   first = labels?.slice();
   steps.begin(first || []);
-  clearTimeout(asked);
+  clearTimeout(timer);
   lit = -1;
-  if (shownFor !== value.name) {
+  if (besideName !== value.name) {
     current = value.brush || 0;
     fill = false;
     radius = Math.max(2, Math.round(value.width / 40));
-    shownFor = value.name;
+    besideName = value.name;
   }
   images = { base: load(value.base, render), over: load(value.over, render) };
 
@@ -343,8 +343,8 @@ function draw() {
   if (value.paint) {
     const apply = button('apply', 'Run on from here', () => {
       apply.disabled = true;
-      clearTimeout(asked);
-      trigger('apply', told());
+      clearTimeout(timer);
+      trigger('apply', payload());
     });
     aside.append(apply);
     body.append(beside);

@@ -29,8 +29,8 @@ function draw() {
     host.querySelectorAll('button').forEach((button) => {
       button.setAttribute('aria-pressed', button.dataset.name === name);
     });
-    const shown = value.items.find((item) => item.name === name);
-    if (shown) credit.textContent = `Photograph: ${shown.credit}`;
+    const entry = value.items.find((item) => item.name === name);
+    if (entry) credit.textContent = `Photograph: ${entry.credit}`;
   };
   host.mark(value.chosen);
 }
