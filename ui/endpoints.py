@@ -1,4 +1,4 @@
-"""What programs send: every argument checked for its kind before anything is done with it, and told in words."""
+"""What programs send: every argument is checked for its kind before it is used; an error is a sentence."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ def _blocks(scope: Scope) -> Any:
 
 
 def _forget_caller(scope: Scope) -> None:
-    """Drops what Gradio keeps for the caller of an endpoint who has been told the end of the run.
+    """Drops what Gradio keeps for the caller of an endpoint once the end of the run has been sent.
 
     Without a visitor's mark, every call counts as a visitor of its own, with a copy of the page's state (1.5 MB).
     """

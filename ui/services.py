@@ -313,7 +313,7 @@ class Services:
         return folder if (folder / "parser").is_dir() else assets.model_dir(name_or_folder)
 
     def has_flow(self, key: str | None = None) -> bool:
-        """Whether the networks of a key (see `key_on`) can warp by a flow, told without loading them."""
+        """Whether the networks of a key (see `key_on`) can warp by a flow; does not load them."""
         from vton.pipeline import has_flow
 
         key = self.place_of(key)[1] or self.tryon_model

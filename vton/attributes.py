@@ -1,7 +1,8 @@
 """The attributes on which the segmentation generator is conditioned beside the garment's picture: sleeves and hem.
 
-A flat garment does not tell whether it will be tucked in, so a network that is not told must guess, and cuts hems to
-lobes. Not the neckline, which is known of products alone: the network took it for the sign of a truth made by rule.
+A flat garment does not show whether it will be tucked in, so a network without this attribute has to guess, and cuts
+hems to lobes. The neckline is not among them: it is known of products alone, and the network took it for the sign of a
+truth made by rule.
 A garment's attributes stand as values of attributes.tsv, as groups of `garment_reader.GROUPS`, or, for the network, as
 a code of one vector: a one for the group of each attribute that is known, zeros for one that is not.
 """

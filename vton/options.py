@@ -1,4 +1,4 @@
-"""What a visitor can set for a try-on: each option told once, with its words and the first stage that reads it.
+"""What a visitor can set for a try-on: each option once, with its words and the first stage that reads it.
 
 The command lines, the page, its API, the record and `TryOn.run` are all made from the fields of `Options`; a new option
 is one new field. Nothing heavy is imported here, so that `--help` answers at once.
@@ -55,7 +55,7 @@ class Options:
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
     says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
     collar or a hood. hem: "auto" is worn over trousers or skirt, "tucked" is tucked in, "predicted" as the network
-    decides that is told neither. mirror: the segmentation is the mean of the network's answers for the picture and for
+    decides without either. mirror: the segmentation is the mean of the network's answers for the picture and for
     its mirror image. warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid
     do not apply. reveal: the generator is shown what of the photograph stays as it was.
     """

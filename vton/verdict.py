@@ -20,7 +20,7 @@ from vton.result import TryOnResult
 
 SKIN = (*labels.ARMS_LIP, labels.LIP.index("neck"))
 FACE = (labels.LIP.index("face"),)
-LEAST_SKIN = 0.005  # share of the picture without which no tone can be told
+LEAST_SKIN = 0.005  # share of the picture; a smaller patch of skin gives no tone
 BESIDE_ARMS = 0.25  # share of a piece's rim that hair or arms make up where they have cut it off
 GRADES = ("nothing stands out", "worth a look", "likely wrong")
 

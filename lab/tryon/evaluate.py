@@ -2,7 +2,7 @@
 
 networks  --pack FILE   predicted region, warp and synthesis on made pairs of people and garments never trained on
 segmentation, rules --pack FILE
-                        the predicted segmentation alone, with other sleeves told; and what it is without each rule
+                        the predicted segmentation alone, conditioned on other sleeves; and without each rule
 warps     --pack FILE   splines of 5x5, 10x10 and 20x20 control points and the flow warper, as in Table 2 and Fig. 13
 table     --pack FILE   SSIM, LPIPS and FID at three sizes as in Table 1, and by misaligned area as in Fig. 9
 """
@@ -146,12 +146,10 @@ def misalignment_colours(synthesis: inference.Synthesis, person: np.ndarray) -> 
 def evaluate_networks(
     tryon: TryOn, pack: Path | None, count: int = 80, seed: int = 9, size: tuple[int, int] = (256, 192)
 ) -> dict:
-    """Made pairs of validation people and garments, by source (worn, draped), at `size` (H, W), true parse and
-    pose.
+    """Made pairs of validation people and garments, by source (worn, draped), at `size` (H, W), true parse and pose.
 
     pairs: how many; every person that a source can use counts once, `count` of them at most. The other figures are
-    those of `region_figures`, of `warp_figures` before and after the fit, of
-    `synthesis_figures` and `margin`.
+    those of `region_figures`, of `warp_figures` before and after the fit, of `synthesis_figures` and `margin`.
     """
     sampler = validation_sampler(pack, size)
     report: dict[str, dict[str, Any]] = {}

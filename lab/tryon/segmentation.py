@@ -1,5 +1,5 @@
-"""The predicted segmentation by itself: whether it follows what is told of the garment, and what each rule on it is
-worth. Both print their figures by `python -m lab.tryon.evaluate segmentation` and `... rules`.
+"""The predicted segmentation by itself: whether it follows the garment's attributes, and what each rule on it improves.
+`python -m lab.tryon.evaluate segmentation` and `... rules` print the figures.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def shows(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) -> float:
 
 def conditions(sample: dict[str, np.ndarray], device: torch.device | str = "cpu") -> Conditions:
     """What the generators are given for one sample of `Sampler`."""
-    # What is told of the garment is read, and what ALIAS is shown depends on the segmentation.
+    # The reader gives the attributes later, and what ALIAS is shown depends on the segmentation.
     names = [f.name for f in dataclasses.fields(Conditions) if f.name not in ("attributes", "alias_view")]
     batch = collate([{name: sample[name] for name in names}])
     return Conditions(**{name: value.to(device) for name, value in batch.items()})
@@ -99,8 +99,8 @@ def predict_classes(
 ) -> torch.Tensor:
     """S-hat (1,H,W) of one sample, as the pipeline predicts it: with the mirror image.
 
-    groups: what the generator is told of the garment, see `vton.attributes`; None = what is read of it. It is told how
-    the sample's own hem is worn, too, where that is known.
+    groups: the attributes on which the generator is conditioned, see `vton.attributes`; None = as the reader gives
+    them. The sample's own hem is added where it is known.
     """
     if reads_attributes(tryon):
         groups = condition_groups(read_sample(tryon, sample)) if groups is None else groups
@@ -151,8 +151,8 @@ def means(rows: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, Any]]:
 
 def evaluate_segmentation(tryon: TryOn, pack: Path | None, count: int = 80, size: tuple[int, int] = (256, 192)) -> dict:
     """By source the figures of `region_figures`; told_KIND: the share of the same pairs whose segmentation shows these
-    sleeves, without any rule, when the network is told of them whatever the garment is. A network that is told nothing
-    gives its one answer there.
+    sleeves, without any rule, when the network is conditioned on them whatever the garment is. A network without
+    attributes gives its one answer there.
     """
     rows: dict[str, list[dict[str, float]]] = {}
     for source, sample in samples(pack, count, size):

@@ -151,7 +151,7 @@ def _copy(upload: Path, file: Path) -> None:
 
 
 def check_size_inside(file: Path, most: int = MOST_TABLE) -> None:
-    """Raises ValueError when a gzipped table is larger than `most` bytes unpacked; damaged ones are told of later."""
+    """Raises ValueError when a gzipped table is larger than `most` bytes unpacked; reading finds damaged ones."""
     size = 0
     try:
         with gzip.open(file) as stream:

@@ -171,11 +171,11 @@ class TryOnNetwork(Network):
         return model / self.key
 
     def fits(self, preset: str, folder: Path) -> bool:
-        """By its configuration; what it is told besides may be added."""
+        """By its configuration; inputs that it does not read yet may be added."""
         config = self._config(self.values(preset))
         theirs = dataclasses.asdict(from_json(type(config), json.loads((folder / "config.json").read_text())))
         own = dataclasses.asdict(config)
-        # Weights without these shares may begin those with them, and weights told nothing those that are.
+        # Weights without these shares or without attributes may begin networks that have them.
         extra = ("composition", "keeps", "attributes")
         theirs |= {field: own[field] for field in extra if not theirs.get(field, True)}
         theirs |= {field: own[field] for field in ("neck",) if field in theirs}  # where it looks, not its shape

@@ -160,8 +160,8 @@ class Network(ABC):
         Args:
             preset: of this network.
             name: of `beginnings`.
-            columns: source and target of the text. A model that is told its target language by a token goes on
-                learning both ways.
+            columns: source and target of the text. A model whose source begins with a token of the target language
+                goes on learning both ways.
 
         Raises:
             ValueError: for weights that do not fit, or that do not know these languages.

@@ -266,7 +266,7 @@ class Compare:
         """The language pairs of another model; those of the translation above, if the model has them; and the length
         penalty that suits them.
         """
-        # Not the pair that stands there: a choice is told twice, and by then the pair is none of the choices any more.
+        # Not the pair that stands there: a choice arrives twice, and the second time that pair is no choice any more.
         place = self.inputs[side].pair
         try:
             choices = pair_choices(self.services, model)

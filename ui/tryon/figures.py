@@ -314,7 +314,7 @@ def points_overlay(result: Any) -> dict[str, Any]:
 
 def beside(result: Any, line: str = "The result as it is") -> dict[str, str]:
     """What stands beside an editor: the person in the frame of the maps as the record dresses them."""
-    # A number of its own: a script is told of what differs from the last one.
+    # A number of its own: scripts hear only of values that differ from the last one.
     value = {"url": "", "line": line, "number": secrets.token_hex(4)}
     if result is None or result.result is None:
         return value

@@ -43,7 +43,7 @@ WARP_VARIANTS: tuple[tuple[str, Any], ...] = (  # label, name in vton.warps
 
 
 class Comparison(NamedTuple):
-    """Variants of a finished result that differ in options (of WARPS: in the warp, told by its name).
+    """Variants of a finished result that differ in options (of WARPS: in the warp, by its name).
 
     picture: the field of the record that is shown.
     """

@@ -382,7 +382,7 @@ def change_garment_colours(image: np.ndarray, rng: np.random.Generator) -> np.nd
     return degrade(np.clip(x, 0, 255).astype(np.uint8), rng)
 
 
-# Shares of what is drawn. Of each: how it is found is told in `Garments`.
+# Shares of the sources of a sample; `Garments` describes each.
 MIXTURE = {
     "photo": 0.36,
     "cut": 0.18,

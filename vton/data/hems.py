@@ -26,7 +26,7 @@ TAPER = 0.08  # how much narrower on each side the trousers are than the cloth o
 
 
 def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
-    """How the garment of a segmentation is worn: "loose", "tucked", or "" where it cannot be told.
+    """How the garment of a segmentation is worn: "loose", "tucked", or "" where that is not clear.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels. A hem counts only above trousers or a skirt: one
     that a bag, an arm or the picture's edge cuts off tells nothing.

@@ -59,7 +59,7 @@ INTERPOLATIONS = {
 class InputError(ValueError):
     """A visitor's input cannot be used; the message is one sentence that says what to do.
 
-    stage, record: where a try-on ended because of it, and what it had made until then.
+    stage, record: the stage of a try-on that it ended, and the record up to there.
     """
 
     stage: str = ""

@@ -1,7 +1,7 @@
 """The network of the human parser: photo, joints and person mask in, logits of the 20 LIP labels out.
 
-The paper takes the parse from another network [7]. This one is small because it is told where the joints and the person
-are: those come as extra channels, so that it can learn from under a thousand labelled photos.
+The paper takes the parse from another network [7]. This one is small because joints and person mask come as
+extra channels, so that it can learn from under a thousand labelled photos.
 """
 
 from __future__ import annotations

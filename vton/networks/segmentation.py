@@ -45,7 +45,7 @@ class SegmentationGenerator(nn.Module):
     forward(x (B,21,H,W), attributes (B,A)) -> logits (B,13,H,W); H and W are multiples of 16. The channels of x: cloth
     mask 1, cloth times mask 3, S_a one-hot 13, P 3, noise 1. The release applies a sigmoid to the logits (`scores`).
 
-    With `config.attributes` = A it may be told attributes of the garment, zeros or None = not known: they scale and
+    With `config.attributes` = A it takes attributes of the garment, zeros or None = not known: they scale and
     shift what each ConvBlk's last normalisation gives (conditional instance normalisation: Dumoulin, Shlens and Kudlur,
     ICLR 2017, eq. 5). Constant planes beside x would say nothing, because the first normalisation takes constants away.
     Without the option, as published, attributes are not read.
@@ -92,7 +92,7 @@ class SegmentationGenerator(nn.Module):
         return block(9, torch.cat((c1, self.up9(c8)), 1))
 
     def _block(self, number: int, x: Tensor, attributes: Tensor | None) -> Tensor:
-        """ConvBlk `number`, 1 to 9, with the scales and shifts of the attributes where they are told."""
+        """ConvBlk `number`, 1 to 9, with the scales and shifts of the attributes where there are any."""
         layers: nn.Sequential = getattr(self, f"conv{number}")
         if attributes is None or not self.config.attributes:
             return layers(x)

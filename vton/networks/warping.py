@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from vton.networks.config import NETWORK_SIZE, MatchingConfig
 
-FAINT = 0.25  # share of a warped mask from which its colours can be told from the ground's
+FAINT = 0.25  # share of a warped mask; below it the colours are mostly the ground's
 EXTENT = 0.9  # control points and sampling grid of the release span [-0.9, 0.9]
 
 

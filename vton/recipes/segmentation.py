@@ -99,9 +99,9 @@ def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
 
 
 def attribute_names(recipe: SegmentationRecipe) -> list[str]:
-    """The attributes that the network is told, in the order of their code; see `vton.attributes`."""
+    """The attributes on which the network is conditioned, in the order of their code; see `vton.attributes`."""
     if recipe.hem and not recipe.attributes:
-        raise ValueError("The hem is told beside the sleeves: set attributes, too.")
+        raise ValueError("hem needs attributes: the hem's code follows that of the sleeves.")
     return [name for name in ATTRIBUTES if recipe.attributes and (name != "hem" or recipe.hem)]
 
 

@@ -16,7 +16,7 @@ LONGEST = 512  # the background is continued at no more rows than this: what sta
 HUE, DARKER, LIGHTER = 15, 35, 25  # how far skin may lie from the tone of the face in a and b, and in lightness
 ROUND = 0.28  # fits 90 bare arms of street photographs, 0.93 and 0.87 as light as their middle at t = 0.67 and 0.82
 SHADE = 12  # by which folds and shadows may change the lightness of a cloth, of 100
-FEWEST = 40  # pixels of a face from which a tone can be told
+FEWEST = 40  # pixels; a smaller patch of skin gives no tone
 FEWEST_BORDER = 5  # pixels along which painted skin and the person's own have to meet
 # Tones that a face can have, in CIELAB: 264 faces of street photographs have a chroma of 8 to 46 and a hue of 25 to 72
 # degrees, in shade, sun and evening light. A phone, a mask or a sticker seldom has.

@@ -19,10 +19,10 @@ from vton.result import TryOnResult
 from vton.rules import composite, neckline, opacity
 from vton.warps import grid_of
 
-LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; below it nothing tells how they go on
-SCRAP = 5e-4  # of the picture, below which a piece of a hand is none: fingers that are seen alone have twice that
+LEAST_LOWER = 0.025  # of what a coat hides of trousers, skirt and legs; with less in sight they cannot be continued
+SCRAP = 5e-4  # of the picture; a smaller piece is taken for no hand, single fingers have twice that
 SEAM = 0.008  # of the frame's width, across which bare arms go over into painted ones
-KEEPS = 0.25  # pixels of the photograph by which what is kept of the person reaches over its outline
+KEEPS = 0.25  # pixels of the photograph by which the person's layer reaches over its outline
 
 
 class Layers(NamedTuple):
@@ -42,16 +42,16 @@ class Layers(NamedTuple):
 def layers(r: TryOnResult) -> Layers:
     """The layers of a result.
 
-    Face, hair but for its rim beside the garment, hat, glasses, hands, bare arms that stay bare, and trousers that the
-    garment does not cover are kept. So is the neck where the prediction leaves it bare: the person's own is better than
-    a painted one.
+    The person's layer is face, hair but for its rim beside the garment, hat, glasses, hands, bare arms that stay bare,
+    trousers that the garment does not cover, and the neck where the prediction leaves it bare, because the person's own
+    is better than a painted one.
     """
     nobody = (r.parse == labels.BACKGROUND) & (r.segmentation == labels.BACKGROUND)
     person = (np.isin(r.parse, parsing.HEAD) & ~hair_rim(r)) | own_skin(r, (labels.NECK_LIP,)) | old_below_hem(r)
     person |= hands(r)
     if r.options.detail:
         own = own_skin(r)
-        # The wall that is predicted beside a hand was never seen; a rim along a narrower sleeve is none of it.
+        # Own skin stays where a wall is predicted, which the photograph does not show; a thin rim beside a sleeve goes.
         thick = cv2.morphologyEx(own.astype(np.uint8), cv2.MORPH_OPEN, photo.disc(r.options.size[1] / 96)) > 0
         person |= own & (np.isin(r.segmentation, labels.ARMS) | thick)
     removed = (_old_garment(r) | (r.parse == labels.NECK_LIP)) & ~person
@@ -66,7 +66,7 @@ def layers(r: TryOnResult) -> Layers:
 
 
 def hands(r: TryOnResult) -> np.ndarray:
-    """(H, W) bool, the hands as photographed, without scraps of a hand in what is put on over it."""
+    """(H, W) bool, the hands as photographed, without pieces smaller than SCRAP."""
     arms = np.isin(r.parse_agnostic, labels.ARMS_LIP)
     _, pieces = cv2.connectedComponents(arms.astype(np.uint8))
     return arms & (np.bincount(pieces.ravel())[pieces] >= SCRAP * arms.size)
@@ -92,7 +92,7 @@ def compose(r: TryOnResult) -> tuple[np.ndarray, np.ndarray]:
     """The layers over one another: what is laid on the photograph, and its opacity.
 
     From back to front: the wall, where it is new; the figure, in which painted skin lies under the cloth and the cloth
-    under what is kept of the person. Every outline is soft at the photograph's own size, see `opacity`; the colours of
+    under the person. Every outline is soft at the photograph's own size, see `opacity`; the colours of
     a layer go on beyond it, so that none of what lies beside it shines through.
 
     Returns (h, w, 3) uint8 of the frame's size, and (h, w) uint8, 0 where the photograph stays byte for byte.
@@ -191,7 +191,7 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     shared = r.alpha is not None and r.rendered is not None and r.alpha > 0
     painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
     picture = composite.smooth(composite.smooth(painted, arms, width / 32), bare, width / 96)
-    # Bare arms tell the tone of what goes on from them; else hands do, which most photographs show, or the face.
+    # The tone is that of bare arms; without them of the hands, which most photographs show, or of the face.
     bare_hands = composite.like_skin(r.person, hands(r), reference)
     tone = own if own.sum() > arms.sum() / 8 else bare_hands if bare_hands.sum() > 5 * composite.FEWEST else reference
     picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone), arms, arms | own)
@@ -204,7 +204,7 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
 def below_hem(r: TryOnResult, picture: np.ndarray, old: np.ndarray) -> np.ndarray:
     """The picture (H, W, 3) uint8 with trousers, skirt and legs going on where a longer old garment hid them.
 
-    The generator leaves such places gray, however often it has learned them. old: (H, W) bool, the old garment.
+    The generator leaves such places gray, even after training on many of them. old: (H, W) bool, the old garment.
     """
     below, stays = np.isin(r.segmentation, labels.BELOW), old_below_hem(r)
     if stays.any():

@@ -95,7 +95,7 @@ def fit_control_points(
     Args:
         theta: (1, 2 n^2) from the matching module. cloth_mask M_c, region S-hat_c: (1,1,H,W) in [0, 1].
         bending: weight of the second-order difference constraint (equation 12); keep: of staying near theta; even: of
-            stretching what is exceptions as its surroundings; see `uneven`.
+            stretching the cloth at the exceptions as around them; see `uneven`.
         watch: called with every step before it is taken.
         exceptions: where something else than the masks tells how the cloth lies; None = nowhere.
 

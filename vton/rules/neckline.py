@@ -1,8 +1,9 @@
 """The neck opening on a predicted segmentation (not in the paper; it can be switched off).
 
 A garment that lies flat shows the inside of its back collar, which disappears behind the neck when it is worn. A
-network that has seen few worn necklines takes it for cloth before the throat. Where the reader has told that inside
-from the cloth, the opening has the garment's own shape, carried by the warp; elsewhere it is an ellipse on the joints.
+network that has seen few worn necklines takes it for cloth before the throat. Where the reader has separated that
+inside from the cloth, the opening has the garment's own shape, carried by the warp; elsewhere it is an ellipse on the
+joints.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 # Standard deviation, in pixels of a map 512 high, of the blur that takes the steps off an outline. Steep lines come
 # back to 0.08 pixels with 2, to 0.11 with 1.5, and to 0.05 with 3, which shrinks a disc of radius 8 by half a pixel.
 STEPS = 2.0
-FARTHEST = 8.0  # pixels of the map beyond which no distance is told
+FARTHEST = 8.0  # pixels of the map; larger distances are cut off there
 SOFT = 1.5  # pixels of the photograph across which an outline goes from 0 to 1, about what a lens leaves
 
 

@@ -30,7 +30,7 @@ def contradicting(segmentation: np.ndarray, keypoints: np.ndarray, kind: str) ->
     """The arms, as their classes, on which the predicted segmentation does not show sleeves of this kind.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; kind: "none", "short" or "long". An arm that
-    nothing is seen of, or whose joints are missing, contradicts nobody.
+    is out of sight, or whose joints are missing, is none of them.
     """
     return tuple(arm for arm, shares in cloth_shares(segmentation, keypoints).items() if _differs(shares, kind))
 
@@ -71,7 +71,7 @@ def cloth_shares(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, t
 
 
 def _differs(shares: tuple[float | None, ...], kind: str) -> bool:
-    """Whether an arm that is covered so, see `cloth_shares`, shows other sleeves than those of this kind."""
+    """Whether these `cloth_shares` of an arm are not those of a sleeve of this kind."""
     whole, upper, lower = shares
     if kind == "long":
         return whole is not None and whole < 1 - LONG_LEAVES

@@ -1,4 +1,4 @@
-// A switch for every head of the three kinds of attention, with what each is worth once that is known.
+// A switch for every head of the three kinds of attention, with the effect of switching it off once that is known.
 const NAMES = {
   cross: 'Cross: translation at text',
   encoder: 'Encoder: text at itself',

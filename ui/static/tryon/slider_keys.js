@@ -1,5 +1,5 @@
 // The handle of the result's slider by keyboard: arrow keys, Page Up and Down, Home and End. Gradio's handle listens to a
-// pointer alone, so a key press is told to it as a short drag.
+// pointer alone, so a key press reaches it as a short drag.
 const STEPS = {
   ArrowLeft: -0.02,
   ArrowDown: -0.02,
