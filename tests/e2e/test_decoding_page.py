@@ -339,6 +339,17 @@ def test_the_views_fit_a_phone(visit, dark):
     open_view(page, "Word by word")
     page.locator(".decode-strip").first.wait_for(state="attached")  # its cards are closed on a phone
     page.wait_for_function("document.documentElement.scrollWidth <= 390")
+    assert page.evaluate("document.documentElement.scrollHeight") < 3 * 800  # it was five screens
+    for name, held in (
+        ("Attention of every head", "#decoding-layer"),
+        ("Key/value cache", "#cache-head"),
+        ("The search", "#beam-tree svg"),
+        ("The length penalty ranks", ".rank-table"),
+    ):
+        assert not page.locator(held).is_visible()
+        page.locator("summary", has_text=name).click()
+        page.locator(held).wait_for()
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")
     for part, ready in (("begin", "#prefix"), ("model", "#edit-map .heat-title"), ("sides", "#compare-button")):
         ask_what_if(page, part)
         page.locator(ready).first.wait_for()

@@ -28,6 +28,16 @@ const cleared = (element, selector, wanted) => {
   if (host) host.replaceChildren();
   return wanted ? host : null;
 };
+// A card that folds; on a phone only what comes first is open, or a view would be five screens long.
+const fold = (title, note, className = '', first = false) => {
+  const box = make('details', `fold-card ${className}`),
+    name = make('summary');
+  box.open = first || window.innerWidth > 560;
+  name.append(make('h3', '', title));
+  box.append(name);
+  if (note) box.append(make('p', 'hint', note));
+  return box;
+};
 // Draw again when the page turns dark or light.
 const onTheme = (draw) =>
   new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });

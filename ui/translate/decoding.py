@@ -165,7 +165,7 @@ class DecodingView(View):
             elem_classes="section",
         )
         self.note = gr.HTML(elem_id="decoding-note")
-        with gr.Column() as self.body:
+        with gr.Column(elem_id="decoding-body") as self.body:
             with gr.Row(elem_classes="attention-controls"):
                 self.layer = gr.Dropdown([], label="Layer of the attention", min_width=150, elem_id="decoding-layer")
                 self.cache_layer = gr.Dropdown([], label="Layer of the cache", min_width=150, elem_id="cache-layer")
@@ -181,11 +181,6 @@ class DecodingView(View):
             )
             self.cache = theme.script_component("translate/cache_values.js", "cache-values", "cache-values")
             self.forcing = Forcing(self.tab, self.services)
-            gr.Markdown(
-                "## The search\nBeam search keeps the best few beginnings at every step. Alive branches lead to the "
-                "beginnings kept at the current step.",
-                elem_classes="section",
-            )
             self.tree = theme.script_component("translate/beam_tree.js", "beam", "beam-tree", "card")
             with gr.Column(visible=False, elem_classes="card", elem_id="branch-card") as self.branch_card:
                 self.branch = gr.HTML(elem_id="branch")

@@ -194,19 +194,19 @@ function draw() {
   table.append(top, parts.ranking);
   const box = make('div', 'rank-scroll');
   box.append(table);
-  host.append(
-    legend,
-    parts.scroll,
-    make('h3', '', 'The length penalty ranks what has finished'),
-    make(
-      'p',
-      'hint',
-      'Score = log-probability / ((5 + pieces) / 6)^α. All hypotheses that ended are ranked again; nothing is decoded again, ' +
-        'so another α might still find others.',
-    ),
-    bar,
-    box,
+  const search = fold(
+    'The search',
+    'Beam search keeps the best few beginnings at every step. Alive branches lead to the beginnings kept at the current step.',
   );
+  search.append(legend, parts.scroll);
+  search.addEventListener('toggle', mark); // what is folded has no width to scroll in
+  const ranks = fold(
+    'The length penalty ranks what has finished',
+    'Score = log-probability / ((5 + pieces) / 6)^α. All hypotheses that ended are ranked again; nothing is decoded again, ' +
+      'so another α might still find others.',
+  );
+  ranks.append(bar, box);
+  host.append(search, ranks);
   tree();
   ranking();
 }

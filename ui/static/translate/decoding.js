@@ -13,17 +13,6 @@ let step = 0,
   cross = null,
   parts = null;
 
-// A card that folds; on a phone only the first is open, or the page would be five screens long.
-function section(title, note, first = false) {
-  const box = make('details', 'decode-card'),
-    name = make('summary');
-  box.open = first || window.innerWidth > 560;
-  name.append(make('h3', '', title));
-  box.append(name);
-  if (note) box.append(make('p', 'hint', note));
-  return box;
-}
-
 // A small map, a row a head: its place, and what is read off it.
 function strips() {
   return { wrap: make('div', 'decode-strip-scroll'), foot: readoutLine('') };
@@ -73,29 +62,30 @@ function build() {
   next.addEventListener('click', () => go(step + 1));
   Object.assign(parts, { slider, name, back, next });
 
-  const story = make('section', 'decode-card decode-story');
+  const story = make('section', 'fold-card decode-story');
   story.append(make('h3', '', 'Input so far'));
   parts.read = make('div', 'decode-tokens');
   parts.read.dir = 'auto';
   parts.source = make('div', 'decode-tokens');
   parts.source.dir = 'auto';
-  const sourceName = make('p', 'hint', 'The source, marked where this layer looks (mean over heads):');
-  story.append(parts.read, sourceName, parts.source);
+  parts.sourceName = make('p', 'hint', '');
+  story.append(parts.read, parts.sourceName, parts.source);
 
-  const top = section('Next piece', '', true);
+  const top = fold('Next piece', '', '', true);
   parts.top = make('ol', 'top-list');
   parts.entropy = make('p', 'decode-entropy');
   top.append(parts.top, parts.entropy, make('p', 'hint', 'Select another piece to go on with it from the same cache.'));
 
-  const cache = section(
+  const cache = fold(
     'Key/value cache',
     'Keys and values of the pieces read so far stay in memory, so each step reads one piece only.',
+    'decode-cache',
   );
   parts.cache = make('div', 'cache-bars');
   parts.total = make('p', 'decode-entropy');
   cache.append(parts.cache, parts.total);
 
-  const looks = section('Attention of every head');
+  const looks = fold('Attention of every head', '', 'decode-looks');
   parts.layerName = make('p', 'hint');
   looks.addEventListener('toggle', () => show());
   parts.ownTitle = make('p', 'decode-strip-title', 'At the target so far; struck cells are masked');
@@ -164,6 +154,9 @@ function show() {
     .forEach((token) => parts.read.append(' ', make('span', 'decode-token decode-later', plain(token))));
 
   const heads = props.attention ? props.attention.heads : 0;
+  parts.sourceName.textContent = cross
+    ? `The source, marked where layer ${props.attention.layer + 1} looks (mean over heads):`
+    : 'The source:';
   parts.source.replaceChildren();
   let most = null; // the word that gets the largest weight
   data.source.forEach((token, c) => {
