@@ -240,6 +240,42 @@ def test_a_reload_brings_the_last_result_back(visit, tmp_path):
     assert page.locator("#as-published input").is_checked()  # no other run has begun beside it
 
 
+def test_earlier_pictures_stay_in_the_browser_until_they_are_forgotten(visit):
+    page = visit()
+    open_tab(page, *first_example())
+    run(page)
+    earlier = page.locator("#earlier .thumbnail-button")
+    earlier.wait_for()
+
+    def stored(change=""):
+        """What the browser holds, after a script has changed it, and the page opened anew."""
+        page.evaluate(f"sessionStorage.setItem('atelier-pictures', {change})" if change else "0")
+        page.reload()
+        page.get_by_role("tab", name="Try on", exact=True).click()
+        page.locator("#tryon-status", has_text="Your last result is back.").wait_for()
+
+    stored()
+    before = shown_record(page)
+    earlier.click()
+    assert page.locator("#earlier .earlier-picture").evaluate("image => image.naturalHeight") > 200
+    next_record(page, before)  # its maps as well, while they are kept
+    page.locator("#tryon-status", has_text="Your earlier try-on is back").wait_for()
+
+    # Text is shown as text; broken entries are passed over; of a record that is gone the picture is left.
+    stored("""((list) => JSON.stringify([
+      null, { id: '<b>' }, { ...list[0], id: '0123456789abcdef', settings: '<img src=x onerror=alert(1)>', path: '/gone' },
+    ]))(JSON.parse(sessionStorage.getItem('atelier-pictures')))""")
+    page.locator("#earlier .thumbnail-button[title*=onerror]").click()
+    page.locator("#tryon-status", has_text="Only the small picture is left").wait_for()
+    assert page.inner_text("#earlier figcaption") == "<img src=x onerror=alert(1)>"
+
+    page.get_by_label("Keep them in this browser").check()
+    assert page.evaluate("[localStorage, sessionStorage].map((one) => 'atelier-pictures' in one)") == [True, False]
+    page.get_by_role("button", name="Forget them").click()
+    page.locator("#earlier").wait_for(state="hidden")
+    assert page.evaluate("localStorage.getItem('atelier-pictures')") == "[]"
+
+
 def drag(page, selector, start, end):
     """Press, move and release, in shares of the element's box."""
     element = page.locator(selector).first

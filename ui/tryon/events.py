@@ -9,6 +9,7 @@ import gradio as gr
 from gradio.events import Dependency
 
 from ui.kit import QUICKLY, QUIETLY
+from ui.tryon import earlier
 from ui.tryon.inputs import ATTRIBUTES
 from ui.tryon.runner import Runner
 from ui.tryon.settings import Control
@@ -93,7 +94,7 @@ def _cancel(runner: Runner, runs: dict[str, Dependency]) -> None:
 
 
 def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
-    """Earlier records: undo, back to the first, a saved one, and the last one after a reload."""
+    """Earlier records: undo, back to the first, a saved one, one of the earlier pictures, and the last after a reload."""
     runner = tab.runner
     everything = [*runner.inputs.components, *runner.components]
     for button, to_first, name in (
@@ -110,8 +111,9 @@ def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
     restoration = page.load(
         runner.restore, state, [*everything, runner.choices_memory], api_name="restore_try_on", **QUIETLY
     )
+    recalling = runner.earlier.recall(runner.recall, None, everything, api_name="recall", **QUIETLY)
     inputs = {runner.inputs.person, runner.inputs.garment, runner.session}
-    for name, event in (("open", opening), ("restore", restoration)):
+    for name, event in (("open", opening), ("recall", recalling), ("restore", restoration)):
         stamp = event.then(runner.stamp, inputs, runner.session, api_name=f"stamp_{name}", **QUIETLY)
         tab.refresh_after(event, name)
     again = [runner.choices_memory, runner.session]
@@ -126,6 +128,14 @@ def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
         js=KEEP,
         api_visibility="private",
         api_name="keep_choices",
+    )
+    runner.outcome.download.change(
+        None,
+        [runner.outcome.download, runner.earlier],
+        None,
+        js=earlier.REMEMBER,
+        api_visibility="private",
+        api_name="remember_picture",
     )
     runner.outcome.download.change(
         None,

@@ -20,7 +20,7 @@ from ui import messages
 from ui.gradio_private import uploads
 from ui.kit import alerts
 from ui.services import Progress, Services
-from ui.tryon import ahead, figures, work
+from ui.tryon import ahead, earlier, figures, work
 from ui.tryon.bar import Bar, with_quiet_end
 from ui.tryon.inputs import Inputs
 from ui.tryon.outcome import EDGE, LABEL, PAPER_LABEL, Outcome, write_files
@@ -42,10 +42,17 @@ class Runner:
     """
 
     def __init__(
-        self, services: Services, bar: Bar, inputs: Inputs, outcome: Outcome, steps: StepsView, session: gr.State
+        self,
+        services: Services,
+        bar: Bar,
+        inputs: Inputs,
+        outcome: Outcome,
+        earlier_strip: gr.HTML,
+        steps: StepsView,
+        session: gr.State,
     ):
         self.services, self.bar, self.inputs = services, bar, inputs
-        self.outcome, self.steps, self.session = outcome, steps, session
+        self.outcome, self.earlier, self.steps, self.session = outcome, earlier_strip, steps, session
         self.choices_memory = gr.State("")  # what the browser has kept of the choices when the page was opened
 
     @property
@@ -55,8 +62,8 @@ class Runner:
 
     @property
     def more(self) -> list[gr.components.Component]:
-        """All that `rest` updates."""
-        return [self.outcome.download, *self.steps.components]
+        """All that `rest` updates; what is to be remembered with the zip comes before it."""
+        return [self.earlier, self.outcome.download, *self.steps.components]
 
     # -- what a run shows ------------------------------------------------------------------------------------------
 
@@ -85,7 +92,8 @@ class Runner:
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
             paths, archive = write_files(session, self.services, Path(folder))
             download = gr.update(value=archive, visible=True, interactive=True)
-            yield {self.outcome.download: download, **self.steps.update(session, paths)}
+            remembered = {self.earlier: earlier.entry(session.result)}
+            yield {**remembered, self.outcome.download: download, **self.steps.update(session, paths)}
 
     def stream(self, call: Callable, session: Session, before: Session | None = None) -> Iterator[dict]:
         """Run `call(tryon, on_stage)` and keep the page up to date.
@@ -281,14 +289,19 @@ class Runner:
         """A saved try-on with its photos, or settings alone."""
         settings_of = record.read_settings(file)
         key = self._key_on_page(settings_of)
-        settings = self.inputs.show(settings_of["options"], key)
         remark = "" if key else f"Its networks ({settings_of['weights'] or 'unknown'}) are not on this page. "
         if str(file).endswith(".json"):
             line = messages.status(remark + "The settings are back; add the same two photos and run.")
-            yield {**settings, **self.bar.line(line), **self.bar.idle()}
+            yield {**self.inputs.show(settings_of["options"], key), **self.bar.line(line), **self.bar.idle()}
             return
-        line = messages.status(remark + "The saved try-on is back, with its photos, maps and settings.")
-        for update in self.show(Session(record.load(file), (), key), line, photos=True):
+        yield from self._show_saved(file, remark + "The saved try-on is back, with its photos, maps and settings.")
+
+    def _show_saved(self, file: str | Path, line: str) -> Iterator[dict]:
+        """Show a saved try-on with its photos and settings. line: said of it, plain text."""
+        settings_of = record.read_settings(str(file))
+        key = self._key_on_page(settings_of)
+        settings = self.inputs.show(settings_of["options"], key)
+        for update in self.show(Session(record.load(str(file)), (), key), messages.status(line), photos=True):
             yield {**settings, **update}
 
     def _key_on_page(self, settings_of: dict) -> str | None:
@@ -300,24 +313,30 @@ class Runner:
     def restore(self, address: str, choices: str, session: Session) -> Iterator[dict]:
         """After a reload: this visitor's last result, while its zip is kept. Otherwise the page stays as it opens.
 
-        address: what the browser remembers of the zip; nothing but a try-on in the page's own cache is opened.
-        choices: what it remembers of the choices, for `restore_choices`.
+        address: what the browser remembers of the zip; choices: what it remembers of the choices, for
+        `restore_choices`.
         """
         yield {self.choices_memory: choices}
-        cache = uploads().resolve()
-        path = Path(address).resolve() if address else cache
-        if session.result is not None or path.name != "try-on.zip" or cache not in path.parents or not path.is_file():
+        path = zip_in_cache(address)
+        if session.result is not None or path is None:
             yield {self.session: session}
             return
         try:
-            settings_of = record.read_settings(str(path))
-            key = self._key_on_page(settings_of)
-            line = messages.status("Your last result is back.")
-            for update in self.show(Session(record.load(str(path)), (), key), line, photos=True):
-                yield {**self.inputs.show(settings_of["options"], key), **update}
+            yield from self._show_saved(path, "Your last result is back.")
         except Exception as error:
             messages.sentence(error)  # logged; the visitor has asked for nothing
             yield {self.session: session}
+
+    @with_quiet_end
+    @alerts("bar.fail")
+    def recall(self, event: gr.EventData) -> Iterator[dict]:
+        """An earlier result that was clicked, while its zip is kept."""
+        path = zip_in_cache(event.zip)
+        if path is None:
+            line = "Only the small picture is left of this one: its photos and maps have been cleared away."
+            yield self.bar.line(messages.status(line))
+            return
+        yield from self._show_saved(path, "Your earlier try-on is back, with its photos, maps and settings.")
 
     def restore_choices(self, choices: str, session: Session) -> dict:
         """After a reload: what was chosen and not tried on yet. What the result was made of stands there already."""
@@ -333,6 +352,18 @@ class Runner:
         session = values[self.session]
         photos = mark(values[self.inputs.person]), mark(values[self.inputs.garment])
         return {self.session: session if session.result is None else replace(session, photos=photos)}
+
+
+def zip_in_cache(address: Any) -> Path | None:
+    """The zip of a try-on in the page's own cache, None where there is none: nothing else is opened for a browser.
+
+    address: what a browser remembers of it.
+    """
+    try:
+        path, cache = Path(address).resolve(), uploads().resolve()
+        return path if path.name == "try-on.zip" and cache in path.parents and path.is_file() else None
+    except (TypeError, ValueError, OSError):  # no path at all
+        return None
 
 
 def painting_of(event: gr.EventData) -> tuple[str, Any]:

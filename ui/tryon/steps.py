@@ -120,9 +120,7 @@ def figure(pictures: dict[str, Any]) -> dict[str, Any]:
         title, symbol = PHOTOS.get(name) or (MAPS[name].title, MAPS[name].symbol)
         about = "" if name in PHOTOS else MAPS[name].about
         node = {"name": name, "title": title, "symbol": figures.symbol(symbol), "about": about, "x": x, "y": y}
-        nodes.append(
-            {**node, "url": example.data_url(_on_white(pictures[name]), THUMBNAIL) if name in pictures else ""}
-        )
+        nodes.append({**node, "url": example.data_url(on_white(pictures[name]), THUMBNAIL) if name in pictures else ""})
     boxes = [
         {"name": name, "title": title, "symbol": figures.symbol(symbol), "x": x, "y": y}
         for name, (title, symbol, x, y) in NETWORKS.items()
@@ -130,7 +128,8 @@ def figure(pictures: dict[str, Any]) -> dict[str, Any]:
     return {"nodes": nodes, "networks": boxes, "arrows": [list(arrow) for arrow in ARROWS]}
 
 
-def _on_white(picture: Any) -> Image.Image:
+def on_white(picture: Any) -> Image.Image:
+    """A picture of Pillow, on white where it is transparent. picture: one, or an array (H, W[, 3 or 4]) uint8."""
     image = picture if isinstance(picture, Image.Image) else Image.fromarray(np.ascontiguousarray(picture))
     if image.mode != "RGBA":
         return image

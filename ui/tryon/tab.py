@@ -12,7 +12,7 @@ import gradio as gr
 from gradio.events import Dependency
 
 from ui.kit import QUICKLY, QUIETLY, View, Views
-from ui.tryon import events, example
+from ui.tryon import earlier, events, example
 from ui.tryon.api import Api
 from ui.tryon.bar import START_JS, Bar
 from ui.tryon.inputs import Inputs
@@ -63,6 +63,7 @@ class TryOnTab(View):
         tryon = example.load_example()
         self.bar = Bar(tryon.facts["settings"]["seconds"] if tryon else {})
         self.inputs.build_settings()
+        self.earlier = earlier.strip()
         gr.Markdown(CREDITS, elem_classes="hint")
         with gr.Column(elem_id="tryon-results"):
             self.tour = TryOnTour(self)
@@ -71,7 +72,8 @@ class TryOnTab(View):
             self.tour.build_card()
             self.note = gr.HTML(elem_id="view-note")
             self.views = Views(VIEWS, self, services, elem_id="tryon-views", prefix="tryon_")
-        self.runner = Runner(services, self.bar, self.inputs, self.outcome, self.views[StepsView], self.session)
+        steps = self.views[StepsView]
+        self.runner = Runner(services, self.bar, self.inputs, self.outcome, self.earlier, steps, self.session)
         self.api = Api(services, self.inputs)
 
     def wire(self) -> None:
