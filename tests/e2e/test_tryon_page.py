@@ -263,7 +263,9 @@ def test_earlier_pictures_stay_in_the_browser_until_they_are_forgotten(visit):
 
     # Text is shown as text; broken entries are passed over; of a record that is gone the picture is left.
     stored("""((list) => JSON.stringify([
-      null, { id: '<b>' }, { ...list[0], id: '0123456789abcdef', settings: '<img src=x onerror=alert(1)>', path: '/gone' },
+      null,
+      { id: '<b>' },
+      { ...list[0], id: '0123456789abcdef', settings: '<img src=x onerror=alert(1)>', path: '/gone' },
     ]))(JSON.parse(sessionStorage.getItem('atelier-pictures')))""")
     page.locator("#earlier .thumbnail-button[title*=onerror]").click()
     page.locator("#tryon-status", has_text="Only the small picture is left").wait_for()

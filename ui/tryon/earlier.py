@@ -64,5 +64,5 @@ def entry(result: TryOnResult) -> dict[str, Any] | None:
 
 
 def strip() -> Any:
-    """The component: its value is the entry of the result that is shown; a click on an earlier one triggers `recall`."""
+    """The component: its value is the entry of the result that is shown; a click on an earlier one is `recall`."""
     return theme.script_component(("tryon/stored_pictures.js", "tryon/earlier.js"), "earlier", "earlier")

@@ -94,7 +94,7 @@ def _cancel(runner: Runner, runs: dict[str, Dependency]) -> None:
 
 
 def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
-    """Earlier records: undo, back to the first, a saved one, one of the earlier pictures, and the last after a reload."""
+    """Earlier records: undo, back to the first, a saved one, an earlier picture, and the last one after a reload."""
     runner = tab.runner
     everything = [*runner.inputs.components, *runner.components]
     for button, to_first, name in (
