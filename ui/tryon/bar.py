@@ -14,11 +14,12 @@ from ui import messages
 from ui.tryon.session import Session
 from vton.pipeline import STAGES
 
-# Said by the browser itself, before the run has its turn: the line, no other run, and Cancel.
+# Said by the browser itself, before the run has its turn: the line, no other run, Cancel, and that it was not pressed.
 START_JS = (
     f"() => [{json.dumps(messages.status('Starting …'))}, {{__type__: 'update', interactive: false}}, "
-    "{__type__: 'update', visible: true}]"
+    "{__type__: 'update', visible: true}, false]"
 )
+STOP_JS = f"() => [{json.dumps(messages.status('Cancelling …'))}, true]"
 
 
 def with_quiet_end(handler: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -61,7 +62,8 @@ class Bar:
 
     def __init__(self, seconds: dict[str, float]):
         """seconds: seconds of each stage of what the page opens with."""
-        self.stopping = gr.State(False)  # Cancel was pressed, and nothing begun since
+        # Cancel was pressed, and nothing begun since. The browser holds it, so that no run waits for a round trip.
+        self.stopping = gr.Checkbox(False, visible=False)
         self.resting: list[gr.Button] = []  # other buttons that are off while their work lasts
         with gr.Column(elem_id="tryon-bar"):
             with gr.Row(elem_classes="bar-line"):
@@ -102,10 +104,6 @@ class Bar:
     def stages(self, current: int | None, seconds: dict, ending: str = "") -> dict:
         """The strip of stages: the current one, seconds of those that are done, and why it stopped."""
         return {self.stages_strip: strip(current, seconds, ending)}
-
-    def stop(self) -> dict:
-        """Asks the run to stop before its next stage."""
-        return {**self.line(messages.status("Cancelling …")), self.stopping: True}
 
     def come_to_rest(self, stopping: bool, session: Session) -> dict:
         """The page at rest, where the visitor has asked for it."""

@@ -10,6 +10,7 @@ from gradio.events import Dependency
 
 from ui.kit import QUICKLY, QUIETLY
 from ui.tryon import earlier
+from ui.tryon.bar import STOP_JS
 from ui.tryon.inputs import ATTRIBUTES
 from ui.tryon.runner import Runner
 from ui.tryon.settings import Control
@@ -30,10 +31,7 @@ KEEP = """(old, ...values) => !document.body.dataset.tryonBack ? old : JSON.stri
   stale: Boolean(document.querySelector('#tryon-stale .note')),
 })"""
 BACK = "() => { document.body.dataset.tryonBack = 'true'; }"  # what was kept has been read
-AFTER_A_WHILE = """async (...given) => {
-  await new Promise((done) => setTimeout(done, 2000));
-  return given;
-}"""
+AFTER_A_WHILE = "async () => { await new Promise((done) => setTimeout(done, 2000)); }"
 
 
 def wire(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
@@ -85,12 +83,11 @@ def _cancel(runner: Runner, runs: dict[str, Dependency]) -> None:
     for name, event in runs.items():
         event.then(bar.come_to_rest, [bar.stopping, runner.session], at_rest, api_name=f"rest_after_{name}", **QUICKLY)
     cancels: list[Any] = list(runs.values())  # Gradio takes events there, its types say dictionaries
-    stopping = bar.cancel.click(
-        bar.stop, None, [bar.status, bar.stopping], cancels=cancels, api_name="cancel_try_on", **QUICKLY
-    )
-    stopping.then(
-        bar.come_to_rest, [bar.stopping, runner.session], at_rest, js=AFTER_A_WHILE, api_name="rest_at_last", **QUICKLY
-    )
+    places = [bar.status, bar.stopping]
+    stopping = bar.cancel.click(None, None, places, js=STOP_JS, cancels=cancels, api_name="cancel_try_on", **QUIETLY)
+    # What the browser holds is read after the while: another run may have begun in it.
+    waiting = stopping.then(None, js=AFTER_A_WHILE, api_visibility="private", api_name="wait_for_rest")
+    waiting.then(bar.come_to_rest, [bar.stopping, runner.session], at_rest, api_name="rest_at_last", **QUICKLY)
 
 
 def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 from gradio.events import Dependency
 
-from ui.kit import QUICKLY, QUIETLY, View, Views
+from ui.kit import QUIETLY, View, Views
 from ui.tryon import earlier, events, example
 from ui.tryon.api import Api
 from ui.tryon.bar import START_JS, Bar
@@ -98,13 +98,14 @@ class TryOnTab(View):
         """Connects a run of the try-on itself; that it was asked for is said at once, by the browser."""
         bar = self.bar
         options = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "multiple"}
-        trigger(None, None, [bar.status, bar.run, bar.cancel], js=START_JS, api_name=f"ask_{name}", **options)
-        trigger(lambda: False, None, bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
+        places = [bar.status, bar.run, bar.cancel, bar.stopping]
+        trigger(None, None, places, js=START_JS, api_name=f"ask_{name}", **options)
         return self._connect(trigger, handler, inputs, name)
 
     def correct_on(self, trigger: Callable, handler: Callable, inputs: list, name: str) -> None:
         """Connects a run from a corrected map. The event carries the map itself, so it begins without a first step."""
-        trigger(lambda: False, None, self.bar.stopping, api_name=f"begin_{name}", trigger_mode="multiple", **QUICKLY)
+        options = {"api_visibility": "private", "show_progress": "hidden", "trigger_mode": "multiple"}
+        trigger(None, None, self.bar.stopping, js="() => false", api_name=f"begin_{name}", **options)
         event = self._connect(trigger, handler, inputs, name)
         event.success(None, js=events.SHOW_RESULT, api_visibility="private", api_name=f"show_{name}")
 
