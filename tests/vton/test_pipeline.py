@@ -20,7 +20,7 @@ from vton.maps import MAPS
 from vton.metrics import colour_difference, coverage, mask_iou
 from vton.networks import segmentation
 from vton.registry import NETWORKS
-from vton.rules import composite, neckline
+from vton.rules import composite, final_picture, neckline
 from vton.rules import segmentation as rules
 from vton.rules.final_picture import below_hem, compose, hair_rim, old_below_hem, own_skin, photograph_parts
 from vton.stages import move_control_points
@@ -575,3 +575,16 @@ def test_bare_arms_stay_the_persons_own_whatever_hides_the_face(tryon, result, c
         hidden = replace(bared, parse=np.where(head, labels.BACKGROUND, bared.parse).astype(np.uint8))
     assert not composite.is_skin(hidden.person, face) or colour is None
     assert before.sum() > 200 and (own_skin(hidden) & before).sum() > 0.8 * before.sum()
+
+
+def test_arms_that_go_bare_take_their_tone_from_the_face_not_from_red_hands(tryon, result):
+    bared = tryon.resume(result, "segmentation", sleeves="none", until="synthesis")
+    held = final_picture.hands(bared)
+    sleeves = np.isin(bared.parse, labels.ARMS_LIP) & ~held
+    long = replace(bared, parse=np.where(sleeves, labels.UPPER_LIP[0], bared.parse).astype(np.uint8))
+    redder = np.clip(long.person + np.array((10.0, -8.0, -8.0)), 0, 255).astype(np.uint8)
+    red = replace(long, person=np.where(held[..., None], redder, long.person))
+    away = np.isin(bared.segmentation, labels.ARMS) & ~held
+    assert held.sum() > 200 and own_skin(red)[held].mean() > 0.3 and away.sum() > 200
+    pale, painted = (np.median(final_picture.from_photograph(r)[away].astype(float), 0) for r in (long, red))
+    assert np.abs(painted - pale).max() <= 2

@@ -74,7 +74,12 @@ def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray,
 
 
 def join_skin(
-    picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray, skin: np.ndarray, sigma: float
+    picture: np.ndarray,
+    painted: np.ndarray,
+    photograph: np.ndarray,
+    skin: np.ndarray,
+    sigma: float,
+    reach: float = np.inf,
 ) -> np.ndarray:
     """Painted skin that goes on from the person's own without a seam; light and shadow of the painting stay.
 
@@ -82,7 +87,8 @@ def join_skin(
     smooth as can be elsewhere (Perez, Gangnet and Blake 2003, eq. 2 with a guidance field of zero).
 
     Args:
-        as of `match_skin`; sigma: pixels over which either skin's tone is averaged where they meet.
+        as of `match_skin`; sigma: pixels over which either skin's tone is averaged where they meet; reach: pixels
+        within which the membrane falls to 1/e, since an arm is not as red and dark as its hand.
 
     Returns:
         (H,W,3) uint8, with what goes on from the border under the person's own skin; a copy of `picture` where they
@@ -103,6 +109,8 @@ def join_skin(
     around = np.maximum(cv2.blur(weight, (3, 3)), 1e-6)[..., None]
     for _ in range(MEMBRANE):
         membrane[inside] = (cv2.blur(membrane * weight[..., None], (3, 3)) / around)[inside]
+    away = cv2.distanceTransform((~fixed).astype(np.uint8), cv2.DIST_L2, 5)
+    membrane *= np.exp(-away / reach)[..., None]
     changes = both[box]
     out[box][changes] = _rgb((before + membrane)[changes])
     return out

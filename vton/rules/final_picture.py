@@ -191,12 +191,13 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     shared = r.alpha is not None and r.rendered is not None and r.alpha > 0
     painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
     picture = composite.smooth(composite.smooth(painted, arms, width / 32), bare, width / 96)
-    # The tone is that of bare arms; without them of the hands, which most photographs show, or of the face.
-    bare_hands = composite.like_skin(r.person, hands(r), reference)
-    tone = own if own.sum() > arms.sum() / 8 else bare_hands if bare_hands.sum() > 5 * composite.FEWEST else reference
+    # Forearms tell the tone of what goes on from them, else the face: on 146 street and 11 studio photographs hands are
+    # some 9 darker in L than bare arms and 2 to 5 redder in a, so that arms painted like them look like wax.
+    forearms = own & ~hands(r)
+    tone = forearms if forearms.sum() > arms.sum() / 8 else reference
     picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone), arms, arms | own)
     picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else reference)
-    picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48)
+    picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48, width / 8)
     picture = composite.join_skin(picture, bare, r.person, neck, width / 48)
     return below_hem(r, picture, _dilate(_old_garment(r), round(width / 48)) > 0)
 
