@@ -109,7 +109,7 @@ def join_skin(
     around = np.maximum(cv2.blur(weight, (3, 3)), 1e-6)[..., None]
     for _ in range(MEMBRANE):
         membrane[inside] = (cv2.blur(membrane * weight[..., None], (3, 3)) / around)[inside]
-    away = cv2.distanceTransform((~fixed).astype(np.uint8), cv2.DIST_L2, 5)
+    away = cv2.distanceTransform((~border).astype(np.uint8), cv2.DIST_L2, 5)
     membrane *= np.exp(-away / reach)[..., None]
     changes = both[box]
     out[box][changes] = _rgb((before + membrane)[changes])
