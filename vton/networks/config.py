@@ -46,7 +46,7 @@ class FlowConfig:
     width: int = 64  # channels of the first block of each pyramid; the deeper ones double, to four times as many
     features: int = 128  # channels of each level of the pyramids
     levels: int = 5  # flows in the cascade, at strides 2 to 2**levels
-    person_inputs: int = 7  # S_c 1, P 3, I_a 3
+    person_inputs: int = 7  # S_c 1, P 3, I_a 3; 4 = without I_a, in which it reads the old garment's hem
     cloth_inputs: int = 4  # c 3, M_c 1
 
 

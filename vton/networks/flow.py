@@ -60,8 +60,8 @@ class FlowWarper(nn.Module):
     """The cascaded flow (ClothFlow, section 3.2): each level refines the flow of the coarser one.
 
     forward(person (B,7,H,W), cloth (B,4,H,W)) -> offsets (B,2,h,w) in normalised units, one for each level, coarsest
-    first, and last at (H, W). person: region S_c 1, P 3, I_a 3; cloth: c 3, M_c 1. Zero is the identity; H and W are
-    multiples of 2**levels.
+    first, and last at (H, W). person: region S_c 1, P 3, I_a 3, of which the first `config.person_inputs` are seen;
+    cloth: c 3, M_c 1. Zero is the identity; H and W are multiples of 2**levels.
     """
 
     def __init__(self, config: FlowConfig):
@@ -84,6 +84,7 @@ class FlowWarper(nn.Module):
 
     def forward(self, person: Tensor, cloth: Tensor) -> list[Tensor]:
         """Flows (B,2,h,w) of every level, coarsest first; the last one has the pictures' size."""
+        person = person[:, : self.config.person_inputs]
         flow, flows = None, []
         for step, target, source in zip(self.steps, reversed(self.person(person)), reversed(self.cloth(cloth))):
             if flow is not None:

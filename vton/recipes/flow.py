@@ -28,6 +28,7 @@ class FlowRecipe(PictureRecipe):
     width: int = setting(LITE.flow.width, "channels of the first block of each pyramid; the deeper ones double")
     features: int = setting(LITE.flow.features, "channels of each level of the pyramids")
     levels: int = setting(LITE.flow.levels, "flows in the cascade, at strides 2 to 2**levels")
+    agnostic: bool = setting(True, "I_a is shown to the network; it reads the hem of the garment taken off there")
     lr: float = 1e-3
     l1: float = setting(1.0, "of the warped cloth inside its mask, at every level")
     mask: float = setting(2.0, "of the warped mask, at every level")
@@ -81,6 +82,7 @@ def network_config(recipe: FlowRecipe) -> FlowConfig:
         width=recipe.width,
         features=recipe.features,
         levels=recipe.levels,
+        person_inputs=LITE.flow.person_inputs if recipe.agnostic else 4,
     )
 
 
