@@ -18,7 +18,7 @@ from vton.networks import alias
 from vton.pipeline import TryOn
 from vton.result import TryOnResult
 from vton.rules.fit import FitStep, fit_control_points
-from vton.stages import NO_FLOW, NO_POINTS, conditions, fit_exceptions, painter_conditions
+from vton.stages import NO_FLOW, conditions, fit_exceptions, painter_conditions
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_mask, tensor_to_picture
 from vton.warps import BY_FLOW, WarpFigures, figures_of, grid_by, grid_of
 
@@ -146,16 +146,14 @@ def segmentation_doubt(tryon: TryOn, r: TryOnResult) -> tuple[np.ndarray, np.nda
 
 
 def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[int, np.ndarray, np.ndarray]]]:
-    """The fit of the spline step by step, from theta as the network predicts it, for a record from the stage "warp" on.
+    """The fit of the spline step by step, from theta as the network predicts it, for a record from the stage "warp" on,
+    whatever has warped its garment.
 
     Returns:
         every step with its loss; and of SHOWN_STEPS their number, W(c, theta) (H, W, 3) uint8 and W(M_c, theta) (H, W)
         uint8.
-
-    Raises ValueError where the flow has warped the garment.
     """
-    if r.theta is None:
-        raise ValueError(NO_POINTS)
+    r = tryon.by_spline(r, until="warp")
     inputs = conditions(tryon, r)
     steps: list[FitStep] = []
     region = mask_to_tensor(r.segmentation == labels.UPPER, tryon.device)

@@ -159,7 +159,7 @@ class TryOn:
 
         value: parse (H, W) LIP labels; parse_agnostic (H, W) LIP labels; segmentation (H, W) 13 classes; misalignment
         (H, W) 0/255; painted_mask: the garment's mask, see `garment.cut_by_mask`; control_points (n^2, 2), see
-        `stages.move_control_points`. Raises ValueError for anything else.
+        `stages.move_control_points`, which bend the spline, also where the flow was. Raises ValueError for anything else.
         """
         if name not in READERS:
             raise ValueError(f"'{name}' cannot be corrected; what can be: {', '.join(READERS)}.")
@@ -168,10 +168,17 @@ class TryOn:
         if most and (value.dtype.kind not in "ui" or (value.size and not 0 <= value.min() <= value.max() < most)):
             raise ValueError(f"The corrected {name} holds labels from 0 to {most - 1}.")
         if name == "control_points":
+            result = self.by_spline(result, until="warp")
             edits: dict[str, Any] = move_control_points(self, result, value)
         else:
             edits = {name: value.astype(np.uint8)}
         return self.resume(result, READERS[name], on_stage, until, **edits)
+
+    def by_spline(self, result: TryOnResult, until: str = "misalignment") -> TryOnResult:
+        """The record with the garment warped by the spline, up to the stage `until`: what the flow has warped has no
+        control points. A record of the spline comes back as it is.
+        """
+        return result if result.flow is None else self.resume(result, "warp", warp="spline", until=until)
 
     def redress(
         self,

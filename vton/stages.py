@@ -51,9 +51,6 @@ MOST_OPEN = 0.15  # misaligned share of the cloth region above which that is sai
 SMALLEST_REGION = 50  # pixels of predicted cloth without which nothing can be warped
 NO_FLOW = "These networks have no flow warper; choose the thin-plate spline as the warp, or networks with a flow."
 NO_HEM = "These networks have not learned to tuck a garment in; choose another hem, or the networks that come with it."
-NO_POINTS = (
-    "This garment was warped by the flow, which has no control points; choose the thin-plate spline and run it again."
-)
 FURTHEST = 3.0  # of a control point from the cloth's middle; further out there is nothing of the cloth
 
 
@@ -246,10 +243,8 @@ def spline_fields(theta: torch.Tensor, inputs: Conditions) -> dict[str, np.ndarr
 def move_control_points(networks: Networks, r: TryOnResult, points: np.ndarray) -> dict[str, np.ndarray]:
     """The warp's fields for control points (n^2, 2) that a person has moved.
 
-    Raises ValueError for other shapes, and for a record whose garment the flow has warped.
+    Raises ValueError for other shapes.
     """
-    if r.flow is not None:
-        raise ValueError(NO_POINTS)
     points = np.asarray(points, np.float32)
     n = round(len(points) ** 0.5) if points.ndim == 2 else 0
     if n not in GRIDS or points.shape != (n * n, 2) or not np.isfinite(points).all():

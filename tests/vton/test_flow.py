@@ -16,7 +16,7 @@ from vton.networks.flow import FlowWarper, flow_grid, identity_grid, match_flow,
 from vton.networks.warping import warp
 from vton.recipes import flow
 from vton.registry import NETWORKS, RIVALS, network_of_task
-from vton.stages import NO_FLOW, NO_POINTS
+from vton.stages import NO_FLOW
 from vton.warps import WARPS, figures_of, grid_of
 
 SIZE = (256, 192)
@@ -169,12 +169,17 @@ def test_a_saved_record_of_the_flow_comes_back(tryon, result):
     np.testing.assert_array_equal(tryon.resume(back, "composite").result, result.result)
 
 
-def test_what_belongs_to_the_spline_is_refused_with_a_sentence(tryon, result):
-    with pytest.raises(ValueError) as error:
-        tryon.correct(result, "control_points", np.zeros((25, 2), np.float32))
-    assert str(error.value) == NO_POINTS
-    with pytest.raises(ValueError, match="no control points"):
-        insight.fit_steps(tryon, result)
+def test_what_belongs_to_the_spline_is_shown_by_the_spline(tryon, result):
+    spline = tryon.by_spline(result)
+    assert spline.options.warp == "spline" and spline.flow is None and tryon.by_spline(spline) is spline
+    moved = spline.control_points + np.float32(0.05)
+    corrected = tryon.correct(result, "control_points", moved, until="misalignment")
+    assert corrected.options.warp == "spline" and corrected.flow is None
+    np.testing.assert_array_equal(corrected.control_points, moved)
+    assert result.flow is not None  # the record itself stays
+    steps, views = insight.fit_steps(tryon, result)
+    np.testing.assert_array_equal(views[-1][2], tryon.resume(spline, "warp", until="warp").warped_mask)
+    assert steps[0].loss > steps[-1].loss
     assert all(picture.shape == (*SIZE, 3) for picture in insight.grid_on_garment(result))
 
 

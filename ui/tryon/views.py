@@ -19,17 +19,14 @@ from ui.tryon.view import View
 from vton.maps import MAPS
 from vton.pipeline import STAGES
 from vton.result import TryOnResult
-from vton.stages import NO_POINTS
 
 CANVAS = ("tryon/editing.js", "tryon/label_canvas.js")
 # An editor asks again while it is being answered: what it asked for last counts.
 LATEST = {"trigger_mode": "always_last", **AT_DEVICE}
 
 
-def not_yet(session: Session, view: str = "") -> str:
+def not_yet(session: Session) -> str:
     """Why a view has nothing to show."""
-    if view == "warp" and session.result is not None and session.result.flow is not None:
-        return NO_POINTS
     if session.example:
         return "The example is stored as pictures alone. Press “Try it on” to compute it here; then this view opens."
     return "This map has not been made yet." if session.result is not None else work.NO_RECORD
@@ -180,8 +177,11 @@ class WarpView(View):
     def show(self, session: Session) -> dict:
         """The points of the record."""
         result = session.result
-        if result is None or result.misalignment is None or result.flow is not None:
-            return {self.points: None, self.tab.note: messages.status(not_yet(session, self.name))}
+        if result is None or result.misalignment is None:
+            return {self.points: None, self.tab.note: messages.status(not_yet(session))}
+        if result.flow is not None:
+            record = result
+            result = last(self.services.stream_on_tryon(lambda tryon, _: tryon.by_spline(record), session.key))
         points = gr.update(value=figures.control_points(result), beside=figures.beside(result))
         return {self.points: points, self.tab.note: ""}
 
