@@ -55,9 +55,10 @@ class Options:
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
     says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
     collar or a hood. hem: "auto" is worn over trousers or skirt, "tucked" is tucked in, "predicted" as the network
-    decides without either. mirror: the segmentation is the mean of the network's answers for the picture and for
-    its mirror image. warp: what bends the garment: "spline", the paper's, or "flow" (ClothFlow), to which fit and grid
-    do not apply. reveal: the generator is shown what of the photograph stays as it was.
+    decides that is told neither. mirror: the segmentation is the mean of the network's answers for the picture and for
+    its mirror image. warp: what bends the garment: "spline", the paper's, "flow" (ClothFlow), to which fit and grid do
+    not apply, or "auto": the flow where the networks have one and neither fit nor grid was changed. reveal: the
+    generator is shown what of the photograph stays as it was.
     """
 
     size: tuple[int, int] = _option(
@@ -143,11 +144,16 @@ class Options:
         published=False,
     )
     warp: str = _option(
-        "spline",
+        "auto",
         "Warp",
-        "spline (the paper's) or flow (ClothFlow; it has no control points, so fit and grid do not apply)",
+        "spline (the paper's), flow (ClothFlow; it has no control points, so fit and grid do not apply), or auto "
+        "(the flow where the networks have one, unless fit or grid are changed)",
         "warp",
-        choices=(("Thin-plate spline (the paper's)", "spline"), ("Flow (ClothFlow)", "flow")),
+        choices=(
+            ("Flow where there is one", "auto"),
+            ("Thin-plate spline (the paper's)", "spline"),
+            ("Flow (ClothFlow)", "flow"),
+        ),
         info="The flow has no control points: neither their number nor their fit applies to it.",
         published="spline",
     )

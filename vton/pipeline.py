@@ -26,7 +26,7 @@ from vton.inputs.photo import InputError
 from vton.options import ABOUT, Options
 from vton.registry import ALL_NETWORKS, NETWORKS
 from vton.result import TryOnResult
-from vton.stages import MAKERS, NO_FLOW, READERS, STAGES, TABLE, Run, move_control_points
+from vton.stages import MAKERS, READERS, STAGES, TABLE, Run, move_control_points, warps_by_flow
 
 LABELS_OF = {"parse": len(labels.LIP), "parse_agnostic": len(labels.LIP), "segmentation": len(labels.SEGMENTATION)}
 BOOKKEEPING = ("options", "sources", "seconds", "notes", "weights", "corrected", "resumed_from")
@@ -159,7 +159,7 @@ class TryOn:
 
         value: parse (H, W) LIP labels; parse_agnostic (H, W) LIP labels; segmentation (H, W) 13 classes; misalignment
         (H, W) 0/255; painted_mask: the garment's mask, see `garment.cut_by_mask`; control_points (n^2, 2), see
-        `stages.move_control_points`, which bend the spline, also where the flow was. Raises ValueError for anything else.
+        `stages.move_control_points`, which bend the spline in the flow's place. Raises ValueError for anything else.
         """
         if name not in READERS:
             raise ValueError(f"'{name}' cannot be corrected; what can be: {', '.join(READERS)}.")
@@ -197,8 +197,8 @@ class TryOn:
         """The record after the stages from number `first` to `until`."""
         if until not in STAGES[first:]:
             raise ValueError(f"The run ends with one of these stages: {', '.join(STAGES[first:])}; not '{until}'.")
-        if record.options.warp == "flow" and self.flow is None and first <= STAGES.index("warp") <= STAGES.index(until):
-            raise ValueError(NO_FLOW)  # at once, not after half the stages
+        if first <= STAGES.index("warp") <= STAGES.index(until):
+            warps_by_flow(self, record.options)  # a flow that is not there is missed at once, not after half the stages
         for index, stage in enumerate(self.table[: STAGES.index(until) + 1]):
             if index < first:
                 continue

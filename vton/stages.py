@@ -19,7 +19,7 @@ from vton.inputs import agnostic, garment, parsing, photo, pose
 from vton.inputs.photo import InputError
 from vton.networks import alias, flow, segmentation, warping
 from vton.networks.config import NETWORK_SIZE
-from vton.options import GRIDS
+from vton.options import GRIDS, Options
 from vton.result import TryOnResult
 from vton.rules import final_picture, neckline
 from vton.rules import segmentation as rules
@@ -208,6 +208,14 @@ def fit_exceptions(networks: Networks, r: TryOnResult) -> FitExceptions:
     return FitExceptions(*(mask_to_tensor(part, networks.device) for part in (hair, near)))
 
 
+def warps_by_flow(networks: Networks, options: Options) -> bool:
+    """Whether the flow bends the garment. Raises ValueError where it is asked for and the networks have none."""
+    if options.warp == "flow" and networks.flow is None:
+        raise ValueError(NO_FLOW)
+    as_spline = not options.fit or options.grid != GRIDS[0]  # somebody has chosen what only the spline has
+    return options.warp == "flow" or (options.warp == "auto" and networks.flow is not None and not as_spline)
+
+
 def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """7 warp: theta, W(c, theta) and W(M_c, theta) (3.3), or the same two by the flow."""
     upper = r.segmentation == labels.UPPER
@@ -216,9 +224,8 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
             "No place for the garment was predicted on this person; try a photo from the front, arms at the sides."
         )
     inputs, region = conditions(networks, r), mask_to_tensor(upper, networks.device)
-    if r.options.warp == "flow":
-        if networks.flow is None:
-            raise ValueError(NO_FLOW)
+    if warps_by_flow(networks, r.options):
+        assert networks.flow is not None
         offsets = inference.predict_flow(networks.flow, inputs, region)
         warp = inference.warp_by(flow.flow_grid(offsets, inputs.size), inputs)
         return {"flow": offsets[0].permute(1, 2, 0).cpu().numpy(), **warp_fields(warp)}

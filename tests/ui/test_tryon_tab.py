@@ -15,7 +15,7 @@ from ui import messages, theme
 from ui.kit.handlers import AT_ONCE
 from ui.kit.tour import NO_STOP, card
 from ui.services import Services
-from ui.tryon import bar, example, inside, steps, tour, variants, views
+from ui.tryon import bar, example, inside, steps, tour, variants
 from ui.tryon import figures as tryon_figures
 from ui.tryon import inputs as tryon
 from ui.tryon import settings as form

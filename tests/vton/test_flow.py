@@ -155,7 +155,7 @@ def test_the_detail_of_the_photograph_goes_through_the_flow_too(tryon, result):
 def test_a_spline_again_is_what_a_run_by_the_spline_gives(tryon, result):
     folder = examples_dir()
     again = tryon.resume(result, "warp", warp="spline")
-    whole = tryon.run(folder / "person-1.png", folder / "garment-stripes.png", size=SIZE)
+    whole = tryon.run(folder / "person-1.png", folder / "garment-stripes.png", size=SIZE, warp="spline")
     np.testing.assert_array_equal(again.control_points, whole.control_points)
     np.testing.assert_array_equal(again.result, whole.result)
 

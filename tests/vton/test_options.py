@@ -45,7 +45,7 @@ def test_the_command_line_sets_every_option():
         ({"norm": "batch"}, "norm must be one of alias, instance, but is 'batch'."),
         ({"grid": 7}, "grid must be one of 5, 10, but is 7."),
         ({"hem": "torn"}, "hem must be one of auto, predicted, tucked, but is 'torn'."),
-        ({"warp": "affine"}, "warp must be one of spline, flow, but is 'affine'."),
+        ({"warp": "affine"}, "warp must be one of auto, spline, flow, but is 'affine'."),
     ],
 )
 def test_a_value_that_does_not_exist_is_named(values, words):

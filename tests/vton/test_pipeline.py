@@ -61,7 +61,8 @@ def test_every_map_is_there_in_its_form(result):
         assert picture.dtype == np.uint8, name
         assert picture.shape[:2] == (result.photo.shape[:2] if name in ("region", "result") else SIZE), name
     assert set(np.unique(result.cloth_mask)) == {0, 255} and set(np.unique(result.misalignment)) <= {0, 255}
-    assert result.keypoints.shape == (25, 3) and result.control_points.shape == (25, 2) and result.theta.shape == (50,)
+    assert result.keypoints.shape == (25, 3) and result.flow.shape == (128, 96, 2)
+    assert result.theta is None and result.control_points is None  # the flow has none
     assert set(result.seconds) == set(STAGES)
     assert result.parse.max() <= 19 and result.segmentation.max() <= 12
 
@@ -316,8 +317,16 @@ def test_parse_and_region_agree_with_the_drawing(tryon):
     assert np.mean(upper) > 0.7 and np.mean(face) > 0.5
 
 
+def test_the_spline_warps_where_what_only_it_has_is_asked_for(tryon, result):
+    for options in ({"fit": False}, {"grid": 10}, {"warp": "spline"}):
+        spline = tryon.resume(result, "warp", until="warp", **options)
+        n = options.get("grid", 5)
+        assert spline.flow is None and spline.theta.shape == (50,) and spline.control_points.shape == (n * n, 2)
+
+
 def test_the_fit_covers_more_of_the_region(tryon, result):
-    plain = tryon.resume(result, "warp", fit=False)
+    result = tryon.by_spline(result)
+    plain = tryon.resume(result, "warp", fit=False, until="warp")
     region = result.segmentation == 3
     assert coverage(result.warped_mask > 127, region) >= coverage(plain.warped_mask > 127, region)
     assert mask_iou(result.warped_mask > 127, region) > 0.6
@@ -343,6 +352,7 @@ def test_an_edited_map_is_continued_from(tryon, result):
 
 
 def test_moved_control_points_move_the_cloth(tryon, result):
+    result = tryon.by_spline(result)
     points = result.control_points.copy()
     points[:, 0] -= 0.2  # look further left in the cloth: the cloth moves right
     moved = tryon.resume(result, "misalignment", **move_control_points(tryon, result, points))
@@ -359,8 +369,8 @@ def test_seed_and_norm_matter_where_they_should(tryon, result):
     assert not np.array_equal(instance.synthesis, alias.synthesis)
 
 
-@pytest.mark.parametrize("kind", NETWORKS)
-def test_every_shipped_weight_file_matters(kind, tmp_path, result):
+@pytest.mark.parametrize("kind", [*NETWORKS, "flow"])
+def test_every_shipped_weight_file_matters(kind, tmp_path, tryon, result):
     folder = tmp_path / "model"
     shutil.copytree(model_dir("tryon-lite"), folder)
     file = folder / kind / "model.safetensors"
@@ -370,17 +380,20 @@ def test_every_shipped_weight_file_matters(kind, tmp_path, result):
             noise = torch.randn(value.shape, generator=generator)
             state[name] = value + (noise * value.float().std() * 0.5).to(value.dtype)
     save_file(state, file)
-    tryon = TryOn.from_pretrained(folder, device="cpu")
+    noisy = TryOn.from_pretrained(folder, device="cpu")
     if kind == "garment":  # what it says of the same cut-out is something else
-        assert with_attributes(result.garment_cut, tryon.garment).attributes != result.garment_cut.attributes
+        assert with_attributes(result.garment_cut, noisy.garment).attributes != result.garment_cut.attributes
         return
+    if kind == "matching":
+        result = tryon.by_spline(result)
     stage, field = {
         "parser": ("parse", "parse"),
         "segmentation": ("segmentation", "segmentation"),
         "matching": ("warp", "theta"),
+        "flow": ("warp", "flow"),
         "alias": ("synthesis", "synthesis"),
     }[kind]
-    again = tryon.resume(result, stage, until=stage)
+    again = noisy.resume(result, stage, until=stage)
     assert not np.array_equal(getattr(again, field), getattr(result, field))
 
 
@@ -484,6 +497,7 @@ def test_a_correction_runs_on_from_the_stage_that_reads_it(tryon, result, name, 
         value = result.garment_cut.mask.copy()
         value[: value.shape[0] // 2] = 0  # only the lower half of the garment
     elif name == "control_points":
+        result = tryon.by_spline(result, until="composite")
         value = result.control_points + np.float32(0.1)
     else:
         value = getattr(result, name).copy()

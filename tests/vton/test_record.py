@@ -21,7 +21,9 @@ def tryon(device):
 @pytest.fixture(scope="module")
 def result(tryon):
     folder = examples_dir()
-    return tryon.run(folder / "person-1.png", folder / "garment-letters.png", size=(256, 192), seed=4, noise=False)
+    return tryon.run(
+        folder / "person-1.png", folder / "garment-letters.png", size=(256, 192), seed=4, noise=False, warp="spline"
+    )
 
 
 @pytest.fixture(scope="module")
