@@ -38,6 +38,9 @@ class MatchingConfig:
     cloth_inputs: int = 3
 
 
+WITHOUT_AGNOSTIC = 4  # inputs of a flow that sees S_c and P alone: in I_a it reads where the old garment ended
+
+
 @dataclass(frozen=True)
 class FlowConfig:
     """The flow warper (ClothFlow, Han et al. 2019), the rival of the matching module."""
@@ -46,7 +49,7 @@ class FlowConfig:
     width: int = 64  # channels of the first block of each pyramid; the deeper ones double, to four times as many
     features: int = 128  # channels of each level of the pyramids
     levels: int = 5  # flows in the cascade, at strides 2 to 2**levels
-    person_inputs: int = 7  # S_c 1, P 3, I_a 3; 4 = without I_a, in which it reads the old garment's hem
+    person_inputs: int = 7  # S_c 1, P 3, I_a 3; or WITHOUT_AGNOSTIC
     cloth_inputs: int = 4  # c 3, M_c 1
 
 
@@ -89,5 +92,5 @@ LITE = TryOnConfig(
     segmentation=SegmentationConfig(width=20),
     matching=MatchingConfig(width=24),
     alias=AliasConfig(width=24, widest=8, hidden=24, injected=8, levels=6, masked=4),
-    flow=FlowConfig(size=(128, 96), width=16, features=24, levels=4),
+    flow=FlowConfig(size=(128, 96), width=24, features=40, levels=5, person_inputs=WITHOUT_AGNOSTIC),
 )

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from training.recipe import SHARE, setting
 from vton.data.regions import as_predicted
-from vton.networks.config import LITE, PAPER, FlowConfig
+from vton.networks.config import LITE, PAPER, WITHOUT_AGNOSTIC, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
 from vton.recipes.common import PairTask, PictureRecipe, displacement, generators, samplers, save_warps, warp_figures
@@ -28,7 +28,7 @@ class FlowRecipe(PictureRecipe):
     width: int = setting(LITE.flow.width, "channels of the first block of each pyramid; the deeper ones double")
     features: int = setting(LITE.flow.features, "channels of each level of the pyramids")
     levels: int = setting(LITE.flow.levels, "flows in the cascade, at strides 2 to 2**levels")
-    agnostic: bool = setting(True, "I_a is shown to the network; it reads the hem of the garment taken off there")
+    agnostic: bool = setting(True, "show the network I_a, too, in which it may read where the old garment ended")
     lr: float = 1e-3
     l1: float = setting(1.0, "of the warped cloth inside its mask, at every level")
     mask: float = setting(2.0, "of the warped mask, at every level")
@@ -41,8 +41,12 @@ class FlowRecipe(PictureRecipe):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "lite-cpu": {
-        "steps": 1000,
-        "batch": 4,
+        "steps": 4000,
+        "batch": 6,
+        "agnostic": False,
+        "place": 1.0,
+        "locks": 0.25,
+        "outlines": 0.35,
         "schedule": "cosine",
         "warmup": 30,
         "ema": 0.99,
@@ -50,7 +54,17 @@ PRESETS: dict[str, dict[str, Any]] = {
         "save_every": 100,
         "evaluate_every": 250,
     },
-    "lite-gpu": {"steps": 30000, "batch": 32, "schedule": "cosine", "warmup": 200, "precision": "bf16"},
+    "lite-gpu": {
+        "steps": 30000,
+        "batch": 32,
+        "agnostic": False,
+        "place": 1.0,
+        "locks": 0.25,
+        "outlines": 0.35,
+        "schedule": "cosine",
+        "warmup": 200,
+        "precision": "bf16",
+    },
     "paper": {
         "steps": 50000,
         "batch": 8,
@@ -69,6 +83,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "save_every": 50,
         "evaluate_every": 50,
         "validation": 4,
+        "agnostic": False,
         "place": 1.0,
     },
 }
@@ -82,7 +97,7 @@ def network_config(recipe: FlowRecipe) -> FlowConfig:
         width=recipe.width,
         features=recipe.features,
         levels=recipe.levels,
-        person_inputs=LITE.flow.person_inputs if recipe.agnostic else 4,
+        person_inputs=PAPER.flow.person_inputs if recipe.agnostic else WITHOUT_AGNOSTIC,
     )
 
 
