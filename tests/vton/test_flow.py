@@ -103,7 +103,7 @@ def test_the_warps_stand_beside_each_other(monkeypatch):
 
 def test_a_try_on_can_do_without_it():
     assert "flow" in RIVALS and "flow" not in NETWORKS and network_of_task("FlowTask") == "flow"
-    assert flow.network_config(flow.FlowRecipe()) == LITE.flow
+    assert flow.network_config(flow.FlowRecipe(**flow.PRESETS["lite-cpu"])) == LITE.flow
     assert dataclasses.asdict(flow.network_config(flow.FlowRecipe(**flow.PRESETS["paper"]))) == dataclasses.asdict(
         FlowConfig()
     )

@@ -179,7 +179,7 @@ def test_weights_that_were_told_the_sleeves_begin_to_be_told_the_hem(tmp_path):
     model = task.modules["model"].eval()
     torch.testing.assert_close(model(x, code), told(x, code), atol=2e-4, rtol=0)  # the hem changes nothing yet
     assert model.told[0].weight.shape[1] == LENGTH
-    with pytest.raises(ValueError, match="set attributes"):
+    with pytest.raises(ValueError, match="set attributes to true"):
         segmentation.network_config(replace(task.recipe, attributes=False))
 
 

@@ -101,7 +101,7 @@ def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
 def attribute_names(recipe: SegmentationRecipe) -> list[str]:
     """The attributes on which the network is conditioned, in the order of their code; see `vton.attributes`."""
     if recipe.hem and not recipe.attributes:
-        raise ValueError("hem needs attributes: the hem's code follows that of the sleeves.")
+        raise ValueError("hem needs attributes, too, whose code it goes on: set attributes to true.")
     return [name for name in ATTRIBUTES if recipe.attributes and (name != "hem" or recipe.hem)]
 
 
