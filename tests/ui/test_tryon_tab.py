@@ -355,7 +355,7 @@ def test_every_comparison_names_options_that_exist_and_their_first_stage():
         else:
             assert all(set(changed) <= options for _, changed in comparison.variants)
     without = [label for label, _ in tryon_work.COMPARISONS["additions"].variants]
-    assert not any("warp" in label and "fit" not in label for label in without)  # the spline is no addition
+    assert any("warp" in label and "fit" not in label for label in without)  # the flow is an addition
     assert tryon_work.first_stage(PUBLISHED) == "segmentation" and tryon_work.first_stage(["detail"]) == "composite"
 
 
