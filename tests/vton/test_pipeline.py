@@ -548,6 +548,7 @@ def test_a_correction_that_cannot_be_is_refused_with_a_sentence(tryon, result, n
 def test_a_finer_grid_starts_from_the_same_warp_and_fits_at_least_as_well(tryon, result):
     from vton.networks import warping
 
+    result = tryon.by_spline(result)
     theta = torch.from_numpy(result.theta)[None]
     coarse, fine = warping.sampling_grid(theta, (64, 48)), warping.sampling_grid(warping.refine(theta, 10), (64, 48))
     assert (coarse - fine).abs().max() < 0.05

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import cv2
 import numpy as np
 import torch
-import torchvision.transforms.functional as TF
 
 BLUR = 1 / 40  # standard deviation of the blur under a ragged outline, as a share of the picture's height
 NOISE = (0.05, 0.3)  # standard deviation of the smooth noise that moves the outline; 0.34 is one of the blur
@@ -31,15 +31,10 @@ def under_locks(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
 def ragged(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     """A region (1, H, W) whose outline is wrong by some hundredths of the height, as one that was predicted."""
     sigma = BLUR * region.shape[1]
-    noise = torch.from_numpy(rng.normal(0, 1, region.shape).astype(np.float32))
-    noise = _blur(noise, sigma)
-    noise = (noise / noise.std().clamp(min=1e-6) * rng.uniform(*NOISE)).clamp(-MOST_NOISE, MOST_NOISE)
-    return (_blur(region, sigma) + noise > 0.5).to(region.dtype)
-
-
-def _blur(picture: torch.Tensor, sigma: float) -> torch.Tensor:
-    radius = max(1, round(2.5 * sigma))
-    return TF.gaussian_blur(picture, [2 * radius + 1, 2 * radius + 1], [sigma, sigma])
+    noise = cv2.GaussianBlur(rng.normal(0, 1, region.shape[1:]).astype(np.float32), (0, 0), sigma)
+    noise *= rng.uniform(*NOISE) / max(float(noise.std()), 1e-6)
+    soft = cv2.GaussianBlur(region[0].float().numpy(), (0, 0), sigma)
+    return torch.from_numpy(soft + noise.clip(-MOST_NOISE, MOST_NOISE) > 0.5)[None].to(region.dtype)
 
 
 def as_predicted(
