@@ -52,15 +52,15 @@ KINDS = {
     "rate": 3e-4,
     "warmup": 20,
     "decay": 0.7,
-    "steps": 450,
+    "steps": 560,
     "tokens": 1280,
     "max_length": 80,
     "accumulate": 3,
-    "seed": 347,
+    "seed": 353,
     "threads": 1,
     "bleu": 0,
     "save_every": 50,
-    "evaluate_every": 450,
+    "evaluate_every": 560,
     "log_every": 10,
 }
 
