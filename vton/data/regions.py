@@ -32,7 +32,7 @@ def ragged(region: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
     """A region (1, H, W) whose outline is wrong by some hundredths of the height, as one that was predicted."""
     sigma = BLUR * region.shape[1]
     noise = cv2.GaussianBlur(rng.normal(0, 1, region.shape[1:]).astype(np.float32), (0, 0), sigma)
-    noise *= rng.uniform(*NOISE) / max(float(noise.std()), 1e-6)
+    noise = noise * (rng.uniform(*NOISE) / max(float(noise.std()), 1e-6))
     soft = cv2.GaussianBlur(region[0].float().numpy(), (0, 0), sigma)
     return torch.from_numpy(soft + noise.clip(-MOST_NOISE, MOST_NOISE) > 0.5)[None].to(region.dtype)
 
