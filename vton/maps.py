@@ -40,7 +40,7 @@ _WORDS = {
     "warped_cloth": (
         "Warped garment",
         "W(c, θ)",
-        "The garment bent into place by a thin-plate spline that a grid of control points steers.",
+        "The garment bent into place by the flow, or by the paper's thin-plate spline, which control points steer.",
     ),
     "warped_mask": ("Warped mask", "W(c_m, θ)", "The garment mask after the same warp."),
     "misalignment": (

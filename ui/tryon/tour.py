@@ -71,13 +71,13 @@ STOPS = (
     ),
     Stop(
         "Bend it",
-        "A second network gives the 25 control points of a thin-plate spline, which bends the garment into its place: "
-        "W(c, θ). In the view “Move the warp” you can drag them.",
+        "Another network bends the garment into its place: a flow, which says of every pixel where in the garment it "
+        "comes from. The paper has a thin-plate spline, whose 25 control points you can drag in “Move the warp”.",
         map="warped_cloth",
     ),
     Stop(
         "What does not fit",
-        "A spline never fits quite: {share:.1f} % of the predicted cloth is not covered. This is the misaligned "
+        "A warp never fits quite: {share:.1f} % of the predicted cloth is not covered. This is the misaligned "
         "region (equations 3 and 4). Earlier systems smeared the background or the old skin into it.",
         map="misalignment",
     ),
