@@ -402,6 +402,10 @@ class Streams:
 
         try:
             await self.app(scope, receive, forward)
+        except KeyError as error:
+            # Of two streams of a page that goes, Gradio forgets the visitor with one and misses it with the other.
+            if error.args != (visitor,):
+                raise
         finally:
             closing.set()
             if self._closing.get(visitor) is closing:

@@ -1,6 +1,7 @@
 """Gradio's inside is touched in one file, which is written against one minor release."""
 
 import ast
+import asyncio
 import json
 import shutil
 import subprocess
@@ -89,3 +90,26 @@ def test_events_found_once_are_those_that_were_searched_for():
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
     pairs = json.loads(done.stdout)
     assert pairs[0][0] == ["click", "load"] and all(before == after for before, after in pairs)
+
+
+@pytest.mark.parametrize(("missing", "quiet"), [("abc", True), ("other", False)])
+def test_two_streams_of_a_page_that_goes_leave_no_traceback(missing, quiet):
+    async def app(scope, receive, send):
+        raise KeyError(missing)
+
+    async def nothing(*message):
+        return {"type": "http.disconnect"}
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/gradio_api/queue/data",
+        "headers": [],
+        "query_string": b"session_hash=abc",
+    }
+    answer = gradio_private.Streams(app)(scope, nothing, nothing)
+    if quiet:
+        asyncio.run(answer)
+    else:
+        with pytest.raises(KeyError):
+            asyncio.run(answer)
