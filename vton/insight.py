@@ -18,7 +18,7 @@ from vton.networks import alias
 from vton.pipeline import TryOn
 from vton.result import TryOnResult
 from vton.rules.fit import FitStep, fit_control_points
-from vton.stages import NO_FLOW, conditions, fit_exceptions, painter_conditions
+from vton.stages import NO_FLOW, conditions, fit_exceptions, painter_conditions, theta_of
 from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor, tensor_to_mask, tensor_to_picture
 from vton.warps import BY_FLOW, WarpFigures, figures_of, grid_by, grid_of
 
@@ -153,11 +153,10 @@ def fit_steps(tryon: TryOn, r: TryOnResult) -> tuple[list[FitStep], list[tuple[i
         every step with its loss; and of SHOWN_STEPS their number, W(c, theta) (H, W, 3) uint8 and W(M_c, theta) (H, W)
         uint8.
     """
-    r = tryon.by_spline(r, until="warp")
     inputs = conditions(tryon, r)
     steps: list[FitStep] = []
     region = mask_to_tensor(r.segmentation == labels.UPPER, tryon.device)
-    theta = torch.from_numpy(r.theta)[None].to(tryon.device)
+    theta = torch.from_numpy(theta_of(tryon, r))[None].to(tryon.device)
     fit_control_points(theta, inputs.cloth_mask, region, watch=steps.append, exceptions=fit_exceptions(tryon, r))
     views = []
     for number in (n for n in VIEW_STEPS if n < len(steps)):

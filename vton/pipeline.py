@@ -168,7 +168,8 @@ class TryOn:
         if most and (value.dtype.kind not in "ui" or (value.size and not 0 <= value.min() <= value.max() < most)):
             raise ValueError(f"The corrected {name} holds labels from 0 to {most - 1}.")
         if name == "control_points":
-            result = self.by_spline(result, until="warp")
+            if result.flow is not None:
+                result = replace(result, flow=None, options=replace(result.options, warp="spline"))
             edits: dict[str, Any] = move_control_points(self, result, value)
         else:
             edits = {name: value.astype(np.uint8)}

@@ -235,6 +235,17 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     return {"theta": theta[0].cpu().numpy(), **spline_fields(final, inputs)}
 
 
+def theta_of(networks: Networks, r: TryOnResult) -> np.ndarray:
+    """theta (50,) float32 as the matching module gives it, before any fit: the record's, or predicted where the flow
+    has warped the garment. r: a record with a segmentation.
+    """
+    if r.theta is not None:
+        return r.theta
+    region = mask_to_tensor(r.segmentation == labels.UPPER, networks.device)
+    theta, _ = inference.predict_warp(networks.matching, conditions(networks, r), region, fit=False)
+    return theta[0].cpu().numpy()
+
+
 def warp_fields(warp: inference.Warp) -> dict[str, np.ndarray]:
     """Warped cloth and warped mask as the record holds them."""
     return {"warped_cloth": tensor_to_picture(warp.cloth), "warped_mask": tensor_to_mask(warp.mask)}
@@ -259,7 +270,8 @@ def move_control_points(networks: Networks, r: TryOnResult, points: np.ndarray) 
             f"Control points are n x n pairs of finite numbers with n one of {', '.join(map(str, GRIDS))}."
         )
     offsets = torch.from_numpy(points.clip(-FURTHEST, FURTHEST)) - warping.control_grid(n)
-    return spline_fields(offsets.T.reshape(1, -1).to(networks.device), conditions(networks, r))
+    fields = spline_fields(offsets.T.reshape(1, -1).to(networks.device), conditions(networks, r))
+    return {"theta": theta_of(networks, r), **fields}
 
 
 def find_misalignment(networks: Networks, r: TryOnResult) -> dict[str, Any]:

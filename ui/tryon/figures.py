@@ -68,8 +68,8 @@ def caption(result: Any, name: str) -> str:
     seconds = result.seconds.get(entry.stage)
     if seconds is not None:
         parts.append(f"{seconds:.2f} s" if seconds >= 0.005 else "under 0.01 s")
-    if name == "warped_cloth" and result.flow is not None:
-        parts.append("by the flow instead of the spline")
+    if name == "warped_cloth":
+        parts.append("by the flow" if result.flow is not None else "by the spline")
     if name == "misalignment":
         parts.append(f"{100 * result.misaligned_share:.1f} % of the predicted cloth")
     if name == "garment_mask" and result.garment_cut is not None:

@@ -159,8 +159,9 @@ class WarpView(View):
     def build(self) -> None:
         """Makes the components."""
         gr.Markdown(
-            "The control points of the thin-plate spline. Drag them; what the garment leaves open stays orange. “Run "
-            "on from here” keeps what you see, with every map after the warp.",
+            "The control points of the thin-plate spline, which stands in here where the flow has warped. Drag them; "
+            "what the garment leaves open stays orange. “Run on from here” keeps what you see, with every map after "
+            "the warp.",
             elem_classes="hint",
         )
         scripts = ("tryon/editing.js", "tryon/spline.js", "tryon/control_points.js")

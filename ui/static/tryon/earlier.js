@@ -54,7 +54,7 @@ function draw() {
     button.addEventListener('click', () => {
       open = one.id === open ? '' : one.id;
       draw();
-      if (open) trigger('recall', { zip: one.path }); // what Gradio finds a “path” in it takes for a file;
+      if (open) trigger('recall', { zip: one.path }); // under the name “path” Gradio would take it for a file
     });
     strip.append(button);
   });
