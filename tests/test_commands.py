@@ -16,7 +16,7 @@ PAGES = [
 ]
 OURS = ("transformer", "vton", "gan", "training", "benchmarks", "lab")
 # Their first word says which network, and so which options.
-WITH_A_SUBJECT = ("vton.train", "vton.evaluate", "lab.tryon.evaluate")
+WITH_A_SUBJECT = ("vton.train", "lab.tryon.labelled", "lab.tryon.evaluate")
 _COMMAND = re.compile(rf"python -m ((?:{'|'.join(OURS)})\.[\w.]+)([^\n`&]*(?:\\\n[^\n`&]*)*)")
 
 

@@ -251,18 +251,3 @@ def garment_figures(
             rows["opening_iou"].append(mask_iou(reading.opening > 0.5, opening > 127))
     figures = {name: float(np.mean(values)) for name, values in rows.items() if values}
     return figures | {f"{name}_pictures": len(values) for name, values in rows.items() if values}
-
-
-def garment_confusion(
-    name: str, readings: list[Reading], attributes: list[dict[str, str]]
-) -> dict[str, dict[str, int]]:
-    """How often each true group of an attribute was read as which: {true: {read: number}}, what never happened left
-    out.
-    """
-    confusion: dict[str, dict[str, int]] = {}
-    for reading, true in zip(readings, attributes, strict=True):
-        for group, values in GROUPS[name].items():
-            if true.get(name) in values:
-                row = confusion.setdefault(group, {})
-                row[reading.best(name)[0]] = row.get(reading.best(name)[0], 0) + 1
-    return confusion

@@ -18,7 +18,7 @@ from torch import nn
 from training.arguments import CommandLine, a_folder_to_write, an_existing_folder
 from training.command import one_sentence
 from vton.inputs import pose
-from vton.inputs.parsing import mean_probabilities
+from vton.inputs.parsing import label_probabilities
 from vton.labels import read_indices
 from vton.pipeline import load_network
 
@@ -50,7 +50,8 @@ def label_people(parser: nn.Module, people: Path, out: Path) -> int:
             raise FileNotFoundError(f"'{people.name}' has no picture image/{name}.jpg.")
         keypoints = pose.load_openpose_json(people / "openpose-json" / f"{name}_keypoints.json")
         mask = read_indices(people / "person-mask" / f"{name}.png").astype(np.float32) / 255
-        probabilities = mean_probabilities(parser, image[..., ::-1], keypoints, mask, HEIGHTS)
+        answers = [label_probabilities(parser, image[..., ::-1], keypoints, mask, height=height) for height in HEIGHTS]
+        probabilities = np.asarray(sum(answers) / len(answers))
         cv2.imwrite(str(out / "image-parse" / f"{name}.png"), probabilities.argmax(0).astype(np.uint8))
         cv2.imwrite(str(out / "carried" / f"{name}.png"), (probabilities.max(0) < SURE).astype(np.uint8) * 255)
     (out / "train.txt").write_text("\n".join(names) + "\n")

@@ -10,12 +10,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from gan import evaluate, sample
+from gan import sample
 from gan.digits import read_digits, read_idx
 from gan.export import main as export
 from gan.networks import Pair
 from gan.task import PRESETS, GanRecipe, GanTask
 from gan.train import main as train
+from lab.gan import evaluate
 from training.checkpoint import latest_checkpoint
 from training.run import Run
 

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from lab.tryon.evaluate import evaluate_networks
+from lab.tryon.labelled import evaluate_parser
 from lab.tryon.segmentation import evaluate_rules, evaluate_segmentation, region_figures
 from lab.tryon.synthetic import draw_pair
 from vton import labels
@@ -18,7 +19,6 @@ from vton.attributes import decode
 from vton.data.draped.people import load_people
 from vton.data.pack import Pack, change_colours, main, pack
 from vton.data.samples import Sampler
-from vton.evaluate import evaluate_parser
 from vton.geometry import affine, move_points, warp_picture
 from vton.joints import present
 from vton.pipeline import TryOn

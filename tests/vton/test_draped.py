@@ -7,11 +7,12 @@ import torch
 
 from lab.tryon.draping import panels
 from lab.tryon.draping.drape import constraints, is_inside, two_panels
+from lab.tryon.draping.drawings import write_drawing
 from lab.tryon.draping.encode import encode
 from vton.data.draped import draw
 from vton.data.draped.codec import decode
 from vton.data.draped.pack import TWINS, Drapes, is_validation
-from vton.data.draped.people import DrapedPeople, load_people, read_drawing, write_drawing
+from vton.data.draped.people import DrapedPeople, load_people, read_drawing
 from vton.data.draped.raster import rasterise
 
 # A tee in a picture of 384 x 512, from its right shoulder clockwise.

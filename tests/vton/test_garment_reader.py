@@ -1,9 +1,6 @@
 """The garment reader: where it looks, what it learns from, and the figures that judge it."""
 
-import csv
-import json
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 
 import cv2
@@ -13,24 +10,20 @@ import torch
 from torch import nn
 
 from lab.tryon.synthetic import draw_pair
-from training.weights import save_model
+from tests.vton.garment_folder import folder  # noqa: F401
 from vton.data import garments
 from vton.data.garments import (
     GarmentPicture,
     Garments,
     attributes_of,
-    draw_opening,
     flat_garment,
     names_of,
-    neck_openings,
     read_folder,
-    with_v_neck,
 )
 from vton.data.pairs import WHITE
-from vton.evaluate import main
 from vton.geometry import prescale
 from vton.inputs.reading import Reading, neck_box, read_garment
-from vton.metrics import garment_confusion, garment_figures, mask_iou
+from vton.metrics import garment_figures, mask_iou
 from vton.networks.garment_reader import (
     GROUPS,
     VALUES,
@@ -136,35 +129,7 @@ def test_what_is_open_costs_nothing_and_a_set_counts_as_one():
     assert torch.isfinite(logits.grad).all() and logits.grad[0, 2] > 0
 
 
-def drawn_garment(seed):
-    """A drawn garment with its exact mask; every fourth is a pair of trousers."""
-    pair = draw_pair(seed, size=(256, 192), sleeves=("none", "short", "long")[seed % 3], pose="down")
-    if seed % 4 == 3:
-        return GarmentPicture("", pair.person, np.isin(pair.parse, (9, 12)).astype(np.uint8) * 255, {})
-    return GarmentPicture("", pair.cloth, pair.cloth_mask, {})
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Ten drawn garments and two pairs of trousers in the layout of the data."""
-    root = tmp_path_factory.mktemp("data")
-    more, other = root / "garments_more", root / "not_upper"
-    for place in (more / "photo", more / "photo-mask", other / "image"):
-        place.mkdir(parents=True)
-    rows, sleeves = ["id\tsleeves\tneckline\tview\tkind\tsure"], ("none", "short", "long-rolled")
-    for i in range(10):
-        drawn = drawn_garment(4 * i + i % 3)
-        cv2.imwrite(str(more / "photo" / f"g{i}.jpg"), drawn.image[..., ::-1])
-        cv2.imwrite(str(more / "photo-mask" / f"g{i}.png"), drawn.mask)
-        rows.append(f"g{i}\t{sleeves[i % 3]}\tround\t{'hanger' if i % 2 else 'front'}\tdress\t{i % 2}")
-    (more / "attributes.tsv").write_text("\n".join(rows) + "\n")
-    for i in range(2):
-        cv2.imwrite(str(other / "image" / f"p{i}.jpg"), drawn_garment(4 * i + 3).image[..., ::-1])
-    (other / "kinds.tsv").write_text("id\tkind\tsource\np0\tpants\tx\np1\tskirt\ty\n")
-    return root
-
-
-def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):
+def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):  # noqa: F811
     held, kept = (names_of(folder / "garments_more", held_out=h) for h in (True, False))
     assert sorted(held + kept) == sorted(names_of(folder / "garments_more")) and not set(held) & set(kept)
     pictures = read_folder(folder / "garments_more", ["g2", "g1"])
@@ -182,26 +147,6 @@ def test_folders_are_read_and_what_is_held_out_is_never_drawn(folder):
         read_folder(folder / "garments_more", ["g99"])
 
 
-def test_corrected_necklines_are_learned_and_never_measured(folder, monkeypatch, tmp_path):
-    (tmp_path / "necklines.tsv").write_text("folder\tid\tneckline\ngarments_more\tg2\tv\ngarments\tg3\tcollar\n")
-    monkeypatch.setattr(garments, "__file__", str(tmp_path / "garments.py"))
-    (tmp_path / "openings.tsv").write_text("folder\tid\n")
-    neck_openings.cache_clear()
-    try:
-        learned = {p.name: p.attributes["neckline"] for p in Garments(folder).sources["photo"]}
-        assert learned.pop("g2") == "v" and set(learned.values()) == {"round"}
-        assert read_folder(folder / "garments_more", ["g2"])[0].attributes["neckline"] == "round"
-    finally:
-        neck_openings.cache_clear()
-
-
-def test_corrections_name_necklines_that_there_are():
-    with Path(garments.__file__).with_name("necklines.tsv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    assert len(rows) > 5 and all(row["neckline"] in VALUES["neckline"] for row in rows)
-    assert len({(row["folder"], row["id"]) for row in rows}) == len(rows)
-
-
 def test_a_picture_is_made_smaller_before_pixels_are_skipped_and_never_larger():
     stripes = np.zeros((120, 160), np.uint8)
     stripes[:, ::2] = 255
@@ -213,7 +158,7 @@ def test_a_picture_is_made_smaller_before_pixels_are_skipped_and_never_larger():
     assert same is stripes and unchanged is growing
 
 
-def test_a_sample_knows_what_may_be_true_and_nothing_more(folder):
+def test_a_sample_knows_what_may_be_true_and_nothing_more(folder):  # noqa: F811
     task = GarmentTask(GarmentRecipe(data=str(folder), height=96, width=64, batch=1))
     seen = set()
     for i in range(40):
@@ -291,21 +236,6 @@ def test_figures_by_hand():
         "upper_pictures": 3,
         "mask_iou_pictures": 1,
     }
-    assert garment_confusion("neckline", readings, truth) == {"v": {"round": 1}}
-
-
-def test_evaluate_garments_on_folders(folder, tmp_path, capsys):
-    torch.manual_seed(0)
-    save_model(tmp_path / "garment", asdict(TINY), GarmentReader(TINY).state_dict())
-    where = ["--data", str(folder / "garments_more"), str(folder / "not_upper"), "--model", str(tmp_path / "garment")]
-    assert main(["garments", *where]) == 0
-    figures = json.loads(capsys.readouterr().out)
-    assert figures["sleeves_pictures"] == figures["mask_iou_pictures"] == 10 and figures["upper_pictures"] == 12
-    assert sum(n for row in figures["taken_for"]["sleeves"].values() for n in row.values()) == 10
-    assert main(["garments", *where, "--held-out"]) == 0
-    assert json.loads(capsys.readouterr().out)["upper_pictures"] == 3
-    assert main(["garments", "--data", str(tmp_path), *where[3:]]) == 2
-    assert "neither attributes.tsv nor kinds.tsv" in capsys.readouterr().err
 
 
 def test_unknown_words_of_a_table_stay_open():
@@ -315,40 +245,6 @@ def test_unknown_words_of_a_table_stay_open():
     }
     picture = GarmentPicture("x", np.zeros((4, 4, 3), np.uint8), None, {"kind": "hat"})
     assert garments.rarity([picture, picture]).tolist() == [0.5, 0.5]
-
-
-def test_a_marked_opening_is_what_lies_above_the_neckline_on_the_garment():
-    mask = np.zeros((100, 80), np.uint8)
-    mask[10:90, 10:70] = 255
-    round_, pointed = (draw_opening((0.3, 0.15, 0.7, 0.15, 0.5, 0.4, power), mask) > 127 for power in (2.0, 1.0))
-    for found in (round_, pointed):
-        rows, columns = np.nonzero(found)
-        assert not found[mask == 0].any() and rows.min() == 10 and rows.max() == pytest.approx(40, abs=1)
-        assert columns.min() == pytest.approx(24, abs=1) and columns.max() == pytest.approx(56, abs=1)
-    # On the way from the lowest point to an end a V has risen by a half where a parabola has risen by a quarter.
-    assert [np.nonzero(found[:, 48])[0].max() for found in (round_, pointed)] == pytest.approx([33.75, 27.5], abs=1.2)
-    assert not draw_opening((), mask).any()
-
-
-def test_a_round_neck_becomes_a_v_that_shows_the_inside_of_the_back():
-    image, mask = np.full((120, 100, 3), (200, 40, 40), np.uint8), np.zeros((120, 100), np.uint8)
-    mask[10:110, 10:90] = 255
-    mark = (0.35, 0.1, 0.65, 0.1, 0.5, 0.2, 2.0)
-    opening = draw_opening(mark, mask)
-    image[opening > 0], image[mask == 0] = (20, 20, 120), 255
-    tee = GarmentPicture("tee", image, mask, {"neckline": "round", "sleeves": "short"}, opening=opening)
-    made = with_v_neck(tee, mark, np.random.default_rng(0))
-    assert made.attributes == {"neckline": "v", "sleeves": "short"} and tee.attributes["neckline"] == "round"
-    np.testing.assert_array_equal(made.image[mask == 0], image[mask == 0])
-    np.testing.assert_array_equal(made.image[60:], image[60:])
-    rows, widths = np.flatnonzero(made.opening.any(1)), (made.opening > 0).sum(1)
-    assert rows[-1] > np.flatnonzero(opening.any(1))[-1] + 3  # deeper than it was
-    slopes = np.diff(widths[12 : rows[-1] - 1])
-    assert (slopes <= 0).all() and slopes.std() < 1.2  # straight sides
-    inside = made.image[cv2.erode(made.opening, np.ones((7, 7))) > 0].astype(int)
-    assert (inside[:, 2] > inside[:, 0]).all()  # blue as the back, not red as the front
-    with pytest.raises(ValueError, match="opening"):
-        with_v_neck(replace(tee, opening=None), mark, np.random.default_rng(0))
 
 
 def test_clothes_laid_flat_have_the_sleeves_that_their_people_show():
@@ -363,15 +259,7 @@ def test_clothes_laid_flat_have_the_sleeves_that_their_people_show():
     assert flat_garment(SimpleNamespace(person=lambda index: person), 0) == []
 
 
-def test_every_mark_is_a_place_in_its_picture():
-    marks = neck_openings()
-    seen = [mark for mark in marks.values() if mark]
-    assert len(seen) > 160 and len(marks) - len(seen) > 20
-    for left_x, left_y, right_x, right_y, bottom_x, bottom_y, power in seen:
-        assert 0 <= left_x < bottom_x < right_x <= 1 and 0 <= max(left_y, right_y) < bottom_y <= 1 and 1 <= power <= 3
-
-
-def test_a_look_at_the_neck_teaches_neckline_mask_and_opening_alone(folder):
+def test_a_look_at_the_neck_teaches_neckline_mask_and_opening_alone(folder):  # noqa: F811
     recipe = GarmentRecipe(data=str(folder), height=96, width=64, batch=1, second=0.0, neck=1.0)
     task, looks = GarmentTask(recipe), 0
     for i in range(40):

@@ -6,9 +6,7 @@ Folders: garments/ (cloth/, cloth-mask/), garments_more/ (photo/, photo-mask/), 
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +44,7 @@ PIECES = (
 class GarmentPicture:
     """image (H,W,3) uint8 RGB; mask (H,W) uint8 0/255 or None; attributes by name as in VALUES, only what is known;
     cut: its background is no photograph, so the cut-out has to be set on one; sure: how far the labels are trusted;
-    opening: (H,W) uint8 0/255, the inside of its back above the front neckline, or None where nobody has marked it.
+    opening: (H,W) uint8 0/255, the inside of its back above the front neckline, or None where it is not known.
     """
 
     name: str
@@ -76,108 +74,13 @@ def names_of(folder: Path, held_out: bool | None = None) -> list[str]:
     return [name for i, name in enumerate(names) if held_out is None or (i % every == 0) == held_out]
 
 
-@functools.cache
-def neck_openings() -> dict[tuple[str, str], tuple[float, ...]]:
-    """Neck openings marked by eye (openings.tsv), by folder and id, in shares of the picture's width and height.
-
-    Where the front neckline begins, where it ends, its lowest point, and its power (1 = a V, 2 = round). Nothing of an
-    opening is seen where the tuple is empty.
-    """
-    with Path(__file__).with_name("openings.tsv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    names = ("left_x", "left_y", "right_x", "right_y", "bottom_x", "bottom_y", "power")
-    return {(row["folder"], row["id"]): tuple(float(row[name]) for name in names if row[name]) for row in rows}
-
-
-def with_corrections(folder: Path, pictures: list[GarmentPicture]) -> list[GarmentPicture]:
-    """Pictures of a folder with the necklines of necklines.tsv, where a second look found the label wrong.
-
-    For training alone: what is measured is measured with the labels as they were published.
-    """
-    with Path(__file__).with_name("necklines.tsv").open(encoding="utf-8", newline="") as file:
-        rows = {(row["folder"], row["id"]): row["neckline"] for row in csv.DictReader(file, delimiter="\t")}
-    return [
-        dataclasses.replace(p, attributes=p.attributes | {"neckline": rows[folder.name, p.name]})
-        if (folder.name, p.name) in rows
-        else p
-        for p in pictures
-    ]
-
-
-def draw_opening(mark: tuple[float, ...], mask: np.ndarray) -> np.ndarray:
-    """What a mark of `neck_openings` encloses, above the neckline and on the garment: (H,W) uint8 0/255.
-
-    mask: (H,W) uint8, the garment.
-    """
-    canvas = np.zeros(mask.shape, np.uint8)
-    if not mark:
-        return canvas
-    scale = np.array(mask.shape[::-1], float)
-    left, right, bottom = (np.array(mark[i : i + 2]) * scale for i in (0, 2, 4))
-    along = np.linspace(0, 1, 24)[:, None]  # from the lowest point outwards
-
-    def side(end: np.ndarray) -> np.ndarray:
-        return bottom + (end - bottom) * np.concatenate([along, along ** mark[6]], 1)
-
-    top = [(right + 0.15 * (bottom - right)) * (1, 0), (left + 0.15 * (bottom - left)) * (1, 0)]
-    outline = np.concatenate([side(left)[::-1], side(right), top])
-    cv2.fillPoly(canvas, [np.round(outline * 16).astype(np.int32)], 255, shift=4)
-    return np.minimum(canvas, mask)
-
-
-def with_v_neck(picture: GarmentPicture, mark: tuple[float, ...], rng: np.random.Generator) -> GarmentPicture:
-    """A garment with a round neck as one with a V, of which there are few: image and opening (H, W) change.
-
-    picture: with mask and opening, otherwise ValueError.
-    mark: its opening as in `neck_openings`, in shares of width and height.
-
-    What the V opens shows the inside of the back, what it leaves of the round neck becomes cloth; a seam follows it.
-    """
-    if picture.mask is None or picture.opening is None:
-        raise ValueError("a V neck needs the garment's mask and its opening.")
-    garment, inside = picture.mask > 127, picture.opening > 0
-    height, width = garment.shape
-    across = float(mark[2] - mark[0])
-    deep_mark = v_mark(mark, across * width / height * rng.uniform(0.2, 0.8), float(rng.uniform(0.95, 1.2)))
-    opening = draw_opening(deep_mark, picture.mask)
-    v_area = opening > 0
-    rib = max(1, round(0.12 * across * width))
-    collar = cv2.dilate(picture.opening, np.ones((2 * rib + 1,) * 2, np.uint8)) > 0
-    collar &= np.arange(height)[:, None] > min(mark[1], mark[3]) * height  # the back's own edge stays
-    cloth = picture.image[garment & ~collar].mean(0)
-    back = picture.image[inside].mean(0) if inside.sum() > 20 else 0.8 * cloth
-    back = back * np.linspace(1.0, rng.uniform(0.7, 0.95), height)[:, None, None]
-    image = cv2.inpaint(picture.image, (collar & garment).astype(np.uint8), 2, cv2.INPAINT_TELEA).astype(np.float64)
-    image = np.where(v_area[..., None], np.where(inside[..., None], picture.image, back), image)
-    if rng.random() < 0.7:
-        seam = np.reshape([deep_mark[i] for i in (0, 1, 4, 5, 2, 3)], (3, 2)) * (width, height)
-        tone = np.clip(cloth * rng.uniform(0.65, 1.25), 0, 255).tolist()
-        thickness = int(max(1, rng.uniform(0.3, 1) * rib))
-        cv2.polylines(image, [np.round(seam).astype(np.int32)], False, tone, thickness, cv2.LINE_AA)
-    share = cv2.GaussianBlur(v_area.astype(np.float32), (0, 0), 0.8)[..., None]
-    rim = 4 * share * (1 - share)  # a cut edge would be sharper than the photograph
-    image = np.where(garment[..., None], rim * cv2.GaussianBlur(image, (0, 0), 0.8) + (1 - rim) * image, picture.image)
-    attributes = picture.attributes | {"neckline": "v"}
-    return dataclasses.replace(
-        picture, image=np.clip(image, 0, 255).astype(np.uint8), opening=opening, attributes=attributes
-    )
-
-
-def v_mark(mark: tuple[float, ...], deeper: float, power: float) -> tuple[float, ...]:
-    """A mark of `neck_openings` between the same ends with its lowest point in the middle, lower by `deeper` (a share
-    of the picture's height), and another power (1 = a V).
-    """
-    left_x, left_y, right_x, right_y, _, bottom_y, _ = mark
-    return (left_x, left_y, right_x, right_y, (left_x + right_x) / 2, bottom_y + deeper, power)
-
-
 def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> list[GarmentPicture]:
     """The pictures of those ids, their longer side `longest` pixels at most.
 
     What attributes.tsv describes is an upper garment; kinds.tsv tells what the others are. Raises ValueError with one
     sentence for a picture that is missing or cannot be read.
     """
-    rows, kinds, marks = read_attributes(folder), read_attributes(folder, "kinds.tsv"), neck_openings()
+    rows, kinds = read_attributes(folder), read_attributes(folder, "kinds.tsv")
     pictures = []
     for name in names:
         places = [(p, m) for p, m in PLACES if (folder / p / f"{name}.jpg").is_file()]
@@ -188,9 +91,7 @@ def read_folder(folder: Path, names: Iterable[str], longest: int = LONGEST) -> l
         if name in rows:
             mask = None if rows[name].get("mask") == "bad" and cut else mask
             sure = 0.5 if rows[name].get("sure") == "0" else 1.0
-            mark = marks.get((folder.name, name))
-            opening = draw_opening(mark, mask) if mark is not None and mask is not None else None
-            pictures.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure, opening))
+            pictures.append(GarmentPicture(name, image, mask, attributes_of(rows[name]), cut, sure))
         else:
             kind = kinds[name].get("kind", "").lower()
             pictures.append(GarmentPicture(name, image, mask, {"kind": "upper" if kind in UPPER_KINDS else kind}))
@@ -382,7 +283,7 @@ def change_garment_colours(image: np.ndarray, rng: np.random.Generator) -> np.nd
     return degrade(np.clip(x, 0, 255).astype(np.uint8), rng)
 
 
-# Shares of the sources of a sample; `Garments` describes each.
+# Shares of the sources of a sample, as far as there are pictures of them; marked: with known neck openings.
 MIXTURE = {
     "photo": 0.36,
     "cut": 0.18,
@@ -407,7 +308,7 @@ class Garments:
     def __init__(self, data: Path | str | None, pack: Pack | None = None, draped: DrapedPeople | None = None):
         self.sources: dict[str, list[GarmentPicture]] = {name: [] for name in MIXTURE}
         if data:
-            self._read(Path(data))
+            self.read(Path(data))
         elif pack:
             self.sources["cut"] = [garment_of_pack(pack, index) for index in pack.garments("train")]
         elif draped:
@@ -423,27 +324,22 @@ class Garments:
         self.names, self.shares = present, shares / shares.sum()
         self.weights = {name: rarity(self.sources[name]) for name in present}
 
-    def _read(self, data: Path) -> None:
+    def read(self, data: Path) -> None:
+        """Reads the folder `data` of the class into `sources`."""
         if not (data / "garments_more").is_dir():
             raise FileNotFoundError(f"'{data.name}' has no folder garments_more.")
-        photographs = self._read_garments(data / "garments_more")
+        photographs = self.read_garments(data / "garments_more")
         self.sources["photo"] = photographs
         self.sources["cut"] = [p for p in photographs if p.mask is not None]
         if (data / "garments").is_dir():
-            self.sources["cut"] = self.sources["cut"] + 2 * self._read_garments(data / "garments")
-        openings = {p.name: p for source in ("photo", "cut") for p in self.sources[source] if p.opening is not None}
-        marks = {name: mark for (_, name), mark in neck_openings().items()}
-        rounds = [p for p in openings.values() if marks[p.name] and p.attributes.get("neckline") in ("round", "scoop")]
-        self.sources["marked"] = [*openings.values()] + [
-            with_v_neck(p, marks[p.name], np.random.default_rng([i, 7])) for i, p in enumerate(rounds)
-        ]
+            self.sources["cut"] = self.sources["cut"] + 2 * self.read_garments(data / "garments")
         if (data / "not_upper").is_dir():
             others = read_folder(data / "not_upper", names_of(data / "not_upper", held_out=False))
             self.sources["other"] = [with_outline(p) for p in others]
 
-    @staticmethod
-    def _read_garments(folder: Path) -> list[GarmentPicture]:
-        return with_corrections(folder, read_folder(folder, names_of(folder, held_out=False)))
+    def read_garments(self, folder: Path) -> list[GarmentPicture]:
+        """The pictures of a folder of garments that are learned."""
+        return read_folder(folder, names_of(folder, held_out=False))
 
     def draw(self, rng: np.random.Generator) -> tuple[str, GarmentPicture, np.ndarray | None]:
         """A source's name, a picture of it, and a street photograph to set it on, or None."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import cv2
 import numpy as np
 import torch
@@ -111,14 +109,6 @@ def label_probabilities(
     if colours:
         probabilities = torch.from_numpy(by_colour(probabilities[0].numpy(), small[:h, :w]))[None]
     return F.interpolate(probabilities, (full_h, full_w), mode="bilinear", align_corners=False)[0].cpu().numpy()
-
-
-def mean_probabilities(
-    parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, heights: Sequence[int]
-) -> np.ndarray:
-    """Mean of `label_probabilities` with the mirror image over several sizes, (20, H, W) float32; heights in pixels."""
-    answers = [label_probabilities(parser, image, keypoints, person_mask, height=h) for h in heights]
-    return np.asarray(sum(answers) / len(answers))
 
 
 def parse(parser: Parser, image: np.ndarray, keypoints: np.ndarray, person_mask: np.ndarray, **options) -> np.ndarray:

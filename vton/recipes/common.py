@@ -42,7 +42,7 @@ class PictureRecipe(Recipe):
     pack: str = setting("", "packed file of photos and garments (python -m vton.data); empty = draped people alone")
     draped: float = setting(0.15, "share of draped people among the samples; without a pack all are")
     drapes: str = setting("", "packed file of them (python -m lab.tryon.draping.pack); empty = those that ship")
-    drawings: str = setting("", "folder of pictures of them made beforehand (python -m vton.data.draped.people)")
+    drawings: str = setting("", "folder of pictures of them made beforehand (python -m lab.tryon.draping.drawings)")
     batch: int = setting(8, "pictures per micro-batch")
     lr: float = setting(1e-3, "learning rate")
     schedule: str = setting("constant", '"constant", or "cosine" down to a hundredth')

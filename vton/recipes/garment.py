@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from torch.nn import functional as F
 from training.recipe import SHARE, setting
 from vton.data.garments import (
     FLAT_SIZE,
+    GarmentPicture,
     Garments,
     background,
     change_garment_colours,
     compose_on,
     draped_garments,
     names_of,
-    neck_openings,
     read_folder,
 )
 from vton.data.pack import Pack
@@ -113,11 +113,12 @@ class GarmentTask(PictureTask):
 
     recipe: GarmentRecipe
     best = ("score", "max")
+    source = Garments
 
     def __init__(self, recipe: GarmentRecipe):
         self.recipe = recipe
         draped = None if recipe.data or recipe.pack else draped_people(recipe, FLAT_SIZE)
-        self.garments = Garments(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, draped)
+        self.garments = self.source(recipe.data or None, Pack(recipe.pack) if recipe.pack else None, draped)
         model = self.set_model(GarmentReader(network_config(recipe)))
         self.weights = {"mask": 1.0, "sleeves": 1.0, "neckline": 1.0, "kind": 1.0, "view": 0.3, "front": 0.3}
         self.weights |= {"opening": 1.0} if recipe.opening else {}
@@ -206,7 +207,7 @@ class GarmentTask(PictureTask):
 
     # -- looking at it -------------------------------------------------------------------------------------------
 
-    def validation(self, count: int) -> list:
+    def validation(self, count: int) -> list[GarmentPicture]:
         """Held-out pictures, every third no upper garment where there are such; without data draped ones."""
         if not self.recipe.data:
             held_out = draped_people(dataclasses.replace(self.recipe, pack=""), FLAT_SIZE, "val")
@@ -216,16 +217,12 @@ class GarmentTask(PictureTask):
         for folder, number in (("garments_more", count * 2 // 3), ("not_upper", count // 3)):
             if (data / folder).is_dir():
                 names = names_of(data / folder, held_out=True)
-                pictures += read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
-        for folder in ("garments", "garments_more"):  # and every held-out one whose opening is marked
-            if (data / folder).is_dir():
-                marked = [
-                    name for name in names_of(data / folder, held_out=True) if neck_openings().get((folder, name))
-                ]
-                pictures += read_folder(
-                    data / folder, [name for name in marked if name not in {p.name for p in pictures}]
-                )
+                pictures += self.read_folder(data / folder, names[:: max(1, len(names) // number)][:number])
         return pictures
+
+    def read_folder(self, folder: Path, names: Iterable[str]) -> list[GarmentPicture]:
+        """Pictures of a folder of the data by their ids."""
+        return read_folder(folder, names)
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""

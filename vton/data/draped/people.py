@@ -1,22 +1,14 @@
-"""Draped people as training material: exact parse, joints and warp of a garment that was photographed flat.
-
-    python -m vton.data.draped.people --drapes drapes.npz --size 256 --count 4000 --out drawings
-
-draws people beforehand, so that training need not wait for them; run it twice and it goes on where it ended.
-"""
+"""Draped people as training material: exact parse, joints and warp of a garment that was photographed flat."""
 
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 
 import cv2
 import numpy as np
 
 from training import assets
-from training.arguments import CommandLine, a_folder_to_write, an_existing_file, integer
-from training.command import one_sentence
 from vton import labels
 from vton.attributes import LOOSE, TUCKED, group_of
 from vton.data.draped.draw import Drawing, draw
@@ -31,7 +23,7 @@ BACK_SHARE = 0.2  # share of the pairs whose flat garment still shows the inside
 class DrapedPeople:
     """Draped people of one split at one size (H, W), by number; each number is always the same person and garment.
 
-    drapes: see `Drapes`; drawings: folder of `main`, or None: each is drawn when it is asked for.
+    drapes: see `Drapes`; drawings: folder of `lab.tryon.draping.drawings`, or None: each is drawn when it is asked for.
     """
 
     def __init__(self, drapes: Drapes, size: tuple[int, int], split: str = "train", drawings: Path | None = None):
@@ -116,7 +108,7 @@ read_drapes = functools.lru_cache(maxsize=2)(Drapes)
 
 def load_people(size: tuple[int, int], split: str = "train", drapes: str = "", drawings: str = "") -> DrapedPeople:
     """Draped people at `size` (H, W). drapes: file of them, which is read once; "" = the one that ships. drawings:
-    folder of `main`, or "".
+    as of `DrapedPeople`, or "".
     """
     file = Path(drapes) if drapes else assets.drapes_file()
     return DrapedPeople(read_drapes(file), size, split, Path(drawings) if drawings else None)
@@ -141,25 +133,8 @@ def recolour(product: Product, rng: np.random.Generator) -> Product:
     return Product(product.name, cloth, product.mask, product.opening, product.attributes)
 
 
-def write_drawing(file: Path, drawing: Drawing) -> None:
-    """Writes a drawing, finished or not at all; the warp to a quarter of a pixel of the photograph."""
-    where = np.where(np.isnan(drawing.where), -1, np.round(drawing.where * 16)).astype(np.int16)
-    part = file.with_suffix(".part")
-    with part.open("wb") as out:
-        np.savez(
-            out,
-            picture=cv2.imencode(".jpg", drawing.picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 95])[1].ravel(),
-            parse=cv2.imencode(".png", drawing.parse)[1].ravel(),
-            keypoints=drawing.keypoints,
-            where=cv2.imencode(".png", where.view(np.uint16)[..., 0])[1].ravel(),
-            where_y=cv2.imencode(".png", where.view(np.uint16)[..., 1])[1].ravel(),
-            inside=np.packbits(drawing.inside),
-        )
-    part.replace(file)
-
-
 def read_drawing(file: Path) -> Drawing:
-    """Reads what `write_drawing` wrote."""
+    """Reads a drawing that `lab.tryon.draping.drawings` wrote."""
     with np.load(file, allow_pickle=False) as data:
         picture = cv2.imdecode(data["picture"], cv2.IMREAD_COLOR)[..., ::-1]
         parse = cv2.imdecode(data["parse"], cv2.IMREAD_UNCHANGED)
@@ -170,29 +145,3 @@ def read_drawing(file: Path) -> Drawing:
     return Drawing(
         np.ascontiguousarray(picture), parse, keypoints, np.where(known, where / np.float32(16), np.nan), inside
     )
-
-
-@one_sentence
-def main(argv: list[str] | None = None) -> int:
-    """Draw people beforehand."""
-    options = CommandLine(prog="python -m vton.data.draped.people", description=main.__doc__)
-    options.add_argument("--drapes", type=an_existing_file, default="", help="file of drapes; else those that ship")
-    options.add_argument("--size", type=integer(64, 2048), default=256, help="height; the width is 3/4 of it")
-    options.add_argument("--split", default="train", choices=("train", "val"))
-    options.add_argument("--count", type=integer(1), default=4000)
-    options.add_argument("--out", type=a_folder_to_write, required=True, help="folder of drawings")
-    arguments = options.parse_args(argv)
-    size = (arguments.size, arguments.size * 3 // 4)
-    people = load_people(size, arguments.split, str(arguments.drapes))
-    folder = arguments.out / folder_name(people.drapes, size, arguments.split)
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in range(arguments.count):
-        file = folder / f"{number}.npz"
-        if not file.is_file():
-            write_drawing(file, people.drawing(number)[0])
-    print(f"{arguments.count} drawings are in {folder}.")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""`python -m vton.evaluate KIND ...`: figures of one network on labelled photographs.
+"""`python -m lab.tryon.labelled KIND ...`: figures of one network on labelled photographs.
 
 parser    --data DIR      overlap of the parse, whole photo and try-on crop
 garments  --data DIR ...  sleeves, neckline, kind and mask of garments
@@ -26,9 +26,10 @@ from vton.geometry import affine, move_points, warp_picture
 from vton.inputs import pose
 from vton.inputs.garment import outline
 from vton.inputs.parsing import parse
-from vton.inputs.reading import LONGEST, read_garment
+from vton.inputs.reading import LONGEST, Reading, read_garment
 from vton.labels import read_indices
-from vton.metrics import PARSER_GROUPS, confusion, garment_confusion, garment_figures, group_iou, iou
+from vton.metrics import PARSER_GROUPS, confusion, garment_figures, group_iou, iou
+from vton.networks.garment_reader import GROUPS
 from vton.pipeline import load_network
 
 
@@ -123,10 +124,25 @@ def evaluate_garments(reader: torch.nn.Module, folders: list[Path], held_out: bo
     return {k: round(v, 4) for k, v in figures.items()} | {"taken_for": confusions}
 
 
+def garment_confusion(
+    name: str, readings: list[Reading], attributes: list[dict[str, str]]
+) -> dict[str, dict[str, int]]:
+    """How often each true group of an attribute was read as which: {true: {read: number}}, what never happened left
+    out.
+    """
+    confusion: dict[str, dict[str, int]] = {}
+    for reading, true in zip(readings, attributes, strict=True):
+        for group, values in GROUPS[name].items():
+            if true.get(name) in values:
+                row = confusion.setdefault(group, {})
+                row[reading.best(name)[0]] = row.get(reading.best(name)[0], 0) + 1
+    return confusion
+
+
 def command_line() -> CommandLine:
     """The kinds of evaluation and their options."""
     parser = CommandLine(
-        prog="python -m vton.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m lab.tryon.labelled", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
     one = kinds.add_parser("parser")

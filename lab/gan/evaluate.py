@@ -1,4 +1,4 @@
-"""`python -m gan.evaluate --model digits --data DIR`: Table 1's Parzen log-likelihood, and why not to trust it.
+"""`python -m lab.gan.evaluate --model digits --data DIR`: Table 1's Parzen log-likelihood, and why not to trust it.
 
 Beside the generator stand a k-means baseline, a Gaussian, and the training data themselves, each as the centres of the
 window. Theis, van den Oord and Bethge 2016 (section 3.2) found the centroids above the data; so they are here.
@@ -79,7 +79,7 @@ def lines(scores: dict[str, Score]) -> list[str]:
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints the table."""
-    parser = CommandLine(prog="python -m gan.evaluate", description=__doc__.split("\n")[0])
+    parser = CommandLine(prog="python -m lab.gan.evaluate", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="digits", help="name of a shipped model, or a model folder")
     parser.add_argument(
         "--data", type=an_existing_folder, required=True, metavar="DIR", help="folder with digits as IDX files"

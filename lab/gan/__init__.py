@@ -1,0 +1,1 @@
+"""What measured the shipped digits."""
