@@ -96,6 +96,8 @@ _LOOK = {
     "slider_color": "*primary_600",
     "checkbox_label_background_fill_selected": "*primary_100",
     "checkbox_label_background_fill_selected_dark": "*primary_900",
+    "checkbox_border_color": "*neutral_400",
+    "checkbox_border_color_dark": "*neutral_500",
     "checkbox_background_color_selected": "*primary_600",
     "checkbox_background_color_selected_dark": "*primary_500",
 }

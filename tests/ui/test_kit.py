@@ -79,6 +79,16 @@ def test_the_recipe_for_a_view_is_one_line(module, monkeypatch):
     assert [one["inputs"] for one in opening] == [[text]] and text in opening[0]["outputs"]
 
 
+def test_every_field_that_only_a_script_reads_can_be_changed():
+    """Gradio takes a field with a value that no event reads for fixed, unless it says otherwise."""
+    built = page.build(Services())
+    read = {component._id for event in built.fns.values() for component in event.inputs}
+    fields = (gr.Slider, gr.Number, gr.Dropdown, gr.Radio, gr.Checkbox, gr.Textbox)
+    unread = [one for one in built.blocks.values() if isinstance(one, fields) and one._id not in read]
+    assert any(one.interactive for one in unread)  # the speeds of the games
+    assert [one.elem_id for one in unread if one.interactive is None and one.value is not None] == []
+
+
 # -- what is drawn ---------------------------------------------------------------------------------------------------
 
 

@@ -92,7 +92,7 @@ class DigitsView(View):
                 [], label="Networks", allow_custom_value=True, min_width=200, elem_id="gan-digits-model"
             )
             self.seed = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=100, elem_id="gan-digits-seed")
-            self.count = gr.Radio(COUNTS, value=32, label="Samples", min_width=220, elem_id="gan-digits-count")
+            self.count = gr.Radio(COUNTS, value=32, label="Samples", min_width=320, elem_id="gan-digits-count")
             self.draw = gr.Button("Draw samples", variant="primary", min_width=130, elem_id="gan-digits-draw")
         self.caption = gr.HTML(elem_id="gan-digits-caption", elem_classes="gan-caption")
         self.sheet = self.picture("Samples, fair draws", "gan-digits-sheet")

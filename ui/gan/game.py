@@ -128,6 +128,7 @@ class GameView(View):
                 min_width=170,
                 elem_id=f"{name}-speed",
                 buttons=[],
+                interactive=True,  # a script alone reads it, and Gradio takes what no event reads for fixed
             )
 
     def _rates(self, name: str, usual: Settings) -> None:

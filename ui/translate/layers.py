@@ -155,7 +155,7 @@ class LayersView(View):
             self.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300)
             self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="layers-layer")
             self.head = gr.Dropdown([], label="Head", min_width=90, elem_id="layers-head")
-        self.table = gr.HTML(elem_id="lens-table")
+        self.table = gr.HTML(elem_id="lens-table", elem_classes="card")
         with gr.Column(visible=False) as self.map_card:
             self.map = theme.heat_map("lens-map")
 

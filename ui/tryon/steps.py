@@ -40,7 +40,7 @@ GROUPS = (
     Group("Predicting the segmentation", "Where cloth, arms and body will be (section 3.2).", ("segmentation",)),
     Group(
         "Bending the garment",
-        "A spline moves the garment into its place, and what it leaves open is marked "
+        "The flow, or the paper's spline, moves the garment into its place, and what it leaves open is marked "
         "(section 3.3, equations 3 and 4).",
         ("warped_cloth", "warped_mask", "misalignment", "divided", "pasted"),
     ),

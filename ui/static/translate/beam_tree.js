@@ -169,7 +169,7 @@ function draw() {
   for (const [state, text] of [
     ['beam', '● in the beam'],
     ['finished', '■ finished'],
-    ['pruned', '✕ pruned'],
+    ['pruned', '✕ pruned.'],
   ])
     legend.append(make('span', `legend-${state}`, text), ' ');
   legend.append(

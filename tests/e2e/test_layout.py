@@ -1,0 +1,76 @@
+"""Nothing is cut off, lies askew or has the wrong size, on a phone and on a wide screen."""
+
+import pytest
+from driving import ask_what_if, enter, open_view, titled
+
+SENTENCE = "A woman in a red dress is reading a book on a bench."
+
+
+def boxes(page, selector):
+    """Bounding boxes of what is in sight."""
+    found = [one.bounding_box() for one in page.locator(selector).all() if one.is_visible()]
+    assert found, selector
+    return found
+
+
+def middle(box):
+    return box["y"] + box["height"] / 2
+
+
+@pytest.fixture
+def phone(visit):
+    page = visit(width=390, height=800)
+    enter(page, SENTENCE)
+    titled(page, "Cross attention")
+    return page
+
+
+@pytest.fixture
+def wide(visit):
+    page = visit(width=1440)
+    enter(page, SENTENCE)
+    titled(page, "Cross attention")
+    return page
+
+
+def test_a_map_has_all_the_width_of_its_card_below_a_title_of_two_lines(phone):
+    (card,), (map_,) = boxes(phone, "#heat-map .heat"), boxes(phone, "#heat-map .heat-scroll")
+    assert map_["width"] == card["width"]
+
+
+def test_an_arrow_stays_inside_its_fold(phone):
+    for fold in phone.locator(".label-wrap").all():
+        if fold.is_visible():
+            (arrow,) = boxes(fold, ".icon")
+            frame = fold.locator("..").bounding_box()
+            assert frame["x"] < arrow["x"] and arrow["x"] + arrow["width"] < frame["x"] + frame["width"]
+
+
+def test_no_dot_stands_before_the_first_word_of_the_foot(phone):
+    assert phone.inner_text("footer").strip().startswith("Settings")
+
+
+@pytest.mark.parametrize("name, beside", [("source-text", "character-count"), ("target-text", "words-hint")])
+def test_what_stands_beside_a_name_is_on_its_line(wide, name, beside):
+    (name_box,), (beside_box,) = (
+        boxes(wide, f"#{name} [data-testid=block-info]"),
+        boxes(wide, f"#{beside} span, #{beside} p"),
+    )
+    assert abs(middle(name_box) - middle(beside_box)) <= 2
+
+
+def test_a_button_beside_a_field_stands_on_its_edge_and_is_no_taller_than_others(wide):
+    def checked(button, frame):
+        (found,), (around,) = boxes(wide, button), boxes(wide, frame)
+        assert abs(found["y"] + found["height"] - around["y"] - around["height"]) <= 2
+        return found["height"]
+
+    ask_what_if(wide, "begin")
+    beginning = checked("#prefix-button", ".row:has(> #prefix-button)")
+    open_view(wide, "Learning")
+    assert checked("#learning-read", ".row:has(> #learning-read)") == beginning
+
+
+def test_a_wide_screen_is_used(visit):
+    (page,) = boxes(visit(width=1920), "#pages")
+    assert page["width"] > 1400
