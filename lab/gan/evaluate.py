@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gan import parzen, sampling
 from gan.digits import Digits, read_digits
-from gan.parzen import Score, squared_distances
+from gan.parzen import APART, Score, squared_distances
 from training.arguments import CommandLine, a_file_to_write, a_seed, an_existing_folder, integer
 from training.command import one_sentence
 
@@ -24,10 +24,6 @@ SAMPLES = 10_000
 CENTROIDS = 2000
 ROUNDS = 15
 PAPER = (225.0, 2.0)  # Table 1: adversarial nets on MNIST
-APART = (
-    "The paper's 225 +- 2 may not be set beside these figures: it trained on 50,000 digits and tested on MNIST's own "
-    "10,000, of which this division takes 8,000 to train, 1,000 to choose sigma and 1,000 to test."
-)
 
 
 def k_means(data: Tensor, count: int, rounds: int = ROUNDS, seed: int = 0) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from gan import evaluate, pictures, sampling
+from gan import parzen, pictures, sampling
 from gan.digits import centre
 from ui import messages, theme
 from ui.figures import enlarge
@@ -55,7 +55,7 @@ def parzen_html(results: dict[str, Any]) -> str:
     return (
         '<div class="parzen-scroll"><table class="parzen-table"><tr><th>centres of the window</th><th>log-likelihood '
         f'of a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{remark} '
-        f"{escape(evaluate.APART)}</p>"
+        f"{escape(parzen.APART)}</p>"
     )
 
 
