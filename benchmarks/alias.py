@@ -221,16 +221,7 @@ def compare(options: argparse.Namespace) -> None:
         save_file({k: v.contiguous() for k, v in inputs((options.height, options.height * 3 // 4)).items()}, file)
         for variant in VARIANTS:
             answer = Path(folder) / f"{variant}.safetensors"
-            arguments = {
-                "variant": variant,
-                "given": file,
-                "answer": answer,
-                "config": options.config,
-                "height": options.height,
-                "threads": options.threads,
-                "repeats": options.repeats,
-                "noise": options.noise,
-            }
+            arguments = {**vars(options), "variant": variant, "given": file, "answer": answer}
             command = [sys.executable, "-m", "benchmarks.alias"]
             command += [str(word) for name, value in arguments.items() for word in (f"--{name}", value)]
             line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()

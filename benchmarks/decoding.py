@@ -9,8 +9,7 @@ with the smallest and the largest. Quick mode has products of 8 bits, where the 
 many words as the longest one of the shipped translator, and gives up what falls far behind. In each run all take
 turns, so that whatever else the machine does meets all alike; the time is the wall's, or with `--cpu-time` the
 processor's, which other work disturbs less.
-`--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th, and what asking
-for attention costs against a translation.
+`--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from training.command import one_sentence
 from training.memory import keep_memory
 from transformer import config as configs
 from transformer import marian
-from transformer.attention import causal_mask, key_mask
+from transformer.attention import key_mask
 from transformer.cache import ActiveHypotheses
 from transformer.data import collate
 from transformer.kernels import has_int8, int8_products
@@ -240,29 +239,6 @@ def late_tokens(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
     return {"beam": beam, "seconds_token_20": early, "seconds_token_200": late, "ratio": late / early}
 
 
-@torch.inference_mode()
-def asking_for_attention(ours, beam: int, repeats: int) -> dict:  # noqa: ANN001
-    """What the attention maps of a sentence of 10 tokens cost against its translation."""
-    src = torch.randint(2, VOCAB - 1, (1, 10))
-    mask = key_mask(src, PAD)
-    tgt = torch.cat((torch.tensor([[PAD]]), torch.randint(2, VOCAB - 1, (1, 10))), 1)
-
-    def translate():
-        with threads_for(ours, beam):
-            return beam_search(TransformerDecoder(ours, src, mask), [10], PAD, EOS, SearchOptions(beam), min_length=10)
-
-    def attend():
-        with threads_for(ours, tgt.shape[1]):
-            return ours.attend(src, tgt, mask, causal_mask(11), encoding)
-
-    encoding = TransformerDecoder(ours, src, mask).encoding  # which a `Translation` of one sentence brings along
-    runs = {"translate": translate, "attend": attend}
-    best = {name: min(seconds) for name, seconds in alternating(runs, 5 * repeats).items()}
-    return dict(
-        beam=beam, tokens=10, **{f"seconds_{k}": v for k, v in best.items()}, share=best["attend"] / best["translate"]
-    )
-
-
 @one_sentence
 def main(argv: list[str] | None = None) -> None:
     """The command line."""
@@ -272,7 +248,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--tokens", type=integer(1), default=30)
     parser.add_argument("--repeats", type=integer(1), default=5)
     parser.add_argument("--batches", type=integer(1), nargs="+", default=[1, 8, 32])
-    parser.add_argument("--json", action="store_true", help="one JSON object a measurement, and two more measurements")
+    parser.add_argument("--json", action="store_true", help="one JSON object a measurement, and one more measurement")
     parser.add_argument("--cpu-time", action="store_true", help="measure the process's CPU time (on a busy machine)")
     options = parser.parse_args(argv)
     global CLOCK
@@ -282,7 +258,6 @@ def main(argv: list[str] | None = None) -> None:
     theirs, ours = models()
     if options.json:
         print(json.dumps(late_tokens(ours, options.beam, options.repeats)), flush=True)
-        print(json.dumps(asking_for_attention(ours, options.beam, options.repeats)), flush=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         faster = third(theirs, folder, options.threads)

@@ -402,6 +402,7 @@ class Addresses(Endpoints):
     PAGE = """{} ?page={} ?deep_link={} static/{} assets/{} file={} theme.css?v={} custom_component/{}/a/b/c
         monitoring/{} login?{} health/{}"""
     PATHS = (*PAGE.split(), *(f"gradio_api/{path}" for path in API.split()))
+    FIELDS = "data fn_index session_hash event_id component_id fn_name event_data trigger_id"
     NAMES = ("nothing", "0", "-1", "true", "%00", "%0a", "..%2f..%2fetc%2fpasswd", "http:%2f%2f127.0.0.1:1", "[", "%ff")
 
     def __call__(self, rng: random.Random, folder: Path) -> None:
@@ -412,17 +413,7 @@ class Addresses(Endpoints):
         body: dict[str, Any] = {}
         method = rng.choice(("GET", "POST"))
         if method == "POST":
-            fields = (
-                "data",
-                "fn_index",
-                "session_hash",
-                "event_id",
-                "component_id",
-                "fn_name",
-                "event_data",
-                "trigger_id",
-            )
-            arguments = {name: value(rng) for name in fields if rng.random() < 0.6}
+            arguments = {name: value(rng) for name in self.FIELDS.split() if rng.random() < 0.6}
             body = rng.choice(
                 [
                     {"content": json.dumps(arguments).encode(), "headers": self.JSON},

@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 import time
+import timeit
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -65,12 +66,7 @@ def time_of(device: torch.device) -> float:
 def seconds_of(work: Callable[[], object], device: torch.device, repeats: int) -> float:
     """The shortest of several runs, after one that is not counted."""
     work()
-    times = []
-    for _ in range(repeats):
-        start = time_of(device)
-        work()
-        times.append(time_of(device) - start)
-    return min(times)
+    return min(timeit.repeat(work, timer=lambda: time_of(device), number=1, repeat=repeats))
 
 
 def precision(device: torch.device, name: str) -> contextlib.AbstractContextManager:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+import timeit
 from collections.abc import Callable
 
 import torch
@@ -36,16 +37,6 @@ def sentence(translator: Translator, tokens: int) -> str:
     return " ".join(words)
 
 
-def milliseconds(work: Callable[[], object], runs: int) -> float:
-    """Processor time of the quickest of some runs."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return 1000 * min(times)
-
-
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Measure every view on one sentence."""
@@ -66,7 +57,10 @@ def main(argv: list[str] | None = None) -> int:
         "source against prefix": lambda: contributions(translator, translation),
         "neurons": lambda: neurons(head_steps(translator, translation, "cross", 0, 0), 0),
     }
-    times = {name: milliseconds(one, options.runs) for name, one in work.items()}
+    times = {
+        name: 1000 * min(timeit.repeat(one, timer=time.process_time, number=1, repeat=options.runs))
+        for name, one in work.items()
+    }
     whole = times["translation"]
     figures = {
         name: {"cpu_ms": round(value, 1), "translations": round(value / whole, 2)} for name, value in times.items()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
+from timeit import repeat, timeit
 
 import torch
 from torch import Tensor
@@ -61,26 +61,16 @@ class DirectSpline:
         return torch.stack(coordinates, -1)
 
 
-def fastest(run, repeats: int) -> float:
-    """Seconds of the fastest of several calls."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 @torch.inference_mode()
 def measure(n: int, size: tuple[int, int], repeats: int) -> dict:
     """Seconds of both for one warp, and how far their grids lie apart."""
     theta = torch.empty(1, 2 * n * n).uniform_(-0.1, 0.1, generator=torch.Generator().manual_seed(0))
     direct = DirectSpline(n, size)
     spline_matrix.cache_clear()
-    first = fastest(lambda: sampling_grid(theta, size), 1)
+    first = timeit(lambda: sampling_grid(theta, size), number=1)
     difference = float((direct.grid(theta) - sampling_grid(theta, size)).abs().max())
-    seconds_direct = fastest(lambda: direct.grid(theta), repeats)
-    seconds = fastest(lambda: sampling_grid(theta, size), repeats)
+    seconds_direct = min(repeat(lambda: direct.grid(theta), number=1, repeat=repeats))
+    seconds = min(repeat(lambda: sampling_grid(theta, size), number=1, repeat=repeats))
     return {
         "grid": f"{n}x{n}",
         "size": f"{size[0]}x{size[1]}",

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,12 +29,8 @@ MOST_MOMENTS = 200  # kept with their weights; when there are more, every second
 MOST_ROWS = 4000  # of the table of numbers
 FAR = 100.0  # |G(z)| beyond which a game in [-4, 4] is lost
 MEASURE_SAMPLES = 1000  # samples behind C(G) and the modes
-ARROWS, DOTS, LINES, ALONG = (
-    25,
-    160,
-    11,
-    25,
-)  # arrows on the line; samples, grid lines and points along them in the plane
+ARROWS = 25  # on the line
+DOTS, LINES, ALONG = 160, 11, 25  # samples, grid lines and points along them in the plane
 
 
 @dataclass(frozen=True)
@@ -167,15 +164,8 @@ class Laboratory:
             for _ in range(iterations):
                 if halt is not None and halt.is_set():
                     return
-                terms = algorithm.iteration(
-                    self.generator,
-                    self.discriminator,
-                    self._objective,
-                    self._data,
-                    self._noise,
-                    self._plain,
-                    self.settings.k,
-                )
+                game = self.generator, self.discriminator, self._objective, self._data, self._noise, self._plain
+                terms = algorithm.iteration(*game, self.settings.k)
                 self._check(terms)
                 self.iteration += 1
                 self.d_steps += self.settings.k
@@ -313,20 +303,12 @@ class Laboratory:
 
     def _make_optimizers(self) -> None:
         networks = {"generator": self.generator, "discriminator": self.discriminator}
-        optimizers: dict[str, torch.optim.Optimizer]
+        # On the line the game turns in circles; momentum would make them wider.
+        betas = (0.0 if self.mixture.dimensions == 1 else 0.5, 0.99)
+        make: Any = partial(torch.optim.Adam, betas=betas)
         if self.settings.optimizer == "sgd":
-            optimizers = {
-                name: torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.5, fused=True)
-                for name, net in networks.items()
-            }
-        else:
-            # On the line the game turns in circles; momentum would make them wider.
-            betas = (0.0 if self.mixture.dimensions == 1 else 0.5, 0.99)
-            optimizers = {
-                name: torch.optim.Adam(net.parameters(), lr=1.0, betas=betas, fused=True)
-                for name, net in networks.items()
-            }
-        self._plain = algorithm.Plain(optimizers)
+            make = partial(torch.optim.SGD, momentum=0.5)
+        self._plain = algorithm.Plain({n: make(net.parameters(), lr=1.0, fused=True) for n, net in networks.items()})
         self._set_rates()
 
     def _set_rates(self) -> None:
@@ -348,7 +330,6 @@ class Laboratory:
             except FloatingPointError as error:
                 last = self.moments[self.at]
                 self._restore(last)
-                self._make_optimizers_of(last)
                 self.failed = True
                 self.note = (
                     f"{error} The game stopped, and the last good state is shown, iteration {last.iteration:,}. "
@@ -402,13 +383,10 @@ class Laboratory:
         self.discriminator.load_state_dict(state["discriminator"])
         self.random.set_state(state["random"])
         self.iteration, self.d_steps, self.g_steps = state["counts"]
-        self._make_optimizers_of(moment)
-
-    def _make_optimizers_of(self, moment: Moment) -> None:
         self._make_optimizers()
-        if moment.state["kind"] == self.settings.optimizer:
-            for name, state in moment.state["optimizers"].items():
-                self._plain.optimizers[name].load_state_dict(copy.deepcopy(state))
+        if state["kind"] == self.settings.optimizer:
+            for name, averages in state["optimizers"].items():
+                self._plain.optimizers[name].load_state_dict(copy.deepcopy(averages))
             self._set_rates()
 
     def _on_line(self, state: measure.State) -> dict[str, Any]:

@@ -43,10 +43,7 @@ class State:
 def grid(dimensions: int) -> Tensor:
     """Midpoints of the cells as points (cells^d, d); in the plane the rows go by y, x runs fastest."""
     middle = theory.cells(LIMIT, CELLS[dimensions])
-    if dimensions == 1:
-        return middle[:, None]
-    y, x = torch.meshgrid(middle, middle, indexing="ij")
-    return torch.stack([x, y], -1).view(-1, 2)
+    return middle[:, None] if dimensions == 1 else torch.cartesian_prod(middle, middle).flip(1)
 
 
 def lattice(dimensions: int) -> Tensor:
@@ -55,8 +52,7 @@ def lattice(dimensions: int) -> Tensor:
     if dimensions == 1:
         return torch.linspace(-ROOT3, ROOT3, count)[:, None]
     middle = theory.cells(ROOT3, count)
-    y, x = torch.meshgrid(middle, middle, indexing="ij")
-    return torch.stack([x, y], -1).view(-1, 2)
+    return torch.cartesian_prod(middle, middle).flip(1)
 
 
 @torch.no_grad()

@@ -11,10 +11,9 @@ from torch import Tensor
 from gan.networks import Discriminator, Generator, Pair
 from gan.parzen import squared_distances
 from training import assets
-from training.arguments import expect
+from training.arguments import MOST_SEED, expect
 
 MOST_SAMPLES = 100_000
-MOST_SEED = 2**63 - 1
 CHUNK = 1000
 
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gan import algorithm, measure, parzen, pictures
 from gan.densities import DISTRIBUTIONS, distribution
@@ -103,27 +103,24 @@ PRESETS: dict[str, dict] = {
 def network_config(recipe: GanRecipe) -> GanConfig:
     """The networks that a recipe trains."""
     base = SMALL[distribution(recipe.data).dimensions] if recipe.data in DISTRIBUTIONS else GanConfig()
-    changes: dict = {}
-    if recipe.noise:
-        changes["noise"] = recipe.noise
-    if recipe.hidden:
-        changes["generator"] = (recipe.hidden,) * len(base.generator)
-    if recipe.units:
-        changes["discriminator"] = (recipe.units,) * len(base.discriminator)
-    if recipe.pieces:
-        changes["pieces"] = recipe.pieces
-    if recipe.range_d >= 0:
-        changes["range_d"] = recipe.range_d
-    config = dataclasses.replace(base, **changes)
+    generator, discriminator = (recipe.hidden,) * len(base.generator), (recipe.units,) * len(base.discriminator)
+    config = dataclasses.replace(
+        base,
+        noise=recipe.noise or base.noise,
+        generator=generator if recipe.hidden else base.generator,
+        discriminator=discriminator if recipe.units else base.discriminator,
+        pieces=recipe.pieces or base.pieces,
+        range_d=recipe.range_d if recipe.range_d >= 0 else base.range_d,
+    )
     config.check()
     return config
 
 
-def optimizer_of(parameters, kind: str, lr: float, recipe: GanRecipe) -> torch.optim.Optimizer:
+def optimizer_of(network: nn.Module, lr: float, recipe: GanRecipe) -> torch.optim.Optimizer:
     """Adam, or SGD with momentum; fused, which takes a third of the time that the plain ones take on a processor."""
-    if kind == "sgd":
-        return torch.optim.SGD(parameters, lr=lr, momentum=recipe.momentum, fused=True)
-    return torch.optim.Adam(parameters, lr=lr, betas=(recipe.beta1, recipe.beta2), fused=True)
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(network.parameters(), lr=lr, momentum=recipe.momentum, fused=True)
+    return torch.optim.Adam(network.parameters(), lr=lr, betas=(recipe.beta1, recipe.beta2), fused=True)
 
 
 class GanTask(Task):
@@ -146,8 +143,8 @@ class GanTask(Task):
         self.best = ("parzen", "max") if self.digits else ("jsd", "min")
         self.modules = {"model": generator, "discriminator": discriminator}
         self.optimizers = {
-            "generator": optimizer_of(generator.parameters(), recipe.optimizer, recipe.lr, recipe),
-            "discriminator": optimizer_of(discriminator.parameters(), recipe.optimizer, recipe.lr_d, recipe),
+            "generator": optimizer_of(generator, recipe.lr, recipe),
+            "discriminator": optimizer_of(discriminator, recipe.lr_d, recipe),
         }
         self._epoch: tuple[int, np.ndarray] = (-1, np.empty(0))
 
@@ -207,17 +204,10 @@ class GanTask(Task):
             for optimizer in self.optimizers.values():
                 for group in optimizer.param_groups:
                     group["momentum"] = recipe.momentum + share * (recipe.momentum_end - recipe.momentum)
+        networks = self.networks["model"], self.networks["discriminator"]
         for batch in batches:
             data, noise = iter(batch["x"]).__next__, iter(batch["z"]).__next__
-            terms = algorithm.iteration(
-                self.networks["model"],
-                self.networks["discriminator"],
-                self.objective,
-                data,
-                noise,
-                trainer,
-                recipe.k,
-            )
+            terms = algorithm.iteration(*networks, self.objective, data, noise, trainer, recipe.k)
             for name, value in terms.items():
                 sums[name] = sums.get(name, 0.0) + trainer.total(value) / (len(batches) * trainer.world)
         return sums

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from gan.algorithm import value
+
 LOG4 = math.log(4)
 
 
@@ -42,8 +44,7 @@ def criterion(p: Tensor, q: Tensor, cell: float) -> float:
 
 def criterion_from_samples(best_on_data: Tensor, best_on_fake: Tensor) -> float:
     """Equation 4 as it is written, C(G) = E_data[log D*(x)] + E_z[log(1 - D*(G(z)))], from D* at samples of each."""
-    tiny = torch.finfo(torch.float32).tiny
-    return float(best_on_data.clamp_min(tiny).log().mean() + (1 - best_on_fake).clamp_min(tiny).log().mean())
+    return value(best_on_data, best_on_fake)
 
 
 class Gradients(NamedTuple):

@@ -262,11 +262,25 @@ class _Loop:
         return "finished" if early else "stopped"
 
     def _evaluate(self, step: int) -> None:
+        """Runs in evaluation mode and leaves the random generator as it was, so evaluating changes no later update."""
         if self.main:
             self.run.beat("evaluating", step)
-        figures = _evaluate(self.task, self.run, self.main, step, self.quiet)
-        if step:
-            self.best = _compare(self.task.best, self.best, figures, step)
+            state = torch.get_rng_state()
+            _train_mode(self.task, False)
+            try:
+                with torch.no_grad():
+                    figures = self.task.evaluate()
+                    folder = self.run.samples(step)
+                    folder.mkdir(parents=True, exist_ok=True)
+                    self.task.sample(folder, step)
+            finally:
+                _train_mode(self.task, True)
+                torch.set_rng_state(state)
+            self.run.log("evaluation", step=step, figures=figures)
+            if not self.quiet and figures:
+                print(f"step {step}  " + "  ".join(f"{k} {v:.4f}" for k, v in figures.items()), flush=True)
+            if step:
+                self.best = _compare(self.task.best, self.best, figures, step)
         self.clock = time.perf_counter()
 
 
@@ -332,11 +346,9 @@ def _check_finite(terms: dict[str, float], trainer: Trainer, step: int) -> None:
         )
 
 
-def _compare(
-    goal: tuple[str, str] | None, best: dict | None, figures: dict[str, float] | None, step: int
-) -> dict | None:
+def _compare(goal: tuple[str, str] | None, best: dict | None, figures: dict[str, float], step: int) -> dict | None:
     """The best evaluation so far: its step and value, and how many evaluations there were since then (`waited`)."""
-    if not goal or not figures or goal[0] not in figures:
+    if not goal or goal[0] not in figures:
         return best
     value = figures[goal[0]]
     if best is None:
@@ -384,27 +396,6 @@ def _describe(task: Task, run: Run, new: bool) -> None:
                     f"The data or the network's sizes have changed since '{run.folder.name}' began "
                     f"({file.name} differs); put them back, or begin a new run."
                 )
-
-
-def _evaluate(task: Task, run: Run, main: bool, step: int, quiet: bool) -> dict[str, float] | None:
-    """Runs in evaluation mode and leaves the random generator as it was, so evaluating changes no later update."""
-    if not main:
-        return None
-    state = torch.get_rng_state()
-    _train_mode(task, False)
-    try:
-        with torch.no_grad():
-            figures = task.evaluate()
-            folder = run.samples(step)
-            folder.mkdir(parents=True, exist_ok=True)
-            task.sample(folder, step)
-    finally:
-        _train_mode(task, True)
-        torch.set_rng_state(state)
-    run.log("evaluation", step=step, figures=figures)
-    if not quiet and figures:
-        print(f"step {step}  " + "  ".join(f"{k} {v:.4f}" for k, v in figures.items()), flush=True)
-    return figures
 
 
 def _save(task: Task, recipe: Recipe, run: Run, accelerator: Any, step: int, best: dict | None, seconds: float) -> None:

@@ -7,33 +7,38 @@ from __future__ import annotations
 
 import numpy as np
 
-JOINTS = (
-    "nose",
-    "neck",
-    "right shoulder",
-    "right elbow",
-    "right wrist",
-    "left shoulder",
-    "left elbow",
-    "left wrist",
-    "mid hip",
-    "right hip",
-    "right knee",
-    "right ankle",
-    "left hip",
-    "left knee",
-    "left ankle",
-    "right eye",
-    "left eye",
-    "right ear",
-    "left ear",
-    "left big toe",
-    "left small toe",
-    "left heel",
-    "right big toe",
-    "right small toe",
-    "right heel",
+from vton.labels import mirror
+
+# Each with the colour in which OpenPose draws it.
+_JOINTS = (
+    ("nose", (255, 0, 85)),
+    ("neck", (255, 0, 0)),
+    ("right shoulder", (255, 85, 0)),
+    ("right elbow", (255, 170, 0)),
+    ("right wrist", (255, 255, 0)),
+    ("left shoulder", (170, 255, 0)),
+    ("left elbow", (85, 255, 0)),
+    ("left wrist", (0, 255, 0)),
+    ("mid hip", (255, 0, 0)),
+    ("right hip", (0, 255, 85)),
+    ("right knee", (0, 255, 170)),
+    ("right ankle", (0, 255, 255)),
+    ("left hip", (0, 170, 255)),
+    ("left knee", (0, 85, 255)),
+    ("left ankle", (0, 0, 255)),
+    ("right eye", (255, 0, 170)),
+    ("left eye", (170, 0, 255)),
+    ("right ear", (255, 0, 255)),
+    ("left ear", (85, 0, 255)),
+    ("left big toe", (0, 0, 255)),
+    ("left small toe", (0, 0, 255)),
+    ("left heel", (0, 0, 255)),
+    ("right big toe", (0, 255, 255)),
+    ("right small toe", (0, 255, 255)),
+    ("right heel", (0, 255, 255)),
 )
+JOINTS = tuple(name for name, _ in _JOINTS)
+COLOURS = np.array([colour for _, colour in _JOINTS], np.float32)
 NOSE, NECK, MID_HIP = (JOINTS.index(name) for name in ("nose", "neck", "mid hip"))
 # Shoulder, elbow and wrist; hip, knee and ankle.
 RIGHT_ARM = RIGHT_SHOULDER, RIGHT_ELBOW, RIGHT_WRIST = (2, 3, 4)
@@ -41,8 +46,6 @@ LEFT_ARM = LEFT_SHOULDER, LEFT_ELBOW, LEFT_WRIST = (5, 6, 7)
 RIGHT_LEG = RIGHT_HIP, RIGHT_KNEE, RIGHT_ANKLE = (9, 10, 11)
 LEFT_LEG = LEFT_HIP, LEFT_KNEE, LEFT_ANKLE = (12, 13, 14)
 RIGHT_EYE, LEFT_EYE, RIGHT_EAR, LEFT_EAR = 15, 16, 17, 18
-LEFT_BIG_TOE, LEFT_SMALL_TOE, LEFT_HEEL = 19, 20, 21
-RIGHT_BIG_TOE, RIGHT_SMALL_TOE, RIGHT_HEEL = 22, 23, 24
 
 SHOULDERS = (RIGHT_SHOULDER, LEFT_SHOULDER)
 HIPS = (RIGHT_HIP, LEFT_HIP)
@@ -50,10 +53,26 @@ TRUNK = (*SHOULDERS, *HIPS)
 ARMS = {"right": RIGHT_ARM, "left": LEFT_ARM}
 UPPER_BODY = (NOSE, NECK, *RIGHT_ARM, *LEFT_ARM, MID_HIP, *HIPS)  # the joints that a try-on reads
 
-# Joint -> joint of the mirrored picture.
-FLIP = np.array(
-    [JOINTS.index(name.replace("right", "LEFT").replace("left", "right").replace("LEFT", "left")) for name in JOINTS]
+FLIP = mirror(JOINTS)  # joint -> joint of the mirrored picture
+
+# OpenPose's limbs, from joint to joint along chains, in the order in which it draws them.
+CHAINS = (
+    (NECK, MID_HIP),
+    (NECK, RIGHT_SHOULDER),
+    (NECK, LEFT_SHOULDER),
+    RIGHT_ARM,
+    LEFT_ARM,
+    (MID_HIP, *RIGHT_LEG),
+    (MID_HIP, *LEFT_LEG),
+    (NECK, NOSE),
+    (NOSE, RIGHT_EYE, RIGHT_EAR),
+    (NOSE, LEFT_EYE, LEFT_EAR),
+    (LEFT_ANKLE, 19, 20),  # big and small toe
+    (LEFT_ANKLE, 21),  # heel
+    (RIGHT_ANKLE, 22, 23),
+    (RIGHT_ANKLE, 24),
 )
+LIMBS = tuple(limb for chain in CHAINS for limb in zip(chain, chain[1:]))
 
 
 def present(keypoints: np.ndarray) -> np.ndarray:

@@ -9,105 +9,83 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-LIP = (
-    "background",
-    "hat",
-    "hair",
-    "glove",
-    "sunglasses",
-    "upper-clothes",
-    "dress",
-    "coat",
-    "socks",
-    "pants",
-    "neck",
-    "scarf",
-    "skirt",
-    "face",
-    "left arm",
-    "right arm",
-    "left leg",
-    "right leg",
-    "left shoe",
-    "right shoe",
+# The labels of LIP, each with its colour in the published image-parse files, and its class in SEGMENTATION. The neck is
+# background: its extent depends on the garment.
+_LIP = (
+    ("background", (0, 0, 0), "background"),
+    ("hat", (128, 0, 0), "hair"),
+    ("hair", (254, 0, 0), "hair"),
+    ("glove", (0, 85, 0), "noise"),
+    ("sunglasses", (169, 0, 51), "face"),
+    ("upper-clothes", (254, 85, 0), "upper"),
+    ("dress", (0, 0, 85), "upper"),
+    ("coat", (0, 119, 220), "upper"),
+    ("socks", (85, 85, 0), "socks"),
+    ("pants", (0, 85, 85), "bottom"),
+    ("neck", (85, 51, 0), "background"),
+    ("scarf", (52, 86, 128), "noise"),
+    ("skirt", (0, 128, 0), "bottom"),
+    ("face", (0, 0, 254), "face"),
+    ("left arm", (51, 169, 220), "left arm"),
+    ("right arm", (0, 254, 254), "right arm"),
+    ("left leg", (85, 254, 169), "left leg"),
+    ("right leg", (169, 254, 85), "right leg"),
+    ("left shoe", (254, 254, 0), "left shoe"),
+    ("right shoe", (254, 169, 0), "right shoe"),
 )
+LIP = tuple(name for name, _, _ in _LIP)
+LIP_COLOURS = np.array([colour for _, colour, _ in _LIP], np.uint8)
 
-# Parse label -> label of the mirrored picture.
-FLIP_LIP = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14, 17, 16, 19, 18], np.uint8)
-
-SEGMENTATION = (
-    "background",
-    "hair",
-    "face",
-    "upper",
-    "bottom",
-    "left arm",
-    "right arm",
-    "left leg",
-    "right leg",
-    "left shoe",
-    "right shoe",
-    "socks",
-    "noise",
+# The classes of the segmentation generator, each with its class in ALIAS ("paste" is what the person keeps unchanged)
+# and its most typical LIP label, whose colour it takes, so that the maps can be compared at sight.
+_SEGMENTATION = (
+    ("background", "background", "background"),
+    ("hair", "hair", "hair"),
+    ("face", "paste", "face"),
+    ("upper", "upper", "upper-clothes"),
+    ("bottom", "paste", "pants"),
+    ("left arm", "left arm", "left arm"),
+    ("right arm", "right arm", "right arm"),
+    ("left leg", "paste", "left leg"),
+    ("right leg", "paste", "right leg"),
+    ("left shoe", "paste", "left shoe"),
+    ("right shoe", "paste", "right shoe"),
+    ("socks", "paste", "socks"),
+    ("noise", "noise", "glove"),
 )
-
-# LIP label -> class of the segmentation generator. The neck is background: its extent depends on the garment.
-SEGMENTATION_FROM_LIP = np.array([0, 1, 1, 12, 2, 3, 3, 3, 11, 4, 0, 12, 4, 2, 5, 6, 7, 8, 9, 10], np.uint8)
+SEGMENTATION = tuple(name for name, _, _ in _SEGMENTATION)
+SEGMENTATION_COLOURS = LIP_COLOURS[[LIP.index(label) for _, _, label in _SEGMENTATION]]
+SEGMENTATION_FROM_LIP = np.array([SEGMENTATION.index(name) for _, _, name in _LIP], np.uint8)
 
 UPPER = SEGMENTATION.index("upper")
 BACKGROUND = 0  # in all maps
 HAIR, FACE, BOTTOM = (SEGMENTATION.index(name) for name in ("hair", "face", "bottom"))
-BELOW = tuple(
-    SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg")
-)  # what a garment's hem ends above
+BELOW = tuple(SEGMENTATION.index(name) for name in ("bottom", "left leg", "right leg"))  # above which a hem ends
 ARMS = LEFT_ARM, RIGHT_ARM = SEGMENTATION.index("left arm"), SEGMENTATION.index("right arm")
 
-FLIP_SEGMENTATION = np.array([0, 1, 2, 3, 4, 6, 5, 8, 7, 10, 9, 11, 12], np.uint8)
-
 ALIAS = ("background", "paste", "upper", "hair", "left arm", "right arm", "noise")
-
-# Class of the segmentation generator -> class of the ALIAS generator. "paste" is what the person keeps unchanged.
-ALIAS_FROM_SEGMENTATION = np.array([0, 3, 1, 2, 1, 4, 5, 1, 1, 1, 1, 1, 6], np.uint8)
+ALIAS_FROM_SEGMENTATION = np.array([ALIAS.index(name) for _, name, _ in _SEGMENTATION], np.uint8)
+ALIAS_COLOURS = SEGMENTATION_COLOURS[[SEGMENTATION.index("face" if name == "paste" else name) for name in ALIAS]]
 
 # The divided segmentation S_div: the misaligned part of the upper garment is a class of its own (equation 4).
 DIVIDED = (*ALIAS, "misaligned")
-
 ALIAS_UPPER, MISALIGNED = DIVIDED.index("upper"), DIVIDED.index("misaligned")
-
-# The palette of the published image-parse files.
-LIP_COLOURS = np.array(
-    [
-        (0, 0, 0),
-        (128, 0, 0),
-        (254, 0, 0),
-        (0, 85, 0),
-        (169, 0, 51),
-        (254, 85, 0),
-        (0, 0, 85),
-        (0, 119, 220),
-        (85, 85, 0),
-        (0, 85, 85),
-        (85, 51, 0),
-        (52, 86, 128),
-        (0, 128, 0),
-        (0, 0, 254),
-        (51, 169, 220),
-        (0, 254, 254),
-        (85, 254, 169),
-        (169, 254, 85),
-        (254, 254, 0),
-        (254, 169, 0),
-    ],
-    np.uint8,
-)
-
-# Every class takes the colour of its most typical LIP label, so that the maps can be compared at sight.
-SEGMENTATION_COLOURS = LIP_COLOURS[[0, 2, 13, 5, 9, 14, 15, 16, 17, 18, 19, 8, 3]]
-ALIAS_COLOURS = LIP_COLOURS[[0, 13, 5, 2, 14, 15, 3]]
 MISALIGNED_COLOUR = (255, 140, 0)  # orange, as in the paper's figures
 # The garment takes a quiet blue here, because its usual colour is an orange too.
 DIVIDED_COLOURS = np.concatenate([ALIAS_COLOURS, np.array([MISALIGNED_COLOUR], np.uint8)])
-DIVIDED_COLOURS[2] = (70, 110, 170)
+DIVIDED_COLOURS[ALIAS_UPPER] = (70, 110, 170)
+
+
+def mirror(names: tuple[str, ...]) -> np.ndarray:
+    """For each name the index of its counterpart on the other side of the body, which takes its place in the mirrored
+    picture, (n,) uint8.
+    """
+    other = {"left": "right", "right": "left"}
+    sides = [" ".join(other.get(word, word) for word in name.split(" ")) for name in names]
+    return np.array([names.index(name) for name in sides], np.uint8)
+
+
+FLIP_LIP, FLIP_SEGMENTATION = mirror(LIP), mirror(SEGMENTATION)
 
 # Labels of a parse by what they stand for.
 HAT_LIP, HAIR_LIP, NECK_LIP, FACE_LIP = (LIP.index(name) for name in ("hat", "hair", "neck", "face"))

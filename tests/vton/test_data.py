@@ -80,7 +80,6 @@ def test_what_goes_in_comes_out(folders, packed):
         np.abs(person.image.astype(int) - cv2.resize(drawn.person, (192, 256), interpolation=cv2.INTER_AREA)).mean() < 4
     )
     assert person.carried.any() and person.person_mask.max() == 1
-    assert packed.product(0).category in ("longsleeve", "tshirt")
 
 
 def test_a_broken_picture_is_skipped_and_named(folders, tmp_path):

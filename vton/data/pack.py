@@ -44,16 +44,14 @@ class Person:
 
 @dataclass
 class Product:
-    """One garment: cloth (H,W,3) uint8 RGB on white, mask (H,W) uint8 0/255, category as in its file name, sleeves and
-    neckline as in attributes.tsv ("" = not known).
+    """One garment: cloth (H,W,3) uint8 RGB on white, mask (H,W) uint8 0/255, sleeves as in attributes.tsv ("" = not
+    known).
     """
 
     name: str
     cloth: np.ndarray
     mask: np.ndarray
-    category: str
-    sleeves: str = ""
-    neckline: str = ""
+    sleeves: str
 
 
 class Pack:
@@ -101,18 +99,12 @@ class Pack:
 
     def product(self, index: int) -> Product:
         """A garment's picture and mask, decoded."""
-        name = self.products[index]
         return Product(
-            name,
+            self.products[index],
             cv2.imdecode(self._bytes("cloth", index), cv2.IMREAD_COLOR)[..., ::-1],
             cv2.imdecode(self._bytes("cloth_mask", index), cv2.IMREAD_UNCHANGED),
-            name.split("_")[0],
-            *(self.attribute(index, name) for name in ("sleeves", "neckline")),
+            str(self._data["sleeves"][index]) if "sleeves" in self._data else "",
         )
-
-    def attribute(self, index: int, name: str) -> str:
-        """A garment's "sleeves" or "neckline" as in attributes.tsv; "" = not known."""
-        return str(self._data[name][index]) if name in self._data else ""
 
 
 PICTURE_KINDS = ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")  # kinds of pictures

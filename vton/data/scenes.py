@@ -139,11 +139,7 @@ class Scenes:
             frame, angle = np.concatenate([centre - half, centre + half]), rng.normal(0, 3)
         matrix, mirror = affine(frame, self.size, angle, variant % 2 == 1), variant % 2 == 1
         image = cv2.warpAffine(
-            person.image,
-            matrix.astype(np.float64),
-            self.size[::-1],
-            flags=cv2.INTER_AREA,
-            borderMode=cv2.BORDER_REPLICATE,
+            person.image, matrix, self.size[::-1], flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE
         )
         parse = warp_picture(person.parse, matrix, self.size, nearest=True)
         parse = labels.FLIP_LIP[parse] if mirror else parse
@@ -200,25 +196,15 @@ def pack_planes(
 
 def halve(scene: Scene) -> Scene:
     """The scene at half the height and width."""
-    height, width = scene.classes.shape
+    size = scene.classes.shape[1] // 2, scene.classes.shape[0] // 2
 
-    def small(a, flag=cv2.INTER_AREA):
-        return cv2.resize(np.ascontiguousarray(a), (width // 2, height // 2), interpolation=flag)
+    def small(name):
+        a = np.ascontiguousarray(getattr(scene, name))
+        if a.dtype == bool:
+            return cv2.resize(a.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
+        return cv2.resize(a, size, interpolation=cv2.INTER_NEAREST if name == "classes" else cv2.INTER_AREA)
 
-    def mask(a):
-        return small(a.astype(np.uint8), cv2.INTER_NEAREST) > 0
-
-    return Scene(
-        small(scene.picture),
-        small(scene.pose),
-        small(scene.classes, cv2.INTER_NEAREST),
-        mask(scene.gray),
-        mask(scene.carried),
-        mask(scene.neck),
-        small(scene.silhouette),
-        small(scene.warped),
-        mask(scene.warped_mask),
-    )
+    return Scene(*map(small, Scene.__dataclass_fields__))
 
 
 def random_crop(scene: Scene, rng: np.random.Generator) -> Scene:
@@ -253,9 +239,6 @@ class Look:
     lowered: float = 0.0
 
 
-PLAIN = Look(studio=0, recoloured=0, flattened=0, cut=0, bent=0)
-
-
 def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[str, np.ndarray]:
     """One sample of a scene: person, agnostic, pose, warped (H,W,3) uint8; warped_mask, region, carried, skin, rim
     (1,H,W) bool; segmentation (7,H,W) float32.
@@ -264,15 +247,13 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     """
     if rng.random() < look.studio:
         scene = before_wall(scene, rng)
-    picture, upper = scene.picture, scene.classes == UPPER
-    if look != PLAIN:
-        picture = change_colours(picture, rng, 0.6)
+    picture, upper = change_colours(scene.picture, rng, 0.6), scene.classes == UPPER
     new_hue = rng.random() < look.recoloured
     state = rng.bit_generator.state
     if new_hue:
         picture = recolour(picture, upper, rng)
     gray = scene.gray
-    if look != PLAIN and rng.random() < 0.5:  # how far the gray reaches beyond the outline is a matter of chance too
+    if rng.random() < 0.5:  # how far the gray reaches beyond the outline is a matter of chance too
         reach = disc(int(rng.integers(1, max(2, gray.shape[1] // 48))))
         gray = gray | (cv2.dilate(gray.astype(np.uint8), reach) > 0) & (scene.classes == 0)
     hem = np.zeros_like(gray)
@@ -281,7 +262,7 @@ def dress(scene: Scene, rng: np.random.Generator, look: Look = Look()) -> dict[s
     gray = gray | hem
     hidden = gray
     if look.shown and rng.random() < look.shown:
-        hidden = gray & ~open_parts(scene, gray & ~hem, rng, look == PLAIN)
+        hidden = gray & ~open_parts(scene, gray & ~hem, rng)
     cloth, mask = picture, upper
     if scene.warped_mask.any():  # the product picture itself, in the same colours
         cloth, mask = scene.warped, scene.warped_mask
@@ -319,22 +300,20 @@ def below_hem(scene: Scene, rng: np.random.Generator) -> np.ndarray:
     return lower & np.isin(scene.classes, (WALL, PASTE)) & ~scene.neck
 
 
-def open_parts(scene: Scene, gray: np.ndarray, rng: np.random.Generator, plain: bool = False) -> np.ndarray:
+def open_parts(scene: Scene, gray: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """What of the gray region I_a shows after all, since it stays as it was: (H,W) bool, part of `gray`.
 
-    The garment that is taken off may have hidden more than the new one does: unless `plain`, arms, the neck and a band
-    around the garment stay hidden by chance, and so does a margin of any width.
+    The garment that is taken off may have hidden more than the new one does: arms, the neck and a band around the
+    garment stay hidden by chance, and so does a margin of any width.
     """
-    height, width = gray.shape
+    width = gray.shape[1]
     wall = (scene.classes == 0) & ~scene.neck
-    unchanged, margin = wall | scene.skin | (scene.classes == HAIR), margin_at(width)
-    if plain:
-        return open_gray(gray, unchanged, margin)
+    unchanged = wall | scene.skin | (scene.classes == HAIR)
     for part in (*(scene.classes == arm for arm in ARMS), scene.neck, scene.classes == UPPER):
         if part.any() and rng.random() < 0.4:
             reach = disc(int(rng.integers(1, max(2, width // 12))))
             unchanged = unchanged & (cv2.dilate(part.astype(np.uint8), reach) == 0)
-    return open_gray(gray, unchanged, int(rng.integers(1, 4 * margin + 1)))
+    return open_gray(gray, unchanged, int(rng.integers(1, 4 * margin_at(width) + 1)))
 
 
 def before_wall(scene: Scene, rng: np.random.Generator) -> Scene:

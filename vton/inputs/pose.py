@@ -16,86 +16,27 @@ import numpy as np
 from vton.inputs.photo import InputError, crop, frame_person, keypoints_to_photo
 from vton.joints import (
     ARMS,
+    COLOURS,
     FLIP,
     HIPS,
     JOINTS,
-    LEFT_ANKLE,
-    LEFT_ARM,
-    LEFT_BIG_TOE,
-    LEFT_EAR,
     LEFT_EYE,
-    LEFT_HEEL,
     LEFT_LEG,
     LEFT_SHOULDER,
-    LEFT_SMALL_TOE,
     LEFT_WRIST,
+    LIMBS,
     MID_HIP,
     NECK,
     NOSE,
-    RIGHT_ANKLE,
-    RIGHT_ARM,
-    RIGHT_BIG_TOE,
-    RIGHT_EAR,
     RIGHT_EYE,
-    RIGHT_HEEL,
     RIGHT_LEG,
     RIGHT_SHOULDER,
-    RIGHT_SMALL_TOE,
     RIGHT_WRIST,
     SHOULDERS,
     TRUNK,
     present,
 )
 
-# OpenPose's BODY_25 limbs, from joint to joint along chains, in the order in which OpenPose draws them; a limb has the
-# colour of its second joint.
-CHAINS = (
-    (NECK, MID_HIP),
-    (NECK, RIGHT_SHOULDER),
-    (NECK, LEFT_SHOULDER),
-    RIGHT_ARM,
-    LEFT_ARM,
-    (MID_HIP, *RIGHT_LEG),
-    (MID_HIP, *LEFT_LEG),
-    (NECK, NOSE),
-    (NOSE, RIGHT_EYE, RIGHT_EAR),
-    (NOSE, LEFT_EYE, LEFT_EAR),
-    (LEFT_ANKLE, LEFT_BIG_TOE, LEFT_SMALL_TOE),
-    (LEFT_ANKLE, LEFT_HEEL),
-    (RIGHT_ANKLE, RIGHT_BIG_TOE, RIGHT_SMALL_TOE),
-    (RIGHT_ANKLE, RIGHT_HEEL),
-)
-LIMBS = tuple(limb for chain in CHAINS for limb in zip(chain, chain[1:]))
-COLOURS = np.array(
-    [
-        (255, 0, 85),
-        (255, 0, 0),
-        (255, 85, 0),
-        (255, 170, 0),
-        (255, 255, 0),
-        (170, 255, 0),
-        (85, 255, 0),
-        (0, 255, 0),
-        (255, 0, 0),
-        (0, 255, 85),
-        (0, 255, 170),
-        (0, 255, 255),
-        (0, 170, 255),
-        (0, 85, 255),
-        (0, 0, 255),
-        (255, 0, 170),
-        (170, 0, 255),
-        (255, 0, 255),
-        (85, 0, 255),
-        (0, 0, 255),
-        (0, 0, 255),
-        (0, 0, 255),
-        (0, 255, 255),
-        (0, 255, 255),
-        (0, 255, 255),
-    ],
-    np.float32,
-)
 OPACITY = 0.6
 
 
@@ -122,7 +63,8 @@ def _blend_ellipse(canvas, centre, axis, half_length, half_width, colour):
 
 
 def draw_pose(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Draw the skeleton as OpenPose does: limbs as ellipses, then joints as discs, opacity 0.6, on black.
+    """Draw the skeleton as OpenPose does: limbs as ellipses in the colour of their second joint, then joints as discs,
+    opacity 0.6, on black.
 
     keypoints: (25, 3) x, y, confidence in pixels of the picture; size: (H, W). Returns (H, W, 3) uint8 RGB.
     Half-width of a limb W / 120, radius of a joint W / 100: measured on the published 768x1024 renderings. Hands and
@@ -182,21 +124,8 @@ for _part, _left in zip(
 ):
     _LANDMARK |= {JOINTS.index(f"left {_part}"): _left, JOINTS.index(f"right {_part}"): _left + 1}
 _MIDDLES = {NECK: SHOULDERS, MID_HIP: HIPS}
-# A joint is lost with its parent; parents come first.
-_PARENTS = tuple(
-    (joint, parent)
-    for chain in (
-        RIGHT_ARM,
-        LEFT_ARM,
-        RIGHT_LEG,
-        (RIGHT_ANKLE, RIGHT_BIG_TOE),
-        (RIGHT_ANKLE, RIGHT_HEEL),
-        LEFT_LEG,
-        (LEFT_ANKLE, LEFT_BIG_TOE),
-        (LEFT_ANKLE, LEFT_HEEL),
-    )
-    for parent, joint in zip(chain, chain[1:])
-)
+# A joint of an arm, a leg or a foot is lost with its parent; parents come first.
+_PARENTS = [(b, a) for a, b in LIMBS if a not in (NECK, MID_HIP, NOSE, RIGHT_EYE, LEFT_EYE)]
 MIN_VISIBILITY = 0.5
 WORKING_SIZE = 1024
 MIN_WINDOW = 400  # pixels; smaller parts of a photo are not searched

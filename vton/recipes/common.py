@@ -21,6 +21,7 @@ from training.recipe import AT_LEAST_1, SHARE, setting
 from training.weights import fill, load_model, save_model
 from vton.data.draped.people import DrapedPeople, load_people
 from vton.data.pack import Pack
+from vton.data.regions import as_predicted
 from vton.data.samples import Sampler
 from vton.metrics import mask_iou, structural_similarity
 from vton.networks.warping import warp
@@ -155,12 +156,6 @@ def warp_figures(grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> tuple[di
     return figures, mask
 
 
-def save_warps(file: Path, grid: torch.Tensor, batch: dict[str, torch.Tensor]) -> None:
-    """A sheet of person, cloth, the cloth as it is worn and as the sampling grid (B, H, W, 2) lays it."""
-    columns = (*(batch[name] for name in ("person", "cloth", "worn")), warp(batch["cloth"], grid))
-    save_grid(file, [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(grid))])
-
-
 class PairTask(PictureTask):
     """Base of those that learn from pairs of a garment and the same garment worn, see `vton.data.samples`."""
 
@@ -184,6 +179,35 @@ class PairTask(PictureTask):
     def for_validation(self, sample: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
         """A sample of `Sampler` as the networks are measured on it: unchanged, unless a recipe overrides this."""
         return sample
+
+
+class WarpTask(PairTask):
+    """Base of those that learn to warp; a share of the regions that they are given are wrong, see `as_predicted`."""
+
+    def grid(self, model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The sampling grid (B, H, W, 2) by which a network lays the cloths of a batch on their people."""
+        raise NotImplementedError
+
+    def batch(self, step, micro, rank, world):
+        """As of `PairTask`, with the given regions where they are not the true ones."""
+        batch, recipe = super().batch(step, micro, rank, world), self.recipe
+        locks, outlines = getattr(recipe, "locks", 0.0), getattr(recipe, "outlines", 0.0)
+        if locks or outlines:
+            rngs = generators(recipe.seed, step, micro + 10**6, rank, world, recipe.batch)
+            batch["region"] = as_predicted(batch["worn_mask"], locks, outlines, rngs)
+        return batch
+
+    def person_maps(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        """What a network sees of the people of a batch, (B, 7, H, W): region, P and I_a."""
+        return torch.cat((batch.get("region", batch["worn_mask"]), batch["pose"], batch["agnostic"]), 1)
+
+    def sample(self, folder, step):
+        """A sheet of person, cloth, the cloth as it is worn and as the averaged weights lay it."""
+        batch = {k: v[:5] for k, v in self.validation().items()}
+        laid = warp(batch["cloth"], self.grid(self.modules["ema"], batch))
+        columns = (*(batch[name] for name in ("person", "cloth", "worn")), laid)
+        rows = [[tensor_to_picture(pictures[i]) for pictures in columns] for i in range(len(laid))]
+        save_grid(folder / "warp.png", rows)
 
 
 def rate_factor(step: int, recipe: PictureRecipe) -> float:

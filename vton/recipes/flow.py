@@ -10,11 +10,10 @@ import torch
 from torch.nn import functional as F
 
 from training.recipe import SHARE, setting
-from vton.data.regions import as_predicted
 from vton.networks.config import LITE, PAPER, WITHOUT_AGNOSTIC, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
-from vton.recipes.common import PairTask, PictureRecipe, displacement, generators, samplers, save_warps, warp_figures
+from vton.recipes.common import PictureRecipe, WarpTask, displacement, samplers, warp_figures
 
 
 @dataclass
@@ -101,7 +100,7 @@ def network_config(recipe: FlowRecipe) -> FlowConfig:
     )
 
 
-class FlowTask(PairTask):
+class FlowTask(WarpTask):
     """The cascaded flow as a task, on pairs of a garment and the same garment worn (Han et al. 2019, eq. 2 to 5)."""
 
     best = ("warped_iou", "max")
@@ -116,18 +115,13 @@ class FlowTask(PairTask):
         self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}
 
-    def batch(self, step, micro, rank, world):
-        """As of `PairTask`; a share of the regions that the network is given are wrong, see `as_predicted`."""
-        batch, recipe = super().batch(step, micro, rank, world), self.recipe
-        if recipe.locks or recipe.outlines:
-            rngs = generators(recipe.seed, step, micro + 10**6, rank, world, recipe.batch)
-            batch["region"] = as_predicted(batch["worn_mask"], recipe.locks, recipe.outlines, rngs)
-        return batch
-
     def flows(self, model, batch):
         """Flows of every level for a batch, coarsest first."""
-        person = torch.cat((batch.get("region", batch["worn_mask"]), batch["pose"], batch["agnostic"]), 1)
-        return model(person, torch.cat((batch["cloth"], batch["cloth_mask"]), 1))
+        return model(self.person_maps(batch), torch.cat((batch["cloth"], batch["cloth_mask"]), 1))
+
+    def grid(self, model, batch):
+        """As of `WarpTask`, by the finest flow."""
+        return flow_grid(self.flows(model, batch)[-1])
 
     def terms(self, batch):
         """The named losses of a batch, summed over its pictures."""
@@ -150,12 +144,7 @@ class FlowTask(PairTask):
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         batch = self.validation()
-        grid = flow_grid(self.flows(self.modules["ema"], batch)[-1])
+        grid = self.grid(self.modules["ema"], batch)
         figures, masks = warp_figures(grid, batch)
         folds = [(j[m[:-1, :-1]] <= 0).mean() for j, m in zip(jacobian(grid).numpy(), masks)]
         return figures | {"folded": float(np.mean(folds))}
-
-    def sample(self, folder, step):
-        """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
-        batch = {k: v[:5] for k, v in self.validation().items()}
-        save_warps(folder / "warp.png", flow_grid(self.flows(self.modules["ema"], batch)[-1]), batch)

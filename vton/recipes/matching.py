@@ -9,12 +9,11 @@ import numpy as np
 import torch
 
 from training.recipe import SHARE, setting
-from vton.data.regions import as_predicted
 from vton.metrics import coverage
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
 from vton.networks.losses import second_order
 from vton.networks.warping import MatchingModule, jacobian, sampling_grid, warp
-from vton.recipes.common import PairTask, PictureRecipe, displacement, generators, samplers, save_warps, warp_figures
+from vton.recipes.common import PictureRecipe, WarpTask, displacement, samplers, warp_figures
 
 
 @dataclass
@@ -77,7 +76,7 @@ def network_config(recipe: MatchingRecipe) -> MatchingConfig:
     return replace(LITE.matching, width=recipe.width, grid=recipe.grid)
 
 
-class MatchingTask(PairTask):
+class MatchingTask(WarpTask):
     """Trains the matching module by L_warp = ||I_c - W(c, theta)||_1 + lambda_const L_const (equations 2 and 11)."""
 
     recipe: MatchingRecipe
@@ -95,21 +94,14 @@ class MatchingTask(PairTask):
         self.weights = {"second_order": recipe.second_order, "mask": recipe.mask, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(recipe.beta1, 0.999))}
 
-    def batch(self, step, micro, rank, world):
-        """As of `PairTask`; a share of the regions that the network is given have gaps, see `as_predicted`."""
-        batch = super().batch(step, micro, rank, world)
-        if self.recipe.locks:
-            rngs = generators(self.recipe.seed, step, micro + 10**6, rank, world, self.recipe.batch)
-            batch["region"] = as_predicted(batch["worn_mask"], self.recipe.locks, 0.0, rngs)
-        return batch
-
     def theta(self, model, batch):
         """theta (B, 2 n^2) for a batch, fp32."""
-        person = torch.cat((batch.get("region", batch["worn_mask"]), batch["pose"], batch["agnostic"]), 1)
-        channels_last = torch.channels_last
-        return model(
-            person.contiguous(memory_format=channels_last), batch["cloth"].contiguous(memory_format=channels_last)
-        ).float()
+        maps = (self.person_maps(batch), batch["cloth"])
+        return model(*(x.contiguous(memory_format=torch.channels_last) for x in maps)).float()
+
+    def grid(self, model, batch):
+        """As of `WarpTask`."""
+        return sampling_grid(self.theta(model, batch), NETWORK_SIZE)
 
     def terms(self, batch):
         """The named losses of a batch, summed over its pictures."""
@@ -128,15 +120,10 @@ class MatchingTask(PairTask):
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""
         batch = self.validation()
-        grid = sampling_grid(self.theta(self.modules["ema"], batch), NETWORK_SIZE)
+        grid = self.grid(self.modules["ema"], batch)
         figures, masks = warp_figures(grid, batch)
         truth = batch["worn_mask"][:, 0].numpy() > 0.5
         return figures | {
             "covered": float(np.mean([coverage(a, b) for a, b in zip(masks, truth)])),
             "smallest_jacobian": float(jacobian(grid).min()),
         }
-
-    def sample(self, folder, step):
-        """A sheet of pictures of the validation samples, and what the averaged weights make of them."""
-        batch = {k: v[:5] for k, v in self.validation().items()}
-        save_warps(folder / "warp.png", sampling_grid(self.theta(self.modules["ema"], batch), NETWORK_SIZE), batch)
