@@ -8,28 +8,8 @@ from pathlib import Path
 import gradio as gr
 
 from training import assets
+from ui import theme
 from ui.kit import View
-
-INTRODUCTION = """## What you are looking at
-
-Atelier runs networks whose insides are worth seeing. **Translate** runs a Transformer after *Attention Is All You
-Need* (Vaswani et al., 2017), and its second task, parsing. **Try on** runs VITON-HD (Choi et al., 2021), stage by
-stage. **GAN** plays *Generative Adversarial Nets* (Goodfellow et al., 2014). All are written from the papers, and the
-weights below were trained by this project's own recipes. Nothing on this page asks another host, unless you name a
-model of the Hub yourself.
-
-**Licences.** The code is MIT. The weights were trained on research data and are for research and teaching only, not
-for commercial use; each card names its data.
-
-**Limits.** The translator that the page begins with knows general text between English and German and English and
-French; the two others know descriptions of pictures, and the parser articles of biology and medicine. Rare words and
-long sentences come out poorly. Try on knows upper garments on one person seen from
-the front; the networks are small so that they run on a laptop, and a result shows how the method works, not how a
-garment fits.
-
-**Your data.** Text and photos stay on the machine that serves this page. Uploads and results are deleted after an hour.
-"""
-
 
 FAILURES = "## Known failures"
 
@@ -67,7 +47,7 @@ class AboutTab(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(INTRODUCTION, elem_classes="prose-card")
+        gr.Markdown(theme.text("about/introduction"), elem_classes="prose-card")
         for name, text, megabytes in cards():
             can, cannot, rest = parts(text)
             with gr.Accordion(f"{name} · {megabytes:.1f} MB", open=False):

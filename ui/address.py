@@ -20,7 +20,7 @@ SCRIPTS = ("address.js", "keyboard.js", "queue.js")
 
 def scripts() -> str:
     """The page's scripts that belong to no tab, each in a scope of its own."""
-    return "\n".join(f"{{\n{(theme.STATIC / name).read_text(encoding='utf-8')}\n}}" for name in SCRIPTS)
+    return "\n".join(f"{{\n{theme.read(name)}\n}}" for name in SCRIPTS)
 
 
 def choices(tab: TranslateTab, current: Any, fields: Any) -> dict:

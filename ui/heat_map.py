@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import io
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -37,6 +36,7 @@ BAR = 110  # width of the scale
 ROOM_FOR_NUMBER = 22  # pixels of a cell that has room for its number
 ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}  # as Pillow calls them
 Colour = Sequence[int]
+Sheet = TypeVar("Sheet", "Svg", "Png")  # what a map is drawn on
 
 
 def digits(weight: float | np.floating) -> str:
@@ -119,7 +119,7 @@ class HeatMap:
         """As PNG, at twice the size of the SVG unless it is huge; every cell has the exact colour of its weight."""
         return self._draw(Png(self.frame)).data
 
-    def _draw(self, sheet: AnySheet) -> AnySheet:
+    def _draw(self, sheet: Sheet) -> Sheet:
         cell, size, left, top = self.frame.cell, self.frame.size, self.frame.left, self.frame.top
         rows, columns = self.map.weights.shape
         sheet.write(10, 22, self.title, 16)
@@ -211,31 +211,8 @@ def data_url(colours: np.ndarray) -> str:
 # -- paper -------------------------------------------------------------------------------------------------------------
 
 
-class Sheet(ABC):
-    """What a map is drawn on; places and sizes are the frame's pixels."""
-
-    @abstractmethod
-    def write(
-        self, x: float, y: float, text: str, size: int, colour: Colour = INK, at: str = "start", upright: bool = False
-    ) -> None:
-        """A text on a base line. at: which part of it stands at (x, y), "start", "middle" or "end"; upright: it runs
-        upwards from there.
-        """
-
-    @abstractmethod
-    def fill(self, colours: np.ndarray, tips: Sequence[str]) -> None:
-        """The cells. colours: (R, C, 3) uint8; tips: what each of them tells, none: they are one picture."""
-
-    @abstractmethod
-    def scale(self, x: int, y: int) -> None:
-        """The bar of colours from 0 to the strongest."""
-
-
-AnySheet = TypeVar("AnySheet", bound=Sheet)
-
-
-class Svg(Sheet):
-    """Paper of text."""
+class Svg:
+    """Paper of text; places and sizes are the frame's pixels."""
 
     def __init__(self, frame: Frame, title: str) -> None:
         self.frame = frame
@@ -255,7 +232,10 @@ class Svg(Sheet):
     def write(
         self, x: float, y: float, text: str, size: int, colour: Colour = INK, at: str = "start", upright: bool = False
     ) -> None:
-        """As `Sheet.write`; the text is escaped here."""
+        """A text on a base line; it is escaped here.
+
+        at: which part of it stands at (x, y), "start", "middle" or "end"; upright: it runs upwards from there.
+        """
         place = f'transform="translate({x:g} {y:g}) rotate(-90)"' if upright else f'x="{x:g}" y="{y:g}"'
         more = ' pointer-events="none"' if at == "middle" else ""  # the cell below tells its weight
         self.parts.append(
@@ -263,7 +243,7 @@ class Svg(Sheet):
         )
 
     def fill(self, colours: np.ndarray, tips: Sequence[str]) -> None:
-        """As `Sheet.fill`."""
+        """The cells. colours: (R, C, 3) uint8; tips: what each of them tells, none: they are one picture."""
         cell, left, top = self.frame.cell, self.frame.left, self.frame.top
         rows, columns = colours.shape[:2]
         for (row, column), tip in zip(np.ndindex(rows, columns), tips):
@@ -278,7 +258,7 @@ class Svg(Sheet):
             )
 
     def scale(self, x: int, y: int) -> None:
-        """As `Sheet.scale`."""
+        """The bar of colours from 0 to the strongest."""
         stops = "".join(
             f'<stop offset="{n / 4}" stop-color="{_hex(colour)}"/>' for n, colour in enumerate(RAMPS["light"])
         )
@@ -288,7 +268,7 @@ class Svg(Sheet):
         ]
 
 
-class Png(Sheet):
+class Png:
     """Paper of pixels."""
 
     def __init__(self, frame: Frame) -> None:
@@ -305,7 +285,7 @@ class Png(Sheet):
     def write(
         self, x: float, y: float, text: str, size: int, colour: Colour = INK, at: str = "start", upright: bool = False
     ) -> None:
-        """As `Sheet.write`."""
+        """As `Svg.write`."""
         letters, x, y = font(self.times * size), self.times * x, self.times * y
         if not upright:
             self.pen.text((x, y), text, tuple(colour), letters, anchor=ANCHORS[at])
@@ -317,14 +297,14 @@ class Png(Sheet):
         self.picture.paste(tuple(colour), place, mask.rotate(90, expand=True))
 
     def fill(self, colours: np.ndarray, tips: Sequence[str]) -> None:
-        """As `Sheet.fill`; nothing tells anything here."""
+        """As `Svg.fill`; nothing tells anything here."""
         cell, left, top = (self.times * one for one in (self.frame.cell, self.frame.left, self.frame.top))
         size = colours.shape[1] * cell, colours.shape[0] * cell
         self.picture.paste(Image.fromarray(colours).resize(size, Image.Resampling.NEAREST), (left, top))
         self.pen.rectangle((left - 1, top - 1, left + size[0], top + size[1]), outline=LINE)
 
     def scale(self, x: int, y: int) -> None:
-        """As `Sheet.scale`."""
+        """As `Svg.scale`."""
         ramp = Image.fromarray(paint(np.linspace(0, 1, BAR)[None], RAMPS["light"]))
         self.picture.paste(ramp.resize((self.times * BAR, self.times * 10)), (self.times * x, self.times * y))
 

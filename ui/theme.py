@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,92 +15,53 @@ from gradio.themes.utils import colors, fonts, sizes
 from ui import colours
 
 STATIC = Path(__file__).parent / "static"
-
-_CLAY = colors.Color(
-    name="clay",
-    c50="#fdf5ef",
-    c100="#fae6d8",
-    c200="#f3c9ae",
-    c300="#e9a681",
-    c400="#dc8158",
-    c500="#c8623a",
-    c600="#b04e2a",
-    c700="#8f3e23",
-    c800="#6f3220",
-    c900="#54281c",
-    c950="#2e140d",
-)
-_PAPER = colors.Color(
-    name="paper",
-    c50="#fbf8f3",
-    c100="#f4efe7",
-    c200="#e6dfd3",
-    c300="#d2c8b9",
-    c400="#a99d8c",
-    c500="#7d7264",
-    c600="#5d5449",
-    c700="#453e36",
-    c800="#2b2621",
-    c900="#1f1b18",
-    c950="#161311",
+STYLES = (
+    "page.css",
+    "first/first.css",
+    "translate/decoding.css",
+    "translate/layers.css",
+    "translate/parse_tree.css",
+    "tryon/tryon.css",
+    "gan/gan.css",
+    "train/train.css",
+    "lessons/lessons.css",
 )
 
-
-_LOOK = {
-    "body_background_fill": "*neutral_50",
-    "body_background_fill_dark": "*neutral_950",
-    "body_text_color": "*neutral_900",
-    "body_text_color_dark": "*neutral_100",
-    "body_text_color_subdued": "*neutral_600",
-    "body_text_color_subdued_dark": "*neutral_400",
-    "background_fill_primary": "white",
-    "background_fill_primary_dark": "*neutral_900",
-    "background_fill_secondary": "*neutral_50",
-    "background_fill_secondary_dark": "*neutral_950",
-    "block_background_fill": "white",
-    "block_background_fill_dark": "*neutral_900",
-    "block_border_color": "*neutral_200",
-    "block_border_color_dark": "*neutral_800",
-    "block_border_width": "1px",
-    "block_shadow": "none",
-    "block_label_background_fill": "*neutral_100",
-    "block_label_background_fill_dark": "*neutral_800",
-    "block_label_border_width": "0px",
-    "block_label_border_width_dark": "0px",
-    "block_label_text_color": "*neutral_600",
-    "block_label_text_color_dark": "*neutral_400",
-    "block_label_text_weight": "600",
-    "block_title_text_weight": "600",
-    "block_title_text_color": "*neutral_600",
-    "block_title_text_color_dark": "*neutral_400",
-    "border_color_primary": "*neutral_200",
-    "border_color_primary_dark": "*neutral_800",
-    "input_background_fill": "*neutral_50",
-    "input_background_fill_dark": "*neutral_950",
-    "input_border_color": "*neutral_300",
-    "input_border_color_dark": "*neutral_700",
-    "input_border_color_focus": "*primary_500",
-    "input_border_color_focus_dark": "*primary_400",
-    "button_primary_background_fill": "*primary_600",
-    "button_primary_background_fill_hover": "*primary_700",
-    "button_primary_background_fill_dark": "*primary_600",
-    "button_primary_background_fill_hover_dark": "*primary_500",
-    "button_primary_text_color": "white",
-    "button_primary_text_color_dark": "white",
-    "button_secondary_background_fill": "*neutral_100",
-    "button_secondary_background_fill_hover": "*neutral_200",
-    "button_secondary_background_fill_dark": "*neutral_800",
-    "button_secondary_background_fill_hover_dark": "*neutral_700",
-    "button_large_text_weight": "600",
-    "link_text_color": "*primary_700",
-    "link_text_color_dark": "*primary_300",
-    "slider_color": "*primary_600",
-    "checkbox_label_background_fill_selected": "*primary_100",
-    "checkbox_label_background_fill_selected_dark": "*primary_900",
-    "checkbox_border_color": "*neutral_400",
-    "checkbox_border_color_dark": "*neutral_500",
-    "checkbox_background_color_selected": "*primary_600",
-    "checkbox_background_color_selected_dark": "*primary_500",
+_SHADES = (  # from the lightest, 50, to the darkest, 950, and the name
+    "#fdf5ef #fae6d8 #f3c9ae #e9a681 #dc8158 #c8623a #b04e2a #8f3e23 #6f3220 #54281c #2e140d clay",
+    "#fbf8f3 #f4efe7 #e6dfd3 #d2c8b9 #a99d8c #7d7264 #5d5449 #453e36 #2b2621 #1f1b18 #161311 paper",
+)
+_LOOK = {  # of the theme: the value, and where it differs that on a dark page
+    "body_background_fill": ("*neutral_50", "*neutral_950"),
+    "body_text_color": ("*neutral_900", "*neutral_100"),
+    "body_text_color_subdued": ("*neutral_600", "*neutral_400"),
+    "background_fill_primary": ("white", "*neutral_900"),
+    "background_fill_secondary": ("*neutral_50", "*neutral_950"),
+    "block_background_fill": ("white", "*neutral_900"),
+    "block_border_color": ("*neutral_200", "*neutral_800"),
+    "block_border_width": ("1px",),
+    "block_shadow": ("none",),
+    "block_label_background_fill": ("*neutral_100", "*neutral_800"),
+    "block_label_border_width": ("0px", "0px"),
+    "block_label_text_color": ("*neutral_600", "*neutral_400"),
+    "block_label_text_weight": ("600",),
+    "block_title_text_weight": ("600",),
+    "block_title_text_color": ("*neutral_600", "*neutral_400"),
+    "border_color_primary": ("*neutral_200", "*neutral_800"),
+    "input_background_fill": ("*neutral_50", "*neutral_950"),
+    "input_border_color": ("*neutral_300", "*neutral_700"),
+    "input_border_color_focus": ("*primary_500", "*primary_400"),
+    "button_primary_background_fill": ("*primary_600", "*primary_600"),
+    "button_primary_background_fill_hover": ("*primary_700", "*primary_500"),
+    "button_primary_text_color": ("white", "white"),
+    "button_secondary_background_fill": ("*neutral_100", "*neutral_800"),
+    "button_secondary_background_fill_hover": ("*neutral_200", "*neutral_700"),
+    "button_large_text_weight": ("600",),
+    "link_text_color": ("*primary_700", "*primary_300"),
+    "slider_color": ("*primary_600",),
+    "checkbox_label_background_fill_selected": ("*primary_100", "*primary_900"),
+    "checkbox_border_color": ("*neutral_400", "*neutral_500"),
+    "checkbox_background_color_selected": ("*primary_600", "*primary_500"),
 }
 
 
@@ -108,35 +70,37 @@ def theme() -> Base:
 
     Many of the fonts that Gradio carries hold no Latin letters; IBM Plex in these weights does.
     """
+    clay, paper = (colors.Color(*shades.split()) for shades in _SHADES)
     base = Base(
-        primary_hue=_CLAY,
-        secondary_hue=_CLAY,
-        neutral_hue=_PAPER,
+        primary_hue=clay,
+        secondary_hue=clay,
+        neutral_hue=paper,
         radius_size=sizes.radius_md,
         spacing_size=sizes.spacing_md,
         text_size=sizes.text_md,
         font=(fonts.LocalFont("IBM Plex Sans", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif"),
         font_mono=(fonts.LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace"),
     )
-    return base.set(**_LOOK)
+    return base.set(
+        **{name + shade: value for name, values in _LOOK.items() for shade, value in zip(("", "_dark"), values)}
+    )
 
 
 def css() -> str:
     """The page's own style sheet."""
-    return "\n".join(
-        (STATIC / file).read_text(encoding="utf-8")
-        for file in (
-            "page.css",
-            "first/first.css",
-            "translate/decoding.css",
-            "translate/layers.css",
-            "translate/parse_tree.css",
-            "tryon/tryon.css",
-            "gan/gan.css",
-            "train/train.css",
-            "lessons/lessons.css",
-        )
-    )
+    return "\n".join(map(read, STYLES))
+
+
+@functools.cache
+def _texts(tab: str) -> dict[str, str]:
+    parts = re.split(r"^# (\S+)$", read(f"{tab}/texts.md"), flags=re.MULTILINE)
+    return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2])}
+
+
+def text(place: str) -> str:
+    """An explanation, Markdown. place: "TAB/NAME", the part below the line "# NAME" of `static/TAB/texts.md`."""
+    tab, _, name = place.partition("/")
+    return _texts(tab)[name]
 
 
 _scripts: dict[str, tuple[str, ...]] = {}  # key -> names of the scripts that a component of the page runs
@@ -150,19 +114,20 @@ def script(*names: str) -> str:
     """
     key = "+".join(names)
     _scripts[key] = names
-    events = sorted({sources for name in names for sources in re.findall(r"trigger\(\s*'(\w+)'", _text(name))})
+    events = sorted({sources for name in names for sources in re.findall(r"trigger\(\s*'(\w+)'", read(name))})
     comment = f"// {', '.join(map(repr, events))}\n" if events else ""
     return f"{comment}atelier[{key!r}](element, props, trigger, watch, typeof server === 'undefined' ? null : server);"
 
 
-def _text(name: str) -> str:
+def read(name: str) -> str:
+    """The text of a file of `static/`."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 
 def head() -> str:
     """HTML of the scripts that the components built so far run, below what all of them share."""
     bodies = ",\n".join(
-        f"{key!r}: (element, props, trigger, watch, server) => {{\n" + "\n".join(map(_text, names)) + "\n}"
+        f"{key!r}: (element, props, trigger, watch, server) => {{\n" + "\n".join(map(read, names)) + "\n}"
         for key, names in _scripts.items()
     )
     return f"<script>window.atelier = (() => {{\n{common_script()}\nreturn {{\n{bodies}\n}};\n}})();</script>"
@@ -201,5 +166,5 @@ def heat_map(elem_id: str, clickable: bool = False) -> gr.HTML:
 
 def common_script() -> str:
     """The colours and what the drawing scripts have in common, above all the one way to draw a map of numbers."""
-    files = [_text(file) for file in ("colours.js", "drawing.js", "heat.js")]
+    files = [read(file) for file in ("colours.js", "drawing.js", "heat.js")]
     return "\n".join([colours.constants(), *files])

@@ -61,7 +61,7 @@ def test_times_say_where_they_come_from():
     assert "about 10 min (measured here, in the run x)" in said("matching", "draped", (3.0, "in the run x"))
     assert "is not known: measure a step" in said("alias", "paper")
     for network, chosen in networks.NETWORKS.items():  # the first preset of each ends within a lesson
-        _, seconds = networks.COSTS.get((network, chosen.first), (0, 0))
+        seconds = networks.seconds_of(network, chosen.first)
         assert seconds * networks.NETWORKS[network].values(chosen.first)["steps"] < 150
 
 

@@ -27,7 +27,7 @@ WALK = 11  # digits of the strip
 COLUMNS, COUNTS = 8, (8, 16, 32, 64)
 SLOW: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_id": "gan"}
 MOST_LETTERS = 8000  # letters of base64
-ABOUT = "The paper’s experiment with the networks of the authors’ code: 100 numbers become a digit of 28 × 28."
+
 ZOOM = 3  # pixels of the page for one of a digit, so that the browser need not smooth them
 
 
@@ -76,7 +76,7 @@ class DigitsView(View):
     def build(self) -> None:
         """Makes the components."""
         self.models = DigitModels(self.services)
-        gr.Markdown(ABOUT, elem_classes="section")
+        gr.Markdown(theme.text("gan/digits"), elem_classes="section")
         self.note = gr.HTML(elem_id="gan-digits-note")
         self._samples()
         self._walk()
@@ -97,12 +97,7 @@ class DigitsView(View):
         self.caption = gr.HTML(elem_id="gan-digits-caption", elem_classes="gan-caption")
         self.sheet = self.picture("Samples, fair draws", "gan-digits-sheet")
         with gr.Accordion("The nearest training digit beside each (Figure 2)", open=False):
-            gr.Markdown(
-                "Upload the digits that the networks learned from, as MNIST's file of pictures; the one nearest to "
-                "each sample by Euclidean distance is then shown to its right. A weak test: a copy shifted by one "
-                "pixel counts as far away.",
-                elem_classes="hint",
-            )
+            gr.Markdown(theme.text("gan/digits.nearest"), elem_classes="hint")
             with gr.Row():
                 self.upload = gr.File(
                     label="IDX file of pictures", height=150, min_width=240, elem_id="gan-digits-upload"
@@ -139,11 +134,7 @@ class DigitsView(View):
                 self.input_picture = self.picture("What D sees, fitted as MNIST fits its digits", "gan-digits-seen")
 
     def _parzen(self) -> None:
-        gr.Markdown(
-            "### Parzen’s window, and why not to trust it\nTable 1 measures samples by the log-likelihood of test "
-            "digits under Gaussians around them, with σ chosen on a validation set.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("gan/digits.parzen"), elem_classes="section")
         self.table = gr.HTML(elem_id="gan-digits-parzen")
         self.curve = gr.LinePlot(
             x="sigma", y="log-likelihood", color="name", title="Validation: the log-likelihood over σ", height=260,

@@ -31,14 +31,13 @@ def html(lab: Laboratory) -> str:
     parts = {
         "TITLE": escape(f"GAN: {lab.mixture.name}"),
         "FORMULA": escape(f"D minimises {frames[0]['formulas'][0]}; G minimises {frames[0]['formulas'][1]}"),
-        "CSS": (theme.STATIC / "gan" / "gan.css").read_text(encoding="utf-8"),
+        "CSS": theme.read("gan/gan.css"),
         "SHARED": theme.common_script(),
-        "GAME": (theme.STATIC / "gan" / "game.js").read_text(encoding="utf-8"),
+        "GAME": theme.read("gan/game.js"),
         # "<" would end the script element.
         "DATA": json.dumps(frames).replace("<", "\\u003c"),
     }
-    page = (theme.STATIC / "gan" / "standalone.html").read_text(encoding="utf-8")
-    return theme.fill_template(page, parts)
+    return theme.fill_template(theme.read("gan/standalone.html"), parts)
 
 
 def write(lab: Laboratory, folder: Path) -> list[Path]:

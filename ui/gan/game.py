@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from weakref import WeakValueDictionary
 
 import gradio as gr
@@ -55,13 +55,12 @@ class GameView(View):
     picture does.
     """
 
-    about: ClassVar[str]  # Markdown above it
     dimensions = 1
 
     def build(self) -> None:
         """Makes the components."""
         kind = self.name
-        gr.Markdown(self.about, elem_classes="section")
+        gr.Markdown(theme.text(f"gan/{kind}"), elem_classes="section")
         usual = laboratory.ON_LINE if self.dimensions == 1 else laboratory.IN_PLANE
         if kind == "loss":
             usual = Settings(**{**vars(usual), "objective": "minimax", "lr_d": 2e-2})
@@ -321,11 +320,6 @@ class LineView(GameView):
 
     name = "line"
     title = "Figure 1 in motion"
-    about = (
-        "A generator turns evenly spread z into x, a discriminator tells its samples from the data: **Figure 1** of "
-        "the paper, measured at every step. D(x) is what the network says, D*(x) the best answer there is "
-        "(Proposition 1)."
-    )
 
 
 class PlaneView(GameView):
@@ -334,10 +328,6 @@ class PlaneView(GameView):
     name = "plane"
     title = "In two dimensions"
     dimensions = 2
-    about = (
-        "The same game in two dimensions. On the left what D thinks of every place, the samples, and where D pushes "
-        "them; on the right how G bends the grid of z, and which modes it has found."
-    )
 
 
 class LossView(GameView):
@@ -345,7 +335,3 @@ class LossView(GameView):
 
     name = "loss"
     title = "Why the other loss"
-    about = (
-        "Section 3: log(1 − D(G(z))) flattens just where the generator is poor and needs to learn; −log D(G(z)) does "
-        "not. Play, let D win, and switch the objective while it runs."
-    )

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import gradio as gr
 
+from ui import theme
 from ui.gan.api import Api
 from ui.gan.digits import DigitsView
 from ui.gan.game import GameView, LineView, LossView, PlaneView
-from ui.gan.tour import GanTour
 from ui.gan.tryon import TryOnView
-from ui.kit import QUICKLY, View, Views
+from ui.kit import QUICKLY, Stop, Tour, View, Views, read_stops
 
 VIEWS: tuple[type[View], ...] = (LineView, PlaneView, LossView, DigitsView, TryOnView)
+
+
+class GanTour(Tour):
+    """A tour in six stops, the same for every game."""
+
+    prefix = "gan-"
+    invitation = "Take the tour: six stops"
+    options = QUICKLY
+
+    def stops(self) -> tuple[Stop, ...]:
+        """The six stops."""
+        return read_stops("gan", Stop)
 
 
 class GanTab(View):
@@ -22,11 +34,7 @@ class GanTab(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "## Two networks against each other\nGenerative adversarial nets (Goodfellow et al. 2014) on distributions "
-            "that are known, so that the paper’s theory can be checked while they learn, and on handwritten digits.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("gan/gan"), elem_classes="section")
         self.tour = GanTour(self)
         with gr.Row():
             self.tour.build_start(220)

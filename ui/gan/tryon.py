@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
-from ui import messages
+from ui import messages, theme
 from ui.kit import QUICKLY, View, alerts, on_queue
 from ui.services import last
 from vton import patches, record
@@ -24,11 +24,7 @@ class TryOnView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "VITON-HD’s generators are trained by the same game. Its discriminator does not judge the whole picture "
-            "but overlapping patches, at two sizes (PatchGAN): here is what it says about each.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("gan/tryon"), elem_classes="section")
         with gr.Row(elem_classes="game-settings"):
             self.run = gr.Dropdown(
                 [], label="Discriminator of the run", allow_custom_value=True, min_width=220, elem_id="gan-tryon-run"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import gradio as gr
 
@@ -16,6 +17,7 @@ from ui.kit.handlers import QUIETLY
 from ui.kit.views import Views
 
 NO_STOP = -1
+AnyStop = TypeVar("AnyStop", bound="Stop")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Stop:
     lead: str = ""
     run: str = ""
     cell: tuple[int, int] | None = None
+
+
+def read_stops(tab: str, kind: type[AnyStop]) -> tuple[AnyStop, ...]:
+    """The stops of a tab's tour, as `static/TAB/tour.json` has them."""
+    return tuple(kind(**stop) for stop in json.loads(theme.read(f"{tab}/tour.json")))
 
 
 def card(stop: Stop, number: int, total: int) -> str:

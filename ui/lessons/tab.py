@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any, ClassVar
+from typing import Any
 
 import gradio as gr
 
@@ -201,21 +201,13 @@ class ExperimentsView(View):
     name = "experiments"
     title = "Experiments"
     tab: LessonsTab
-    trials: ClassVar[str] = (
-        "### Four questions to your own sentence\nIs one head enough? Does the order of the words matter? What if the "
-        "positions are taken away, or queries and keys change places? The same weights answer, with one thing changed."
-    )
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(self.trials, elem_classes="section")
+        gr.Markdown(theme.text("lessons/experiments"), elem_classes="section")
         self.run = gr.Button("Run the four experiments", variant="primary", scale=0, elem_id="experiments-run")
         self.tables = gr.HTML(elem_id="experiments-found")
-        gr.Markdown(
-            "### The trophy does not fit in the suitcase because it is too big. Or too small?\nIn German and French "
-            "the pronoun has to agree with its noun, so it shows which of the two the model took “it” for.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("lessons/trophy"), elem_classes="section")
         self.translate = gr.Button("Translate both", variant="primary", scale=0, elem_id="trophy-run")
         self.trophy = gr.HTML(elem_id="trophy-found")
 
@@ -245,12 +237,7 @@ class PencilView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "### One head and one block by hand\nTwo words, d = 4, a single head: fill in a cell and press Enter or "
-            "Tab, and it turns green or red. Two decimals are enough. The numbers are chosen so that a pencil will do; "
-            "the answers are those of this project’s own attention.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("lessons/pencil"), elem_classes="section")
         self.sheet = theme.script_component("lessons/pencil.js", "pencil", "pencil")
 
     def wire(self) -> None:

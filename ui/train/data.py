@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import gzip
-import shutil
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from training.unpack import unpack
 from transformer.survey import Survey
 from transformer.survey import survey as read_survey
 
@@ -94,60 +92,6 @@ def table_in(path: Path) -> Path:
     if table is None:
         raise FileNotFoundError(f"The folder {path.name!r} holds no train.tsv or train.csv.")
     return table
-
-
-# Each of these checks `given` and copies it `into` the run's folder, if it is an upload; errors as in `Network.bring`.
-
-
-def bring_table(path: Path, source: str, target: str, into: Path | None) -> None:
-    """A table of sentence pairs."""
-    from transformer.data import read_parallel
-
-    table = path if into else table_in(path)
-    if table.suffix == ".gz":
-        check_size_inside(table)
-    if len(read_parallel(table, source, target)) < 2:
-        raise ValueError(f"{table.name} holds one pair only; training needs at least two.")
-    if into:
-        _copy(path, into / f"table{table_suffix(path.name)}")
-
-
-def bring_trees(path: Path, into: Path | None) -> None:
-    """Trees in brackets."""
-    from transformer.parsing.recipe import load_splits
-
-    if into and path.suffix == ".gz":
-        check_size_inside(path)
-    load_splits(path)
-    if into:
-        _copy(path, into / f"train{trees_suffix(path.name)}")
-
-
-def bring_photos(path: Path, into: Path | None) -> None:
-    """People in the VITON-HD layout."""
-    from vton.prepare import find_set
-
-    place = into / "set" if into else path
-    if into:
-        unpack(path, place, most_bytes=MOST_BYTES)
-    if place.is_dir():
-        find_set(place)
-
-
-def bring_digits(path: Path, into: Path | None) -> None:
-    """Handwritten digits."""
-    from gan.digits import read_digits, read_idx
-
-    if into:
-        read_idx(path)
-        _copy(path, into / f"digits-images-idx3-ubyte{'.gz' if path.suffix == '.gz' else ''}")
-    else:
-        read_digits(path)
-
-
-def _copy(upload: Path, file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(upload, file)
 
 
 def check_size_inside(file: Path, most: int = MOST_TABLE) -> None:

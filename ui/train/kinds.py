@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+import shutil
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from torch import nn
 
+from training.unpack import unpack
 from training.weights import from_json
 from transformer.parsing.trees import indent_tree
 from transformer.survey import Survey
+from ui import theme
 from ui.services import Services, last
-from ui.train import data as bring
-from ui.train.data import BUNDLE, LOCAL, UPLOAD, Data
+from ui.train.data import (
+    BUNDLE,
+    LOCAL,
+    MOST_BYTES,
+    UPLOAD,
+    Data,
+    check_size_inside,
+    survey,
+    table_in,
+    table_suffix,
+    trees_suffix,
+)
 from ui.train.network import Network
 from ui.translate.languages import model_for
 from ui.translate.parse import parser_key
@@ -30,6 +42,11 @@ def _equal(own: dict[str, Any], other: dict[str, Any]) -> bool:
     return json.loads(json.dumps(own)) == json.loads(json.dumps(other))
 
 
+def _copy(upload: Path, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(upload, file)
+
+
 class TextNetwork(Network):
     """A Transformer, which reads and writes text."""
 
@@ -41,13 +58,6 @@ class TextNetwork(Network):
         from transformer.model import Transformer
 
         return [Transformer(self.recipe(**fields).model_config(fields["vocab_size"]))]
-
-    @property
-    def export(self) -> Callable[[Path, Path, int | None], int]:
-        """Of a Transformer with its tokenizer."""
-        from transformer.export import export
-
-        return export
 
 
 class TranslatorNetwork(TextNetwork):
@@ -67,16 +77,24 @@ class TranslatorNetwork(TextNetwork):
             raise ValueError("Choose the column of the source and the column of the target.")
         table = data.place
         if data.kind == UPLOAD:
-            table = str(run / "data" / f"table{bring.table_suffix(data.upload or '')}")
+            table = str(run / "data" / f"table{table_suffix(data.upload or '')}")
         # Two columns are one direction, also where the preset has several of its own.
         return [], {"data": table, "source": data.source, "target": data.target, "directions": ""}
 
     def _bring(self, data: Data, path: Path, into: Path | None) -> None:
-        bring.bring_table(path, data.source, data.target, into)
+        from transformer.data import read_parallel
+
+        table = path if into else table_in(path)
+        if table.suffix == ".gz":
+            check_size_inside(table)
+        if len(read_parallel(table, data.source, data.target)) < 2:
+            raise ValueError(f"{table.name} holds one pair only; training needs at least two.")
+        if into:
+            _copy(path, into / f"table{table_suffix(path.name)}")
 
     def survey(self, data: Data) -> Survey | None:
         """What the chosen columns of a table hold. Read once while the file stays as it is."""
-        return bring.survey(data)
+        return survey(data)
 
     def fits(self, preset: str, folder: Path) -> bool:
         """By the sizes of the model alone; the vocabulary is that of the weights."""
@@ -124,19 +142,21 @@ class TreeNetwork(TextNetwork):
     sources = (("My own trees", UPLOAD),)
     upload = "Trees in Penn Treebank brackets (.mrg)"
     missing = "a file of trees"
-    data_hint = (
-        "Trees to be had: the sample of the Penn Treebank in NLTK (3,914 sentences of news: python -m nltk.downloader "
-        "treebank, then join its .mrg files), or CRAFT (articles of biology, CC BY: github.com/UCDenver-ccp/CRAFT), of "
-        "which the shipped parser has learned."
-    )
+    data_hint = theme.text("train/trees")
 
     def _data_commands(self, data: Data, run: Path) -> tuple[list[list[str]], dict[str, Any]]:
         if data.kind == LOCAL:
             return [], {"data": data.place}
-        return [], {"data": str(run / "data" / f"train{bring.trees_suffix(data.upload or '')}")}
+        return [], {"data": str(run / "data" / f"train{trees_suffix(data.upload or '')}")}
 
     def _bring(self, data: Data, path: Path, into: Path | None) -> None:
-        bring.bring_trees(path, into)
+        from transformer.parsing.recipe import load_splits
+
+        if into and path.suffix == ".gz":
+            check_size_inside(path)
+        load_splits(path)
+        if into:
+            _copy(path, into / f"train{trees_suffix(path.name)}")
 
     def compare_texts(self, services: Services, key: str, text: str) -> tuple[str, str]:
         """The shipped parser's and the checkpoint's tree of the first sentence."""
@@ -161,7 +181,13 @@ class TryOnNetwork(Network):
         return [command], {"pack": str(folder / "pack.npz")}
 
     def _bring(self, data: Data, path: Path, into: Path | None) -> None:
-        bring.bring_photos(path, into)
+        from vton.prepare import find_set
+
+        place = into / "set" if into else path
+        if into:
+            unpack(path, place, most_bytes=MOST_BYTES)
+        if place.is_dir():
+            find_set(place)
 
     def _config(self, fields: dict[str, Any]) -> Any:
         return import_module(self.module).network_config(self.recipe(**fields))
@@ -188,13 +214,6 @@ class TryOnNetwork(Network):
     def parameters(self, fields: dict[str, Any]) -> int:
         """With the discriminator, which has about the size of its generator, and the average, a second copy."""
         return (1 + bool(fields.get("ema")) + bool(fields.get("gan"))) * self.weights(fields)
-
-    @property
-    def export(self) -> Callable[[Path, Path, int | None], int]:
-        """Of one network of a try-on."""
-        from vton.export import export
-
-        return export
 
     def compare_pictures(self, services: Services, key: str, person: Any, garment: Any) -> list[tuple[Any, str]]:
         """Both ways of the same pair: the map and the result by the default set, then with the checkpoint in it."""
@@ -244,7 +263,13 @@ class AdversarialNetwork(Network):
         return [], {"data": str(run / "data") if data.kind == UPLOAD else data.place}
 
     def _bring(self, data: Data, path: Path, into: Path | None) -> None:
-        bring.bring_digits(path, into)
+        from gan.digits import read_digits, read_idx
+
+        if into:
+            read_idx(path)
+            _copy(path, into / f"digits-images-idx3-ubyte{'.gz' if path.suffix == '.gz' else ''}")
+        else:
+            read_digits(path)
 
     def check_data(self, fields: dict[str, Any]) -> None:
         """The presets on digits need some."""
@@ -257,10 +282,3 @@ class AdversarialNetwork(Network):
 
         config = import_module(self.module).network_config(self.recipe(**fields))
         return [Generator(config), Discriminator(config)]
-
-    @property
-    def export(self) -> Callable[[Path, Path, int | None], int]:
-        """Of both networks."""
-        from gan.export import export
-
-        return export

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,8 +17,11 @@ from torch import nn
 
 from training import assets
 from transformer.survey import Survey
+from ui import theme
 from ui.services import Services
 from ui.train.data import BUNDLE, LOCAL, UPLOAD, Data
+
+WORDS = json.loads(theme.read("train/networks.json"))  # of the networks, their settings and presets
 
 
 @dataclass(frozen=True)
@@ -45,34 +48,50 @@ class Network(ABC):
     """A network that can be trained. Each kind says where its data come from, how large it is, and how it is tried.
 
     Attributes:
-        key: its name in the registry.
-        title: its name; does: what it learns, in a few words.
-        words: of its command line.
+        key: its name in the registry, and in `WORDS`.
+        command: the module that trains it, and its arguments.
         module, recipe_class, task: where its recipe is.
-        first: the preset for a first try.
-        settings: the ones that matter.
     """
 
     key: str
-    title: str
-    does: str
-    words: tuple[str, ...]
+    command: str
     module: str
     recipe_class: str
-    first: str
     task: str
-    settings: tuple[Setting, ...]
 
     counts: ClassVar[str] = "pictures"  # what a speed is counted in
-    resume_words: ClassVar[
-        tuple[str, ...]
-    ] = ()  # words that the command needs to find the recipe of a run that goes on
+    resume_words: ClassVar[tuple[str, ...]] = ()  # what the command needs to find the recipe of a run that goes on
     sources: ClassVar[tuple[tuple[str, str], ...]]  # (label, key) of where its data may come from
     upload: ClassVar[str]  # what a visitor may bring
     missing: ClassVar[str]  # the same in a sentence that asks for it
     data_hint: ClassVar[str] = ""  # where such data can be had by whoever has none; a sentence
     has_columns: ClassVar[bool] = False  # its data are a table, of which two columns are chosen
     elsewhere: ClassVar[str] = ""  # where else on the page a checkpoint is tried; a sentence
+
+    @property
+    def title(self) -> str:
+        """Its name."""
+        return WORDS["networks"][self.key]["title"]
+
+    @property
+    def does(self) -> str:
+        """What it learns, in a few words."""
+        return WORDS["networks"][self.key]["does"]
+
+    @property
+    def first(self) -> str:
+        """The preset for a first try."""
+        return WORDS["networks"][self.key]["first"]
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings that matter."""
+        return tuple(Setting(*row) for row in WORDS["networks"][self.key]["settings"])
+
+    @property
+    def words(self) -> list[str]:
+        """Of its command line."""
+        return ["python", "-m", *self.command.split()]
 
     @property
     def recipe(self) -> type:
@@ -189,10 +208,9 @@ class Network(ABC):
 
     # -- a checkpoint ------------------------------------------------------------------------------------------------
 
-    @property
-    @abstractmethod
-    def export(self) -> Callable[[Path, Path, int | None], int]:
-        """What writes the model folder of a checkpoint: of a run's folder, into a folder, at a step."""
+    def export(self, run: Path, folder: Path, step: int) -> None:
+        """Writes the model folder of a checkpoint of a run's folder."""
+        import_module(f"{self.command.partition('.')[0]}.export").export(run, folder, step)
 
     tries_text: ClassVar[bool] = False  # a checkpoint is tried with `compare_texts`
     tries_pictures: ClassVar[bool] = False  # or with `compare_pictures`

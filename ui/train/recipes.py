@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from training.start import Limits
-from ui.train.networks import COSTS, NETWORKS, PRESETS, SMALL, Setting, settings_of
+from ui.train.networks import NETWORKS, PRESETS, SMALL, Setting, seconds_of, settings_of
 
 
 def text(value: Any) -> str:
@@ -130,7 +130,7 @@ def check_public(network: str, base: dict[str, Any], fields: dict[str, Any], lim
 def preset_label(network: str, preset: str) -> str:
     """What a preset is for, and how long it takes, for the list of presets."""
     words = f"{PRESETS[preset]} ({preset})" if preset in PRESETS else preset
-    _, seconds = COSTS.get((network, preset), (0.0, 0.0))
+    seconds = seconds_of(network, preset)
     return f"{words}: about {duration(seconds * NETWORKS[network].values(preset)['steps'])}" if seconds else words
 
 
@@ -155,7 +155,7 @@ def size_and_time(network: str, preset: str, fields: dict[str, Any], timing: tup
     """
     steps = fields["steps"]
     size = f"{size_text(network, fields)}, {steps:,} steps"
-    _, seconds = COSTS.get((network, preset), (0.0, 0.0))
+    seconds = seconds_of(network, preset)
     if timing:
         return f"{size}, about {duration(steps * timing[0])} (measured here, {timing[1]})."
     if seconds:

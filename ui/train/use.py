@@ -15,7 +15,7 @@ import gradio as gr
 from training import card
 from training.checkpoint import find_checkpoint, step_of
 from training.run import Run, open_run
-from ui import messages
+from ui import messages, theme
 from ui.kit import alerts, on_queue
 from ui.services import Services
 from ui.train import watch
@@ -67,11 +67,7 @@ class CheckpointUse:
     def __init__(self, services: Services, view: Any) -> None:
         self.services, self.runs, self.view_of = services, services.runs, view
         with gr.Column(visible=False, elem_id="use-view") as self.view:
-            gr.Markdown(
-                "### Use what it has learned\nIn **Translate** and **Try on** every checkpoint stands in "
-                "the list of models.",
-                elem_classes="section",
-            )
+            gr.Markdown(theme.text("train/use"), elem_classes="section")
             with gr.Row(elem_classes="actions"):
                 self.step = gr.Dropdown(
                     [], label="Checkpoint", allow_custom_value=True, elem_id="use-step", min_width=160

@@ -62,11 +62,7 @@ class RunView:
 
     def _build_samples(self) -> None:
         with gr.Column(visible=False) as self.samples:
-            gr.Markdown(
-                "### What it does with fixed inputs\nMove the slider to go back in time; at its end the newest "
-                "sample is followed.",
-                elem_classes="section",
-            )
+            gr.Markdown(theme.text("train/samples"), elem_classes="section")
             self.step = gr.Slider(0, 1, value=1, step=1, label="Sample", elem_id="sample-step", buttons=[])
             self.pictures = gr.Gallery(
                 label="Samples",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
@@ -153,7 +152,6 @@ def html(answer: Answer, sentence: str, table_html: str, picture: str) -> str:
 
     sentence: that it is about; table_html: HTML of the table; picture: SVG or nothing.
     """
-    page = (theme.STATIC / "translate" / "answer.html").read_text(encoding="utf-8")
     parts = {
         "TITLE": escape(answer.title),
         "SENTENCE": escape(sentence),
@@ -161,7 +159,7 @@ def html(answer: Answer, sentence: str, table_html: str, picture: str) -> str:
         "TABLE": table_html,
         "PICTURE": picture,
     }
-    return re.sub("@@([A-Z]+)@@", lambda marker: parts[marker[1]], page)  # in one pass: a sentence may hold a marker
+    return theme.fill_template(theme.read("translate/answer.html"), parts)
 
 
 def save(answer: Answer, sentence: str, table_html: str, folder: Path) -> list[Path]:

@@ -192,11 +192,7 @@ class AttentionView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "Each row (a *query*) shares out a weight of 1 among the columns (the *keys*): whom it looks at, and how "
-            "much. A piece that goes on with a word begins with a hyphen.",
-            elem_classes="hint",
-        )
+        gr.Markdown(theme.text("translate/attention"), elem_classes="hint")
         self.note = gr.HTML(elem_id="attention-note")
         with gr.Column(visible=False) as self.body:
             self._controls()
@@ -257,11 +253,7 @@ class AttentionView(View):
 
     def _statistics(self) -> None:
         with gr.Accordion("What each head does", open=False, elem_id="head-statistics"):
-            gr.Markdown(
-                "Means over the rows of each map, sharpest heads first; click a column's name to sort by it, and a "
-                "row to see its map. *Entropy* in nats, *distance* in pieces, the others are shares of the attention.",
-                elem_classes="hint",
-            )
+            gr.Markdown(theme.text("translate/attention.statistics"), elem_classes="hint")
             self.statistics = gr.Dataframe(
                 headers=STATISTICS + STEADY["cross"],
                 datatype=["str" if name == ROLE else "number" for name in STATISTICS + STEADY["cross"]],
@@ -273,13 +265,7 @@ class AttentionView(View):
 
     def _reasons(self) -> None:
         with gr.Accordion("Is attention an explanation?", open=False, elem_id="reasons"):
-            gr.Markdown(
-                "Not by itself: a head may look at a word and make nothing of it. Two other questions to the same "
-                "translation: how fast does the log-probability of each piece of it change with the embedding of a "
-                "piece of the text (gradient × input), and how much is lost when nobody may look at that piece "
-                "(occlusion)?",
-                elem_classes="hint",
-            )
+            gr.Markdown(theme.text("translate/attention.reasons"), elem_classes="hint")
             self.reason = gr.Button("Compare with gradients and occlusion", size="sm", elem_id="reasons-button")
             self.reason_note = gr.HTML(elem_id="reasons-note")
             with gr.Row(visible=False) as self.reason_maps:

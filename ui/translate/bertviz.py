@@ -16,25 +16,11 @@ import numpy as np
 
 from transformer.insight import interpret
 from transformer.translator import Attention
-from ui import figures
+from ui import figures, theme
 from ui.translate.words import plain
 
 SCRIPTS = {"head": "head_view.js", "model": "model_view.js"}
 MOST_LINES = 60_000  # bertviz makes an element of every weight that it shows; more would freeze the browser
-SHIM = """window.require = {config() {}};
-window.requirejs = (names, start) => start(window.jQuery, window.d3);
-console.log = () => {};"""
-# bertviz counts layers and heads from 0 and this page from 1; what is read are the page's numbers.
-RENAME = {
-    "head": 'document.querySelectorAll("#layer option").forEach(o => { o.textContent = Number(o.value) + 1; });',
-    "model": """const unread = "#vis text:not(.token):not([data-read])";
-const rename = () => document.querySelectorAll(unread).forEach((one) => {
-  one.dataset.read = 1;
-  one.textContent = one.textContent.replace(/^\\d+$|(?<=Layer |Head )\\d+/g, (n) => Number(n) + 1);
-});
-rename();
-new MutationObserver(rename).observe(document.getElementById("vis"), { childList: true, subtree: true });""",
-}
 
 
 def _package_file(package: str, *parts: str) -> str:
@@ -90,13 +76,8 @@ def document(attention: Attention, kind: str, view: str, layer: int = 0, head: i
     }
     script = script.replace("PYTHON_PARAMS", figures.script_json(params), 1)  # later ones stand in a comment
     select = '<label>Layer: <select id="layer"></select></label>' if view == "head" else ""
-    return f"""<!doctype html><html><head><meta charset="utf-8"><title>bertviz</title>
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
-<style>body {{ margin: 8px; font-family: "IBM Plex Sans", Helvetica, Arial, sans-serif; background: white; }}</style>
-{libraries}<script>{SHIM}</script></head>
-<body><div id="bertviz"><span>{select}</span><div id="vis"></div></div>
-<script>{script}</script><script>{RENAME[view]}</script></body></html>"""
+    parts = {"LIBRARIES": libraries, "SCRIPT": script, "SELECT": select, "VIEW": view}
+    return theme.fill_template(theme.read("translate/bertviz.html"), parts)
 
 
 def frame(attention: Attention, kind: str, view: str, layer: int = 0, head: int | None = None) -> str:

@@ -159,11 +159,7 @@ class DecodingView(View):
     def build(self) -> None:
         """Makes the components."""
         self.trail = gr.State(None, time_to_live=STATE_SECONDS)
-        gr.Markdown(
-            "## One piece at a time\nThe decoder reads what it has written so far and rates every piece that could "
-            "come next. Move the slider, or use the arrow keys, to see what it sees at each step.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("translate/decoding"), elem_classes="section")
         self.note = gr.HTML(elem_id="decoding-note")
         with gr.Column(elem_id="decoding-body") as self.body:
             with gr.Row(elem_classes="attention-controls"):

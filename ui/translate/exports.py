@@ -96,7 +96,7 @@ def npz(attention: Attention, current: AttentionMap, settings: dict[str, Any]) -
 
 def _script(name: str) -> str:
     """One of the page's scripts as a function of what Gradio hands to it."""
-    text = (theme.STATIC / "translate" / name).read_text(encoding="utf-8")
+    text = theme.read(f"translate/{name}")
     return f"SCRIPTS[{json.dumps(name)}] = (element, props, trigger, watch) => {{\n{text}\n}};"
 
 
@@ -137,9 +137,7 @@ def html(
             "marked": [[[one.row, one.column] for one in row] for row in readings],
             "axes": axes[name],
         }
-    static = theme.STATIC
     scripts = "\n".join(_script(name) for name in ("heat_map.js", "thumbnails.js", "lines.js", "words.js"))
-    template = (static / "translate" / "standalone.html").read_text(encoding="utf-8")
     parts = {
         "TITLE": escape(f"Attention: {source[:60]}"),
         "SOURCE": escape(source),
@@ -149,4 +147,4 @@ def html(
         "DATA": figures.script_json(data),
         "SCRIPTS": f"{theme.common_script()}\nconst SCRIPTS = {{}};\n{scripts}",
     }
-    return theme.fill_template(template, parts)
+    return theme.fill_template(theme.read("translate/standalone.html"), parts)

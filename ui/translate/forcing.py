@@ -11,16 +11,13 @@ from transformer.insight import intervene
 from transformer.insight.intervene import Decoding
 from transformer.options import SearchOptions
 from transformer.translator import Translator
+from ui import theme
 from ui.kit import alerts
 from ui.services import Services
 from ui.translate.view import ON_DEVICE, CurrentTranslation, Tab
 from ui.translate.words import plain
 
 MAX_CHARACTERS = 1000
-ABOUT = (
-    "In training the model reads the right words so far, whatever it would have written itself (teacher forcing), and "
-    "pays −log p of the next right one: the loss. Left alone it reads its own words. Write a translation and see both."
-)
 
 
 def teacher_forcing(translator: Translator, current: CurrentTranslation, text: str) -> tuple[Decoding, Decoding]:
@@ -92,7 +89,7 @@ class Forcing:
     def __init__(self, tab: Tab, services: Services) -> None:
         self.tab, self.services = tab, services
         with gr.Accordion("A translation of yours: teacher forcing and loss per piece", open=False, elem_id="forcing"):
-            gr.Markdown(ABOUT, elem_classes="hint")
+            gr.Markdown(theme.text("translate/forcing"), elem_classes="hint")
             with gr.Row(elem_classes="actions"):
                 self.text = gr.Textbox(
                     label="Your translation",

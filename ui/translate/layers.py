@@ -29,20 +29,7 @@ QUESTIONS = [
     ("From the source or from the prefix?", "contributions"),
     ("Where is a head most typical?", "find"),
 ]
-ABOUT = {
-    "logit": "**Logit lens**: what each decoder layer would predict at every step, read through the model’s own output "
-    "matrix. This Transformer ends every layer with a LayerNorm (post-norm), so each layer’s output has the scale that "
-    "the output matrix expects; still, the lower layers were never trained to be read this way. The last column is "
-    "the model’s own answer.",
-    "encoder": "**DecoderLens** (Langedijk et al. 2023): the decoder reads the output of each encoder layer in turn "
-    "and translates as usual. The last line is the translation itself.",
-    "contributions": "**ALTI+** (Ferrando et al. 2022): how much of every output piece comes from the source and how "
-    "much from the words already written. Attention weights say where a head looks; this also takes the length of the "
-    "vectors, the residual connections and LayerNorm into account. Feed-forward layers do not mix pieces and do not "
-    "count.",
-    "find": "**Find a head**: what this head mostly does in the example sentences, and the five in which it does so "
-    "most clearly.",
-}
+
 WIDEST = 100  # steps of a lens's table at most
 
 
@@ -149,7 +136,7 @@ class LayersView(View):
     def build(self) -> None:
         """Makes the components."""
         self.question = gr.Radio(QUESTIONS, value="logit", label="Question", elem_id="layers-question")
-        self.about = gr.Markdown(ABOUT["logit"], elem_classes="section", elem_id="layers-about")
+        self.about = gr.Markdown(theme.text("translate/layers.logit"), elem_classes="section", elem_id="layers-about")
         self.note = gr.HTML(elem_id="layers-note")
         with gr.Row(visible=False, elem_classes="attention-controls") as self.controls:
             self.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300)
@@ -179,7 +166,7 @@ class LayersView(View):
     def show(self, current, question, kind, layer, head):
         """The answer to the chosen question for the sentence that is shown."""
         empty = {
-            self.about: ABOUT[question],
+            self.about: theme.text(f"translate/layers.{question}"),
             self.note: "",
             self.controls: gr.update(visible=question == "find"),
             self.table: "",

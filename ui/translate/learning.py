@@ -102,11 +102,7 @@ class LearningView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "The same sentence, read by one model at several moments of its training. Move the slider and see when the "
-            "words find their partners. The entropy of a row falls as a head makes up its mind.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("translate/learning"), elem_classes="section")
         self.readings = gr.State([], time_to_live=STATE_SECONDS)
         with gr.Row():
             entries = choices(self.services.runs)

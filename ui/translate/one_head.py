@@ -114,21 +114,12 @@ class OneHeadView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "One word asks, and this is how it gets its answer: its **query** is multiplied with every **key**; the "
-            "products are divided by √d<sub>k</sub> and become weights by the softmax; the **values**, each times its "
-            "weight, add up to the head’s output. All numbers are those of your sentence.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("translate/one_head"), elem_classes="section")
         self.note = gr.HTML(elem_id="one-head-note")
         self._controls()
         self.steps = theme.script_component("translate/one_head.js", "steps", "head-steps", "card heat-card")
         with gr.Accordion("Which numbers make a score?", open=False, elem_id="neurons"):
-            gr.Markdown(
-                "Query and key multiplied number by number, as in bertviz’s neuron view. A row sums to q · k; divided "
-                "by √d<sub>k</sub> this is the score, which the softmax turns into a weight.",
-                elem_classes="hint",
-            )
+            gr.Markdown(theme.text("translate/one_head.neurons"), elem_classes="hint")
             self.product = theme.heat_map("product")
         self._order()
 
@@ -155,11 +146,7 @@ class OneHeadView(View):
     def _order(self) -> None:
         """Positions, and two words swapped with and without them."""
         with gr.Accordion("Where does the order of the words come from?", open=False, elem_id="order"):
-            gr.Markdown(
-                "Attention itself does not know which word comes first. So a pattern of sines and cosines is added to "
-                "each word’s embedding, another one at every position (section 3.5 of the paper).",
-                elem_classes="hint",
-            )
+            gr.Markdown(theme.text("translate/one_head.order"), elem_classes="hint")
             self.positions = theme.heat_map("positions")
             gr.Markdown("Swap two words of your sentence, with these positions and without:", elem_classes="hint")
             with gr.Row():

@@ -193,13 +193,7 @@ class TreeView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "Section 6.3 of the paper: the same network writes a sentence's **constituents** as brackets, "
-            "`(S (NP XX XX )NP …`, one piece after the other. Point at a phrase or a word: its words light up, and the "
-            "darker the background of a word, the more the steps that wrote it looked there (cross-attention, last "
-            "layer, all heads).",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("translate/tree"), elem_classes="section")
         self.note = gr.HTML(elem_id="tree-note")
         with gr.Column(visible=False) as self.results:
             self.tree = theme.script_component("translate/parse_tree.js", "parse-tree", "parse-tree", "card")

@@ -21,6 +21,8 @@ from ui.translate.view import QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslati
 from ui.translate.words import plain, query_names
 
 MOST_TOKENS = 12
+# The boxes of Figure 1: title, one plain sentence, the view that shows more and its kind of attention.
+BOXES = json.loads(theme.read("translate/figure1.json"))
 
 
 # -- what the browser draws -----------------------------------------------------------------------------------------
@@ -112,87 +114,34 @@ def feed_forward_part(step: FeedForwardPass, activation: str) -> list[dict]:
     ]
 
 
-def part(title: str, says: str, rows: list[dict], view: str = "", kind: str = "") -> dict:
-    """A box of Figure 1. rows: what is drawn; view and kind: the view that shows more, and its kind of attention."""
-    return {"title": title, "says": says, "rows": rows, "view": view, "kind": kind}
-
-
 def parts(walk: Walk, head: int, tokens: dict[str, Any], activation: str) -> dict[str, dict]:
-    """Every box of Figure 1 by its key: title, one plain sentence, the view that shows more, and what is drawn.
+    """Every box of Figure 1 by its key: as in `BOXES`, and what is drawn.
 
     tokens: source and read (labels), place and step, asks_source and asks_target (what the two queries do).
     """
     source, read, place, step = (tokens[name] for name in ("source", "read", "place", "step"))
-
-    def norm(says: str, one: Norm, of: str) -> dict:
-        return part("Add & norm", says, norm_part(one, of))
-
-    def feed_forward(one: FeedForwardPass) -> dict:
-        says = "The same small network works on every position by itself."
-        return part("Feed-forward network", says, feed_forward_part(one, activation))
-
-    residual = "What was there is kept, the new is added."
-    return {
-        "source": part(
-            "Input embedding and position",
-            "The word piece becomes a vector; a pattern that stands for its place is added.",
-            embedding_part(source[place], place, walk.source),
-        ),
-        "encoder_attention": part(
-            "Self-attention of the source",
-            "The piece gathers from the whole sentence what it needs, head by head.",
-            attention_part(walk.encoder_attention, head, source, tokens["asks_source"], "the source"),
-            "one_head",
-            "encoder",
-        ),
-        "encoder_norm": norm(residual, walk.encoder_attention.norm, "attention"),
-        "encoder_feed_forward": feed_forward(walk.encoder_feed_forward),
-        "encoder_norm_2": norm("The layer's output.", walk.encoder_feed_forward.norm, "the network"),
-        "target": part(
-            "Output embedding and position",
-            "The decoder reads the last piece that was written.",
-            embedding_part(read[step], step, walk.target),
-        ),
-        "decoder_attention": part(
-            "Masked self-attention of the translation",
-            "The piece looks back at what is written; what comes later is masked.",
-            attention_part(walk.decoder_attention, head, read, tokens["asks_target"], "the translation so far"),
-            "one_head",
-            "decoder",
-        ),
-        "decoder_norm": norm(residual, walk.decoder_attention.norm, "attention"),
-        "cross_attention": part(
-            "Attention to the source",
-            "Queries come from the translation, keys and values from the encoder.",
-            attention_part(walk.cross_attention, head, source, tokens["asks_target"], "the source"),
-            "attention",
-            "cross",
-        ),
-        "cross_norm": norm(residual, walk.cross_attention.norm, "attention"),
-        "decoder_feed_forward": feed_forward(walk.decoder_feed_forward),
-        "decoder_norm_2": norm("The layer's output.", walk.decoder_feed_forward.norm, "the network"),
-        **last_parts(walk),
+    asks, prefix = tokens["asks_target"], "the translation so far"
+    rows = {
+        "source": embedding_part(source[place], place, walk.source),
+        "encoder_attention": attention_part(walk.encoder_attention, head, source, tokens["asks_source"], "the source"),
+        "encoder_norm": norm_part(walk.encoder_attention.norm, "attention"),
+        "encoder_feed_forward": feed_forward_part(walk.encoder_feed_forward, activation),
+        "encoder_norm_2": norm_part(walk.encoder_feed_forward.norm, "the network"),
+        "target": embedding_part(read[step], step, walk.target),
+        "decoder_attention": attention_part(walk.decoder_attention, head, read, asks, prefix),
+        "decoder_norm": norm_part(walk.decoder_attention.norm, "attention"),
+        "cross_attention": attention_part(walk.cross_attention, head, source, asks, "the source"),
+        "cross_norm": norm_part(walk.cross_attention.norm, "attention"),
+        "decoder_feed_forward": feed_forward_part(walk.decoder_feed_forward, activation),
+        "decoder_norm_2": norm_part(walk.decoder_feed_forward.norm, "the network"),
+        "linear": [
+            strip("Output of the last decoder layer", "x", walk.hidden),
+            strip("Scores of the whole vocabulary", "x Eᵀ (logits)", walk.logits),
+        ],
+        "softmax": [],
     }
-
-
-def last_parts(walk: Walk) -> dict[str, dict]:
-    """The two boxes above the decoder: from the last layer's output to the probabilities."""
-    return {
-        "linear": part(
-            "Linear: a score for every piece of the vocabulary",
-            f"The last layer's output is multiplied with the embedding of each of {len(walk.logits):,} pieces.",
-            [
-                strip("Output of the last decoder layer", "x", walk.hidden),
-                strip("Scores of the whole vocabulary", "x Eᵀ (logits)", walk.logits),
-            ],
-        ),
-        "softmax": part(
-            "Softmax: the next piece",
-            "The scores become probabilities; below you can change how one would draw from them.",
-            [],
-            "decoding",
-        ),
-    }
+    pieces = len(walk.logits)
+    return {key: {**box, "says": box["says"].format(pieces=pieces), "rows": rows[key]} for key, box in BOXES.items()}
 
 
 def next_bars(translator: Translator, logits: np.ndarray, token: int, temperature: float = 1.0, top_k: int = 0) -> dict:
@@ -220,11 +169,7 @@ class ThroughView(View):
     def build(self) -> None:
         """Makes the components."""
         self.logits = gr.State(None, time_to_live=STATE_SECONDS)  # (model, logits, chosen token) of the step
-        gr.Markdown(
-            "One piece of your sentence on its way through the whole model. **Click a box** of Figure 1 to see the "
-            "numbers that enter and leave it: a vector is a strip of coloured cells, and pointing at a cell reads it.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("translate/through"), elem_classes="section")
         self.note = gr.HTML(elem_id="through-note")
         with gr.Column(visible=False) as self.body:
             with gr.Row(elem_classes="attention-controls"):

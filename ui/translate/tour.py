@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer.insight import interpret
 from ui import figures, kit
-from ui.kit import Tour
+from ui.kit import Tour, read_stops
 from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, CurrentTranslation
 from ui.translate.words import plain, query_names
@@ -36,122 +36,7 @@ class Stop(kit.Stop):
     points: str = ""
 
 
-MAP = "#heat-map"
-STOPS = (
-    Stop(
-        "A sentence on its way",
-        "This is Figure 1 of the paper. {source_count} pieces of your text enter at the lower left and pass {layers} "
-        "encoder layers; the decoder, on the right, has {decoder_layers} and writes {steps} pieces, one at a time. "
-        "Each box opens the numbers that enter and leave it.",
-        view="through",
-        lead=".through-figure",
-        run='.through-box[data-part="source"]',
-        place="last",
-    ),
-    Stop(
-        "Words become pieces",
-        "The model reads {source_count} pieces: {pieces}. A piece that goes on with a word begins with a hyphen here; "
-        "rare words fall into several pieces. Here they stand above the map; what is written stands beside it.",
-        place="last",
-        lead=MAP,
-    ),
-    Stop(
-        "The source looks at itself",
-        "In the encoder every word gathers what it needs from the others. In the first layer the query {query} attends "
-        "to {key} with {weight:.2f}, the strongest tie between two different words.",
-        kind="encoder",
-        lead=MAP,
-        points="tie",
-    ),
-    Stop(
-        "Heads divide the work",
-        "In the encoder {layers} layers with {heads} heads each look at the same words in different ways. The sharpest "
-        "one here is head {sharp[1]} of layer {sharp[0]}: it {role}. The table “What each head does” lists all.",
-        kind="encoder",
-        place="sharp",
-        lead='.thumb[data-layer="{sharp_thumb[0]}"][data-head="{sharp_thumb[1]}"]',
-    ),
-    Stop(
-        "The target looks at the source",
-        "Each row is a word being written, each column a word being read. In the last layer the query {target} looks "
-        "at {source} with {aligned:.2f}: this is how words find their partners, and what lights up in the boxes above.",
-        place="last",
-        lead=MAP,
-        points="pair",
-    ),
-    Stop(
-        "Layers differ",
-        "How widely a row spreads is its entropy: 0 nats is a single word, {spread:.2f} all alike. Here it is "
-        "{first_entropy:.2f} on average in the first layer and {last_entropy:.2f} in the last; the small maps show it "
-        "from top to bottom.",
-        lead="#thumbnails",
-    ),
-    Stop(
-        "Lines, a colour for each head",
-        "The same weights as lines, as in Figures 3 to 5 of the paper. Click a word to see its lines alone ({target}), "
-        "and a number above to switch a head off.",
-        place="last",
-        look="lines",
-        lead="#lines",
-    ),
-    Stop(
-        "No looking ahead",
-        "The decoder writes from left to right, so its map is empty above the diagonal: the mask sets those scores to "
-        "−∞ before the softmax. The first row can look at the start sign <code>{start}</code> only.",
-        kind="decoder",
-        place="last",
-        lead=MAP,
-        points="first_cell",
-    ),
-    Stop(
-        "One head, step by step",
-        "Head {one[1]} of layer {one[0]}: the query {asked} is multiplied with every key, the softmax gives {answered} "
-        "the weight {share:.2f}, and the weighted values add up. Switch off the division by √d<sub>k</sub> and see the "
-        "softmax saturate.",
-        view="one_head",
-        place="one",
-        lead='#head-steps tr[data-key="{answered_key}"]',
-    ),
-    Stop(
-        "Heads that rest",
-        "Of all heads, head {resting[1]} of layer {resting[0]} leaves the largest share on start and end of the "
-        "sentence, {rests:.0%}: places to look at when there is nothing to say. “Hide start and end” leaves them out "
-        "and normalises the rows again.",
-        place="resting",
-        lead=MAP,
-        points="rest_cell",
-    ),
-    Stop(
-        "Does the model need it?",
-        "The translation was written in {steps} steps, with a probability of {probability:.0%} per piece on average. "
-        "A dark cell is not yet a reason: in this view heads can be switched off, beginnings forced and weights "
-        "overwritten, and the model translates again. Each number is what the log-probability loses without that head.",
-        view="what_if",
-        place="last",
-        lead="#head-switches",
-        run="#matter-button",
-    ),
-    Stop(
-        "When does the answer form?",
-        "Beside each of the {steps} pieces that were chosen stands what every decoder layer would have said (logit "
-        "lens); the last row ends in {last_word}. The other questions ask what the encoder has understood by each "
-        "layer, and how much of a word comes from the source.",
-        view="layers",
-        place="last",
-        lead="#lens-table table",
-    ),
-    Stop(
-        "Attention is learnt",
-        "Nothing of this was built in. Here a small model reads a sentence as it was at several moments of its "
-        "training; move the slider: grey becomes a diagonal, the entropy falls, and the words come.",
-        view="learning",
-        place="last",
-        lead="#learning-map",
-        run="#learning-read",
-    ),
-)
-
-
+STOPS = read_stops("translate", Stop)
 PARTS = {"what_if": "model", "layers": "logit"}  # the part of a view that its stop speaks of
 
 

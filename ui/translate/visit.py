@@ -18,7 +18,7 @@ from ui.translate.work import MAX_CHARACTERS
 
 COMBINATIONS = ("mean", "max", "rollout")
 OLD_VIEWS = {"compare": ("what_if", "sides"), "save": ("attention", "")}  # views of earlier pages -> where they are now
-_SCRIPT = (theme.STATIC / "translate" / "visit.js").read_text(encoding="utf-8")
+_SCRIPT = theme.read("translate/visit.js")
 RECALL = f"(carried, ...others) => {{ {_SCRIPT}\nreturn [recallVisit(), ...others]; }}"
 KEEP = "(...values) => { " + _SCRIPT.replace("%", "%%") + "\nkeepVisit(values, %s); }"  # with the views' own fields
 COPY = f"() => {{ {_SCRIPT}\ncopyLink(); }}"

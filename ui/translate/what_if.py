@@ -177,11 +177,7 @@ class WhatIfView(View):
         with gr.Column(visible=False) as self.columns["begin"]:
             self._beginning()
         with gr.Column(visible=False) as self.columns["model"]:
-            gr.Markdown(
-                "Switch heads off, or set a weight of a map, and translate again. A head that is off adds nothing to "
-                "its layer.",
-                elem_classes="section",
-            )
+            gr.Markdown(theme.text("translate/what_if.model"), elem_classes="section")
             with gr.Row(elem_classes="cause-effect"):
                 with gr.Column(scale=3, min_width=300):
                     with gr.Column(elem_classes="card"):
@@ -201,10 +197,7 @@ class WhatIfView(View):
         return {"part": self.part}
 
     def _beginning(self) -> None:
-        gr.Markdown(
-            "Write how the translation has to begin; the model goes on from there. The last word may be unfinished.",
-            elem_classes="section",
-        )
+        gr.Markdown(theme.text("translate/what_if.begin"), elem_classes="section")
         with gr.Row(equal_height=True):
             self.prefix = gr.Textbox(
                 label="Beginning", max_length=2000, scale=4, min_width=220, elem_id="prefix", placeholder="Ein"
@@ -213,9 +206,7 @@ class WhatIfView(View):
         self.continuation = gr.HTML(elem_id="prefix-result")
 
     def _switches(self) -> None:
-        gr.Markdown(
-            "A filled box is a head at work. Select it, or a whole layer, to switch it off and on.", elem_classes="hint"
-        )
+        gr.Markdown(theme.text("translate/what_if.switches"), elem_classes="hint")
         self.switches = theme.script_component(
             "translate/head_switches.js", "switches", "head-switches", off=None, changes=None
         )
@@ -242,11 +233,7 @@ class WhatIfView(View):
                 OTHERS, value=True, label="Other weights of the row", min_width=230, elem_id="edit-others"
             )
             self.add = gr.Button("Set this weight", min_width=140, elem_id="edit-add")
-        gr.Markdown(
-            "Select a cell of the map to fill in its row and column. In cross and decoder a row is a step: once the "
-            "translation changes, the same step may choose another word.",
-            elem_classes="hint",
-        )
+        gr.Markdown(theme.text("translate/what_if.weight"), elem_classes="hint")
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""

@@ -26,6 +26,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from training import assets
+from ui import theme
 
 PAIR = ("man-white-tee-office", "t-shirt-printed")
 THUMBNAIL = (72, 96)  # width, height
@@ -67,35 +68,7 @@ class Failure(NamedTuple):
     text: str
 
 
-FAILURES = (
-    Failure(
-        "woman-striped-jumper",
-        "shirt-striped-short-sleeves",
-        "segmentation",
-        "segmentation",
-        "A shirt that bulges at the hands",
-        "Around hands in their pockets the predicted region of the garment goes on into the background, and the warp "
-        "fills it with cloth.",
-    ),
-    Failure(
-        "man-white-shirt",
-        "t-shirt-printed",
-        "parse",
-        "parse",
-        "A rest of the old collar",
-        "The parser takes a strip of the white collar under the beard for neck, so that it stays as it was above the "
-        "painted throat.",
-    ),
-    Failure(
-        "man-white-tee-office",
-        "shirt-blue",
-        "segmentation",
-        "segmentation",
-        "Sleeves grow together with the trunk",
-        "Arms that hang a little away from the body are predicted as one area with it, so the sleeves "
-        "hang like a cape.",
-    ),
-)
+FAILURES = tuple(Failure(**one) for one in json.loads(theme.read("tryon/failures.json")))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ in the figure's groups.
 
 from __future__ import annotations
 
+import json
 from html import escape
 from typing import Any, NamedTuple
 
@@ -28,104 +29,29 @@ class Group(NamedTuple):
 
     title: str
     about: str
-    maps: tuple[str, ...]
+    maps: list[str]
 
 
-GROUPS = (
-    Group(
-        "Preparing",
-        "The person without the old garment, and the garment without its background (section 3.1).",
-        ("pose", "parse", "agnostic", "agnostic_map", "garment", "garment_mask"),
-    ),
-    Group("Predicting the segmentation", "Where cloth, arms and body will be (section 3.2).", ("segmentation",)),
-    Group(
-        "Bending the garment",
-        "The flow, or the paper's spline, moves the garment into its place, and what it leaves open is marked "
-        "(section 3.3, equations 3 and 4).",
-        ("warped_cloth", "warped_mask", "misalignment", "divided", "pasted"),
-    ),
-    Group(
-        "Painting",
-        "The generator paints the person, and the photograph gets back what was not to change (section 3.4).",
-        ("shown", "rendered", "alpha", "kept", "synthesis", "region", "result"),
-    ),
-)
-# Places in the figure: x, y of the middle in units of a thumbnail's width and height. Networks are words in boxes.
-PLACES = {
-    "photo": (0, 0),
-    "garment_photo": (0, 2),
-    "pose": (1.25, 0.55),
-    "parse": (1.25, -0.55),
-    "agnostic": (2.5, 0.55),
-    "agnostic_map": (2.5, -0.55),
-    "garment": (1.25, 2.0),
-    "garment_mask": (2.5, 2.0),
-    "segmentation": (5.0, -0.1),
-    "warped_cloth": (5.0, 2.1),
-    "warped_mask": (6.25, 2.1),
-    "misalignment": (6.25, 1.0),
-    "divided": (6.25, -0.1),
-    "shown": (7.5, -0.75),
-    "kept": (8.75, -0.75),
-    "alpha": (8.75, 0.35),
-    "rendered": (8.75, 1.45),
-    "synthesis": (10.1, 0.1),
-    "region": (10.1, 1.6),
-    "result": (11.4, 0.9),
-    "pasted": (7.5, 2.1),
-}
-NETWORKS = {
-    "G_S": ("Segmentation generator", "G_S", 3.8, 0.0),
-    "GMM": ("Geometric matching module", "θ", 3.8, 2.0),
-    "ALIAS": ("ALIAS generator", "G_I", 7.5, 0.45),
-}
-ARROWS = (
-    ("photo", "pose"),
-    ("photo", "parse"),
-    ("parse", "agnostic_map"),
-    ("pose", "agnostic"),
-    ("garment_photo", "garment"),
-    ("garment", "garment_mask"),
-    ("agnostic_map", "G_S"),
-    ("agnostic", "G_S"),
-    ("garment_mask", "GMM"),
-    ("agnostic", "GMM"),
-    ("G_S", "segmentation"),
-    ("GMM", "warped_cloth"),
-    ("warped_cloth", "warped_mask"),
-    ("warped_mask", "misalignment"),
-    ("segmentation", "divided"),
-    ("misalignment", "divided"),
-    ("segmentation", "misalignment"),
-    ("divided", "ALIAS"),
-    ("misalignment", "ALIAS"),
-    ("warped_cloth", "pasted"),
-    ("shown", "ALIAS"),
-    ("ALIAS", "kept"),
-    ("kept", "synthesis"),
-    ("ALIAS", "alpha"),
-    ("ALIAS", "rendered"),
-    ("alpha", "synthesis"),
-    ("rendered", "synthesis"),
-    ("synthesis", "result"),
-    ("region", "result"),
-)
+# Places are x, y of the middle in units of a thumbnail's width and height; networks are words in boxes: title, symbol,
+# x, y. An arrow leads from one of them to another.
+FIGURE = json.loads(theme.read("tryon/figure3.json"))
+GROUPS = tuple(Group(**group) for group in FIGURE["groups"])
 PHOTOS = {"photo": ("Photograph", ""), "garment_photo": ("Garment's photograph", "")}
 
 
 def figure(pictures: dict[str, Any]) -> dict[str, Any]:
     """Value for `static/tryon/figure3.js`. pictures: by name, arrays (H, W[, 3 or 4]) uint8, or pictures of Pillow."""
     nodes = []
-    for name, (x, y) in PLACES.items():
+    for name, (x, y) in FIGURE["places"].items():
         title, symbol = PHOTOS.get(name) or (MAPS[name].title, MAPS[name].symbol)
         about = "" if name in PHOTOS else MAPS[name].about
         node = {"name": name, "title": title, "symbol": figures.symbol(symbol), "about": about, "x": x, "y": y}
         nodes.append({**node, "url": example.data_url(on_white(pictures[name]), THUMBNAIL) if name in pictures else ""})
     boxes = [
         {"name": name, "title": title, "symbol": figures.symbol(symbol), "x": x, "y": y}
-        for name, (title, symbol, x, y) in NETWORKS.items()
+        for name, (title, symbol, x, y) in FIGURE["networks"].items()
     ]
-    return {"nodes": nodes, "networks": boxes, "arrows": [list(arrow) for arrow in ARROWS]}
+    return {"nodes": nodes, "networks": boxes, "arrows": FIGURE["arrows"]}
 
 
 def on_white(picture: Any) -> Image.Image:
@@ -235,8 +161,5 @@ class FailuresView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "Photograph, garment, the map of the stage at fault, result. Stored when the page was made.",
-            elem_classes="hint",
-        )
+        gr.Markdown(theme.text("tryon/failures"), elem_classes="hint")
         gr.HTML(failures(), elem_id="failures")

@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 from gradio.events import Dependency
 
+from ui import theme
 from ui.kit import QUIETLY, View, Views
 from ui.tryon import earlier, events, example
 from ui.tryon.api import Api
@@ -24,11 +25,6 @@ from ui.tryon.steps import FailuresView, StepsView
 from ui.tryon.tour import TryOnTour
 from ui.tryon.variants import CompareView, SeveralView
 from ui.tryon.views import CorrectView, LookView, WarpView
-
-CREDITS = """Your photos are used for your own request only and are deleted from this machine after an hour. The example
-people are by Google (Shrine sample app, 2018, Apache-2.0) and the CODAIT team (CC0); the garments are from the clothing
-dataset by Alexey Grigorev and contributors (CC0). The line below the thumbnails credits the chosen one."""
-
 
 VIEWS: tuple[type[View], ...] = (
     StepsView,
@@ -64,7 +60,7 @@ class TryOnTab(View):
         self.bar = Bar(tryon.facts["settings"]["seconds"] if tryon else {})
         self.inputs.build_settings()
         self.earlier = earlier.strip()
-        gr.Markdown(CREDITS, elem_classes="hint")
+        gr.Markdown(theme.text("tryon/credits"), elem_classes="hint")
         with gr.Column(elem_id="tryon-results"):
             self.tour = TryOnTour(self)
             with gr.Row():

@@ -71,11 +71,7 @@ class CompareView(View):
     def build(self) -> None:
         """Makes the components."""
         self.bar = self.tab.bar
-        gr.Markdown(
-            "Runs this result again with one thing changed, from the first stage that reads it. Zoom with the wheel or "
-            "with two fingers and drag: all pictures move in step.",
-            elem_classes="hint",
-        )
+        gr.Markdown(theme.text("tryon/compare"), elem_classes="hint")
         with gr.Row(elem_classes="actions"):
             self.comparison = gr.Dropdown(
                 [(comparison.title, name) for name, comparison in work.COMPARISONS.items()],
@@ -88,12 +84,7 @@ class CompareView(View):
             self.button = gr.Button("Compare", elem_id="tryon-compare-button", min_width=120, scale=1)
         pairs = example.pairs()
         with gr.Column(visible=bool(pairs["items"]), elem_id="compare-offer"):
-            gr.Markdown(
-                "Where the warped garment covers nearly all of the cloth, the variants look alike. Of all pairs of "
-                "examples, these leave the most uncovered (share below each): choose one to try it on, then press "
-                "Compare.",
-                elem_classes="hint",
-            )
+            gr.Markdown(theme.text("tryon/compare.pairs"), elem_classes="hint")
             self.pairs = strip(pairs, "Pairs with much misalignment", "compare-pairs")
         self.note = gr.HTML(elem_id="tryon-compare-note")
         self.pictures = theme.script_component("tryon/compare.js", "compare", "tryon-compared", "card")

@@ -57,9 +57,7 @@ class LookView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "Any map over the photo. Point at a place or at a name, and that class lights up.", elem_classes="hint"
-        )
+        gr.Markdown(theme.text("tryon/look"), elem_classes="hint")
         self.map = gr.Dropdown(
             [(entry.title, name) for name, entry in MAPS.items() if name != "result"],
             value="segmentation",
@@ -90,11 +88,7 @@ class CorrectView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "Choose a class and paint: the result beside the map follows. “Run on from here” keeps it, with every map "
-            "after this one.",
-            elem_classes="hint",
-        )
+        gr.Markdown(theme.text("tryon/correct"), elem_classes="hint")
         self.map = gr.Radio(
             [(title, name) for name, (title, _, _) in figures.PAINTABLE.items()],
             value="segmentation",
@@ -103,11 +97,7 @@ class CorrectView(View):
         )
         self.canvas = theme.script_component(CANVAS, "label-canvas", "painter", "card", beside=None)
         with gr.Accordion("Correct it in another program", open=False, elem_id="tryon-elsewhere"):
-            gr.Markdown(
-                "The file is a PNG whose pixels are the labels themselves. Keep its size, save it as PNG and without "
-                "smoothing.",
-                elem_classes="hint",
-            )
+            gr.Markdown(theme.text("tryon/correct.elsewhere"), elem_classes="hint")
             with gr.Row():
                 self.download = gr.DownloadButton("Download the map", elem_id="paint-out", size="sm", min_width=140)
                 self.upload = gr.UploadButton(
@@ -158,12 +148,7 @@ class WarpView(View):
 
     def build(self) -> None:
         """Makes the components."""
-        gr.Markdown(
-            "The control points of the thin-plate spline, which stands in here where the flow has warped. Drag them; "
-            "what the garment leaves open stays orange. “Run on from here” keeps what you see, with every map after "
-            "the warp.",
-            elem_classes="hint",
-        )
+        gr.Markdown(theme.text("tryon/warp"), elem_classes="hint")
         scripts = ("tryon/editing.js", "tryon/spline.js", "tryon/control_points.js")
         self.points = theme.script_component(scripts, "warp-editor", "control-points", "card", beside=None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from html import escape
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from training import assets
-from ui import figures
+from ui import figures, theme
 from ui.services import Progress, Services
 from ui.tryon import example
 from ui.tryon.figures import garment_readings, warp_overlay
@@ -33,13 +34,6 @@ BASELINE = "Baseline: warped garment, pasted"
 
 
 WARPS = "warps"  # the comparison that shows the warp alone, without the stages after it
-WARP_VARIANTS: tuple[tuple[str, Any], ...] = (  # label, name in vton.warps
-    ("5 × 5, as the network predicts it", "spline 5x5"),
-    ("5 × 5, fitted", "spline 5x5, fitted"),
-    ("10 × 10, fitted", "spline 10x10"),
-    ("20 × 20, fitted", "spline 20x20"),
-    ("Flow (ClothFlow)", BY_FLOW),
-)
 
 
 class Comparison(NamedTuple):
@@ -49,7 +43,7 @@ class Comparison(NamedTuple):
     """
 
     title: str
-    variants: tuple[tuple[str, Any], ...]
+    variants: list[tuple[str, Any]]
     about: str
     outline: bool = True
     picture: str = "synthesis"
@@ -60,75 +54,18 @@ def first_stage(options: Iterable[str]) -> str:
     return min((ABOUT[name].read_by for name in options), key=STAGES.index)
 
 
-COMPARISONS = {
-    "additions": Comparison(
-        "The paper's system and each addition",
-        (
-            ("With all additions", {}),
-            *(
-                (f"Without: {ABOUT[name].label.lower()}", {name: value})
-                for name, value in PUBLISHED.items()
-                if DEFAULTS[name] != value
-            ),
-            ("As published", PUBLISHED),
+COMPARISONS = {name: Comparison(**one) for name, one in json.loads(theme.read("tryon/comparisons.json")).items()}
+COMPARISONS["additions"].variants.extend(
+    [
+        ("With all additions", {}),
+        *(
+            (f"Without: {ABOUT[name].label.lower()}", {name: value})
+            for name, value in PUBLISHED.items()
+            if DEFAULTS[name] != value
         ),
-        "Each picture leaves out one thing that this project adds to the paper; the last but one leaves out all of "
-        "them.",
-        False,
-        "result",
-    ),
-    "norm": Comparison(
-        "ALIAS or instance normalisation",
-        (("ALIAS normalisation", {"norm": "alias"}), ("Instance normalisation", {"norm": "instance"})),
-        "The paper's central claim: ALIAS normalisation keeps the misaligned region, outlined in orange, from "
-        "misleading the generator.",
-    ),
-    "fit": Comparison(
-        "Fitted or unfitted warp",
-        (
-            ("Fitted", {"warp": "spline", "fit": True}),
-            ("As the network predicts it", {"warp": "spline", "fit": False}),
-        ),
-        "What the gradient steps on the control points change. Orange outlines what the warped garment leaves open.",
-    ),
-    "grid": Comparison(
-        "5 × 5 or 10 × 10 control points",
-        (
-            ("5 × 5 control points", {"warp": "spline", "grid": 5}),
-            ("10 × 10 control points", {"warp": "spline", "grid": 10}),
-        ),
-        "A finer grid gives the fit more freedom, and the garment more ways to wrinkle (Fig. 13 of the paper).",
-    ),
-    "warp": Comparison(
-        "The result by the spline or by the flow",
-        (("Thin-plate spline", {"warp": "spline"}), ("Flow (ClothFlow)", {"warp": "flow"})),
-        "What the generator makes of either warp. Orange outlines what the warped garment leaves open.",
-    ),
-    WARPS: Comparison(
-        "The warps alone: splines and flow (Fig. 13)",
-        WARP_VARIANTS,
-        "The garment by splines of 5 × 5, 10 × 10 and 20 × 20 control points and by the flow, in the region that was "
-        "predicted for it. Orange is what a warp leaves open.",
-    ),
-    "noise": Comparison(
-        "Noise on or off",
-        (("With noise", {"noise": True}), ("Without noise", {"noise": False})),
-        "Both generators of VITON-HD are given noise; this is how much of the picture it decides.",
-        False,
-    ),
-    "mirror": Comparison(
-        "Segmentation with or without its mirror image",
-        (("With the mirror image", {"mirror": True}), ("Without it, as published", {"mirror": False})),
-        "The segmentation is the mean of the network’s answers for the picture and its mirror image; the paper asks "
-        "once. Orange outlines what the warped garment leaves open.",
-    ),
-    "seed": Comparison(
-        "Five seeds",
-        tuple((f"Seed {seed}", {"seed": seed}) for seed in range(5)),
-        "The same two photos under five noises.",
-        False,
-    ),
-}
+        ("As published", PUBLISHED),
+    ]
+)
 
 
 def check_inputs(person: str | None, garment: str | None, size: str, seed: float | None) -> dict[str, Any]:
@@ -305,7 +242,7 @@ def compare(services: Services, result: Any, name: str, model: str | None = None
 
 def _warps(services: Services, result: Any, model: str | None) -> Iterator[Any]:
     """The garment by every warp, one by one; networks without a flow leave it out."""
-    for label, name in WARP_VARIANTS:
+    for label, name in COMPARISONS[WARPS].variants:
         if name == BY_FLOW and not services.has_flow(model):
             return
         yield Progress(STAGES.index("warp"), {})
@@ -322,7 +259,7 @@ def claim(name: str, variants: list[Variant]) -> str:
     """What a comparison shows, in words that its numbers carry. variants: without the baseline."""
     about = COMPARISONS[name].about
     if name == WARPS:
-        if len(variants) == len(WARP_VARIANTS):
+        if len(variants) == len(COMPARISONS[WARPS].variants):
             return about
         return f"{about} These networks have no flow warper, so the flow is missing here."
     differences = [(variant.against.colour, variant.label, variant.against) for variant in variants if variant.against]
