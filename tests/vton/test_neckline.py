@@ -4,6 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
+from vton import labels
 from vton.joints import LEFT_SHOULDER, RIGHT_SHOULDER
 from vton.rules import neckline
 
@@ -144,3 +145,18 @@ def test_skin_slopes_from_the_neck_to_the_shoulders():
     assert not found[:, :30].any() and not found[:, 71:].any() and not found[48, :37].any()  # no wall above a shoulder
     keypoints[LEFT_SHOULDER] = 0
     assert not neckline.on_shoulders(keypoints, (100, 100)).any()
+
+
+def test_a_region_with_its_neck_filled_is_the_same_whatever_the_neckline():
+    """Round, wide and high: the region tells nothing of it; hair, face and arms stay out."""
+    segmentation = np.zeros(SIZE, np.uint8)
+    segmentation[92:200, 60:132] = labels.UPPER
+    segmentation[60:95, 60:70] = labels.HAIR
+    high = segmentation.copy()
+    high[neckline.around_neck(joints(), SIZE) & (high == 0)] = labels.UPPER
+    bare = segmentation.copy()
+    bare[neckline.around_neck(joints(), SIZE) & (bare == labels.UPPER)] = 0
+    regions = [neckline.with_neck_filled(one, joints()) for one in (segmentation, high, bare)]
+    assert np.array_equal(regions[0], regions[1]) and np.array_equal(regions[0], regions[2])
+    assert regions[0][70:90, 90:102].all() and not regions[0][segmentation == labels.HAIR].any()
+    assert np.array_equal(regions[0][120:], segmentation[120:] == labels.UPPER)

@@ -20,7 +20,10 @@ CENTRE = 0.5  # how much of the distance between the hips is looked at, in the m
 # Standard deviation of the old hem around the true one, in lengths of the trunk; how many old garments are coats or
 # dresses, and how much longer those are.
 SPREAD, LONG, MUCH_LONGER = 0.25, 0.12, (0.3, 1.2)
-WAVE, OPEN = 0.012, 0.15  # size of each of three waves in the same unit; share of old garments that stand open
+WAVE, OPEN = 0.012, 0.3  # size of each of three waves in the same unit; share of old garments that stand open
+# How many parses have gaps in the trousers near the hem (bags, hands, white cloth taken for the wall), how many gaps at
+# most, and how wide these are in the same unit.
+TORN, GAPS, GAP = 0.25, 3, (0.02, 0.12)
 WAIST = 0.3  # how far above the joints of the hips trousers and skirts begin, in the same unit
 TAPER = 0.08  # how much narrower on each side the trousers are than the cloth over them
 
@@ -62,8 +65,22 @@ def hem_noise(across: np.ndarray, half: float, rng: np.random.Generator) -> np.n
     if rng.random() >= OPEN:
         return waves
     middle = rng.uniform(across[0], across[-1])
-    opening = (1 - abs(across - middle) / (rng.uniform(0.05, 0.4) * half)).clip(0, 1)
-    return waves - rng.uniform(0.05, 0.3) * opening
+    slope = np.exp(rng.uniform(0, 1.6))  # 1 = the halves meet at the top
+    opening = (slope * (1 - abs(across - middle) / (rng.uniform(0.05, 0.6) * half))).clip(0, 1)
+    return waves - rng.uniform(0.05, 0.8) * opening
+
+
+def gaps(rows: np.ndarray, across: np.ndarray, hem: float, half: float, length: float, rng) -> np.ndarray:
+    """Where a parse has missed the trousers near the hem, (H, W) bool: ellipses, at times none.
+
+    rows, across: (H, W) of each pixel; hem: row of the hem; half: half its width; length: of the trunk; in pixels.
+    """
+    out = np.zeros(rows.shape, bool)
+    for _ in range(rng.integers(1, GAPS + 1) if rng.random() < TORN else 0):
+        height, width = rng.uniform(*GAP, 2) * length
+        place = (rows - hem - rng.uniform(-0.1, 0.35) * length) / height
+        out |= place**2 + ((across - rng.uniform(-1, 1) * half) / width) ** 2 < 1
+    return out
 
 
 def with_old_hem(
@@ -95,4 +112,5 @@ def with_old_hem(
     out = agnostic.copy()
     out[(agnostic == BOTTOM) & (rows < old)] = BACKGROUND
     out[(segmentation == UPPER) & (agnostic == BACKGROUND) & (rows >= old) & inside] = BOTTOM
+    out[(out == BOTTOM) & gaps(rows, across - middle, np.median(old), half, length, rng)] = BACKGROUND
     return out

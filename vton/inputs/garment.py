@@ -29,6 +29,7 @@ AGREES = 0.88  # overlap (IoU) from which on the background's outline and the ne
 BEYOND = 0.005  # of the longer side, how far the background's outline may lie outside what the network thinks possible
 SURE_INSIDE, SURE_OUTSIDE = 0.99, 0.05  # probabilities beyond which GrabCut does not ask again
 DEEPEST = 0.6  # share of a garment's height within which its neck opening lies
+NOTCH = 0.35  # share of the opening's width up to which what reaches further down is taken for a notch in it
 LEAST_OPENING, MOST_OPENING = 0.003, 0.2  # share of the garment that the inside of its back takes
 TRIMAP_LONGEST = 384  # longer side on which it works, in pixels
 SMALLEST_SHARE = 0.02  # of the picture; a smaller garment counts as none
@@ -311,7 +312,10 @@ def inside_of_back(reading: Reading, mask: np.ndarray) -> np.ndarray:
     if count < 2:
         return nothing
     opening = parts == 1 + stats[1:, cv2.CC_STAT_AREA].argmax()
-    opening = np.maximum.accumulate(opening[::-1], 0)[::-1] & mask  # and the rim above it
+    opening = np.maximum.accumulate(opening[::-1], 0)[::-1]  # and the rim above it
+    # Labels and seams that reach into the front are no part of its neckline.
+    around = disc(NOTCH / 2 * opening.any(0).sum())
+    opening = (cv2.morphologyEx(opening.astype(np.uint8), cv2.MORPH_OPEN, around) > 0) & mask
     return opening if LEAST_OPENING < opening.sum() / mask.sum() < MOST_OPENING else nothing
 
 

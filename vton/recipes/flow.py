@@ -13,14 +13,15 @@ from training.recipe import SHARE, setting
 from vton.networks.config import LITE, PAPER, WITHOUT_AGNOSTIC, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
-from vton.recipes.common import PictureRecipe, WarpTask, displacement, samplers, warp_figures
+from vton.recipes.common import PictureRecipe, WarpTask, displacement, generators, samplers, warp_figures
+from vton.rules.neckline import with_neck_filled
 
 
 @dataclass
 class FlowRecipe(PictureRecipe):
     """Fields of the recipe of the flow warper."""
 
-    bounds = {"locks": SHARE, "outlines": SHARE}
+    bounds = dict.fromkeys(("locks", "outlines", "necks"), SHARE)
 
     height: int = setting(LITE.flow.size[0], "of the pictures")
     pictures_wide: int = setting(LITE.flow.size[1], "their width")
@@ -35,6 +36,7 @@ class FlowRecipe(PictureRecipe):
     place: float = setting(0.0, "of the distance from the true warp where it is known, at every level")
     locks: float = setting(0.0, "share of the samples whose region is given with gaps, as under long hair")
     outlines: float = setting(0.0, "share of the samples whose region is given with a wrong outline, as if predicted")
+    necks: float = setting(0.0, "share of the samples whose region tells nothing of the neckline")
     validation: int = 24
 
 
@@ -46,6 +48,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "place": 1.0,
         "locks": 0.25,
         "outlines": 0.35,
+        "necks": 0.3,
         "schedule": "cosine",
         "warmup": 30,
         "ema": 0.99,
@@ -60,6 +63,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "place": 1.0,
         "locks": 0.25,
         "outlines": 0.35,
+        "necks": 0.3,
         "schedule": "cosine",
         "warmup": 200,
         "precision": "bf16",
@@ -114,6 +118,17 @@ class FlowTask(WarpTask):
         model = self.set_model(FlowWarper(network_config(recipe)))
         self.weights = {"l1": recipe.l1, "mask": recipe.mask, "smooth": recipe.smooth, "place": recipe.place}
         self.optimizers = {"model": torch.optim.Adam(model.parameters(), lr=recipe.lr, betas=(0.5, 0.999))}
+
+    def batch(self, step, micro, rank, world):
+        """As of `WarpTask`; a share of the regions tell nothing of the neckline, see `with_neck_filled`."""
+        batch, recipe = super().batch(step, micro, rank, world), self.recipe
+        if recipe.necks:
+            batch["region"] = batch.get("region", batch["worn_mask"]).clone()
+            for i, rng in enumerate(generators(recipe.seed, step, micro + 2 * 10**6, rank, world, recipe.batch)):
+                if rng.random() < recipe.necks:
+                    filled = with_neck_filled(batch["segmentation"][i].numpy(), batch["keypoints"][i].numpy())
+                    batch["region"][i] = torch.maximum(batch["region"][i], torch.from_numpy(filled).float())
+        return batch
 
     def flows(self, model, batch):
         """Flows of every level for a batch, coarsest first."""

@@ -15,6 +15,7 @@ from vton import labels
 from vton.attributes import ATTRIBUTES, decode, with_group
 from vton.data.hems import with_old_hem
 from vton.data.samples import SOURCES
+from vton.data.sleeve_cuts import with_cut_sleeves
 from vton.metrics import confusion, edge_distances, iou, mask_iou
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, SegmentationConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
@@ -29,7 +30,7 @@ from vton.tensors import tensor_to_picture
 class SegmentationRecipe(PictureRecipe):
     """Fields of the recipe of the segmentation generator."""
 
-    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips"), SHARE)
+    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips", "cuts"), SHARE)
 
     width: int = setting(LITE.segmentation.width, "channels of the first block; the deeper ones double")
     lr: float = 4e-4
@@ -47,6 +48,7 @@ class SegmentationRecipe(PictureRecipe):
     contrary: float = setting(0.0, "share of the samples with other sleeves than the garment's, given and true")
     hems: float = setting(0.0, "share of the pairs whose S_a another garment's hem has left, see vton.data.hems")
     flips: float = setting(0.0, "share of the samples in twos, draped people with garments of different sleeves")
+    cuts: float = setting(0.0, "share of the draped garments whose sleeves are cut shorter, flat and worn alike")
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -60,6 +62,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "attributes": True,
         "hem": True,
         "hems": 0.65,
+        "cuts": 0.3,
         "arms": 3.0,
         "precision": "bf16",
         "threads": 1,
@@ -158,6 +161,8 @@ class SegmentationTask(PairTask):
         for i, rng in zip(range(rank, recipe.batch, world), rngs):
             two = np.random.default_rng([recipe.seed, step, micro, i // 2, 10**6])  # the same for both of two samples
             samples.append(self.draw_twin(rng, two, i % 2) if two.random() < recipe.flips else self.sampler.sample(rng))
+            if recipe.cuts and samples[-1]["placed"].any() and rng.random() < recipe.cuts:
+                samples[-1] = with_cut_sleeves(samples[-1], rng)
             if recipe.attributes:
                 samples[-1] = self.condition(samples[-1], rng)
             if recipe.hems and rng.random() < recipe.hems:

@@ -89,6 +89,16 @@ def on_shoulders(keypoints: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return (inwards > 0) & (height >= 0) & (height < SHOULDER + SLOPE * inwards)
 
 
+def with_neck_filled(segmentation: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
+    """(H, W) bool, the garment's region with all of the throat and the chest that it might cover, so that it tells
+    nothing of the neckline.
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels. Face, hair and arms stay out.
+    """
+    upper = segmentation == UPPER
+    return upper | (around_neck(keypoints, upper.shape) & (segmentation == 0))
+
+
 def follow_warp(segmentation: np.ndarray, keypoints: np.ndarray, warped_mask: np.ndarray) -> np.ndarray:
     """The predicted segmentation with cloth around the neck where the warped garment is, and nowhere else; a copy.
 

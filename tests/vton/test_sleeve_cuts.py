@@ -1,0 +1,95 @@
+"""Sleeves cut from draped garments, flat and worn alike."""
+
+import numpy as np
+import pytest
+
+from vton import labels
+from vton.attributes import decode
+from vton.data.draped.people import load_people
+from vton.data.samples import Sampler
+from vton.data.sleeve_cuts import flat_places, flat_sleeves, length_read, with_cut_sleeves
+from vton.inputs.pose import along_arm
+from vton.rules.sleeves import JOINTS
+
+SIZE = (256, 192)
+
+
+def shirt() -> np.ndarray:
+    """(120, 100) bool: a trunk of columns 30 to 69 with sleeves of columns 10 to 29 and 70 to 89 down to row 49."""
+    mask = np.zeros((120, 100), bool)
+    mask[20:100, 30:70] = True
+    mask[20:50, 10:90] = True
+    return mask
+
+
+def test_the_sleeves_of_a_flat_garment_are_what_stands_out_beside_its_trunk():
+    right, left = flat_sleeves(shirt())
+    expected = np.zeros_like(shirt())
+    expected[20:50, 70:90] = True
+    assert np.array_equal(right, expected) and np.array_equal(left, expected[:, ::-1])
+
+
+def test_with_an_inset_the_shoulders_go_too_and_nothing_below_the_armpits():
+    for own, before in zip(flat_sleeves(shirt(), 0.4), flat_sleeves(shirt())):
+        assert (own >= before).all() and own.sum() > before.sum()
+        assert not own[50:].any() and np.all(np.diff(own[20:50].sum(1)) <= 0)  # the armhole narrows downwards
+
+
+def test_a_garment_without_armpits_has_no_sleeves():
+    trunk = np.zeros((120, 100), bool)
+    assert flat_sleeves(trunk) is None
+    trunk[20:100, 30:70] = True
+    assert flat_sleeves(trunk) is None
+
+
+@pytest.fixture(scope="module")
+def changes():
+    """(sample, the same with its sleeves cut) of a dozen draped people whose sleeves could be cut."""
+    sampler, pairs = Sampler(None, SIZE, "train", load_people(SIZE, "train", "", "")), []
+    for number in range(40):
+        rng = np.random.default_rng(number)
+        sample = sampler.sample(rng, "draped")
+        cut = with_cut_sleeves(sample, rng)
+        if cut is not sample:
+            pairs.append((sample, cut))
+    assert len(pairs) >= 12
+    return pairs
+
+
+def test_what_is_cut_off_the_flat_garment_is_what_the_person_no_longer_wears(changes):
+    for sample, cut in changes:
+        off = sample["cloth_mask"][0] & ~cut["cloth_mask"][0]
+        assert off.any() and not (cut["cloth_mask"] & ~sample["cloth_mask"]).any()
+        rows, columns = flat_places(sample["grid"])
+        worn = sample["placed"][0] & (sample["segmentation"] == labels.UPPER)
+        gone = worn & off[rows, columns]
+        changed = cut["segmentation"] != sample["segmentation"]
+        assert changed.any() and not (changed & ~gone).any()
+        assert np.isin(cut["segmentation"][changed], (*labels.ARMS, labels.BACKGROUND)).all()
+        assert np.array_equal(cut["person"], sample["person"])
+
+
+def cloth_end(sample) -> float:
+    """How far along the arms the cloth reaches: 0 shoulder, 1 elbow, 2 wrist; nan where no bare arm is seen."""
+    ends = []
+    for arm, joints in JOINTS.items():
+        place, distance = along_arm(sample["keypoints"], joints, SIZE)
+        bones = distance < 0.08
+        worn, skin = (place[bones & (sample["segmentation"] == one)] for one in (labels.UPPER, arm))
+        if len(skin) > 20:
+            ends.append(np.quantile(worn, 0.9) if len(worn) > 5 else 0.0)
+    return float(np.mean(ends)) if ends else np.nan
+
+
+def test_sleeves_end_where_their_group_says(changes):
+    groups = np.array([decode(cut["attributes"], "sleeves") for _, cut in changes])
+    ends = np.array([cloth_end(cut) for _, cut in changes])
+    assert np.nanmean(ends[groups == "none"]) < 0.45 and np.nanmax(ends[groups == "none"]) < 0.7
+    assert 0.3 < np.nanmean(ends[groups == "short"]) < 1.1
+
+
+def test_lengths_between_short_and_long_are_no_group_but_where_a_reader_errs():
+    rng = np.random.default_rng(1)
+    assert length_read(0.8, "long", rng) == "short" and length_read(1.8, "long", rng) == "long"
+    between = [length_read(1.3, "long", rng) for _ in range(200)]
+    assert set(between) == {"", "short", "long"} and 0.4 < between.count("") / 200 < 0.8
