@@ -14,6 +14,7 @@ from ui.kit import QUIETLY
 from ui.translate import visit
 from ui.translate.attention import COMBINATIONS, layer_choices
 from ui.translate.tab import TranslateTab
+from ui.translate.words import numbered
 
 SCRIPTS = ("address.js", "keyboard.js", "queue.js")
 
@@ -39,9 +40,7 @@ def choices(tab: TranslateTab, current: Any, fields: Any) -> dict:
         **updates,
         controls.kind: place.kind,
         controls.layer: gr.update(choices=layers, value=layer),
-        controls.head: gr.update(
-            choices=COMBINATIONS + [(str(n + 1), n) for n in range(heads)], value=place.head if head_exists else "mean"
-        ),
+        controls.head: gr.update(choices=COMBINATIONS + numbered(heads), value=place.head if head_exists else "mean"),
     }
 
 

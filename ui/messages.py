@@ -33,6 +33,11 @@ def alert(text: str) -> str:
     return f'<div class="note note-alert" role="alert">{escape(text)}</div>'
 
 
+def failure(error: BaseException) -> str:
+    """HTML of an error's sentence."""
+    return alert(sentence(error))
+
+
 def is_alert(html: str | None) -> bool:
     """Whether some HTML is that of `alert`."""
     return 'role="alert"' in (html or "")

@@ -196,18 +196,14 @@ class Services:
         return model
 
     def tryon(self, key: str | None = None) -> TryOn:
-        """The TryOn of a key (see `key_on`), the default one without. Raises ValueError with one sentence for an
-        unknown key.
-        """
+        """The TryOn of a key (see `key_on`), None = the default. Raises ValueError with one sentence for another."""
         device, networks = self.place_of(key)
         if device not in [name for _, name in self.devices()]:
             raise ValueError(f"There is no device {device[:80]!r} on this page; choose one of the list.")
         return self._tryons(f"{device}|{self._resolve(networks, self.tryon_model, _models_with('parser/config.json'))}")
 
     def devices(self) -> list[tuple[str, str]]:
-        """(label, name) of the devices that try-ons may run on, the usual one first; one alone where the operator named
-        it.
-        """
+        """(label, name) of the devices for try-ons, the usual one first; one alone where the operator named it."""
         from training.devices import choose_device, present_devices
 
         usual = choose_device(self.device).type
@@ -333,6 +329,10 @@ class Services:
         return self.stream_on_tryon(
             lambda tryon, on_stage: tryon.run(person, garment, on_stage=on_stage, **options), model
         )
+
+    def on_tryon(self, call: Callable[[TryOn, OnStage], Value], model: str | None = None) -> Value:
+        """As `stream_on_tryon`, its value alone."""
+        return last(self.stream_on_tryon(call, model))
 
     def stream_on_tryon(
         self, call: Callable[[TryOn, OnStage], Value], model: str | None = None

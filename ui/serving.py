@@ -71,9 +71,7 @@ def app_options() -> dict[str, Any]:
 
 
 def set_up_log(level: str) -> None:
-    """Lines of the level and above go to standard error, with the time. level: "debug", "info",
-    "warning" or "error".
-    """
+    """Lines of the level ("debug", "info", "warning", "error") and above go to standard error, with the time."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     log.setLevel(level.upper())
 

@@ -155,6 +155,15 @@ def script_component(
     )
 
 
+def gallery(label: str, elem_id: str, columns: int = 3, **more: Any) -> gr.Gallery:
+    """An empty gallery as high as its pictures. more: further options of gr.Gallery."""
+    options: dict[str, Any] = {"buttons": ["download", "fullscreen"], **more}
+    return gr.Gallery(
+        label=label, elem_id=elem_id, columns=columns, height="auto", object_fit="contain", format="png",
+        interactive=False, **options,
+    )  # fmt: skip
+
+
 def heat_map(elem_id: str, clickable: bool = False) -> gr.HTML:
     """An empty map for a value of `figures.heat_map` or `figures.matrix`.
 

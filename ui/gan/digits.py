@@ -1,6 +1,4 @@
-"""The Digits view: samples with their neighbours, a walk in z, D's opinion, the training in pictures,
-Parzen's table.
-"""
+"""The Digits view: samples with their neighbours, a walk in z, D's opinion, the training, Parzen's table."""
 
 from __future__ import annotations
 
@@ -168,33 +166,20 @@ class DigitsView(View):
             [self.part.input, self.start.input, self.end.input], self.walk, walk, walk_places,
             trigger_mode="always_last", api_name="gan_digits_walk", **SLOW,
         )  # fmt: skip
-        self.pad.drawn(
-            self.ask,
-            self.model,
-            [self.opinion, self.input_picture],
-            trigger_mode="always_last",
-            api_name="gan_digits_opinion",
-            **SLOW,
-        )
-        self.moment.input(
-            self.scrub,
-            [self.model, self.moment],
-            past,
-            trigger_mode="always_last",
-            api_name="gan_digits_scrub",
-            preprocess=False,  # a value and a new range may cross on their way, which Gradio calls an error
-            **SLOW,
-        )
+        latest: dict[str, Any] = {"trigger_mode": "always_last", **SLOW}
+        places = [self.opinion, self.input_picture]
+        self.pad.drawn(self.ask, self.model, places, api_name="gan_digits_opinion", **latest)
+        # A value and a new range may cross on their way, which Gradio calls an error.
+        latest["preprocess"] = False
+        self.moment.input(self.scrub, [self.model, self.moment], past, api_name="gan_digits_scrub", **latest)
 
     # -- handlers ----------------------------------------------------------------------------------------------------
 
     def show(self, model, seed, count, upload, folder, *walk):
         """The networks that there are, then samples, walk and checkpoints of the chosen ones as they are made."""
         updates = self.open(model, folder)
-        model, folder = (
-            updates[self.model]["value"],
-            updates[self.folder],
-        )  # Gradio takes updates apart as it sends them
+        # Gradio takes updates apart as it sends them.
+        model, folder = updates[self.model]["value"], updates[self.folder]
         yield updates
         yield from self.choose(model, seed, count, upload, folder, *walk)
 

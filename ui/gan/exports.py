@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from html import escape
 from pathlib import Path
 
 from gan.laboratory import Laboratory
-from ui import theme
+from ui import figures, theme
 from ui.gan.frames import encode
+from ui.translate import exports
 
 MOST_FRAMES = 60
 
@@ -18,11 +16,7 @@ MOST_FRAMES = 60
 def csv_text(lab: Laboratory) -> str:
     """A row for every moment, with a header."""
     rows = lab.table()
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+    return exports.table_text([rows[0], *(row.values() for row in rows)])
 
 
 def html(lab: Laboratory) -> str:
@@ -34,15 +28,11 @@ def html(lab: Laboratory) -> str:
         "CSS": theme.read("gan/gan.css"),
         "SHARED": theme.common_script(),
         "GAME": theme.read("gan/game.js"),
-        # "<" would end the script element.
-        "DATA": json.dumps(frames).replace("<", "\\u003c"),
+        "DATA": figures.script_json(frames),
     }
     return theme.fill_template(theme.read("gan/standalone.html"), parts)
 
 
 def write(lab: Laboratory, folder: Path) -> list[Path]:
     """Writes both files into a folder and returns them."""
-    files = [folder / f"gan-{lab.name.replace(' ', '-')}.{kind}" for kind in ("csv", "html")]
-    for file, text in zip(files, (csv_text(lab), html(lab))):
-        file.write_text(text, encoding="utf-8")
-    return files
+    return exports.write(folder / f"gan-{lab.name.replace(' ', '-')}", {"csv": csv_text(lab), "html": html(lab)})

@@ -152,13 +152,7 @@ class GameView(View):
     @property
     def outputs(self) -> list:
         """The components that a picture fills."""
-        return [
-            self.lab,
-            self.game,
-            self.formula,
-            self.note,
-            *([self.losses] if self.name == "loss" else []),
-        ]
+        return [self.lab, self.game, self.formula, self.note, *([self.losses] if self.name == "loss" else [])]
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
@@ -171,14 +165,8 @@ class GameView(View):
             button.click(partial(self.step, act), inputs, self.outputs, api_name=f"{name}_{act}", **QUICKLY)
         self.restart.click(self.begin, inputs, self.outputs, api_name=f"{name}_restart", **QUICKLY)
         self.data.input(self.begin, inputs, self.outputs, api_name=f"{name}_data", **QUICKLY)
-        live: list[gr.Dropdown | gr.Slider | gr.Number | gr.Radio] = [
-            self.objective,
-            self.k,
-            self.lr,
-            self.lr_d,
-            self.optimizer,
-        ]
-        gr.on([one.input for one in live], self.change, inputs, self.outputs, trigger_mode="always_last",
+        rules = self.fields[:-1]
+        gr.on([one.input for one in rules], self.change, inputs, self.outputs, trigger_mode="always_last",
               api_name=f"{name}_change", **QUICKLY)  # fmt: skip
         self.game.back(
             self.back, self.lab, self.outputs, trigger_mode="always_last", api_name=f"{name}_back", **QUICKLY
@@ -190,7 +178,6 @@ class GameView(View):
             self.write, self.lab, [self.files, self.note], api_name=f"{name}_save", api_visibility="private"
         )
         if self.name == "plane":
-            rules = [self.objective, self.k, self.lr, self.lr_d, self.optimizer]
             self.collapse.click(
                 self.lose_modes, inputs, [*self.outputs, self.data, *rules], api_name=f"{name}_collapse", **QUICKLY
             )
@@ -220,13 +207,10 @@ class GameView(View):
         """The visitor's game with the present settings; a new one where there is none yet."""
         settings = read_settings(self.dimensions, *fields)
         if lab is None:
-            return Laboratory(data, settings) if data != OWN_POINTS else self.without_points(settings)
+            # Before the first point is drawn there is one in the middle of the plane.
+            return Laboratory(data, settings, [(0.0, 0.0)] if data == OWN_POINTS else None)
         lab.change(**{k: v for k, v in vars(settings).items() if k not in ("seed", "batch", "width")})
         return lab
-
-    def without_points(self, settings: Settings) -> Laboratory:
-        """The plane before the first point is drawn: one point in its middle."""
-        return Laboratory(OWN_POINTS, settings, [(0.0, 0.0)])
 
     @alerts("note")
     def show(self, lab, data, *fields):
@@ -299,9 +283,9 @@ class GameView(View):
         return self.draw_picture(Laboratory(OWN_POINTS, settings, list(event.points)))
 
     @alerts("note")
-    def lose_modes(self, lab, data, objective, k, lr, lr_d, optimizer, seed):
+    def lose_modes(self, lab, data, *fields):
         """The Helvetica scenario: a strong discriminator against the saturating loss, on the ring."""
-        settings = replace(read_settings(self.dimensions, **HELVETICA, seed=seed), width=NARROW)
+        settings = replace(read_settings(self.dimensions, **HELVETICA, seed=fields[-1]), width=NARROW)
         updates = self.draw_picture(Laboratory("ring", settings), playing=True)
         rules = {getattr(self, name): value for name, value in HELVETICA.items()}
         return {**updates, **rules, self.data: "ring"}

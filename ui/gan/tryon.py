@@ -35,10 +35,7 @@ class TryOnView(View):
             )  # fmt: skip
             self.judge = gr.Button("Ask the discriminator", variant="primary", min_width=170, elem_id="gan-tryon-judge")
         self.note = gr.HTML(elem_id="gan-tryon-note")
-        self.pictures = gr.Gallery(
-            label="The result, and where it is doubted", columns=3, height="auto", object_fit="contain", format="png",
-            interactive=False, elem_id="gan-tryon-pictures", buttons=["download", "fullscreen"],
-        )  # fmt: skip
+        self.pictures = theme.gallery("The result, and where it is doubted", "gan-tryon-pictures")
 
     def wire(self) -> None:
         """Connects the events."""

@@ -45,7 +45,7 @@ def alerts(place: str = "", hide: str = "", show: str = "", **values: Any) -> Ca
             target = attrgetter(place)(owner) if place else None
             if callable(target) and not isinstance(target, gr.blocks.Block):
                 return target(error)
-            sentence = messages.alert(messages.sentence(error))
+            sentence = messages.failure(error)
             if target is None:
                 return sentence
             return {

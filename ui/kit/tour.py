@@ -109,7 +109,7 @@ class Tour(ABC):
         try:
             stops = self.stops(*values)
         except ValueError as error:
-            alert = messages.alert(messages.sentence(error))
+            alert = messages.failure(error)
             return {**self.leave(), self.card: alert, self.body: gr.update(visible=True)}
         at = 0 if by is None else min(max(at + by, 0), len(stops) - 1)
         stop, views = stops[at], self.tab.views

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,26 @@ def is_own(run: Run, visitor: str | None) -> bool:
 
 def _signature(visitor: str | None) -> str:
     return hashlib.sha256((visitor or "").encode()).hexdigest()
+
+
+def action(changes: bool = True) -> Callable[[Callable], Callable]:
+    """A handler of `RunControls` out of a method that returns a sentence and the run to show; an error becomes a note.
+
+    changes: it is about the run itself, which not everybody may change, and not about a copy.
+    """
+
+    def decorate(work: Callable) -> Callable:
+        @alerts("note")
+        @functools.wraps(work)
+        def run(self: RunControls, values: dict) -> dict:
+            self._check_right(values, changes)
+            text, name = work(self, values)
+            away = {self.form: gr.update(visible=False), self.ask: gr.update(visible=False)}
+            return {**self.view.show(name, {self.visitor: values.get(self.visitor)}), **away, **self.tell(text, name)}
+
+        return run
+
+    return decorate
 
 
 class RunControls:
@@ -106,19 +127,8 @@ class RunControls:
     @property
     def components(self) -> list:
         """Components that `refresh` may update."""
-        return [
-            self.stop,
-            self.again,
-            self.delete,
-            self.ask,
-            self.form,
-            self.resume,
-            self.fork,
-            self.from_step,
-            self.note,
-            self.note_run,
-            self.visitor,
-        ]
+        buttons = [self.stop, self.again, self.delete, self.ask, self.form, self.resume, self.fork]
+        return [*buttons, self.from_step, self.note, self.note_run, self.visitor]
 
     # -- updates ---------------------------------------------------------------------------------------------------
 
@@ -194,52 +204,35 @@ class RunControls:
         except Exception as error:
             return {self.commands: f"# {messages.sentence(error)}"}
 
-    @alerts("note")
-    def _act(self, work: Callable[[], tuple[str, str | None]], values: dict, changes: bool = True) -> dict:
-        """Runs `work`, which returns a sentence and the run to show; errors become a note, and what is open stays."""
-        self._check_right(values, changes)
-        text, name = work()
-        away = {self.form: gr.update(visible=False), self.ask: gr.update(visible=False)}
-        return {**self.view.show(name, {self.visitor: values.get(self.visitor)}), **away, **self.tell(text, name)}
-
-    def stop_it(self, values: dict) -> dict:
+    @action()
+    def stop_it(self, values: dict) -> tuple[str, str]:
         """Ask the process of the run to end."""
+        name = values[self.view.run]
+        start.stop(open_run(self.runs, name))
+        return "The run was asked to stop; its last step is saved.", name
 
-        def work() -> tuple[str, str]:
-            name = values[self.view.run]
-            start.stop(open_run(self.runs, name))
-            return "The run was asked to stop; its last step is saved.", name
-
-        return self._act(work, values)
-
-    def resume_it(self, values: dict) -> dict:
+    @action()
+    def resume_it(self, values: dict) -> tuple[str, str]:
         """Resume the run from its newest checkpoint."""
+        name = values[self.view.run]
+        run, network, recipe, fields = self._read_plan(name, values[self.changes])
+        self.services.limits().check(self.runs, fields.get("steps", recipe["steps"]), new=False)
+        if not (any(run.events()) or run.checkpoints.exists()):
+            raise ValueError(f"{name!r} never began; delete it and start a new one.")
+        start.start(run.folder, [recipes.resume_command(network, run.folder, fields)])
+        return f"{name} goes on.", name
 
-        def work() -> tuple[str, str]:
-            name = values[self.view.run]
-            run, network, recipe, fields = self._read_plan(name, values[self.changes])
-            self.services.limits().check(self.runs, fields.get("steps", recipe["steps"]), new=False)
-            if not (any(run.events()) or run.checkpoints.exists()):
-                raise ValueError(f"{name!r} never began; delete it and start a new one.")
-            start.start(run.folder, [recipes.resume_command(network, run.folder, fields)])
-            return f"{name} goes on.", name
-
-        return self._act(work, values)
-
-    def fork_it(self, values: dict) -> dict:
+    @action(changes=False)
+    def fork_it(self, values: dict) -> tuple[str, str]:
         """A run of its own from a checkpoint of this one."""
-
-        def work() -> tuple[str, str]:
-            name, step = values[self.view.run], values[self.from_step]
-            run, network, recipe, fields = self._read_plan(name, values[self.changes])
-            find_checkpoint(run.checkpoints, step)
-            self.services.limits().check(self.runs, fields.get("steps", recipe["steps"]), new=True)
-            folder = start.check_name(self.runs, values[self.new_name])
-            start.start(folder, [recipes.fork_command(network, run.folder, step, folder, fields)])
-            sign(folder, values.get(self.visitor))
-            return f"{folder.name} begins at step {step:,} of {name}.", folder.name
-
-        return self._act(work, values, changes=False)
+        name, step = values[self.view.run], values[self.from_step]
+        run, network, recipe, fields = self._read_plan(name, values[self.changes])
+        find_checkpoint(run.checkpoints, step)
+        self.services.limits().check(self.runs, fields.get("steps", recipe["steps"]), new=True)
+        folder = start.check_name(self.runs, values[self.new_name])
+        start.start(folder, [recipes.fork_command(network, run.folder, step, folder, fields)])
+        sign(folder, values.get(self.visitor))
+        return f"{folder.name} begins at step {step:,} of {name}.", folder.name
 
     @alerts("note", hide="ask")
     def ask_first(self, values: dict) -> dict:
@@ -254,15 +247,12 @@ class RunControls:
         text = f"Delete the run {name} for good, with {count} checkpoints and {run.megabytes():.0f} MB?{whose}"
         return {self.note: "", self.question: messages.status(text), self.ask: gr.update(visible=True)}
 
-    def delete_it(self, values: dict) -> dict:
+    @action()
+    def delete_it(self, values: dict) -> tuple[str, str | None]:
         """Deletes the run, and shows the one that was written last."""
-
-        def work() -> tuple[str, str | None]:
-            name = values[self.view.run]
-            start.delete(self.runs, name)
-            return f"{name} was deleted.", next(iter(list_runs(self.runs)), None)
-
-        return self._act(work, values)
+        name = values[self.view.run]
+        start.delete(self.runs, name)
+        return f"{name} was deleted.", next(iter(list_runs(self.runs)), None)
 
     def unfold(self, values: dict) -> dict:
         """Resume and fork, with a name that is free and the newest checkpoint."""

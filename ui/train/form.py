@@ -326,13 +326,12 @@ class TrainForm:
 
     @alerts()
     def _preview(self, values: dict, fields: dict[str, Any]) -> str:
-        columns_of = NETWORKS[self._choice(values)[0]].has_columns and values[self.data] == UPLOAD
-        if columns_of and values[self.upload]:
+        network = NETWORKS[self._choice(values)[0]]
+        if network.has_columns and values[self.data] == UPLOAD and values[self.upload]:
             columns(values[self.upload])
         table = self.survey(values)
         if table:
             return survey_html(table, fields)
-        network = NETWORKS[self._choice(values)[0]]
         return messages.status(network.data_hint) if network.data_hint and values[self.data] != BUNDLE else ""
 
     def fill(self, network: str, preset: str, fields: dict[str, Any]) -> dict:
@@ -379,11 +378,10 @@ class TrainForm:
             **self.place(network, data),
             **self.fill(network, preset, NETWORKS[network].values(preset)),
         }
-        empty: dict[str, Any] = {"choices": [], "value": None}
-        for place, values_of in ((self.upload, {"value": None}), (self.folder, {"value": ""})):
-            updates[place] |= values_of
+        for place, empty in ((self.upload, {"value": None}), (self.folder, {"value": ""})):
+            updates[place] |= empty
         for column in (self.source, self.target):
-            updates[column] |= empty
+            updates[column] |= {"choices": [], "value": None}
         return updates
 
     def choose_preset(self, values: dict) -> dict:
@@ -397,8 +395,7 @@ class TrainForm:
         network, preset = self._choice(values)
         weights = values[self.initial] if values[self.initial] in NETWORKS[network].beginnings(preset) else ""
         properties = boxes(network, self.fields_for(values), weights)
-        rates = {box: properties[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
-        return rates
+        return {box: properties[name]["value"] for name, box in self.boxes_of(network).items() if name in RATES}
 
     def choose_data(self, values: dict) -> dict:
         """Shows what has to be brought."""
@@ -506,9 +503,8 @@ class TrainForm:
         # One event for all boxes: answers to two of them could overtake each other. Pasted text is a change, not an
         # input; the columns change when an uploaded table is read, after which this has the last word.
         boxes: list[gr.Textbox | gr.Dropdown] = [self.name, *sides, *self.fields]
-        listeners = [box.change for box in boxes]
         gr.on(
-            listeners,
+            [box.change for box in boxes],
             self.derive,
             self.inputs,
             self.consequences,

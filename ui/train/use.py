@@ -86,34 +86,16 @@ class CheckpointUse:
                     label="The default model says", lines=2, interactive=False, elem_id="use-shipped", min_width=220
                 )
             self.compare = gr.Button("Try it beside the default model", elem_id="use-compare", min_width=200)
-            self.pictures = gr.Gallery(
-                label="The same pair of photos",
-                columns=4,
-                height="auto",
-                object_fit="contain",
-                format="png",
-                visible=False,
-                interactive=False,
-                elem_id="use-pictures",
-                buttons=["fullscreen"],
+            self.pictures = theme.gallery(
+                "The same pair of photos", "use-pictures", columns=4, visible=False, buttons=["fullscreen"]
             )
             self.about = gr.HTML(elem_id="use-note")
 
     @property
     def components(self) -> list:
         """All that a look at a run may update."""
-        return [
-            self.view,
-            self.words,
-            self.step,
-            self.choice,
-            self.text,
-            self.own,
-            self.default,
-            self.pictures,
-            self.file,
-            self.about,
-        ]
+        words = [self.view, self.words, self.step, self.choice, self.text, self.own, self.default]
+        return [*words, self.pictures, self.file, self.about]
 
     def refresh(self, snapshot: watch.RunSnapshot, values: dict, fresh: bool) -> dict:
         """The checkpoints of the run that is shown, the newest one chosen unless a visitor has picked another; `fresh`:

@@ -46,35 +46,21 @@ class RunView:
             buttons=["copy"],
         )
         with gr.Column(visible=False, elem_id="run-view") as self.view:
-            self.charts = {
-                name: chart for row in (("losses", "tests"), ("rates", "norms")) for name, chart in self._charts(row)
-            }
+            self.charts: dict[str, gr.HTML] = {}
+            for names in (("losses", "tests"), ("rates", "norms")):
+                with gr.Row():
+                    for name in names:
+                        self.charts[name] = theme.script_component(
+                            "train/chart.js", "chart", f"plot-{name}", "card chart-cell", min_width=300
+                        )
             self._build_samples()
         self.use = CheckpointUse(services, self)
-
-    def _charts(self, names: tuple[str, ...]) -> list[tuple[str, gr.HTML]]:
-        with gr.Row():
-            script, classes = "train/chart.js", "card chart-cell"
-            return [
-                (name, theme.script_component(script, "chart", f"plot-{name}", classes, min_width=300))
-                for name in names
-            ]
 
     def _build_samples(self) -> None:
         with gr.Column(visible=False) as self.samples:
             gr.Markdown(theme.text("train/samples"), elem_classes="section")
             self.step = gr.Slider(0, 1, value=1, step=1, label="Sample", elem_id="sample-step", buttons=[])
-            self.pictures = gr.Gallery(
-                label="Samples",
-                format="png",
-                columns=1,
-                height="auto",
-                object_fit="contain",
-                visible=False,
-                elem_id="sample-pictures",
-                interactive=False,
-                buttons=["download", "fullscreen"],
-            )
+            self.pictures = theme.gallery("Samples", "sample-pictures", columns=1, visible=False)
             self.text = gr.Textbox(
                 label="Sample texts",
                 lines=8,
@@ -131,7 +117,7 @@ class RunView:
             updates |= self.controls.refresh(snapshot, values or {}) | self.use.refresh(snapshot, values or {}, fresh)
         except Exception as error:  # a run that is being written or deleted must not stop the page
             away = gr.update(visible=False)
-            alert = messages.alert(messages.sentence(error))
+            alert = messages.failure(error)
             return {self.run: choices, self.status: alert, self.view: away, self.output: away}
         if is_missing:
             updates[self.controls.note] = messages.status(
@@ -238,20 +224,11 @@ class RunView:
             other.select(lambda: gr.Timer(active=False), None, self.timer, api_name="unwatch", **QUICKLY)
         # A sample's number and a new range may cross on their way, which Gradio's own checks call an error.
         raw = {**QUICKLY, "preprocess": False}
-        inputs: set[Block] = {
-            self.run,
-            self.step,
-            self.memory,
-            self.kind,
-            self.head,
-            self.use.choice,
-            self.controls.from_step,
-            self.controls.note_run,
-            self.controls.visitor,
-        }
+        sample_inputs: set[Block] = {self.run, self.step, self.kind, self.head}
+        own = {self.controls.from_step, self.controls.note_run, self.controls.visitor}
+        inputs: set[Block] = {*sample_inputs, self.memory, self.use.choice, *own}
         self.timer.tick(self.tick, inputs, self.components, api_name="tick", **raw)
         self.run.input(self.newest, choice, self.components, api_name="choose_run", **QUICKLY)
-        sample_inputs: set[Block] = {self.run, self.step, self.kind, self.head}
         for control in (self.step, self.kind, self.head):
             control.input(self.scrub, sample_inputs, self.sample_places, trigger_mode="always_last", **raw)
         self.use.wire(folder)

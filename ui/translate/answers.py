@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -133,11 +131,7 @@ def cell(value: Any) -> str:
 
 def csv_text(answer: Answer) -> str:
     """The table as CSV."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([cell(name) for name in answer.head])
-    writer.writerows([cell(value) for value in row] for row in answer.rows)
-    return file.getvalue()
+    return exports.table_text([map(cell, row) for row in [answer.head, *answer.rows]])
 
 
 def table(answer: Answer) -> str:
@@ -173,8 +167,4 @@ def save(answer: Answer, sentence: str, table_html: str, folder: Path) -> list[P
         picture = drawing.svg()
         contents |= {"svg": picture, "png": drawing.png()}
     contents["html"] = html(answer, sentence, table_html, picture)
-    files = []
-    for kind, content in contents.items():
-        files.append(folder / f"{answer.name}.{kind}")
-        files[-1].write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    return files
+    return exports.write(folder / answer.name, contents)

@@ -64,18 +64,8 @@ class Api:
                 log-probability of the source given a hypothesis that was read back, else null
         """
         key = model_for(self.services, pair, model)
-        translation = translate_text(
-            self.services,
-            text,
-            pair,
-            beam,
-            alpha,
-            n_best,
-            key,
-            search,
-            sampling_options(temperature, top_k, seed),
-            quick,
-        )
+        how = search, sampling_options(temperature, top_k, seed), quick
+        translation = translate_text(self.services, text, pair, beam, alpha, n_best, key, *how)
         return {
             "text": translation.text,
             "sentences": [

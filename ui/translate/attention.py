@@ -16,7 +16,7 @@ from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.translate import bertviz, save
 from ui.translate.view import ON_DEVICE, CurrentTranslation, View
-from ui.translate.words import KEYS, QUERIES, head_title, plain, query_names
+from ui.translate.words import WITHOUT_ENDS, axes, head_title, numbered, plain, query_names
 
 KINDS = ("cross", "encoder", "decoder")
 KIND_LABELS = [
@@ -45,21 +45,14 @@ def layer_choices(kind: str, layer: int | None, *attentions: Any) -> tuple[list[
     An encoder may have more layers than the decoder, and of two models one may have more than the other.
     """
     layers = max(getattr(one, kind).shape[0] for one in attentions)
-    return [(str(n + 1), n) for n in range(layers)], layers - 1 if layer is None else min(int(layer), layers - 1)
+    return numbered(layers), layers - 1 if layer is None else min(int(layer), layers - 1)
 
 
 def draw_map(attention: Any, kind: str, layer: int, head: int | str, without_ends: bool = False) -> dict:
     """The large heat map of one choice, ready for the page."""
     part = interpret.attention_map(attention, kind, layer, head, without_ends)
-    names = query_names(attention, kind)
-    value = figures.heat_map(
-        part.weights,
-        part.rows,
-        part.columns,
-        head_title(kind, layer, head) + (", without start and end" if without_ends else ""),
-        f"queries: {QUERIES[kind]}",
-        f"keys: {KEYS[kind]}",
-    )
+    names, title = query_names(attention, kind), head_title(kind, layer, head, without_ends)
+    value = figures.heat_map(part.weights, part.rows, part.columns, title, *axes(kind))
     return {**value, "rowNames": [names[place] for place in part.row_places]}
 
 
@@ -71,11 +64,10 @@ def draw_lines(attention: Any, kind: str, layer: int, without_ends: bool = False
         weights, row_places, column_places = interpret.hide_ends(weights, rows, columns)
         rows, columns = [rows[i] for i in row_places], [columns[i] for i in column_places]
         names = [names[i] for i in row_places]
-    title = f"{kind.capitalize()} attention, layer {layer + 1}" + (", without start and end" if without_ends else "")
-    axes = f"queries: {QUERIES[kind]}", f"keys: {KEYS[kind]}"
-    value = figures.lines(weights, rows, columns, title, *axes)
+    title = f"{kind.capitalize()} attention, layer {layer + 1}" + WITHOUT_ENDS * without_ends
+    value = figures.lines(weights, rows, columns, title, *axes(kind))
     if alone >= 0:
-        value["says"] = figures.heat_map(weights[alone], rows, columns, title, *axes)["says"]
+        value["says"] = figures.heat_map(weights[alone], rows, columns, title, *axes(kind))["says"]
     return {**value, "rowNames": names}
 
 
@@ -136,10 +128,10 @@ def draw_reasons(
     occlusion = interpret.occlusion(
         *where, report=lambda count, total: report(0.5 + count / total / 2, f"Occlusion: {count} of {total} pieces")
     )
-    axes = ("queries: translation", "keys: text", "leans on")
+    names = ("queries: translation", "keys: text", "leans on")
     rows, columns = interpret.labels(attention, "cross")
     first, second = (
-        figures.heat_map(interpret.shares(scores), rows, columns, title, *axes, raw=scores, unit="nats")
+        figures.heat_map(interpret.shares(scores), rows, columns, title, *names, raw=scores, unit="nats")
         for scores, title in (
             (gradient, "Gradient × input, share of each row"),
             (occlusion, "Occlusion, share of each row"),
@@ -358,7 +350,7 @@ class AttentionView(View):
                 head = look.alone if look.alone >= 0 else None
                 frame = bertviz.frame(current.attention, look.kind, look.bertviz, look.layer, head)
             except (ValueError, FileNotFoundError) as error:
-                frame = messages.alert(messages.sentence(error))
+                frame = messages.failure(error)
             updates[self.bertviz_card] = gr.update(visible=True)
             updates[self.bertviz] = frame
         return updates
@@ -391,7 +383,7 @@ class AttentionView(View):
         return {
             self.body: gr.update(visible=True),
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=COMBINATIONS + [(str(n + 1), n) for n in range(heads)], value=head),
+            self.head: gr.update(choices=COMBINATIONS + numbered(heads), value=head),
             self.ends: ends,
             **drawing,
             **self._small(current, kind, layer, head, stretch, value=thumbs),
@@ -404,22 +396,22 @@ class AttentionView(View):
             self.reason_maps: gr.update(visible=False),
         }
 
-    def choose(self, current, kind, layer, head, look, view, ends, stretch, threshold):
+    def choose(self, current, *controls):
         """Another layer, head or way to draw."""
         if current.attention is None:
             return gr.skip()
-        controls = Look(kind, layer, head, look, view, ends, stretch, threshold)
-        return {**self._drawing(current, controls), **self._small(current, kind, layer, head, stretch)}
+        look = Look(*controls)
+        return {**self._drawing(current, look), **self._small(current, look.kind, look.layer, look.head, look.stretch)}
 
-    def colour(self, current, kind, layer, head, look, view, ends, stretch, threshold):
+    def colour(self, current, *controls):
         """The same numbers in other colours, or fewer of them."""
         if current.attention is None:
             return gr.skip()
-        one = head if isinstance(head, int) else -1
+        look = Look(*controls)
         return {
-            self.map: gr.update(stretch=stretch, threshold=threshold),
-            self.lines: gr.update(alone=one, threshold=threshold),
-            **self._small(current, kind, layer, head, stretch),
+            self.map: gr.update(stretch=look.stretch, threshold=look.threshold),
+            self.lines: gr.update(alone=look.alone, threshold=look.threshold),
+            **self._small(current, look.kind, look.layer, look.head, look.stretch),
         }
 
     def pick(self, event: gr.EventData, *choice):

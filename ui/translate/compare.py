@@ -20,6 +20,7 @@ from ui.translate.answers import Answer
 from ui.translate.attention import KIND_LABELS, draw_map, layer_choices
 from ui.translate.languages import model_for, pair_choices
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, Tab
+from ui.translate.words import numbered
 
 MEAN = -1  # the choice "mean over heads"
 SIDES = ("A", "B")
@@ -273,7 +274,7 @@ class Compare:
             pair = current.pair if current.pair in [key for _, key in choices] else choices[0][1]
             alpha = self.services.length_penalty(model, pair)
         except Exception as error:
-            return {place: gr.update(interactive=True), self.result: messages.alert(messages.sentence(error))}
+            return {place: gr.update(interactive=True), self.result: messages.failure(error)}
         return {
             place: gr.update(choices=choices, value=pair, interactive=True),
             self.inputs[side].alpha: alpha,
@@ -292,7 +293,7 @@ class Compare:
         layers, layer = layer_choices(kind, layer, *attentions)
         heads = max(one.cross.shape[1] for one in attentions)
         head = MEAN if head is None else min(int(head), heads - 1)
-        choices = [("Mean over heads", MEAN)] + [(str(n + 1), n) for n in range(heads)]
+        choices = [("Mean over heads", MEAN)] + numbered(heads)
         return {
             **updates,
             self.body: gr.update(visible=True),

@@ -17,9 +17,7 @@ MOST_HYPOTHESES = 100  # hypotheses that travel to the page; a search of 200 ste
 
 
 def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
-    """All steps of one output for `static/translate/decoding.js`, without the attention: tokens, probabilities, cache,
-    mask.
-    """
+    """All steps of one output but their attention, for `decoding.js`: tokens, probabilities, cache, mask."""
     config, labels = translator.model.config, decoding.labels
 
     def pieces(ids):
@@ -80,9 +78,7 @@ def cache_strip(decoding: Decoding, layer: int, head: int) -> dict[str, Any]:
 
 
 def tree(translator: Translator, continuation: Continuation, beam: int, alpha: float) -> dict[str, Any]:
-    """A search as a tree for `static/translate/beam_tree.js`, and every hypothesis that ended, to be ranked by any
-    alpha.
-    """
+    """A search as a tree for `beam_tree.js`, and every hypothesis that ended, to be ranked by any alpha."""
     nodes, names = continuation.tree, continuation.stand_ins
     return {
         "parent": [node.parent for node in nodes],

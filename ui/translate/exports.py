@@ -5,12 +5,12 @@ Everything here is written from the library's arrays, and every token is escaped
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,17 +36,29 @@ def cell_text(token: str) -> str:
     return f"'{token}" if len(token) > 1 and token[0] in "=+-@" else token
 
 
+def table_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of cells as CSV."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()
+
+
+def write(path: Path, contents: dict[str, str | bytes]) -> list[Path]:
+    """Writes files of one name and several endings: ending -> content; returns them."""
+    files = [Path(f"{path}.{kind}") for kind in contents]
+    for file, content in zip(files, contents.values()):
+        file.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return files
+
+
 def csv_text(current: AttentionMap, queries: Sequence[str] = ()) -> str:
     """One map as CSV: a row for every query, a column for every key, each weight with all its digits.
 
     queries: what each row does, its token without them.
     """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["query \\ key", *map(cell_text, current.columns)])
-    for query, weights in zip(queries or current.rows, current.weights):
-        writer.writerow([cell_text(query), *map(digits, weights)])
-    return file.getvalue()
+    rows = zip(queries or current.rows, current.weights)
+    head = ["query \\ key", *map(cell_text, current.columns)]
+    return table_text([head, *([cell_text(query), *map(digits, weights)] for query, weights in rows)])
 
 
 def _kinds(attention: Attention, kind: str, layer: int) -> dict[str, list[int]]:
@@ -106,7 +118,7 @@ def html(
     source: str,
     translation: str,
     words: dict,
-    axes: dict[str, list[str]],
+    axes: dict[str, tuple[str, str]],
 ) -> str:
     """One HTML file with all maps as the page shows them, which opens without a connection.
 
@@ -123,9 +135,9 @@ def html(
             for choices in [[*range(heads), interpret.MEAN, interpret.MAX, interpret.ROLLOUT]]
         ]
         readings = [[figures.reading(one.weights, one.rows, one.columns) for one in row] for row in maps]
-        weights = np.stack([[one.weights for one in row] for row in maps]).astype("<f4")
+        weights = np.stack([[one.weights for one in row] for row in maps])
         data["kinds"][name] = {
-            "weights": base64.b64encode(weights.tobytes()).decode("ascii"),
+            "weights": figures.floats(weights),
             "layers": layers,
             "heads": heads,
             "rows": maps[0][0].rows,

@@ -21,7 +21,7 @@ from ui.translate.answers import Answer, save
 from ui.translate.attention import KIND_LABELS, layer_choices
 from ui.translate.opening import EXAMPLES
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
-from ui.translate.words import head_title, plain
+from ui.translate.words import head_title, numbered, plain
 
 QUESTIONS = [
     ("When does the answer form?", "logit"),
@@ -52,9 +52,7 @@ def table(head: Sequence[str], rows: Sequence[str], label: str) -> str:
 
 
 def lens_html(lens: LogitLens) -> str:
-    """The logit lens: one row a step, one column a layer, so that it fits any width; the first column is what the
-    decoder reads.
-    """
+    """The logit lens: a row for each step, a column for each layer; the first column is what the decoder reads."""
     layers = range(len(lens.ranks))
     rows = [
         f'<th scope="row">{step + 1} · {word(lens.tokens[step])}</th>'
@@ -131,6 +129,7 @@ class LayersView(View):
     name = "layers"
 
     title = "Layers"
+    fields = {"part": "question"}
     examples: Sequence[str] = EXAMPLES  # English sentences in which a head is looked for
 
     def build(self) -> None:
@@ -145,11 +144,6 @@ class LayersView(View):
         self.table = gr.HTML(elem_id="lens-table", elem_classes="card")
         with gr.Column(visible=False) as self.map_card:
             self.map = theme.heat_map("lens-map")
-
-    @property
-    def address(self) -> dict:
-        """The question."""
-        return {"part": self.question}
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
@@ -178,7 +172,7 @@ class LayersView(View):
             updates, _, html = self._answer(current, question, kind, layer, head)
             return {**empty, **updates, self.table: html}
         except Exception as error:
-            return {**empty, self.note: messages.alert(messages.sentence(error))}
+            return {**empty, self.note: messages.failure(error)}
 
     def write(self, folder: Path, current: CurrentTranslation, question, kind, layer, head) -> list[Path]:
         """The answer that is shown, as files."""
@@ -209,7 +203,7 @@ class LayersView(View):
         head = head if isinstance(head, int) and head < heads else 0
         choices = {
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
+            self.head: gr.update(choices=numbered(heads), value=head),
         }
         answer, html = self._find(where, current, kind, layer, head)
         return choices, answer, html

@@ -20,6 +20,7 @@ from ui.translate.answers import learning_answer, save
 from ui.translate.attention import draw_map
 from ui.translate.layers import table
 from ui.translate.view import ON_DEVICE, STATE_SECONDS, View
+from ui.translate.words import numbered
 
 RECORDING = "shipped"
 SENTENCE = "A young girl is eating a red apple."
@@ -165,8 +166,8 @@ class LearningView(View):
         last, layer, head = len(readings), layers - 1, 0
         return {
             self.place: gr.update(maximum=max(2, last), value=last, info=f"1 to {last}, oldest first"),
-            self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
-            self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
+            self.layer: gr.update(choices=numbered(layers), value=layer),
+            self.head: gr.update(choices=numbered(heads), value=head),
             self.map: map_at(readings, last - 1, layer, head),
             self.table: moments_html(readings, layer, head),
         }

@@ -19,7 +19,7 @@ from ui.services import Services
 from ui.translate import answers, decoding_figures
 from ui.translate.attention import KIND_LABELS, layer_choices
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
-from ui.translate.words import head_title, plain, query_names
+from ui.translate.words import head_title, numbered, plain, query_names
 
 WORDS = {
     True: "with positions",
@@ -111,6 +111,7 @@ class OneHeadView(View):
 
     name = "one_head"
     title = "One head"
+    fields = {"step": "query"}
 
     def build(self) -> None:
         """Makes the components."""
@@ -122,11 +123,6 @@ class OneHeadView(View):
             gr.Markdown(theme.text("translate/one_head.neurons"), elem_classes="hint")
             self.product = theme.heat_map("product")
         self._order()
-
-    @property
-    def address(self) -> dict:
-        """The query."""
-        return {"step": self.query}
 
     def _controls(self) -> None:
         with gr.Row(elem_classes="attention-controls"):
@@ -218,7 +214,7 @@ class OneHeadView(View):
         return {
             self.kind: kind,
             self.layer: gr.update(choices=layers, value=layer),
-            self.head: gr.update(choices=[(str(n + 1), n) for n in range(heads)], value=head),
+            self.head: gr.update(choices=numbered(heads), value=head),
             self.query: gr.update(choices=queries, value=row),
             **self.draw(current, kind, layer, head, row, scale, mask),
             self.positions: draw_positions(self.services, current),

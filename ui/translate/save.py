@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,7 @@ from ui.heat_map import HeatMap
 from ui.kit import Views
 from ui.translate import exports
 from ui.translate.view import ON_DEVICE, CurrentTranslation, offer
-from ui.translate.words import KEYS, QUERIES, head_title
-
-
-def axes(kind: str) -> list[str]:
-    """Names of the two axes of a kind of attention."""
-    return [f"queries: {QUERIES[kind]}", f"keys: {KEYS[kind]}"]
-
-
-def title(settings: dict[str, Any]) -> str:
-    """What the saved map is called."""
-    head = settings["head"] - 1 if isinstance(settings["head"], int) else settings["head"]
-    name = head_title(settings["kind"], settings["layer"] - 1, head)
-    return name + (", without start and end" if settings["without_ends"] else "")
+from ui.translate.words import QUERIES, axes, head_title
 
 
 def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) -> list[Path]:
@@ -48,12 +36,10 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         "logprob": float(sentence.hypotheses[current.hypothesis].logprob),
     }
     queries = exports.query_labels(attention, kind, part)
-    row_axis, column_axis = axes(kind)
     picture = HeatMap(
         part,
-        title(settings),
-        row_axis,
-        column_axis,
+        head_title(kind, layer, head, settings["without_ends"]),
+        *axes(kind),
         threshold=settings["threshold"],
         stretch=settings["stretch"],
         sentence=f"{settings['source']} → {settings['translation']}",
@@ -64,27 +50,16 @@ def save(current: CurrentTranslation, settings: dict[str, Any], folder: Path) ->
         attention.target_tokens,
         interpret.alignment(attention.cross, attention.cross.shape[0] - 1, attention.source_tokens),
     )
-    make: dict[str, Callable[[], str | bytes]] = {
-        "png": picture.png,
-        "svg": picture.svg,
-        "csv": lambda: exports.csv_text(part, queries),
-        "json": lambda: exports.json_text(attention, part, settings),
-        "npz": lambda: exports.npz(attention, part, settings),
-        "html": lambda: exports.html(
-            attention,
-            settings,
-            settings["source"],
-            settings["translation"],
-            links,
-            {name: axes(name) for name in QUERIES},
-        ),
+    kinds = {name: axes(name) for name in QUERIES}
+    contents: dict[str, str | bytes] = {
+        "png": picture.png(),
+        "svg": picture.svg(),
+        "csv": exports.csv_text(part, queries),
+        "json": exports.json_text(attention, part, settings),
+        "npz": exports.npz(attention, part, settings),
+        "html": exports.html(attention, settings, settings["source"], settings["translation"], links, kinds),
     }
-    files = []
-    for name, produce in make.items():
-        content = produce()
-        files.append(folder / f"attention-{kind}-layer{settings['layer']}-{settings['head']}.{name}")
-        files[-1].write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    return files
+    return exports.write(folder / f"attention-{kind}-layer{settings['layer']}-{settings['head']}", contents)
 
 
 class SaveButton:

@@ -187,16 +187,8 @@ class TranslateTab(kit.View):
         page: gr.Blocks = self.tab
         settings, attention = self.settings, self.attention
         places = [self.source, self.target, self.status, self.results, self.table, self.views.tabs]
-        places += [
-            settings.pair,
-            settings.model,
-            settings.alpha,
-            attention.kind,
-            attention.layer,
-            attention.head,
-            *self.attention_places,
-        ]
-        places = list(dict.fromkeys([*places, *self.lead_outputs]))
+        places += [settings.pair, settings.model, settings.alpha, attention.kind, attention.layer, attention.head]
+        places = list(dict.fromkeys([*places, *self.attention_places, *self.lead_outputs]))
         inputs = [self.visit, *self.views.inputs]
         event = page.load(self.arrive, inputs, places, js=visit.RECALL, api_name="arrive", **QUICKLY)
         # The opening is there without a model; what a link or a visit before brought is translated anew, and only that
@@ -246,17 +238,8 @@ class TranslateTab(kit.View):
     @property
     def _translation_outputs(self) -> list:
         """Outputs of `translate`."""
-        outputs = [
-            self.target,
-            self.status,
-            self.current,
-            self.results,
-            self.table,
-            self.sentence,
-            self.turn,
-            self.better,
-        ]
-        return [*outputs, self.examples_fold, self.hypotheses_fold, self.cancel, self.query]
+        boxes = [self.target, self.status, self.current, self.results, self.table, self.sentence]
+        return [*boxes, self.turn, self.better, self.examples_fold, self.hypotheses_fold, self.cancel, self.query]
 
     @property
     def _turn_outputs(self) -> list:
@@ -321,7 +304,7 @@ class TranslateTab(kit.View):
             if goal.model:
                 updates[self.settings.model] = gr.update(choices=self.services.translators(), value=goal.model)
         except Exception as error:
-            updates[self.status] = messages.alert(messages.sentence(error))
+            updates[self.status] = messages.failure(error)
         controls = self.attention
         if goal.text:  # otherwise the opening's text is there already, or what was typed over it meanwhile
             updates[self.source] = goal.text
@@ -441,11 +424,7 @@ class TranslateTab(kit.View):
     def translate_arrival(self, *values):
         """As `translate_again`, for the text that a link or a visit before has brought, and its step stays."""
         for updates in self.translate_again(False, *values):
-            yield (
-                updates
-                if updates == gr.skip()
-                else {one: update for one, update in updates.items() if one is not self.query}
-            )
+            yield {one: update for one, update in updates.items() if one is not self.query}
 
     def cancel_translation(self):
         """What is translated by now stays."""
@@ -461,7 +440,7 @@ class TranslateTab(kit.View):
             links = word_partners(self.services, current)
             drawing = self.views.draw(values, fresh=fresh)
         except Exception as error:
-            note = messages.alert(messages.sentence(error))
+            note = messages.failure(error)
         sentence = current.translation.sentences[current.sentence]
         text = sentence.hypotheses[current.hypothesis].text
         value = {"text": current.translation.source_text, "translation": whole_text(current), "pair": current.pair}
@@ -487,7 +466,7 @@ class TranslateTab(kit.View):
                 current.translation, hypothesis=current.hypothesis, sentence=current.sentence
             )
         except Exception as error:
-            attention, note = None, messages.alert(messages.sentence(error))
+            attention, note = None, messages.failure(error)
         updates = self._draw(replace(current, attention=attention, changes=None), values)
         return {**updates, self.attention.note: note or updates[self.attention.note]}
 
@@ -543,32 +522,27 @@ class TranslateTab(kit.View):
             stand_ins=sentence.stand_ins,
         )
         current = replace(with_continuation(current, continuation), attention=None)
-        rows = hypothesis_rows(current.translation.sentences[current.sentence])
-        note = messages.status("Your word, and what the model makes of it; all translations stand below.")
-        text = whole_text(current)
         return {
             self.current: current,
-            self.target: text,
-            self.table: rows,
+            self.target: whole_text(current),
+            self.table: hypothesis_rows(current.translation.sentences[current.sentence]),
             self.words: gr.update(choices=None),
-            self.status: note,
+            self.status: messages.status("Your word, and what the model makes of it; all translations stand below."),
         }
 
     def choose_model(self, pair, model):
-        """Fetch another model where it is not here yet, and offer its language pairs first; the pair stays if the model
-        has it.
-        """
+        """Fetch another model where it is not here yet, and offer its language pairs; the pair stays if it has it."""
         try:
             for line in self.services.fetch_translator(model):
                 yield {self.status: messages.status(line)}
         except Exception as error:
-            alert = messages.alert(messages.sentence(error))
+            alert = messages.failure(error)
             yield {self.settings.model: self.services.translation_model, self.status: alert}
             return
         try:
             yield {**self.settings.offer_pairs(model, pair), self.status: ""}
         except Exception as error:
-            yield {self.status: messages.alert(messages.sentence(error))}
+            yield {self.status: messages.failure(error)}
 
     @alerts("status")
     def choose_pair(self, pair, model):

@@ -18,7 +18,7 @@ from ui.kit import QUICKLY, alerts
 from ui.translate import answers
 from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import plain, query_names
+from ui.translate.words import numbered, plain, query_names
 
 MOST_TOKENS = 12
 # The boxes of Figure 1: title, one plain sentence, the view that shows more and its kind of attention.
@@ -165,6 +165,7 @@ class ThroughView(View):
 
     name = "through"
     title = "Through the model"
+    fields = {"step": "step"}
 
     def build(self) -> None:
         """Makes the components."""
@@ -179,11 +180,6 @@ class ThroughView(View):
                 self.decoder_layer = gr.Dropdown([], label="Decoder layer", min_width=110, elem_id="through-decoder")
                 self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="through-head")
             self.figure = theme.script_component("translate/through.js", "through", "through", "card", bars=None)
-
-    @property
-    def address(self) -> dict:
-        """The step of the translation."""
-        return {"step": self.step}
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
@@ -231,7 +227,7 @@ class ThroughView(View):
         decoder = layer_choices("cross", layer if kind != "encoder" else None, attention)
         places = [(f"{n + 1} · {plain(token)}", n) for n, token in enumerate(attention.source_tokens)]
         steps = [(f"{n + 1} · {name}", n) for n, name in enumerate(names)]
-        heads = [(str(n + 1), n) for n in range(attention.cross.shape[1])]
+        heads = numbered(attention.cross.shape[1])
         return {
             self.body: gr.update(visible=True),
             self.place: gr.update(choices=places, value=place),

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import gradio as gr
 import numpy as np
@@ -56,11 +56,12 @@ class View(kit.View):
     """A view below a translation; what it keeps of its own for a sentence stands in a State of its own."""
 
     tab: Tab
+    fields: ClassVar[dict[str, str]] = {}  # of the page's address: "step" (the row of a query) or "part" -> attribute
 
     @property
     def address(self) -> dict[str, gr.components.Component]:
-        """What of the view stands in the page's address: "step" (the row of a query) or "part" -> its component."""
-        return {}
+        """What of the view stands in the page's address: field -> its component."""
+        return {field: getattr(self, name) for field, name in self.fields.items()}
 
 
 def offer(files: gr.File, note: gr.HTML, write: Callable[[Path], list[Path]]) -> Iterator[dict]:
@@ -71,4 +72,4 @@ def offer(files: gr.File, note: gr.HTML, write: Callable[[Path], list[Path]]) ->
             paths = [str(file) for file in write(Path(folder))]
             yield {files: gr.update(value=paths, visible=True), note: messages.status(f"{len(paths)} files.")}
     except Exception as error:
-        yield {files: gr.update(visible=False), note: messages.alert(messages.sentence(error))}
+        yield {files: gr.update(visible=False), note: messages.failure(error)}

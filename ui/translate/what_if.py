@@ -21,7 +21,7 @@ from ui.translate.attention import KIND_LABELS, draw_map
 from ui.translate.compare import Compare
 from ui.translate.decoding import identity, search_beam
 from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
-from ui.translate.words import plain, query_names
+from ui.translate.words import numbered, plain, query_names
 
 ALL = -1  # the choice "all heads" or "all rows"
 MAX_CELLS = 50
@@ -167,6 +167,7 @@ class WhatIfView(View):
 
     name = "what_if"
     title = "What if"
+    fields = {"part": "part"}
 
     def build(self) -> None:
         """Makes the components."""
@@ -190,11 +191,6 @@ class WhatIfView(View):
                     self.outcome = gr.HTML(elem_id="intervention-result")
         with gr.Column(visible=False) as self.columns["sides"]:
             self.compare = Compare(self.tab, self.services)
-
-    @property
-    def address(self) -> dict:
-        """What is changed."""
-        return {"part": self.part}
 
     def _beginning(self) -> None:
         gr.Markdown(theme.text("translate/what_if.begin"), elem_classes="section")
@@ -340,8 +336,8 @@ class WhatIfView(View):
             self.switches: switches,
             self.matter_note: "",
             self.kind: "cross",
-            self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers["cross"])], value=last),
-            self.head: gr.update(choices=[("All heads", ALL)] + [(str(n + 1), n) for n in range(heads)], value=ALL),
+            self.layer: gr.update(choices=numbered(layers["cross"]), value=last),
+            self.head: gr.update(choices=[("All heads", ALL)] + numbered(heads), value=ALL),
             self.map: map_of(current, "cross", last, ALL),
             **self._places(current, "cross"),
             self.list: listing(current, intervention),
@@ -401,7 +397,7 @@ class WhatIfView(View):
         layers = getattr(current.attention, kind).shape[0]
         layer = min(int(layer or 0), layers - 1)
         return {
-            self.layer: gr.update(choices=[(str(n + 1), n) for n in range(layers)], value=layer),
+            self.layer: gr.update(choices=numbered(layers), value=layer),
             self.map: map_of(current, kind, layer, head),
             **self._places(current, kind),
         }
@@ -425,7 +421,7 @@ class WhatIfView(View):
                 raise ValueError(f"There are {MAX_CELLS} changed weights already; undo them to set another one.")
             intervention.check(self.services.translator(current.model).model, len(current.attention.source_tokens))
         except Exception as error:
-            return {self.list: messages.alert(messages.sentence(error)) + listing(current, changes.intervention)}
+            return {self.list: messages.failure(error) + listing(current, changes.intervention)}
         return {self.changes: replace(changes, intervention=intervention), self.list: listing(current, intervention)}
 
     @alerts()

@@ -12,7 +12,13 @@ from transformer.translator import Attention, Translator
 
 QUERIES = {"cross": "the word being chosen", "encoder": "the text", "decoder": "the word being chosen"}
 KEYS = {"cross": "the text", "encoder": "the text", "decoder": "the translation so far"}
+WITHOUT_ENDS = ", without start and end"
 NAMES = {"<s>": "(start)", "</s>": "(end)", "<pad>": "(padding)"}
+
+
+def numbered(count: int) -> list[tuple[str, int]]:
+    """Choices of layers or heads: read from 1, counted from 0."""
+    return [(str(n + 1), n) for n in range(count)]
 
 
 def plain(token: str) -> str:
@@ -27,16 +33,19 @@ def plain(token: str) -> str:
 
 
 def query_names(attention: Attention, kind: str) -> list[str]:
-    """What every query of one kind of attention does: "after Tier, choosing über",
-    or in the encoder "reading animal".
-    """
+    """What each query of a kind of attention does: "after Tier, choosing über", in the encoder "reading animal"."""
     rows, _ = interpret.labels(attention, kind)
     if kind == "encoder":
         return [f"reading {plain(row)}" for row in rows]
     return [f"after {plain(read)}, choosing {plain(row)}" for read, row in zip(attention.decoder_tokens, rows)]
 
 
-def head_title(kind: str, layer: int, head: int | str) -> str:
+def axes(kind: str) -> tuple[str, str]:
+    """Names of the two axes of a kind of attention."""
+    return f"queries: {QUERIES[kind]}", f"keys: {KEYS[kind]}"
+
+
+def head_title(kind: str, layer: int, head: int | str, without_ends: bool = False) -> str:
     """What a map is called, for example "Cross attention, layer 4, mean over heads"."""
     names = {
         "mean": "mean over heads",
@@ -44,7 +53,7 @@ def head_title(kind: str, layer: int, head: int | str) -> str:
         "rollout": "through the rollout of the encoder" if kind == "cross" else "rollout of the layers up to it",
     }
     name = f"head {head + 1}" if isinstance(head, int) else names.get(head, "")
-    return f"{kind.capitalize()} attention, layer {layer + 1}, {name}"
+    return f"{kind.capitalize()} attention, layer {layer + 1}, {name}" + WITHOUT_ENDS * without_ends
 
 
 def alternatives(translator: Translator, decoding: Decoding, step: int) -> list[dict[str, Any]]:

@@ -1,6 +1,4 @@
-"""What the Translate tab asks of the library: a translation, its table of hypotheses,
-and which words belong together.
-"""
+"""What the Translate tab asks of the library: translations, tables of hypotheses, which words belong together."""
 
 from __future__ import annotations
 
