@@ -22,7 +22,7 @@ from training.arguments import CommandLine, a_device, integer
 from training.assets import examples_dir
 from training.command import one_sentence
 from training.memory import keep_memory
-from vton.options import SIZES
+from vton.options import SIZES, read_size, to_text
 from vton.pipeline import STAGES, TryOn
 
 PHOTO = (1280, 960)  # pixels of the person's photograph
@@ -46,7 +46,7 @@ def measure(tryon: TryOn, size: tuple[int, int], repeats: int) -> dict:
     first, *runs = runs
     seconds, cpu, stages = sorted(runs, key=lambda run: run[0])[len(runs) // 2]
     return {
-        "size": f"{size[0]}x{size[1]}",
+        "size": to_text(size),
         "model": tryon.name,
         "device": str(tryon.device),
         "threads": torch.get_num_threads(),
@@ -66,14 +66,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--model", default="tryon-lite")
     parser.add_argument("--device", type=a_device, default="auto")
     parser.add_argument("--repeats", type=integer(1), default=3)
-    parser.add_argument("--sizes", nargs="+", default=[f"{h}x{w}" for h, w in SIZES])
+    parser.add_argument("--sizes", nargs="+", default=[to_text(size) for size in SIZES])
     options = parser.parse_args(argv)
     torch.set_num_threads(options.threads)
     keep_memory()
     tryon = TryOn.from_pretrained(options.model, options.device)
     for size in options.sizes:
-        height, width = map(int, size.split("x"))
-        print(json.dumps(measure(tryon, (height, width), options.repeats)), flush=True)
+        print(json.dumps(measure(tryon, read_size(size), options.repeats)), flush=True)
 
 
 if __name__ == "__main__":

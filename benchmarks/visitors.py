@@ -25,6 +25,7 @@ from training.arguments import CommandLine, a_device, integer
 from training.command import one_sentence
 from training.memory import keep_memory
 from ui.services import Services, last
+from vton.options import read_size, to_text
 
 PAIRS = (("person-1.png", "garment-stripes.png"), ("person-3.png", "garment-letters.png"))
 
@@ -56,7 +57,7 @@ def measure(size: tuple[int, int], turns: int, device: str = "auto") -> dict[str
     ratio = statistics.median(both / apart for both, apart in zip(at_once, in_turn))
     times = {"alone": alone, "in_turn": in_turn, "at_once": at_once, "first_of_both": first}
     return {
-        "size": f"{size[0]}x{size[1]}",
+        "size": to_text(size),
         "threads": torch.get_num_threads(),
         **{name: round(statistics.median(values), 2) for name, values in times.items()},
         "ratio": round(ratio, 2),
@@ -74,8 +75,7 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     torch.set_num_threads(options.threads)
     keep_memory()
-    height, width = (int(number) for number in options.size.split("x"))
-    print(json.dumps(measure((height, width), options.turns, options.device)), flush=True)
+    print(json.dumps(measure(read_size(options.size), options.turns, options.device)), flush=True)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ NEEDED = {
     "vton.prepare": "FOLDER --out NEW",
     "vton.infer": "--checkpoints FOLDER --data FOLDER --pairs FILE --out NEW",
     "vton.export": "FOLDER NEW",
-    "vton.contact_sheet": "--people FOLDER --garments FOLDER --out NEW.png",
+    "lab.tryon.contact_sheet": "--people FOLDER --garments FOLDER --out NEW.png",
     "vton.data": "--people FOLDER --out NEW",
     "lab.tryon.synthetic": "--out NEW",
     "lab.tryon.draping.anatomy": "--bodies FOLDER --out NEW.npz",

@@ -160,11 +160,8 @@ def read_sample(files: dict[str, Path]) -> Sample:
             raise ValueError(f"{files[kind].parent.name}/{files[kind].name} cannot be read as a picture.")
         return image[..., ::-1]
 
-    person, parse, keypoints = (
-        picture("image"),
-        read_indices(files["parse"]),
-        pose.load_openpose_json(files["keypoints"]),
-    )
+    person, parse = picture("image"), read_indices(files["parse"])
+    keypoints = pose.load_openpose_json(files["keypoints"])
     keypoints[:, :2] *= (SIZE[1] / person.shape[1], SIZE[0] / person.shape[0])
 
     def fit(image, nearest=False):

@@ -181,29 +181,16 @@ def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[
     """Writes the 3:4 frame of one photo, and its maps in the same frame."""
     size = (height, height * 3 // 4)
     image = photo.load_image(str(file), longest=4096)
-    joints_file = source.joints and next(
-        (
-            f
-            for f in (source.joints / f"{file.stem}_keypoints.json", source.joints / f"{file.stem}.json")
-            if f.is_file()
-        ),
-        None,
-    )
-    parse_file = source.parse and next(
-        (f for f in (source.parse / f"{file.stem}.png", source.parse / f"{name}.png") if f.is_file()), None
-    )
+    joints_file = _first_file(source.joints, f"{file.stem}_keypoints.json", f"{file.stem}.json")
+    parse_file = _first_file(source.parse, f"{file.stem}.png", f"{name}.png")
     parse = _labels(parse_file, image.shape[:2]) if parse_file else None
     if joints_file and parse is not None:
-        keypoints, mask = (
-            pose.load_openpose_json(joints_file),
-            cv2.GaussianBlur((parse > 0).astype(np.float32), (0, 0), 1.5),
-        )
+        mask = cv2.GaussianBlur((parse > 0).astype(np.float32), (0, 0), 1.5)
     else:
         person_pose = pose.detect(image)
-        keypoints, mask = (
-            (pose.load_openpose_json(joints_file) if joints_file else person_pose.keypoints),
-            person_pose.person_mask,
-        )
+        keypoints, mask = person_pose.keypoints, person_pose.person_mask
+    if joints_file:
+        keypoints = pose.load_openpose_json(joints_file)
     if not present(keypoints).any():
         raise ValueError("nobody was found in it")
     # A picture of the set's own shape is its own frame.
@@ -227,6 +214,11 @@ def _person(source: Source, name: str, file: Path, out: Path, parser: Callable[[
     write_atomic(
         out / "openpose-json" / f"{name}_keypoints.json", json.dumps({"version": 1.3, "people": [person]}).encode()
     )
+
+
+def _first_file(folder: Path | None, *names: str) -> Path | None:
+    """The first of these files that a folder holds, if there is a folder."""
+    return next((folder / name for name in names if (folder / name).is_file()), None) if folder else None
 
 
 def _labels(file: Path, hw: tuple[int, int]) -> np.ndarray:

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -283,17 +284,25 @@ def change_garment_colours(image: np.ndarray, rng: np.random.Generator) -> np.nd
     return degrade(np.clip(x, 0, 255).astype(np.uint8), rng)
 
 
-# Shares of the sources of a sample, as far as there are pictures of them; marked: with known neck openings.
-MIXTURE = {
-    "photo": 0.36,
-    "cut": 0.18,
-    "marked": 0.2,
-    "other": 0.2,
-    "piece": 0.07,
-    "worn": 0.09,
-    "person": 0.05,
-    "nothing": 0.03,
-    "draped": 1.0,
+class Source(NamedTuple):
+    """share: of the samples, as far as there are pictures of it; other_ground: how often its cut-outs get another
+    background.
+    """
+
+    share: float
+    other_ground: float
+
+
+SOURCES = {
+    "photo": Source(0.36, 0.35),
+    "cut": Source(0.18, 1.0),
+    "marked": Source(0.2, 0.5),  # with known neck openings
+    "other": Source(0.2, 0.35),
+    "piece": Source(0.07, 1.0),
+    "worn": Source(0.09, 0.7),
+    "person": Source(0.05, 0.0),
+    "nothing": Source(0.03, 0.0),
+    "draped": Source(1.0, 0.7),
 }
 
 
@@ -306,7 +315,7 @@ class Garments:
     """
 
     def __init__(self, data: Path | str | None, pack: Pack | None = None, draped: DrapedPeople | None = None):
-        self.sources: dict[str, list[GarmentPicture]] = {name: [] for name in MIXTURE}
+        self.sources: dict[str, list[GarmentPicture]] = {name: [] for name in SOURCES}
         if data:
             self.read(Path(data))
         elif pack:
@@ -319,8 +328,8 @@ class Garments:
                 self.sources[kind if kind in ("person", "nothing") else "piece"].append(picture)
             self.sources["worn"] += flat_garment(pack, index)
         self.streets = [p.image for p in self.sources["nothing"]]
-        present = [name for name in MIXTURE if self.sources[name]]
-        shares = np.array([MIXTURE[name] for name in present])
+        present = [name for name in SOURCES if self.sources[name]]
+        shares = np.array([SOURCES[name].share for name in present])
         self.names, self.shares = present, shares / shares.sum()
         self.weights = {name: rarity(self.sources[name]) for name in present}
 

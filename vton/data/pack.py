@@ -23,6 +23,7 @@ import numpy as np
 from training.arguments import CommandLine, a_file_to_write, an_existing_folder, integer
 from training.command import one_sentence
 from vton import labels
+from vton.geometry import move_points, warp_picture
 from vton.inputs import pose
 from vton.labels import read_indices
 
@@ -281,7 +282,35 @@ def _encode(kind: str, picture: np.ndarray, quality: int | None = None) -> np.nd
     return blob.reshape(-1)
 
 
-# -- appearance of a training picture -----------------------------------------------------------------
+# -- a training picture ------------------------------------------------------------------------------
+
+
+def moved_frame(frame: np.ndarray, rng: np.random.Generator, shift: float, growth: float) -> np.ndarray:
+    """A frame (x0, y0, x1, y1) beside the given one: by shares of its width, and larger or smaller."""
+    centre = (frame[:2] + frame[2:]) / 2 + rng.normal(0, shift, 2) * (frame[2] - frame[0])
+    half = (frame[2:] - frame[:2]) / 2 * np.exp(rng.normal(0, growth))
+    return np.concatenate([centre - half, centre + half])
+
+
+def maps_in_frame(
+    person: Person, matrix: np.ndarray, size: tuple[int, int], mirror: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Parse (H, W), carried mask (H, W) bool and keypoints (25, 3) of a person through an affine matrix onto `size`."""
+    parse = warp_picture(person.parse, matrix, size, nearest=True)
+    carried = warp_picture(person.carried.astype(np.uint8), matrix, size, nearest=True) > 0
+    keypoints = move_points(person.keypoints, matrix, mirror)
+    return labels.FLIP_LIP[parse] if mirror else parse, carried, keypoints
+
+
+def turn_hue(picture: np.ndarray, rng: np.random.Generator, least: float, spread: float) -> np.ndarray:
+    """CIELAB turned about its lightness, its colours weaker by `least` to stronger by 1.6 and moved by a deviation of
+    `spread`: (H, W, 3) uint8 -> float32 in [0, 255].
+    """
+    lab = cv2.cvtColor(picture.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
+    angle, gain = rng.uniform(0, 2 * np.pi), rng.uniform(least, 1.6)
+    turn = gain * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], np.float32)
+    lab[..., 1:] = lab[..., 1:] @ turn.T + rng.normal(0, spread, 2).astype(np.float32)
+    return np.clip(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB) * 255, 0, 255)
 
 
 def change_colours(image: np.ndarray, rng: np.random.Generator, strength: float = 1.0) -> np.ndarray:

@@ -8,6 +8,7 @@ are (H, W, 3) uint8, masks (H, W) bool, keypoints (25, 3) BODY_25 in pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -87,7 +88,7 @@ def skin(source: Skeleton, target: Skeleton, shape: tuple[int, int], step: int =
     total, where = weight, weight[..., None] * transform(grid)
     by_part = [weight, np.zeros_like(weight), np.zeros_like(weight)]
     for number, (arm_t, arm_s) in enumerate(zip(target.arms, source.arms), start=1):
-        for index, ((a, b), (c, d)) in enumerate(zip(_segments(arm_t), _segments(arm_s))):
+        for index, ((a, b), (c, d)) in enumerate(zip(pairwise(arm_t), pairwise(arm_s))):
             # Beginning away from the shoulder, so that the trunk rules the shoulder itself.
             start = a + 0.25 * (b - a) if index == 0 else a
             transform = _similarity(a, b, c, d, source.width / target.width)
@@ -110,7 +111,7 @@ def part_map(skeleton: Skeleton, shape: tuple[int, int], arm_radius: float = 0.2
     arms = []
     for arm in skeleton.arms:
         near = np.zeros(shape, bool)
-        for number, (a, b) in enumerate(_segments(arm)):
+        for number, (a, b) in enumerate(pairwise(arm)):
             close = (
                 _distance_to_segment(grid, a, b) < (arm_radius if number == 0 else 0.85 * arm_radius) * skeleton.width
             )
@@ -142,10 +143,6 @@ def move(
     inside = np.take_along_axis(layers, part[None].astype(np.int64), 0)[0] > 0.5
     out[~inside] = WHITE
     return out, inside
-
-
-def _segments(line: np.ndarray):
-    return [(line[i], line[i + 1]) for i in range(len(line) - 1)]
 
 
 def _grid(shape: tuple[int, int]) -> np.ndarray:
@@ -231,7 +228,7 @@ def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: n
     arms = []
     for side, (arm, shoulder) in zip((-1, 1), zip(skeleton.arms, trunk[:2])):
         line, heading = [shoulder], angle + rng.normal(0, 0.05)
-        for a, b in _segments(arm):
+        for a, b in pairwise(arm):
             # Foreshortened limbs are laid out at a plausible length.
             size = max(np.linalg.norm(b - a), 0.5 * width if len(arm) == 3 else 0)
             line.append(line[-1] + size * np.array([side * np.sin(heading), np.cos(heading)]))
@@ -271,14 +268,14 @@ def _sleeve(arm: np.ndarray, upper: np.ndarray, bare: np.ndarray, width: float) 
     if len(arm) < 2:
         return arm
     radius, out = max(1, int(0.07 * width)), [arm[0]]
-    for a, b in _segments(arm):
+    for a, b in pairwise(arm):
         for t in np.linspace(0.1, 1, 10):
             x, y = np.round(a + t * (b - a)).astype(int)
             window = np.s_[max(0, y - radius) : max(0, y + radius + 1), max(0, x - radius) : max(0, x + radius + 1)]
             skin_pixels, cloth_pixels = int(bare[window].sum()), int(upper[window].sum())
             if skin_pixels > cloth_pixels:
                 end = a + t * (b - a)
-                length = sum(np.linalg.norm(q - p) for p, q in _segments(np.array(out + [end])))
+                length = sum(np.linalg.norm(q - p) for p, q in pairwise(np.array(out + [end])))
                 return np.array(out + [end]) if length > 0.25 * width else np.zeros((0, 2))
         out.append(b)
     return np.array(out)

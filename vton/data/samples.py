@@ -11,9 +11,9 @@ import numpy as np
 from vton import attributes, labels
 from vton.data.draped.people import DrapedPeople
 from vton.data.hems import hem_of
-from vton.data.pack import Pack, change_colours
+from vton.data.pack import Pack, change_colours, maps_in_frame, moved_frame
 from vton.data.pairs import WHITE, Pair, flat_worn
-from vton.geometry import affine, move_points, warp_picture
+from vton.geometry import affine, warp_picture
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, agnostic_parse
 from vton.rules.sleeves import sleeve_kind
@@ -89,20 +89,10 @@ class Sampler:
         person = self.pack.person(number)
         frame, mirror, angle = person.frame.copy(), False, 0.0
         if augment:
-            width = frame[2] - frame[0]
-            centre = np.array([frame[:2] + frame[2:]])[0] / 2 + rng.normal(0, 0.03, 2) * width
-            half = (frame[2:] - frame[:2]) / 2 * np.exp(rng.normal(0, 0.07))
-            frame, mirror, angle = (
-                np.concatenate([centre - half, centre + half]),
-                bool(rng.random() < 0.5),
-                rng.normal(0, 3),
-            )
+            frame, mirror, angle = moved_frame(frame, rng, 0.03, 0.07), bool(rng.random() < 0.5), rng.normal(0, 3)
         matrix = affine(frame, self.size, angle, mirror)
         image = warp_picture(person.image, matrix, self.size, fill=(200, 200, 200))
-        parse = warp_picture(person.parse, matrix, self.size, nearest=True)
-        parse = labels.FLIP_LIP[parse] if mirror else parse
-        carried = warp_picture(person.carried.astype(np.uint8), matrix, self.size, nearest=True) > 0
-        keypoints = move_points(person.keypoints, matrix, mirror)
+        parse, carried, keypoints = maps_in_frame(person, matrix, self.size, mirror)
         flat = self._flat_garment(number, person, int(rng.integers(VARIANTS)))
         if flat is None:
             return None

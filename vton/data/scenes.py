@@ -15,9 +15,9 @@ import numpy as np
 
 from vton import labels
 from vton.data.draped.people import DrapedPeople
-from vton.data.pack import Pack, change_colours
+from vton.data.pack import Pack, change_colours, maps_in_frame, moved_frame, turn_hue
 from vton.data.pairs import WHITE, wobble
-from vton.geometry import affine, move_points, warp_picture
+from vton.geometry import affine
 from vton.inputs import pose
 from vton.inputs.agnostic import agnostic_image, margin_at, open_gray
 from vton.inputs.photo import disc
@@ -133,18 +133,13 @@ class Scenes:
         variant, frame = number % self.variants, person.frame.copy()
         rng, angle = np.random.default_rng([number, 77]), 0.0
         if variant:  # the first one is the frame as the pipeline takes it
-            width = frame[2] - frame[0]
-            centre = (frame[:2] + frame[2:]) / 2 + rng.normal(0, 0.05, 2) * width
-            half = (frame[2:] - frame[:2]) / 2 * np.exp(rng.normal(0, 0.1))
-            frame, angle = np.concatenate([centre - half, centre + half]), rng.normal(0, 3)
+            frame, angle = moved_frame(frame, rng, 0.05, 0.1), rng.normal(0, 3)
         matrix, mirror = affine(frame, self.size, angle, variant % 2 == 1), variant % 2 == 1
         image = cv2.warpAffine(
             person.image, matrix, self.size[::-1], flags=cv2.INTER_AREA, borderMode=cv2.BORDER_REPLICATE
         )
-        parse = warp_picture(person.parse, matrix, self.size, nearest=True)
-        parse = labels.FLIP_LIP[parse] if mirror else parse
-        carried = warp_picture(person.carried.astype(np.uint8), matrix, self.size, nearest=True) > 0
-        return pack_planes(image, parse, move_points(person.keypoints, matrix, mirror), carried)
+        parse, carried, keypoints = maps_in_frame(person, matrix, self.size, mirror)
+        return pack_planes(image, parse, keypoints, carried)
 
 
 def draped_scene(people: DrapedPeople, number: int) -> np.ndarray:
@@ -329,12 +324,8 @@ def before_wall(scene: Scene, rng: np.random.Generator) -> Scene:
 
 
 def recolour(picture: np.ndarray, upper: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The garment in another hue: CIELAB turned about its lightness. picture (H,W,3) uint8, upper (H,W) bool."""
-    lab = cv2.cvtColor(picture.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
-    angle, gain = rng.uniform(0, 2 * np.pi), rng.uniform(0.7, 1.6)
-    turn = gain * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], np.float32)
-    lab[..., 1:] = lab[..., 1:] @ turn.T + rng.normal(0, 6, 2).astype(np.float32)
-    new = np.clip(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB) * 255, 0, 255)
+    """The garment in another hue. picture (H,W,3) uint8, upper (H,W) bool."""
+    new = turn_hue(picture, rng, 0.7, 6)
     share = cv2.GaussianBlur(upper.astype(np.float32), (0, 0), 0.8)[..., None]
     return (picture * (1 - share) + new * share).astype(np.uint8)
 

@@ -163,25 +163,12 @@ class AliasGenerator(nn.Module):
             raise ValueError(f"The generator needs at least 5 levels, but the config has {config.levels}.")
         names = ["head_0", "G_middle_0", "G_middle_1"] + [f"up_{i}" for i in range(config.levels - 3)]
         self.block_names = names
-        previous = channels[0]
+        previous = 0
         for level, (name, outputs) in enumerate(zip(names, channels)):
-            setattr(
-                self,
-                f"conv_{level}",
-                nn.Conv2d(config.inputs, channels[0] if level == 0 else config.injected, 3, padding=1),
-            )
-            masked = level < config.masked
-            setattr(
-                self,
-                name,
-                AliasBlock(
-                    previous + (config.injected if level else 0),
-                    outputs,
-                    config.classes + (1 if masked else 0),
-                    config.hidden,
-                    masked,
-                ),
-            )
+            masked, injected = level < config.masked, config.injected if level else channels[0]
+            setattr(self, f"conv_{level}", nn.Conv2d(config.inputs, injected, 3, padding=1))
+            block = AliasBlock(previous + injected, outputs, config.classes + masked, config.hidden, masked)
+            setattr(self, name, block)
             previous = outputs
         if config.keeps and not config.composition:
             raise ValueError("A generator that keeps parts of the photograph needs a composition.")

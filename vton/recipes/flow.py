@@ -40,34 +40,20 @@ class FlowRecipe(PictureRecipe):
     validation: int = 24
 
 
+# What the shipped weights have that the paper has not.
+_SHIPPED = {"agnostic": False, "place": 1.0, "locks": 0.25, "outlines": 0.35, "necks": 0.3, "schedule": "cosine"}
 PRESETS: dict[str, dict[str, Any]] = {
     "lite-cpu": {
+        **_SHIPPED,
         "steps": 4000,
         "batch": 6,
-        "agnostic": False,
-        "place": 1.0,
-        "locks": 0.25,
-        "outlines": 0.35,
-        "necks": 0.3,
-        "schedule": "cosine",
         "warmup": 30,
         "ema": 0.99,
         "threads": 1,
         "save_every": 100,
         "evaluate_every": 250,
     },
-    "lite-gpu": {
-        "steps": 30000,
-        "batch": 32,
-        "agnostic": False,
-        "place": 1.0,
-        "locks": 0.25,
-        "outlines": 0.35,
-        "necks": 0.3,
-        "schedule": "cosine",
-        "warmup": 200,
-        "precision": "bf16",
-    },
+    "lite-gpu": {**_SHIPPED, "steps": 30000, "batch": 32, "warmup": 200, "precision": "bf16"},
     "paper": {
         "steps": 50000,
         "batch": 8,

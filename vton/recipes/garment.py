@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from training.recipe import SHARE, setting
 from vton.data.garments import (
     FLAT_SIZE,
+    SOURCES,
     GarmentPicture,
     Garments,
     background,
@@ -40,16 +41,6 @@ from vton.networks.garment_reader import (
 )
 from vton.recipes.common import PictureRecipe, PictureTask, draped_people, save_grid
 from vton.tensors import tensor_to_picture
-
-SIDES = {
-    "photo": 0.35,
-    "cut": 1.0,
-    "marked": 0.5,
-    "other": 0.35,
-    "piece": 1.0,
-    "worn": 0.7,
-    "draped": 0.7,
-}  # how often a source's cut-out gets another background
 
 
 @dataclass
@@ -158,7 +149,7 @@ class GarmentTask(PictureTask):
         if mask is not None:
             inside = warp_picture(*prescale(mask, matrix), size).astype(np.float32) / 255
         small, onto = prescale(image, matrix)
-        if mask is not None and rng.random() < SIDES.get(source, 0):
+        if mask is not None and rng.random() < SOURCES[source].other_ground:
             colour = image[mask > 127].mean(0) if (mask > 127).any() else np.full(3, 128.0)
             ground = background(size, colour, rng, street)
             view = compose_on(warp_picture(small, onto, size), inside, ground, rng)
@@ -269,16 +260,8 @@ def draw_reading(image: np.ndarray, reading: Reading, size: tuple[int, int] = (2
     canvas[opening > 0] = canvas[opening > 0] // 2 + np.array([127, 0, 60], np.uint8)
     for i, name in enumerate(("kind", "sleeves", "neckline")):
         value, share = reading.best(name)
-        cv2.putText(
-            canvas,
-            f"{value} {share:.2f}",
-            (4, 14 + 14 * i),
-            cv2.FONT_HERSHEY_SIMPLEX,
-            0.42,
-            (220, 0, 90),
-            1,
-            cv2.LINE_AA,
-        )
+        place, text = (4, 14 + 14 * i), f"{value} {share:.2f}"
+        cv2.putText(canvas, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (220, 0, 90), 1, cv2.LINE_AA)
     return canvas
 
 

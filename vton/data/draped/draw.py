@@ -37,10 +37,7 @@ HAIR_COLOURS = np.array(
     ],
     np.float32,
 )  # fmt: skip
-FEMALE_HAIR, MALE_HAIR = (
-    ("bob01", "long01", "ponytail01", "braid01", "afro01"),
-    ("short01", "short02", "afro01"),
-)
+FEMALE_HAIR, MALE_HAIR = ("bob01", "long01", "ponytail01", "braid01", "afro01"), ("short01", "short02", "afro01")
 PARTS = {"torso": "neck", "neck": "neck", "head": "face", "armL": "left arm", "armR": "right arm", "legL": "left leg",
          "legR": "right leg", "footL": "left shoe", "footR": "right shoe"}  # fmt: skip
 
@@ -543,15 +540,9 @@ def in_shadow(scene: Scene, place: np.ndarray, to: np.ndarray, cells: int = 224)
     first = np.full(shape, 9.0, np.float32)
     hit = face >= 0
     first[hit] = (z[face[hit]] * weights[hit]).sum(1)
-    at = (position[:, :2] - low) * scale
-    nearest = nearest_values(first, at)
+    x, y = np.round((position[:, :2] - low) * scale).astype(int).T
+    nearest = first[y.clip(0, shape[0] - 1), x.clip(0, shape[1] - 1)]
     return (position[:, 2] > nearest + 0.018).astype(np.float32)
-
-
-def nearest_values(values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """(n,) values (H, W) at the nearest of places (n, 2)."""
-    x, y = np.round(at).astype(int).T
-    return values[y.clip(0, values.shape[0] - 1), x.clip(0, values.shape[1] - 1)]
 
 
 def blur(values: np.ndarray, shape, pixel: np.ndarray, sigma: float) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -13,7 +14,7 @@ from vton import labels
 from vton.attributes import LOOSE, TUCKED, group_of
 from vton.data.draped.draw import Drawing, draw
 from vton.data.draped.pack import Drapes, Product
-from vton.data.pack import Person, change_colours
+from vton.data.pack import Person, change_colours, turn_hue
 from vton.data.pairs import WHITE, Pair
 from vton.joints import FLIP
 
@@ -123,14 +124,10 @@ def recolour(product: Product, rng: np.random.Generator) -> Product:
     """A garment in other colours: another hue, lightness or contrast."""
     cloth = product.cloth
     if rng.random() < 0.6:
-        lab = cv2.cvtColor(cloth.astype(np.float32) / 255, cv2.COLOR_RGB2Lab)
-        angle, gain = rng.uniform(0, 2 * np.pi), rng.uniform(0.6, 1.6)
-        turn = gain * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], np.float32)
-        lab[..., 1:] = lab[..., 1:] @ turn.T + rng.normal(0, 9, 2).astype(np.float32)
-        cloth = np.clip(cv2.cvtColor(lab, cv2.COLOR_Lab2RGB) * 255, 0, 255).astype(np.uint8)
+        cloth = turn_hue(cloth, rng, 0.6, 9).astype(np.uint8)
     cloth = change_colours(cloth, rng, 1.5)
     cloth = np.where(product.mask[..., None], cloth, 255).astype(np.uint8)
-    return Product(product.name, cloth, product.mask, product.opening, product.attributes)
+    return replace(product, cloth=cloth)
 
 
 def read_drawing(file: Path) -> Drawing:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lab.tryon import contact_sheet
 from training.assets import examples_dir
-from vton import contact_sheet
+from vton.contact_sheet import Row, draw
 
 
 @pytest.fixture
@@ -51,9 +52,9 @@ def test_a_sheet_from_two_folders_with_one_bad_pair(folders, tmp_path, capsys):
 
 
 def test_more_rows_than_a_sheet_holds_go_to_the_next(tmp_path):
-    table = [contact_sheet.Row(f"row {i}", (), "", "Refused for a reason.") for i in range(3)]
-    one = contact_sheet.draw(table[:1], ("pose",), (64, 48))
-    assert contact_sheet.draw(table, ("pose",), (64, 48)).shape[0] == one.shape[0] + 2 * (64 + 20 + 6)
+    table = [Row(f"row {i}", (), "", "Refused for a reason.") for i in range(3)]
+    one = draw(table[:1], ("pose",), (64, 48))
+    assert draw(table, ("pose",), (64, 48)).shape[0] == one.shape[0] + 2 * (64 + 20 + 6)
 
 
 def test_pairs_walk_both_lists_or_take_every_one():
