@@ -17,6 +17,11 @@ import pytest
 
 from training.assets import model_dir
 
+# Where several tests run at a time, a process has one core: more threads would only wait for each other. Read when
+# torch and OpenCV are imported, and by the pages that tests start.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE", OPENCV_FOR_THREADS_NUM="1")
+
 ROOT = Path(__file__).resolve().parents[1]
 STARTS_WITHIN = 400  # seconds until a page has to answer
 
