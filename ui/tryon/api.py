@@ -126,17 +126,9 @@ class Api:
         """Connects the endpoint."""
         outputs = [self.files, self.record]
         whole, by_stage = self.buttons
-        whole.click(
-            self.try_on,
-            [self.person, self.garment, *self._settings],
-            outputs,
-            api_name="try_on",
-            **queue("try-on"),
-        )
+        new = [self.person, self.garment]
+        further = [*new, self.record_file, self.map, self.map_file, self.until]
+        whole.click(self.try_on, [*new, *self._settings], outputs, api_name="try_on", **queue("try-on"))
         by_stage.click(
-            self.try_on_stage,
-            [self.person, self.garment, self.record_file, self.map, self.map_file, self.until, *self._settings],
-            outputs,
-            api_name="try_on_stage",
-            **queue("try-on"),
+            self.try_on_stage, [*further, *self._settings], outputs, api_name="try_on_stage", **queue("try-on")
         )

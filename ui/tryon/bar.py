@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 
 from ui import messages
+from ui.services import Progress
 from ui.tryon.session import Session
 from vton.pipeline import STAGES
 
@@ -56,9 +57,7 @@ def strip(current: int | None, seconds: dict[str, float], ending: str = "") -> s
 
 
 class Bar:
-    """Try it on, Cancel, the stages with their times,
-    and one line for progress and for errors. Every run speaks here.
-    """
+    """Try it on, Cancel, the stages with their times, and one line for progress and errors of every run."""
 
     def __init__(self, seconds: dict[str, float]):
         """seconds: seconds of each stage of what the page opens with."""
@@ -93,13 +92,17 @@ class Bar:
         """A line of progress while Cancel is offered."""
         return {**self.line(messages.status(line)), **self.busy()}
 
+    def follow(self, what: str, report: Progress) -> dict:
+        """The line of a run beside the try-on itself, and the stage that it is at."""
+        return self.working(f"{what}: {STAGES[max(report.stage, 0)]}")
+
     def fail(self, error: BaseException) -> dict:
         """The sentence of an error, and the buttons at rest. It stays until something else is begun."""
-        return {**self.line(messages.alert(messages.sentence(error))), **self.idle(), **self.rest()}
+        return self.rest(messages.failure(error))
 
-    def rest(self) -> dict:
-        """What a run has switched off can be pressed again."""
-        return {button: gr.update(interactive=True) for button in self.resting}
+    def rest(self, html: str = "") -> dict:
+        """The status line after a run; what that has switched off can be pressed again."""
+        return {**self.line(html), **self.idle(), **{button: gr.update(interactive=True) for button in self.resting}}
 
     def stages(self, current: int | None, seconds: dict, ending: str = "") -> dict:
         """The strip of stages: the current one, seconds of those that are done, and why it stopped."""
@@ -110,9 +113,4 @@ class Bar:
         if not stopping:
             return {self.stopping: False}
         line = messages.status("Cancelled. Your photos are still here; change what you like and try again.")
-        return {
-            **self.stages(None, session.result.seconds if session.result is not None else {}),
-            **self.line(line),
-            **self.idle(),
-            **self.rest(),
-        }
+        return {**self.stages(None, session.result.seconds if session.result is not None else {}), **self.rest(line)}

@@ -109,36 +109,20 @@ def _back_and_open(tab: Any, memory: gr.BrowserState, page: gr.Blocks) -> None:
         runner.restore, state, [*everything, runner.choices_memory], api_name="restore_try_on", **QUIETLY
     )
     recalling = runner.earlier.recall(runner.recall, None, everything, api_name="recall", **QUIETLY)
-    inputs = {runner.inputs.person, runner.inputs.garment, runner.session}
+    photographs = {runner.inputs.person, runner.inputs.garment, runner.session}
     for name, event in (("open", opening), ("recall", recalling), ("restore", restoration)):
-        stamp = event.then(runner.stamp, inputs, runner.session, api_name=f"stamp_{name}", **QUIETLY)
+        stamp = event.then(runner.stamp, photographs, runner.session, api_name=f"stamp_{name}", **QUIETLY)
         tab.refresh_after(event, name)
     again = [runner.choices_memory, runner.session]
     back = stamp.then(runner.restore_choices, again, runner.inputs.restorable, api_name="choose_again", **QUICKLY)
     back.then(None, js=BACK, api_visibility="private", api_name="chosen_again")
     changes = [component.change for component in (*runner.inputs.restorable, runner.outcome.stale)]
-    gr.on(
-        changes,
-        None,
-        [choices, *runner.inputs.restorable],
-        choices,
-        js=KEEP,
-        api_visibility="private",
-        api_name="keep_choices",
-    )
-    runner.outcome.download.change(
-        None,
-        [runner.outcome.download, runner.earlier],
-        None,
-        js=earlier.REMEMBER,
-        api_visibility="private",
-        api_name="remember_picture",
-    )
-    runner.outcome.download.change(
-        None,
-        [runner.outcome.download, memory],
-        memory,
-        js=REMEMBER,
-        api_visibility="private",
-        api_name="remember",
-    )
+    quietly = {"api_visibility": "private"}
+    fields = [choices, *runner.inputs.restorable]
+    gr.on(changes, None, fields, choices, js=KEEP, api_name="keep_choices", **quietly)
+    download = runner.outcome.download
+    for inputs, output, script, name in (
+        ([download, runner.earlier], None, earlier.REMEMBER, "remember_picture"),
+        ([download, memory], memory, REMEMBER, "remember"),
+    ):
+        download.change(None, inputs, output, js=script, api_name=name, **quietly)

@@ -56,9 +56,7 @@ class MisalignedPair(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A pair that goes wrong. stage: the one at fault; map: the picture of it that shows the fault; text: what one
-    sees.
-    """
+    """A pair that goes wrong. stage: the one at fault; map: its picture that shows the fault; text: what one sees."""
 
     person: str
     garment: str
@@ -220,9 +218,7 @@ def _write(picture: np.ndarray, path: Path, exact: bool) -> None:
 
 
 def write_failures(target: Path) -> None:
-    """Run the pairs of FAILURES and store, of each, photograph, garment,
-    the map at fault and the result side by side.
-    """
+    """Store of each pair of FAILURES photograph, garment, the map at fault and the result, side by side."""
     from vton import TryOn
     from vton.contact_sheet import fit_into
     from vton.inputs import photo

@@ -37,6 +37,14 @@ MASK_COLOURS = {
 }
 SLEEVE_WORDS = {"none": "no sleeves", "short": "short sleeves", "long": "long sleeves"}
 NECKLINE_WORDS = {"round": "round neckline", "v": "V-neck", "collar": "collar", "high": "high neck"}
+CUT_WORDS = {
+    "painted": "painted by hand",
+    "alpha": "cut out by its transparency",
+    "uniform": "cut out from a plain background",
+    "grabcut": "cut out by colour",
+    "network": "cut out by the garment reader",
+    "worn": "cut out of the person who wears it",
+}
 CANVAS = 1024  # longer side of the garment's picture on the canvas
 
 
@@ -73,16 +81,7 @@ def caption(result: Any, name: str) -> str:
     if name == "misalignment":
         parts.append(f"{100 * result.misaligned_share:.1f} % of the predicted cloth")
     if name == "garment_mask" and result.garment_cut is not None:
-        parts.append(
-            {
-                "painted": "painted by hand",
-                "alpha": "cut out by its transparency",
-                "uniform": "cut out from a plain background",
-                "grabcut": "cut out by colour",
-                "network": "cut out by the garment reader",
-                "worn": "cut out of the person who wears it",
-            }[result.garment_cut.method]
-        )
+        parts.append(CUT_WORDS[result.garment_cut.method])
     if name == "garment":
         parts += garment_readings(result.garment_cut.attributes).values()
     sources = {
@@ -115,12 +114,9 @@ def quality(result: Any, device: str, licence: str) -> str:
         ("Seen", side, facts["facing"] == "front"),
     ]
     if "cloth_coverage" in facts:
+        coverage = facts["cloth_coverage"]
         rows += [
-            (
-                "Cloth coverage",
-                f"{100 * facts['cloth_coverage']:.1f} % of the predicted region",
-                facts["cloth_coverage"] > 0.85,
-            ),
+            ("Cloth coverage", f"{100 * coverage:.1f} % of the predicted region", coverage > 0.85),
             ("Misaligned", f"{100 * facts['misaligned_share']:.1f} %", facts["misaligned_share"] < 0.15),
         ]
     if result.corrected:
@@ -147,9 +143,7 @@ def rerun(result: Any) -> str:
 
 
 def map_overlay(result: Any, name: str) -> dict[str, Any]:
-    """Value for `static/tryon/label_canvas.js`: one map laid over the person, or over the garment's canvas for the
-    garment's maps.
-    """
+    """Value for `static/tryon/label_canvas.js`: one map over the person, a garment's map over its canvas."""
     pictures = result.pictures()
     picture = pictures[name]
     base = result.photo if picture.shape[:2] != tuple(result.options.size) else result.person
@@ -187,20 +181,11 @@ def _labels(label_map: np.ndarray, names: Sequence[str], palette: np.ndarray) ->
 
 
 def paintable_maps(result: Any) -> list[str]:
-    """Which of PAINTABLE exist in a record, so that they can be corrected;
-    the garment's mask also where none was found.
-    """
+    """Which of PAINTABLE can be corrected in a record; the garment's mask also where none was found."""
     if result is None:
         return []
-    return [
-        name
-        for name in PAINTABLE
-        if (
-            result.garment_photo is not None and "parse" in result.seconds
-            if name == "painted_mask"
-            else getattr(result, name) is not None
-        )
-    ]
+    can_cut = result.garment_photo is not None and "parse" in result.seconds
+    return [name for name in PAINTABLE if (can_cut if name == "painted_mask" else getattr(result, name) is not None)]
 
 
 def painting(result: Any, name: str) -> dict[str, Any]:
@@ -214,18 +199,7 @@ def painting(result: Any, name: str) -> dict[str, Any]:
         ratio = min(1.0, CANVAS / max(picture.shape[:2]))
         size = (max(1, round(picture.shape[1] * ratio)), max(1, round(picture.shape[0] * ratio)))
         base = cv2.resize(picture, size, interpolation=cv2.INTER_AREA) if ratio < 1 else picture
-        cut = (
-            result.painted_mask
-            if result.painted_mask is not None
-            else result.garment_cut.mask
-            if result.garment_cut
-            else None
-        )
-        mask = (
-            np.zeros(base.shape[:2], np.uint8)
-            if cut is None
-            else (cv2.resize(cut, size, interpolation=cv2.INTER_AREA) > 127)
-        )
+        mask = cv2.resize(_cut(result), size, interpolation=cv2.INTER_AREA) > 127
         names, palette, values = MASK_NAMES[name], MASK_COLOURS[name], mask.astype(np.uint8)
     elif name == "misalignment":
         base, names, palette = result.warped_cloth, MASK_NAMES[name], MASK_COLOURS[name]
@@ -252,15 +226,18 @@ def paint_file(result: Any, name: str) -> bytes:
         return label_png(getattr(result, name), LABEL_MAPS[name][1])
     if name == "misalignment":
         return png(result.misalignment)
+    return png(_cut(result))
+
+
+def _cut(result: Any) -> np.ndarray:
+    """The garment in its photograph, (H, W) uint8: as it was painted, else as it was cut out, else nothing."""
     if result.painted_mask is not None:
-        return png(result.painted_mask)
-    return png(result.garment_cut.mask if result.garment_cut else np.zeros(result.garment_photo.shape[:2], np.uint8))
+        return result.painted_mask
+    return result.garment_cut.mask if result.garment_cut else np.zeros(result.garment_photo.shape[:2], np.uint8)
 
 
 def map_from_canvas(name: str, text: str, width: int, height: int) -> np.ndarray:
-    """The map that comes back from the canvas, in the form in which `TryOn.correct` takes it. Raises ValueError with a
-    sentence.
-    """
+    """The map that comes back from the canvas, as `TryOn.correct` takes it. Raises ValueError with a sentence."""
     try:
         values = np.frombuffer(base64.b64decode(text, validate=True), np.uint8).reshape(int(height), int(width))
         most = len(MASK_NAMES[name]) if name in MASK_NAMES else len(LABEL_MAPS[name][0])

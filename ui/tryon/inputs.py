@@ -72,15 +72,7 @@ class Inputs:
 
     def build_person(self) -> None:
         """The person's photograph, and others to choose from."""
-        self.person = photograph(
-            value=str(self.example.person) if self.example else None,
-            label="Person",
-            height=BOX_HEIGHT,
-            sources=["upload", "webcam", "clipboard"],
-            elem_id="person",
-            alt_text="Photo of the person",
-            placeholder="One person from the front,\nhead to hips in view",
-        )
+        self.person = self._box("person", "One person from the front,\nhead to hips in view")
         self.person_check = gr.HTML(elem_id="person-check", elem_classes="check")
         self.people = strip(example.thumbnails("people"), "Example people", "example-people")
         with gr.Row(elem_classes="small-settings"):
@@ -88,20 +80,24 @@ class Inputs:
 
     def build_garment(self) -> None:
         """The garment's photograph, others to choose from, and what is said of the garment."""
-        self.garment = photograph(
-            value=str(self.example.garment) if self.example else None,
-            label="Garment",
-            height=BOX_HEIGHT,
-            sources=["upload", "webcam", "clipboard"],
-            elem_id="garment",
-            alt_text="Photo of the garment",
-            placeholder="One upper garment,\nlaid flat on a plain ground",
-        )
+        self.garment = self._box("garment", "One upper garment,\nlaid flat on a plain ground")
         self.garment_check = gr.HTML(elem_id="garment-check", elem_classes="check")
         self.garments = strip(example.thumbnails("garments"), "Example garments", "example-garments")
         with gr.Row(elem_id="garment-attributes", elem_classes="small-settings"):
             for name in ATTRIBUTES:
                 self.settings[name] = form.component(name, label=name.capitalize(), min_width=90)
+
+    def _box(self, name: str, placeholder: str) -> Photograph:
+        """A box that holds the example's photograph of that name at first."""
+        return photograph(
+            value=str(getattr(self.example, name)) if self.example else None,
+            label=name.capitalize(),
+            height=BOX_HEIGHT,
+            sources=["upload", "webcam", "clipboard"],
+            elem_id=name,
+            alt_text=f"Photo of the {name}",
+            placeholder=placeholder,
+        )
 
     def build_settings(self) -> None:
         """What most visitors never need."""
@@ -248,14 +244,13 @@ class Inputs:
                 summary, readings = work.describe_garment(record.garment_cut) if record else work.look_at_garment(path)
                 line = messages.status(f"✓ {summary}")
         except Exception as error:
-            line = messages.alert(messages.sentence(error))
+            line = messages.failure(error)
         updates = {self.settings[name]: gr.update(info=readings.get(name, "")) for name in READABLE}
         return {self.garment_check: line, **updates}
 
     def check_warp(self, model: str | None) -> Any:
         """Whether the chosen networks have a flow stands below the choice of the warp."""
-        about = ABOUT["warp"].info if self.services.has_flow(model) else WITHOUT_FLOW
-        return gr.update(info=about)
+        return gr.update(info=ABOUT["warp"].info if self.services.has_flow(model) else WITHOUT_FLOW)
 
     def pick_person(self, event: gr.EventData) -> dict:
         """The example that was clicked, as the person."""
@@ -285,16 +280,12 @@ class Inputs:
         self.model.focus(self.model_choices, None, self.model, api_name="tryon_models", **QUICKLY)
         size = self.settings["size"]
         reading_inputs: set[Block] = {self.person, self.garment, size, self.model, self.device, self.readings}
-        for component, check, line, name in (
+        lines = [self.garment_check, *(self.settings[n] for n in READABLE)]
+        for component, check, places, name in (
             (self.person, self.check_person, [self.person_check], "check_person"),
-            (
-                self.garment,
-                self.check_garment,
-                [self.garment_check, *(self.settings[n] for n in READABLE)],
-                "check_garment",
-            ),
+            (self.garment, self.check_garment, lines, "check_garment"),
         ):
-            component.change(check, reading_inputs, line, api_name=name, trigger_mode="always_last", **CHECKS)
+            component.change(check, reading_inputs, places, api_name=name, trigger_mode="always_last", **CHECKS)
         for component, kind in ((self.person, "people"), (self.garment, "garments")):
             js = MARK.replace("KIND", kind)
             component.change(None, component, None, js=js, api_name=f"mark_{kind}", api_visibility="private")

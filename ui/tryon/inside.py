@@ -1,6 +1,4 @@
-"""The view that opens the networks: ALIAS normalisation, the segmentation's doubt, the spline's fit and grid, and a
-pair.
-"""
+"""The view that opens the networks: ALIAS normalisation, the segmentation's doubt, fit and grid of the warp, a pair."""
 
 from __future__ import annotations
 
@@ -239,11 +237,10 @@ class InsideView(View):
         yield {**self.bar.working(f"{title}: starting …"), **start}
         for report in self.services.stream_on_tryon(lambda t, on_stage: draw(t, session.result, on_stage), session.key):
             if isinstance(report, Progress):
-                yield self.bar.working(f"{title}: {STAGES[max(report.stage, 0)]}")
+                yield self.bar.follow(title, report)
             else:
-                rest = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
                 html = f'<div class="inside inside-{name} card">{report}</div>'
-                yield {self.result: html, self.of: session.result, **rest}
+                yield {self.result: html, self.of: session.result, **self.bar.rest()}
 
     def fail(self, error: Exception) -> dict:
         """The sentence of an error, and nothing opened."""

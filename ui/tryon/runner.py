@@ -1,6 +1,4 @@
-"""A run of the try-on on the page: stages with their times while it lasts, the record at its end, one sentence if it
-fails.
-"""
+"""A run of the try-on on the page: stages with their times, the record at its end, one sentence if it fails."""
 
 from __future__ import annotations
 
@@ -128,7 +126,7 @@ class Runner:
         if not figures.paintable_maps(partial_record):
             yield {**stages, **self.bar.fail(error)}
             return
-        alert = messages.alert(messages.sentence(error))
+        alert = messages.failure(error)
         help_ = messages.status("Or paint the map yourself: choose “Correct a map” below.")
         for update in self.show(replace(session, result=partial_record), alert + help_):
             yield {**update, **stages}
@@ -213,7 +211,7 @@ class Runner:
         yield self.bar.working("The paper's system: starting …")
         for report in work.stream_again(self.services, session.result, PUBLISHED, session.key):
             if isinstance(report, Progress):
-                yield self.bar.working(f"The paper's system: {STAGES[max(report.stage, 0)]}")
+                yield self.bar.follow("The paper's system", report)
             else:
                 yield from self._beside(report.result, session.result.result, PAPER_LABEL, 50)
 
@@ -239,9 +237,7 @@ class Runner:
         return messages.status(line) if line else ""
 
     def correct(self, session: Session, stop: bool, read: Callable[[], tuple[str, Any]]) -> Iterator[dict]:
-        """Go on from a corrected map; `read` gives its name and value,
-        or raises ValueError. A failure changes nothing.
-        """
+        """Go on from the map whose name and value `read` gives; where that raises ValueError, nothing changes."""
         try:
             if session.result is None:
                 raise ValueError(work.NO_RECORD)

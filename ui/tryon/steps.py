@@ -1,6 +1,4 @@
-"""Figure 3 of the paper with the maps of the record in it, and every map with its facts below,
-in the figure's groups.
-"""
+"""Figure 3 of the paper with the maps of the record in it, and below every map with its facts, in the same groups."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The Try on tab: two photographs in, the person in that garment out; every map in between to see, correct and go on
-from.
-"""
+"""The Try on tab: two photographs in, the person in that garment out; every map in between to see and to correct."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from ui.tryon.inputs import ATTRIBUTES, strip
 from ui.tryon.session import Session
 from ui.tryon.view import View
 from vton import contact_sheet, insight, record
-from vton.pipeline import STAGES
 
 FAR = 64  # a difference of so many grey levels takes the strongest colour of the map
 
@@ -124,15 +123,13 @@ class CompareView(View):
         }
         for report in work.compare(self.services, session.result, name, session.key):
             if isinstance(report, Progress):
-                yield self.bar.working(
-                    f"Compare, {len(variants) + 1} of {len(comparison.variants)}: {STAGES[max(report.stage, 0)]}"
-                )
+                yield self.bar.follow(f"Compare, {len(variants) + 1} of {len(comparison.variants)}", report)
                 continue
             variants.append(report)
             # As text: a list that grows would reach the script as a change inside a value, which it does not see.
             yield {self.pictures: json.dumps([panel(v) for v in variants])}
         line = messages.status(work.claim(name, variants if name == work.WARPS else variants[:-1]))
-        yield {self.note: line, **self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
+        yield {self.note: line, **self.bar.rest()}
 
 
 class SeveralView(View):
@@ -169,17 +166,7 @@ class SeveralView(View):
                 "The grid (PNG)", visible=False, elem_id="several-sheet", min_width=120, scale=1
             )
         self.note = gr.HTML(elem_id="several-note")
-        self.gallery = gr.Gallery(
-            label="Results",
-            format="png",
-            columns=3,
-            height="auto",
-            object_fit="contain",
-            interactive=False,
-            buttons=["download", "fullscreen"],
-            elem_id="several-shown",
-            visible=False,
-        )
+        self.gallery = theme.gallery("Results", "several-shown", visible=False)
         self.remember(self.note, self.gallery, self.sheet)
         self.bar.resting.append(self.button)
 
@@ -218,7 +205,7 @@ class SeveralView(View):
         for report in work.several(self.services, session.result, files, kind, session.key):
             if isinstance(report, Progress):
                 name = Path(files[len(rows)]).stem[:60]
-                yield self.bar.working(f"{len(rows) + 1} of {len(files)}, {name}: {STAGES[max(report.stage, 0)]}")
+                yield self.bar.follow(f"{len(rows) + 1} of {len(files)}, {name}", report)
                 continue
             row, picture = report
             rows.append(row)
@@ -231,5 +218,4 @@ class SeveralView(View):
         with tempfile.TemporaryDirectory(prefix="atelier-") as folder:
             path = Path(folder) / "grid.png"
             path.write_bytes(record.png(work.sheet(rows)))
-            rest = {**self.bar.line(""), **self.bar.idle(), **self.bar.rest()}
-            yield {self.sheet: gr.update(value=str(path), visible=True), **rest}
+            yield {self.sheet: gr.update(value=str(path), visible=True), **self.bar.rest()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ui import messages, theme
 from ui.kit import QUIETLY, alerts
-from ui.services import Services, last
+from ui.services import Services
 from ui.tryon import figures, work
 from ui.tryon.runner import painting_of, points_of
 from ui.tryon.session import AT_DEVICE, Session
@@ -42,11 +42,7 @@ def try_correction(
     result = session.result
     if result is None:
         raise ValueError(work.NO_RECORD)
-    return last(
-        services.stream_on_tryon(
-            lambda tryon, on_stage: tryon.correct(result, name, value, on_stage, until), session.key
-        )
-    )
+    return services.on_tryon(lambda tryon, on_stage: tryon.correct(result, name, value, on_stage, until), session.key)
 
 
 class LookView(View):
@@ -167,7 +163,7 @@ class WarpView(View):
             return {self.points: None, self.tab.note: messages.status(not_yet(session))}
         if result.flow is not None:
             record = result
-            result = last(self.services.stream_on_tryon(lambda tryon, _: tryon.by_spline(record), session.key))
+            result = self.services.on_tryon(lambda tryon, _: tryon.by_spline(record), session.key)
         points = gr.update(value=figures.control_points(result), beside=figures.beside(result))
         return {self.points: points, self.tab.note: ""}
 
@@ -177,9 +173,7 @@ class WarpView(View):
         trial = try_correction(self.services, session, *points_of(event), until="misalignment")
         yield {self.points: gr.update(value=figures.points_overlay(trial)), self.tab.note: ""}
         if session.result is not None and session.result.result is not None:
-            result = last(
-                self.services.stream_on_tryon(
-                    lambda tryon, on_stage: tryon.resume(trial, "synthesis", on_stage), session.key
-                )
+            result = self.services.on_tryon(
+                lambda tryon, on_stage: tryon.resume(trial, "synthesis", on_stage), session.key
             )
             yield {self.points: gr.update(beside=figures.beside(result, "With the points as you dragged them"))}
