@@ -69,6 +69,7 @@ class GameView(View):
         name = f"gan-{kind}"
         self._buttons(name)
         self._settings(name, usual)
+        self._rates(name, usual)
         self.note = gr.HTML(elem_id=f"{name}-note")
         if kind == "loss":
             self.losses = theme.script_component("gan/losses.js", "losses", f"{name}-losses", "card")
@@ -79,7 +80,6 @@ class GameView(View):
         scripts = ("gan/game.js", "gan/play.js")
         self.game = theme.script_component(scripts, "game", f"{name}-game", "card", server_functions=[frame])
         self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
-        self._rates(name, usual)
         with gr.Row(elem_classes="actions"):
             self.save = gr.Button(
                 "Save the numbers (CSV) and a page (HTML)", size="sm", min_width=260, elem_id=f"{name}-save"
