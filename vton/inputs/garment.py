@@ -517,20 +517,32 @@ def cut_by_mask(image: np.ndarray, mask: np.ndarray, reader: nn.Module | None = 
     return with_attributes(with_mask(rgb, mask, "painted"), reader)
 
 
+Box = tuple[int, int, int, int]  # first row and column, height and width
+
+
+def canvas_boxes(mask: np.ndarray, size: tuple[int, int]) -> tuple[Box, Box]:
+    """The box of a garment's mask (h, w) in its picture, and where `place` lays it on a canvas of `size` (H, W).
+
+    Raises InputError for an empty mask.
+    """
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    if not len(rows):
+        raise InputError(f"The garment's mask is empty; {_ADVICE}, or paint the mask.")
+    (H, W), h, w = size, int(rows[-1] + 1 - rows[0]), int(columns[-1] + 1 - columns[0])
+    scale = min(CANVAS_WIDTH * W / w, CANVAS_HEIGHT * H / h)
+    new_h, new_w = max(1, min(H, round(h * scale))), max(1, min(W, round(w * scale)))
+    return (int(rows[0]), int(columns[0]), h, w), ((H - new_h) // 2, (W - new_w) // 2, new_h, new_w)
+
+
 def place(garment: Garment, size: tuple[int, int]) -> Garment:
     """Scale and centre a garment on a canvas of `size` = (H, W), 3:4, on 246.
 
     It fills 88 % of the canvas's width or 92 % of its height, whichever comes first, as the training garments do.
     """
     H, W = size
-    rows, columns = np.flatnonzero(garment.mask.any(1)), np.flatnonzero(garment.mask.any(0))
-    if not len(rows):
-        raise InputError(f"The garment's mask is empty; {_ADVICE}, or paint the mask.")
-    box = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
-    h, w = rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0]
-    scale = min(CANVAS_WIDTH * W / w, CANVAS_HEIGHT * H / h)
-    new_w, new_h = max(1, min(W, round(w * scale))), max(1, min(H, round(h * scale)))
-    flag = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    (y0, x0, h, w), (y, x, new_h, new_w) = canvas_boxes(garment.mask, size)
+    box = (slice(y0, y0 + h), slice(x0, x0 + w))
+    flag = cv2.INTER_AREA if new_h * new_w < h * w else cv2.INTER_CUBIC
     # Colours are scaled with the mask as weight, so that the background does not bleed into the outline.
     weight = garment.mask[box].astype(np.float32) / 255
     colours = cv2.resize(garment.cloth[box].astype(np.float32) * weight[..., None], (new_w, new_h), interpolation=flag)
@@ -538,7 +550,6 @@ def place(garment: Garment, size: tuple[int, int]) -> Garment:
     inside = weight > 0.5
     cloth = np.full((H, W, 3), BACKGROUND, np.uint8)
     mask = np.zeros((H, W), np.uint8)
-    y, x = (H - new_h) // 2, (W - new_w) // 2
     cloth[y : y + new_h, x : x + new_w][inside] = (colours[inside] / weight[inside][:, None]).clip(0, 255) + 0.5
     mask[y : y + new_h, x : x + new_w][inside] = 255
     return replace(garment, cloth=cloth, mask=mask)

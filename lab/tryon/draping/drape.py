@@ -21,6 +21,7 @@ from lab.tryon.draping import anatomy, panels
 from training.arguments import CommandLine, a_folder_to_write, an_existing_file, an_existing_folder, integer
 from training.command import one_sentence
 from vton.data.draped.body import Body, limb, normals, rotation
+from vton.data.draped.draw import Record
 
 SPACING = 0.015  # metres between neighbouring points of the cloth
 STEPS = 8  # short steps in a frame
@@ -415,14 +416,17 @@ def near_seam(cloth: Cloth) -> np.ndarray:
     return out
 
 
-def drape(outline: panels.Outline, row: dict[str, str], body: Body, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """One garment on a body at random: the arrays of a record. Raises Failed.
+def drape(
+    outline: panels.Outline, row: dict[str, str], body: Body, rng: np.random.Generator, like: Record | None = None
+) -> dict[str, np.ndarray]:
+    """One garment on a body at random: the arrays of a record. Raises DrapeError.
 
-    row: the garment's attributes; a record: see `save`.
+    row: the garment's attributes; like: a record whose body, pose, trousers and waist are taken, the garment loose over
+    them; a record: see `save`.
     """
     for attempt in range(TRIES):
-        phenotype = anatomy.random_phenotype(rng)
-        shape = anatomy.coefficients(body, phenotype)
+        phenotype = like.facts["phenotype"] if like else anatomy.random_phenotype(rng)
+        shape = like.shape if like else anatomy.coefficients(body, phenotype)
         low, high = EASE.get(row["kind"], (1.05, 1.3))
         longest = float(rng.uniform(0.92, 1.14)) + (0.2 if row["kind"] in ("coat", "dress") else 0)
         try:
@@ -431,11 +435,12 @@ def drape(outline: panels.Outline, row: dict[str, str], body: Body, rng: np.rand
         except DrapeError:
             if attempt == TRIES - 1:
                 raise
-    kind = str(rng.choice(POSES, p=POSE_SHARES))
-    pose = random_pose(body, shape, rng, kind)
-    trousers = float(rng.uniform(0.006, 0.014))
+    kind = like.facts["arms"] if like else str(rng.choice(POSES, p=POSE_SHARES))
+    pose = like.pose if like else random_pose(body, shape, rng, kind)
+    trousers = like.facts["trousers"] if like else float(rng.uniform(0.006, 0.014))
     steps = [body.pose_vertices(shape, blend(sewing, pose, share)) for share in np.linspace(0, 1, 7)]
-    waist = body.joint(steps[0][1], "upperleg01.L")[2] + float(rng.uniform(0.06, 0.16))
+    hip = body.joint(steps[0][1], "upperleg01.L")[2]
+    waist = like.facts["waist"] if like else hip + float(rng.uniform(0.06, 0.16))
     lower = below_waist(body, steps[0][0], waist)
     keyframes = [v + normals(v, body.faces) * (trousers * lower)[:, None] for v, _ in steps]
     sheet = panels.triangulate(outline, SPACING / scale.mean())
@@ -447,7 +452,8 @@ def drape(outline: panels.Outline, row: dict[str, str], body: Body, rng: np.rand
     front, back = surfaces(keyframes[0], body, x, z)
     start = np.stack([x, np.where(cloth.panel == 0, front, back), z], 1).astype(np.float32)
     hem = start[cloth.edges["hem"], 2].mean()
-    tuck = row["kind"] in TUCK_KINDS and hem < waist - 0.05 and rng.random() < 0.25
+    may_tuck = like is None and row["kind"] in TUCK_KINDS and hem < waist - 0.05
+    tuck = may_tuck and rng.random() < 0.25
     settings = {
         "bend": SOFT.get(row["kind"], 25.0) * float(np.exp(rng.normal(0, 0.3))),
         "friction": float(rng.uniform(0.5, 0.8)),
