@@ -125,7 +125,7 @@ def drape_one(rows: list[Row], like: Record, reader: nn.Module, file: Path, rng:
     for number in rng.permutation(len(rows)):
         name, row, mask_file = rows[number]
         photograph = photograph_of(name, mask_file)
-        began, said = time.perf_counter(), "draped"
+        began, outcome = time.perf_counter(), "draped"
         try:
             outline = outline_of(photograph, mask_file, row["sleeves"], row["neckline"], reader)
             record = drape(outline, row, studio.body, rng, like)
@@ -135,9 +135,9 @@ def drape_one(rows: list[Row], like: Record, reader: nn.Module, file: Path, rng:
                 raise DrapeError("a bare shoulder")
             save(file, record | {"cloth": np.fromfile(photograph, np.uint8)}, name)
         except ValueError as error:
-            said = str(error)
-        print(f"{file.stem} {name}: {said}, {time.perf_counter() - began:.0f} s", flush=True)
-        if said == "draped":
+            outcome = str(error)
+        print(f"{file.stem} {name}: {outcome}, {time.perf_counter() - began:.0f} s", flush=True)
+        if outcome == "draped":
             return True
     return False
 
