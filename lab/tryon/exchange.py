@@ -344,6 +344,7 @@ def measure(tryon: TryOn, folder: Path, sheet: Path | None) -> dict[str, Rows]:
             continue
         for system, row in figures.items():
             systems.setdefault(system, {})[str(number)] = row
+        print(f"{number}: region IoU {figures['try-on']['region IoU']:.3f}", file=sys.stderr, flush=True)
         truth = in_frame(pair.after, r.frame, r.options.size).picture
         result = crop(r.result, r.frame, r.options.size)
         cells.append(np.hstack([fit_into(p, (512, 384)) for p in (r.person, pair.cloth, result, truth)]))
