@@ -85,6 +85,10 @@ class TransformerConfig:
         """d_v of one head."""
         return self.d_v or self.d_model // self.heads
 
+    def layers(self, kind: str) -> int:
+        """How many layers have this kind of attention: "encoder", "decoder" or "cross"."""
+        return self.encoder_layers if kind == "encoder" else self.decoder_layers
+
     def to_dict(self) -> dict:
         """Plain values for a JSON file; `from_dict` reads them back."""
         return dataclasses.asdict(self)
@@ -108,9 +112,6 @@ _EVERYDAY = {
 # Each row changes only what Table 3 prints in it; everything else is base. The figure is the printed size in millions.
 PRESETS: dict[str, dict] = {
     "mini": _MINI,
-    # as wide, with one head of d_k 64 or eight of d_k 8: row (A) of Table 3 in small
-    "mini-one-head": {**_MINI, "heads": 1},
-    "mini-eight-heads": {**_MINI, "heads": 8},
     "tiny": {
         **_MINI,
         "encoder_layers": 4,

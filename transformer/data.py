@@ -7,10 +7,11 @@ import gzip
 import random
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from transformer.attention import causal_mask, key_mask
 from transformer.marian import MarianTokenizer
 from transformer.tokenizer import BOS, EOS, PAD, Tokenizer, normalise
 
+T = TypeVar("T")
 SUFFIXES = (".tsv", ".tsv.gz", ".csv", ".csv.gz")
 # Tokens whose time one more part of a batch costs: its hundreds of calls, and sums of gradients.
 PART = {"cpu": 128, "cuda": 20000}
@@ -84,12 +86,43 @@ def read_parallel(path: str | Path, source: str, target: str) -> list[tuple[str,
     return pairs
 
 
-def find_split(data: str | Path, split: str) -> Path | None:
+def find_split(data: str | Path, split: str, suffixes: Sequence[str] = SUFFIXES) -> Path | None:
     """The file of a split ("train", "val") in a folder, or None. `FileNotFoundError` if there is no such folder."""
     folder = Path(data)
     if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder {folder}.")
-    return next((folder / f"{split}{suffix}" for suffix in SUFFIXES if (folder / f"{split}{suffix}").is_file()), None)
+    return next((folder / f"{split}{suffix}" for suffix in suffixes if (folder / f"{split}{suffix}").is_file()), None)
+
+
+def read_splits(
+    data: str | Path,
+    read: Callable[[Path], list[T]],
+    one: str,
+    names: tuple[str, str],
+    suffixes: Sequence[str],
+    every: int,
+) -> tuple[list[T], list[T]]:
+    """What is learned and what is held out for validation, each as `read` reads it from its file.
+
+    data: a folder with a file of each of the two `names`, or a single file. Without the second file every so many-th
+        (at least one) is held out.
+    one: what is read, such as "pair".
+
+    Raises `FileNotFoundError`, or `ValueError` for a single one.
+    """
+    path = Path(data)
+    train = path if path.is_file() else find_split(path, names[0], suffixes)
+    held_out = None if path.is_file() else find_split(path, names[1], suffixes)
+    if train is None:
+        *most, last = (names[0] + suffix for suffix in suffixes)
+        raise FileNotFoundError(f"{path} holds no {', '.join(most)} or {last}.")
+    items = read(train)
+    if held_out is not None:
+        return items, read(held_out)
+    if len(items) < 2:
+        raise ValueError(f"{train.name} holds one {one} only; training needs at least two.")
+    every = min(every, len(items))
+    return [item for number, item in enumerate(items) if number % every], items[::every]
 
 
 @dataclass

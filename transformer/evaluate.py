@@ -212,11 +212,6 @@ def run_checklist(translator: Translator, name: str, half: str, beam: int, outpu
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
-    argv = sys.argv[1:] if argv is None else argv
-    if "--task parse" in " ".join(argv) or "--task=parse" in argv:  # trees, not translations
-        from transformer.parsing import evaluate as parsing
-
-        return parsing.main(argv)
     parser = CommandLine(
         prog="python -m transformer.evaluate",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -238,7 +233,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam)
     parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
     parser.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
-    parser.add_argument("--shuffle", action="store_true", help="take the first pairs of --limit in a random order")
     parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
     parser.add_argument("--show", type=integer(), default=0, help="print so many random translations, too")
     parser.add_argument("--seed", type=a_seed, default=1, help="of the random choices")
@@ -257,10 +251,7 @@ def main(argv: list[str] | None = None) -> int:
     for path in options.data:
         for translator in translators:
             for source, target in directions(translator, path, options.source, options.target):
-                pairs = read_parallel(path, source, target)
-                if options.shuffle:
-                    random.Random(options.seed).shuffle(pairs)
-                pairs = pairs[: options.limit or None]
+                pairs = read_parallel(path, source, target)[: options.limit or None]
                 scores, outputs = evaluate(translator, pairs, source, target, search)
                 head = {"model": translator.name, "data": str(path), "source": source, "target": target}
                 alpha = translator.length_penalty(source, target, options.alpha)

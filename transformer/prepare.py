@@ -130,37 +130,15 @@ def key_of(path: Path, source: str, targets: list[str]) -> str:
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
 
-def write(
-    folder: Path,
-    splits: dict[str, list[tuple[str, ...]]],
-    source: str,
-    targets: list[str],
-    repeat: dict[str, int] | None = None,
-) -> None:
-    """Writes each split that is not empty as SPLIT.tsv.gz: the source's column, one a target, and the origin.
-
-    repeat: how often the training pairs of an origin are written, by the beginning of its name.
-    """
+def write(folder: Path, splits: dict[str, list[tuple[str, ...]]], source: str, targets: list[str]) -> None:
+    """Writes each split that is not empty as SPLIT.tsv.gz: the source's column, one a target, and the origin."""
     for name, pairs in splits.items():
-        if not pairs:
-            continue
-        rows = []
-        for left, right, target, origin in pairs:
-            cells = [left, *(right if target == column else "" for column in targets), origin]
-            times = next((n for start, n in (repeat or {}).items() if origin.startswith(start)), 1)
-            rows += [cells] * (times if name == "train" else 1)
-        write_table(folder / f"{name}.tsv.gz", (source, *targets, ORIGIN), rows)
-
-
-def repeats(texts: list[str]) -> dict[str, int]:
-    """["news=2"] -> {"news": 2}. Raises `ValueError` for anything else."""
-    out = {}
-    for text in texts:
-        name, sign, times = text.partition("=")
-        if not (name and sign and times.isdigit() and int(times) > 0):
-            raise ValueError(f"--repeat takes NAME=TIMES, for example news=2; got {text!r}.")
-        out[name] = int(times)
-    return out
+        if pairs:
+            rows = [
+                [left, *(right if target == column else "" for column in targets), origin]
+                for left, right, target, origin in pairs
+            ]
+            write_table(folder / f"{name}.tsv.gz", (source, *targets, ORIGIN), rows)
 
 
 @one_sentence
@@ -184,26 +162,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--max-words", type=integer(1), default=100, help="longest side in words")
     parser.add_argument("--max-ratio", type=a_number(1), default=3.0, help="largest ratio of the sides' lengths")
     parser.add_argument(
-        "--repeat",
-        nargs="*",
-        default=[],
-        metavar="NAME=TIMES",
-        help="write the training pairs of tables whose names begin so several times",
-    )
-    parser.add_argument(
         "--vocab-size",
         type=integer(0, 1_000_000),
         default=0,
         help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no",
     )
     options = parser.parse_args(argv)
-    times = repeats(options.repeat)
     folder = options.out / PARTS_FOLDER
     rows, failures = read_all(options.data, options.source, options.target, folder)
     if not rows:
         raise ValueError("No table could be read. " + " ".join(failures.values()))
     splits, drops = prepare(rows, options.val, options.test, options.max_words, options.max_ratio)
-    write(options.out, splits, options.source, options.target, times)
+    write(options.out, splits, options.source, options.target)
     if options.vocab_size:
         print(f"learning {options.vocab_size} word pieces", file=sys.stderr)
         texts = [text for row in splits["train"] for text in row[:2]]

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import io
-import math
-import random
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 STAND_INS = ("<x1>", "<x2>", "<x3>", "<x4>")  # pieces that stand for text that is copied as it is
 SPACE = "\u2581"  # SentencePiece's mark for the blank before a word
-SMOOTHING = 0.2  # alpha of `Tokenizer.sample` (Kudo 2018, section 3.3): at 0 every segmentation is as likely
-SEGMENTATIONS = 8  # l there: the best segmentations of a word, of which one is drawn
 _BLANKS = re.compile(r"\s+")
 # Zero-width and direction marks, soft hyphen, byte-order mark; not U+200D, which joins emoji.
 _INVISIBLE = re.compile("[\u00ad\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
@@ -58,7 +53,6 @@ class Tokenizer:
         if special != (PAD, UNK, BOS, EOS):
             raise ValueError(f"The tokenizer's special tokens have the ids {special}; this program needs (0, 1, 2, 3).")
         self.model = model
-        self._segmentations = lru_cache(100_000)(self._find_segmentations)
 
     @classmethod
     def train(
@@ -123,27 +117,6 @@ class Tokenizer:
         """Ids of a normalised sentence, without bos and eos; unknown characters become unk."""
         return self._pieces.encode(text)
 
-    def sample(self, text: str, draw: random.Random) -> list[int]:
-        """Ids of a normalised sentence whose words are cut into pieces as `draw` has it, not always the likeliest way.
-
-        Subword regularisation (Kudo, ACL 2018, section 3): a segmentation x has the probability P(x)^alpha / sum, with
-        P by the unigram model. No piece goes beyond a blank, so each word is drawn for itself. A word with a stand-in
-        keeps it whole.
-        """
-        ids: list[int] = []
-        for word in text.split(" "):
-            ways, shares = self._segmentations(word)
-            ids += ways[0] if len(ways) == 1 else draw.choices(ways, shares)[0]
-        return ids
-
-    def _find_segmentations(self, word: str) -> tuple[list[list[int]], list[float]]:
-        """The best segmentations of a word, and what `sample` weights each with; the best has weight 1."""
-        if any(piece in word for piece in STAND_INS):
-            return [self._pieces.encode(word)], [1.0]
-        ways = self._pieces.nbest_encode(word, nbest_size=SEGMENTATIONS)
-        scores = [sum(map(self._pieces.get_score, way)) for way in ways]
-        return ways, [math.exp(SMOOTHING * (score - scores[0])) for score in scores]
-
     def inside(self, letters: str) -> list[int]:
         """Ids of some letters as they stand inside a word, without the blank before it."""
         ids = self._pieces.encode("\n" + letters)  # no vocabulary has a line break: `normalise` makes blanks of them
@@ -152,6 +125,11 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """The sentence of some ids; special tokens leave no trace."""
         return self._pieces.decode([int(i) for i in ids if int(i) not in (PAD, BOS, EOS)])
+
+    def segmentations(self, word: str, most: int) -> tuple[list[list[int]], list[float]]:
+        """The best ways to cut a word into pieces, as ids, and the log-probability of each by the unigram model."""
+        ways = self._pieces.nbest_encode(word, nbest_size=most)
+        return ways, [sum(map(self._pieces.get_score, way)) for way in ways]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The written form of each id, for example '\u2581bicycle' or '</s>'."""

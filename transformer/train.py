@@ -16,59 +16,48 @@ process whatever the number.) torchrun wants two dashes before the module, or it
 
 from __future__ import annotations
 
-import functools
 import math
 import random
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 import training
-from training import Recipe, Task
 from training.arguments import CommandLine
 from training.command import one_sentence
 from training.memory import keep_memory
-from training.optimizers import muon_and_adam
-from training.recipe import AT_LEAST_1, SHARE, setting
+from training.recipe import SHARE, setting
 from training.run import Run
-from training.weights import fill, load_model, save_config, save_model
 from transformer import align, grammar
-from transformer import config as configs
-from transformer.config import TransformerConfig
-from transformer.data import PART, Batch, ParallelData, find_split, read_parallel
+from transformer.data import PART, SUFFIXES, Batch, ParallelData, read_parallel, read_splits
 from transformer.loss import projected_cross_entropy
-from transformer.model import Transformer
 from transformer.options import SearchOptions
-from transformer.schedule import dropout_at, learning_rate, trapezoid
+from transformer.schedule import dropout_at, learning_rate
+from transformer.task import ADAM, TransformerRecipe, TransformerTask
 from transformer.text.verbatim import with_stand_ins
 from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
-from transformer.translator import FORMAT, Translator
+from transformer.translator import Translator
 
 
 @dataclass
-class TranslationRecipe(Recipe):
+class TranslationRecipe(TransformerRecipe):
     """Section 5 of the paper, and where the text is. Figures are the paper's unless a preset says otherwise."""
 
-    # Mixtures of sources have a recipe of their own since (lab.translator.train).
-    former = {"mixture": "", "temperature": 1.5, "one_way": "", "noise": 0.0, "sampled": 0.0, "learned": ""}
+    # Mixtures of sources, and Muon with a rate of its own, have a recipe of their own since (lab.translator.train).
+    former = {
+        "mixture": "", "temperature": 1.5, "one_way": "", "noise": 0.0, "sampled": 0.0, "learned": "",
+        "optimizer": "adam", "rate": 0.0, "decay": 0.3,
+    }  # fmt: skip
 
-    bounds = {
-        "vocab_size": (1, 10**6),
-        "tokens": AT_LEAST_1,
-        "max_length": (2, 10**5),
-        "warmup": AT_LEAST_1,
-        "align_updates": AT_LEAST_1,
-        **dict.fromkeys(("stand_ins", "decay"), SHARE),
-        **dict.fromkeys(("dropout", "label_smoothing"), (-1, 1)),
-    }
+    bounds = {"stand_ins": SHARE}
 
-    size: str = setting("base", "a name of config.PRESETS")
     data: str = setting(
         "", 'folder with train.* and val.*, or one file, or "grammar" for the sentences of transformer.grammar'
     )
@@ -78,26 +67,12 @@ class TranslationRecipe(Recipe):
     stand_ins: float = setting(
         0.0, "share of the pairs with a common name or number that learn to copy it (transformer.text.verbatim)"
     )
-    vocab_size: int = setting(37000, "joint vocabulary (5.1)")
-    tokens: int = setting(25000, "tokens of a micro-batch, each side (5.1)")
-    max_length: int = setting(512, "longest sentence in tokens")
-    warmup: int = setting(4000, "warm-up steps of equation 3 (5.3)")
     rate_scale: float = setting(1.0, "factor on equation 3; the paper has 1")
-    rate: float = setting(0.0, "a rate of its own for schedule.trapezoid, after `warmup` updates; 0 = equation 3")
-    decay: float = setting(0.3, "share of all updates over which that rate falls to 0")
-    optimizer: str = setting("adam", '"adam" (5.3), or "muon" for the matrices of linear layers (training.optimizers)')
-    dropout: float = setting(-1.0, "P_drop; -1 = as the size has it")
-    align: float = setting(
-        0.0, "weight of guided alignment at the first update (transformer.align); the paper has none"
-    )
-    align_updates: int = setting(4000, "updates over which that weight falls to 0")
     dropout_ramp: int = setting(
         0, "updates over which P_drop rises from 0 (schedule.ramped_dropout); the paper has none"
     )
-    label_smoothing: float = setting(-1.0, "epsilon_ls; -1 = as the size has it")
     neighbourhood: int = setting(0, "r of restricted self-attention; 0 = unrestricted")
     average: int = setting(5, "checkpoints averaged for the exported weights (6.1)")
-    initial: str = setting("", "folder of a trained model to start from, with its vocabulary")
     bleu: int = setting(100, "validation sentences that every evaluation translates greedily and scores; 0 = none")
 
     def check(self) -> None:
@@ -106,11 +81,8 @@ class TranslationRecipe(Recipe):
         if not self.data:
             raise ValueError("say where the text is: --data FOLDER (with train.tsv or train.csv) or --data FILE.")
         for source, target in self.pairs():
-            self.check_columns(source, target)
-        if self.optimizer not in OPTIMIZERS:
-            raise ValueError(f"optimizer has to be one of {', '.join(OPTIMIZERS)}; got {self.optimizer!r}.")
-        if not 0.0 <= self.rate < 1.0:
-            raise ValueError("rate has to be in [0, 1).")
+            if source == target:
+                raise ValueError(f"source and target are both the column {source!r}; name two different columns.")
         if self.tokens < self.max_length:
             raise ValueError(f"a batch of {self.tokens} tokens cannot hold a sentence of max_length {self.max_length}.")
 
@@ -126,27 +98,11 @@ class TranslationRecipe(Recipe):
             unique[source, target] = None
         return list(unique)
 
-    @staticmethod
-    def check_columns(source: str, target: str) -> None:
-        """Raises `ValueError` if both are the same."""
-        if source == target:
-            raise ValueError(f"source and target are both the column {source!r}; name two different columns.")
-
-    def model_config(self, vocab_size: int) -> TransformerConfig:
-        """The model's configuration for a vocabulary of this size."""
-        changes: dict[str, Any] = {
-            "vocab_size": vocab_size,
-            "max_length": self.max_length,
-            "neighbourhood": self.neighbourhood,
-        }
-        if self.dropout >= 0:
-            changes["dropout"] = self.dropout
-        if self.label_smoothing >= 0:
-            changes["label_smoothing"] = self.label_smoothing
-        return configs.preset(self.size, **changes)
+    def sizes(self) -> dict[str, Any]:
+        """Of the recipe's own, besides those of the model's name."""
+        return {"max_length": self.max_length, "neighbourhood": self.neighbourhood}
 
 
-OPTIMIZERS = ("adam", "muon")
 SAMPLE_LENGTH = 48  # most tokens of a sample translation
 MAX_SCORE_LENGTH = 64  # most tokens, on either side, of a sentence that is scored during training
 GREEDY = SearchOptions(beam=1, alpha=0.0, max_length=MAX_SCORE_LENGTH)  # the search whose BLEU an evaluation tells
@@ -256,56 +212,25 @@ def load_splits(
             raise ValueError(f"The sentences of {grammar.NAME!r} are in en and de, not in {source} and {target}.")
         train, val = grammar.splits()
         return (train, val) if source == "en" else (swap(train), swap(val))
-    path = Path(recipe.data)
-    one_file = path.is_file()
-    table = path if one_file else find_split(path, "train")
-    held_out = None if one_file else find_split(path, "val")
-    if table is None:
-        raise FileNotFoundError(f"{path} holds no train.tsv, train.tsv.gz, train.csv or train.csv.gz.")
-    pairs = read_parallel(table, source, target)
-    if held_out is not None:
-        return pairs, read_parallel(held_out, source, target)
-    if len(pairs) < 2:
-        raise ValueError(f"{table.name} holds one pair only; training needs at least two.")
-    every = min(100, len(pairs))
-    return [p for i, p in enumerate(pairs) if i % every], pairs[::every]
+    read = partial(read_parallel, source=source, target=target)
+    return read_splits(recipe.data, read, "pair", ("train", "val"), SUFFIXES, every=100)
 
 
-class TranslationTask(Task):
-    """What the training loop needs to know of a Transformer."""
+class TranslationTask(TransformerTask):
+    """What the training loop needs to know of a Transformer that translates."""
 
-    best = ("loss", "min")
-    data: Any  # `ParallelData`, or what has its `batches` and `collate`
+    recipe: TranslationRecipe
     formula = "scale · d_model^-0.5 · min(step^-0.5, step · warmup^-1.5)   (equation 3)"
 
     def __init__(self, recipe: TranslationRecipe) -> None:
         self.recipe = recipe
         self.pairs = recipe.pairs()
         held_out = self.load_data()
-        self.config = recipe.model_config(len(self.tokenizer))
         self.val_text = [(pair, val[: 8 if len(self.pairs) == 1 else 4]) for pair, val in held_out.items()]
         self.score_texts = [(pair, self.to_score(val)) for pair, val in held_out.items()]
-        torch.manual_seed(recipe.seed)
-        model = Transformer(self.config)
-        if recipe.initial:
-            fill(model, load_model(recipe.initial)[1], f"a Transformer of size '{recipe.size}'")
-        self.modules = {"model": model}
+        self.build()
         self.table: Tensor | None = None  # of transformer.align
-        # beta and epsilon of section 5.3; the rate is set before each update
-        if recipe.optimizer == "muon":
-            self.optimizers = muon_and_adam(model, betas=(0.9, 0.98), eps=1e-9)
-        else:
-            self.optimizers = {
-                "model": torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-            }
-        self.weights = {"loss": 1.0, "nll": 0.0}
-        self.order = functools.lru_cache(maxsize=2)(lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch))
-        self.per_epoch = len(self.order(0))
-
-    @property
-    def model(self) -> Transformer:
-        """The network itself."""
-        return cast(Transformer, self.modules["model"])
+        self.optimizers = {"model": torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True, **ADAM)}
 
     def load_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """Makes `tokenizer`, `data` and `val` of the splits' pairs; returns the validation pairs of each direction."""
@@ -317,20 +242,21 @@ class TranslationTask(Task):
         return {pair: val for pair, (_, val) in splits.items()}
 
     def vocabulary(self, texts: list[list[tuple[str, str]]]) -> Tokenizer:
-        """That of `initial`, else the data folder's own, else one that is learned from these training pairs."""
-        file = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
+        """The one that is known, else one that is learned from these training pairs."""
         languages = list(dict.fromkeys(name for pair in self.pairs for name in pair)) if len(self.pairs) > 1 else []
-        if not file.is_file() and not self.recipe.initial:
+        tokenizer = self.known_vocabulary()
+        if tokenizer is None:
             sentences: Iterable[str] = (text for part in texts for pair in part for text in pair)
             if languages:  # each sentence comes in two directions
                 sentences = dict.fromkeys(sentences)
             return Tokenizer.train(sentences, self.recipe.vocab_size, languages, stand_ins=self.recipe.stand_ins > 0)
-        tokenizer = Tokenizer.load(file)
         pieces = [language_token(target) for _, target in self.pairs] if languages else []
         pieces += STAND_INS if self.recipe.stand_ins else ()
         missing = [piece for piece in pieces if tokenizer.id(piece) == UNK]
         if missing:
-            raise ValueError(f"{file} has no piece {', '.join(missing)}; make it again for these directions.")
+            raise ValueError(
+                f"The vocabulary tokenizer.model has no piece {', '.join(missing)}; make it again for these directions."
+            )
         return tokenizer
 
     def to_score(self, val: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -358,12 +284,8 @@ class TranslationTask(Task):
         return ParallelData.encode(texts, self.tokenizer, self.recipe.max_length, prefix)
 
     def learning_rates(self, step: int) -> dict[str, float]:
-        """Equation 3, or the trapezoid of a rate of its own; the same for both optimizers."""
-        recipe = self.recipe
-        if recipe.rate:
-            rate = recipe.rate * trapezoid(step, recipe.steps, recipe.warmup, recipe.decay)
-        else:
-            rate = learning_rate(step, self.config.d_model, recipe.warmup, recipe.rate_scale)
+        """Equation 3."""
+        rate = learning_rate(step, self.config.d_model, self.recipe.warmup, self.recipe.rate_scale)
         return dict.fromkeys(self.optimizers, rate)
 
     def batch(self, step: int, micro: int, rank: int, world: int) -> Batch:
@@ -371,19 +293,11 @@ class TranslationTask(Task):
         number, indices = self.place(step, micro, rank, world)
         batch = self.collate(indices, number)
         batch = replace(batch, dropout=dropout_at(step, self.config.dropout, self.recipe.dropout_ramp))
-        weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
-        if weight:
+        if weight := self.align_weight(step):
             batch = replace(batch, guide=weight * self.guide(batch))
-        if next(self.model.parameters()).is_cuda:
+        if self.device.type == "cuda":
             batch = replace(batch, in_parts=tuple(batch.parts(PART["cuda"])))
         return batch
-
-    def place(self, step: int, micro: int, rank: int, world: int) -> tuple[int, list[int]]:
-        """The number of a batch in the endless sequence of epochs, and the indices of its pairs."""
-        number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
-        # Epochs differ by a batch or two, as ties are shuffled; the first one's length counts for all.
-        batches = self.order(number // self.per_epoch)
-        return number, batches[number % self.per_epoch % len(batches)]
 
     def collate(self, indices: Sequence[int], number: int) -> Batch:
         """The pairs of a batch; number: of the batch in the endless sequence."""
@@ -395,10 +309,6 @@ class TranslationTask(Task):
             self.table = align.model_1(self.data, self.config.vocab_size)
         rows = align.target_rows(batch.labels, batch.positions, batch.tgt.shape)
         return align.posterior(self.table, batch.src, rows) * (rows != PAD)[..., None]
-
-    def count(self, batch: Batch) -> int:
-        """Target tokens, eos included."""
-        return batch.labels.numel()
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
         """The smoothed loss that is minimised, the plain one, and that of guided alignment, in nats summed over target
@@ -433,13 +343,8 @@ class TranslationTask(Task):
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token), BLEU of the `scored` sentences, and perplexity per word piece."""
-        device = next(self.modules["model"].parameters()).device
-        total, tokens = 0.0, 0
-        for indices in self.val.batches(self.recipe.tokens, 0, 0):
-            batch = self.val.collate(indices, self.config.neighbourhood).to(device)
-            total += float(self.terms(batch)["nll"])
-            tokens += self.count(batch)
-        return {"loss": total / tokens, **self.bleu(), "perplexity": math.exp(min(total / tokens, 50.0))}
+        loss = self.validation_loss()
+        return {"loss": loss, **self.bleu(), "perplexity": math.exp(min(loss, 50.0))}
 
     def bleu(self) -> dict[str, float]:
         """`bleu` of the scored sentences of all directions together: greedy, cased, sacreBLEU's own tokens, 0 to 100.
@@ -476,10 +381,9 @@ class TranslationTask(Task):
         The file holds encoder (L, h, S, S), decoder (L, h, T, T) and cross (L, h, T, S) as float16, and their labels
         source, read and said (what the decoder reads and what it should say), all without pickled objects.
         """
-        device = next(self.modules["model"].parameters()).device
         # About ten word pieces can be read at a glance.
         index = min(range(min(100, len(self.val.pairs))), key=lambda i: abs(len(self.val.pairs[i][1]) - 10))
-        batch = self.val.collate([index], self.config.neighbourhood).to(device)
+        batch = self.validation_batch([index]).to(self.device)
         weights = self.model.attend(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         maps = {
             kind: torch.stack(getattr(weights, kind))[:, 0].float().cpu().numpy().astype(np.float16)
@@ -493,44 +397,9 @@ class TranslationTask(Task):
         """A Translator of the weights as they are now."""
         return Translator(self.model, self.tokenizer, self.pairs, len(self.pairs) > 1)
 
-    def describe(self, folder: Path) -> None:
-        """config.json and tokenizer.model: with any checkpoint's weights they make a folder that translates.
-
-        Dropout and label smoothing are of no use there, and a resumed run may have others: they are the size's own.
-        """
-        own = configs.preset(self.recipe.size)
-        same = replace(self.config, dropout=own.dropout, label_smoothing=own.label_smoothing)
-        save_header(folder, same, self.tokenizer, self.pairs)
-
-    def export(self, folder: Path) -> None:
-        """config.json, model.safetensors (fp16), tokenizer.model."""
-        export(folder, self.modules["model"].state_dict(), self.config, self.tokenizer, self.pairs)
-
-
-def export(
-    folder: str | Path,
-    state: dict[str, Tensor],
-    config: TransformerConfig,
-    tokenizer: Tokenizer,
-    pairs: list[tuple[str, str]],
-) -> None:
-    """Writes what `Translator.from_pretrained` reads."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_model(folder, save_header(folder, config, tokenizer, pairs), state)
-
-
-def save_header(folder: Path, config: TransformerConfig, tokenizer: Tokenizer, pairs: list[tuple[str, str]]) -> dict:
-    """Writes all that `Translator.from_pretrained` reads but the weights; returns what stands in config.json."""
-    header = {
-        "format": FORMAT,
-        "pairs": [list(pair) for pair in pairs],
-        "language_tokens": len(pairs) > 1,
-        "transformer": config.to_dict(),
-    }
-    save_config(folder, header)
-    tokenizer.save(folder / "tokenizer.model")
-    return header
+    def header(self) -> dict[str, Any]:
+        """The directions."""
+        return {"pairs": self.pairs, "language_tokens": len(self.pairs) > 1}
 
 
 def load_recipe(argv: list[str]) -> dict[str, Any]:

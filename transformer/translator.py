@@ -383,13 +383,13 @@ class Translator:
         lines = re.split(r"\r\n|\r|\n", text)
 
         def clauses(sentence: str) -> list[str]:
-            return split_clauses(sentence, lambda part: self.fits(part, target))
+            return split_clauses(sentence, self.fits)
 
         if "layout" in without:
             return [plain_segments(normalise(line), clauses) for line in lines]
         return segment_lines([normalise(line) for line in unwrap(lines, source == "de")], clauses)
 
-    def fits(self, text: str, target: str) -> bool:
+    def fits(self, text: str) -> bool:
         """Whether the model reads so long a text, and has been trained on texts as long."""
         if self.longest_words and len(text.split()) > self.longest_words:
             return False
@@ -779,25 +779,26 @@ class Translator:
                 f"The sentence “{shorten(whole)}” is longer than those that the model was trained on; "
                 f"it was translated in {count} parts, cut at its clauses."
             )
-        changes = [s.read for s in sentences if s.read and s.read != s.source_text]
-        if changes:
-            more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+        usual = [s.read for s in sentences if s.read and s.read != s.source_text]
+        if usual:
+            more = f" (and {len(usual) - 1} more)" if len(usual) > 1 else ""
             same = all(s.read.lower() == s.source_text.lower() for s in sentences if s.read)
             what = "capitals" if same else "spelling"
-            notes.append(f"The model was given the usual {what}: “{shorten(changes[0])}”{more}.")
+            notes.append(f"The model was given the usual {what}: “{shorten(usual[0])}”{more}.")
         for sentence in sentences:
             if sentence.has_loop:
                 notes.append(f"The model repeated itself in “{sentence.source_text[:40]}”; the repetition was cut.")
             elif not sentence.finished:
                 notes.append(f"The translation of “{sentence.source_text[:40]}” met the length limit and was cut.")
-        rewrites = dict.fromkeys(change for sentence in sentences for change in sentence.rewrites)
-        if rewrites:
-            examples = ", ".join(f"“{after}” (“{before}”)" for before, after in list(rewrites)[:4])
-            notes.append(f"Numbers and times were written by rule; what the text has is in brackets: {examples}.")
-        elisions = dict.fromkeys(change for sentence in sentences for change in sentence.elisions)
-        if elisions:
-            examples = ", ".join(f"“{after}” (“{before}”)" for before, after in list(elisions)[:4])
-            notes.append(f"French elision was set by its rule; the model's own words are in brackets: {examples}.")
+        rules = {
+            "Numbers and times were written by rule; what the text has is in brackets": "rewrites",
+            "French elision was set by its rule; the model's own words are in brackets": "elisions",
+        }
+        for words, name in rules.items():
+            changes = list(dict.fromkeys(change for sentence in sentences for change in getattr(sentence, name)))
+            if changes:
+                examples = ", ".join(f"“{after}” (“{before}”)" for before, after in changes[:4])
+                notes.append(f"{words}: {examples}.")
         best = hypotheses[0]
         source_tokens = [t for s in sentences for t in self.source_tokens(s)]
         traces = [s.trace or [] for s in sentences] if options.trace else None

@@ -23,10 +23,9 @@ from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.memory import give_back_memory
 from training.run import Run, list_runs, open_run
 from training.start import Limits
-from transformer import opus
 from transformer.config import ALPHA, read_penalties
 from transformer.translate import DEFAULT_MODEL
-from ui import serving, shared_gpu
+from ui import opus, serving, shared_gpu
 from vton.registry import ALL_NETWORKS, NETWORKS, network_of_task
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ import csv
 import gzip
 import hashlib
 import io
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import cast
 
@@ -24,11 +25,13 @@ from training.files import write_atomic
 from transformer.data import Batch, batch_indices, collate
 from transformer.marian import MarianTokenizer
 from transformer.prepare import ORIGIN
-from transformer.tokenizer import Tokenizer
+from transformer.tokenizer import STAND_INS, Tokenizer
 
 # Sources whose mean chooses the weights: text of every kind. A mixture's loss falls fastest on narrow text, such as
 # manuals.
 GENERAL = ("wmt_news", "news_commentary", "covost", "xnli", "xquad", "mlqe_pe", "firefox_teacher", "tatoeba")
+SMOOTHING = 0.2  # alpha of `Sampler` (Kudo 2018, section 3.3): at 0 every segmentation is as likely
+SEGMENTATIONS = 8  # l there: the best segmentations of a word, of which one is drawn
 GROWTH = 1.15  # longest that noise may make a sentence, in its own lengths
 Change = Callable[[str, str, random.Random], tuple[str, str]]
 
@@ -100,6 +103,34 @@ def shares(sizes: Mapping[str, int], factors: Mapping[str, float], temperature: 
     return {name: part / total for name, part in parts.items()}
 
 
+class Sampler:
+    """Words cut into pieces as chance has it, not always the likeliest way.
+
+    Subword regularisation (Kudo, ACL 2018, section 3): a segmentation x has the probability P(x)^alpha / sum, with P by
+    the unigram model. No piece goes beyond a blank, so each word is drawn for itself. A word with a stand-in keeps it
+    whole.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.segmentations = lru_cache(100_000)(self._segmentations)
+
+    def encode(self, text: str, draw: random.Random) -> list[int]:
+        """Ids of a normalised sentence; `draw` is the source of chance."""
+        ids: list[int] = []
+        for word in text.split(" "):
+            ways, shares = self.segmentations(word)
+            ids += ways[0] if len(ways) == 1 else draw.choices(ways, shares)[0]
+        return ids
+
+    def _segmentations(self, word: str) -> tuple[list[list[int]], list[float]]:
+        """The best segmentations of a word and the weight of each, 1 for the best."""
+        if any(piece in word for piece in STAND_INS):
+            return [self.tokenizer.encode(word)], [1.0]
+        ways, scores = self.tokenizer.segmentations(word, SEGMENTATIONS)
+        return ways, [math.exp(SMOOTHING * (score - scores[0])) for score in scores]
+
+
 class Mixture:
     """Pairs in several directions from many sources, encoded as they are drawn.
 
@@ -129,11 +160,13 @@ class Mixture:
             ("en-fr") is its share beside the other directions.
         one_way: beginning of the names of sources that are learned only in the direction that their name ends with.
         change: (source, target, generator) -> the pair as it is learned this time.
-        sampled: share of the batches whose pairs are cut into pieces by `Tokenizer.sample`.
+        sampled: share of the batches whose pairs are cut into pieces by `Sampler`.
         lengths: (N, 2) pieces of both sides as from `token_lengths`; None = counted here.
         """
         self.rows, self.tokenizer, self.max_length, self.change = rows, tokenizer, max_length, change
         self.sampled = sampled
+        if sampled:
+            self.sampler = Sampler(cast(Tokenizer, tokenizer))
         self.directions = list(prefixes)
         self.prefixes = [list(prefix) for prefix in prefixes.values()]
         pieces = token_lengths(rows, tokenizer) if lengths is None else lengths
@@ -225,7 +258,7 @@ class Mixture:
         index: of the item.
         draw: decides how `change` changes it; None = not at all. What would be much longer stays as it was: it would
             pad its whole batch.
-        sampled: cut into pieces by `Tokenizer.sample`.
+        sampled: cut into pieces by `Sampler`.
         """
         source, target = pair = self.text(index)
         if draw is not None and self.change is not None:
@@ -233,7 +266,7 @@ class Mixture:
         prefix = self.prefixes[self.direction[index]]
         encode = self.tokenizer.encode
         if draw is not None and sampled:
-            encode = partial(cast(Tokenizer, self.tokenizer).sample, draw=draw)
+            encode = partial(self.sampler.encode, draw=draw)
             room = self.max_length
         else:
             room = min(self.max_length, int(GROWTH * self.lengths[index].max()) + 2)
@@ -245,7 +278,7 @@ class Mixture:
     def collate(self, indices: Sequence[int], neighbourhood: int = 0, draw: random.Random | None = None) -> Batch:
         """The batch of these items; draw: decides how they are changed, None = they are not.
 
-        All of a batch are cut into pieces by `Tokenizer.sample`, or none, so that their lengths stay alike.
+        All of a batch are cut into pieces by `Sampler`, or none, so that their lengths stay alike.
         """
         sampled = draw is not None and draw.random() < self.sampled
         return collate([self.ids(index, draw, sampled) for index in indices], neighbourhood)

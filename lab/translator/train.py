@@ -21,12 +21,15 @@ from lab.translator.divergence import projected_divergence
 from lab.translator.mixture import GENERAL, Mixture, parse_factors, read_rows, spread, token_lengths
 from lab.translator.noise import as_heading, with_names, with_noise
 from training.memory import keep_memory
+from training.optimizers import muon_and_adam
 from training.recipe import SHARE, setting
 from transformer.data import Batch, ParallelData
+from transformer.task import ADAM
 from transformer.text.verbatim import with_stand_ins
 from transformer.tokenizer import language_token
 from transformer.train import PRESETS, TranslationRecipe, TranslationTask
 
+OPTIMIZERS = ("adam", "muon")
 PER_SOURCE = 60  # validation pairs of each source and direction
 
 # The last part of the shipped weights (assets/models/everyday/CARD.md): what visitors meet first is learned on one
@@ -65,12 +68,29 @@ KINDS = {
 }
 
 
+def trapezoid(step: int, steps: int, warmup: int, decay: float) -> float:
+    """Share of the full rate in [0, 1]: rises over `warmup` updates, stays, and falls to 0 over the last ones.
+
+    step: number of the update, from 1.
+    steps: updates in all.
+    decay: share of them over which it falls (Hu et al. 2024, "warmup-stable-decay"), in [0, 1].
+    Raises `ValueError` for a step or a warm-up below 1, or another decay.
+    """
+    if step < 1 or warmup < 1 or not 0.0 <= decay <= 1.0:
+        raise ValueError(f"step and warmup are 1 or more and decay is in [0, 1]; got {step}, {warmup} and {decay}.")
+    falling = (steps - step) / (decay * steps) if decay and step > steps * (1.0 - decay) else 1.0
+    return max(0.0, min(1.0, step / warmup, falling))
+
+
 @dataclass
 class MixtureRecipe(TranslationRecipe):
     """A translator's recipe, and how often each source of its text is drawn."""
 
-    bounds = dict.fromkeys(("noise", "names", "headings", "sampled"), SHARE)
+    bounds = dict.fromkeys(("decay", "noise", "names", "headings", "sampled"), SHARE)
 
+    optimizer: str = setting("adam", '"adam" (5.3), or "muon" for the matrices of linear layers (training.optimizers)')
+    rate: float = setting(0.0, "a rate of its own for `trapezoid`, after `warmup` updates; 0 = equation 3")
+    decay: float = setting(0.3, "share of all updates over which that rate falls to 0")
     mixture: str = setting("", 'worth of sources and directions, "news=3 en-fr=1.5"; empty = all alike')
     temperature: float = setting(1.5, "the higher, the more equal sources of different sizes")
     one_way: str = setting(
@@ -85,6 +105,10 @@ class MixtureRecipe(TranslationRecipe):
     def check(self) -> None:
         """As `TranslationRecipe.check`."""
         super().check()
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer has to be one of {', '.join(OPTIMIZERS)}; got {self.optimizer!r}.")
+        if not 0.0 <= self.rate < 1.0:
+            raise ValueError("rate has to be in [0, 1).")
         if not self.temperature > 0:
             raise ValueError(f"temperature has to be above 0, got {self.temperature}.")
         parse_factors(self.mixture)
@@ -104,6 +128,19 @@ class MixtureTask(TranslationTask):
 
     recipe: MixtureRecipe
     data: Mixture
+
+    def __init__(self, recipe: MixtureRecipe) -> None:
+        super().__init__(recipe)
+        if recipe.optimizer == "muon":
+            self.optimizers = muon_and_adam(self.model, **ADAM)
+
+    def learning_rates(self, step: int) -> dict[str, float]:
+        """Equation 3, or the trapezoid of a rate of its own; the same for both optimizers."""
+        recipe = self.recipe
+        if not recipe.rate:
+            return super().learning_rates(step)
+        rate = recipe.rate * trapezoid(step, recipe.steps, recipe.warmup, recipe.decay)
+        return dict.fromkeys(self.optimizers, rate)
 
     def load_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """As `TranslationTask.load_data`, for a folder of many sources that are drawn by their worth.

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from lab.translator.grow import copy_of_dimensions, grow_embedding, grow_weights, main, shares, widen, widen_model
-from training.weights import load_model
+from training.weights import load_model, save_model
 from transformer import config as configs
 from transformer import grammar
 from transformer.data import collate
 from transformer.model import Transformer
 from transformer.tokenizer import Tokenizer
-from transformer.train import export
+from transformer.translator import FORMAT
 
 TEXTS = ["the dogs are running home", "the cats are running away", "der Hund rennt nach Hause", "die Katzen rennen weg"]
 
@@ -19,6 +19,12 @@ TEXTS = ["the dogs are running home", "the cats are running away", "der Hund ren
 def tokenizers():
     texts = [text for pair in grammar.splits()[0][:800] for text in pair]
     return Tokenizer.train(texts, 80, ["de"]), Tokenizer.train(texts, 160, ["de"])
+
+
+def save(folder, model, tokenizer):
+    header = {"format": FORMAT, "pairs": [["en", "de"]], "language_tokens": False}
+    save_model(folder, {**header, "transformer": model.config.to_dict()}, model.state_dict())
+    tokenizer.save(folder / "tokenizer.model")
 
 
 def small(tokenizer):
@@ -71,7 +77,7 @@ def test_nothing_shrinks(tokenizers):
 def test_the_command_writes_a_model_to_start_from(tokenizers, tmp_path, monkeypatch, capsys):
     before, after = tokenizers
     model = small(before)
-    export(tmp_path / "old", model.state_dict(), model.config, before, [("en", "de")])
+    save(tmp_path / "old", model, before)
     after.save(tmp_path / "new.model")
     monkeypatch.setitem(configs.PRESETS, "mini-wide", {**configs.PRESETS["mini"], "d_ff": 160})
     argv = ["--model", str(tmp_path / "old"), "--size", "mini-wide", "--tokenizer", str(tmp_path / "new.model")]
@@ -111,7 +117,7 @@ def test_a_model_of_more_dimensions_and_heads_begins_near_the_smaller_one(tokeni
 def test_the_command_widens_a_model(tokenizers, tmp_path, monkeypatch):
     before, _ = tokenizers
     model = small(before)
-    export(tmp_path / "old", model.state_dict(), model.config, before, [("en", "de")])
+    save(tmp_path / "old", model, before)
     larger = {**configs.PRESETS["mini"], "d_model": 96, "heads": 3}
     monkeypatch.setitem(configs.PRESETS, "mini-large", larger)
     assert main(["--model", str(tmp_path / "old"), "--size", "mini-large", "--out", str(tmp_path / "out")]) == 0

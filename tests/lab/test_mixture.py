@@ -17,6 +17,7 @@ from lab.translator.mixture import (
     GROWTH,
     Mixture,
     Row,
+    Sampler,
     factor_of,
     parse_factors,
     read_rows,
@@ -25,13 +26,12 @@ from lab.translator.mixture import (
     token_lengths,
 )
 from lab.translator.phrasebook import KINDS as TABLES
-from lab.translator.train import KINDS, AnchoredTask, MixtureRecipe, MixtureTask, task_of
+from lab.translator.train import KINDS, AnchoredTask, MixtureRecipe, MixtureTask, task_of, trapezoid
 from tests.transformer.words import ENGLISH, GERMAN
 from training.optimizers import muon_and_adam
 from training.run import Run
 from transformer import config as configs
 from transformer.model import Transformer
-from transformer.schedule import trapezoid
 from transformer.tokenizer import Tokenizer
 from transformer.train import TranslationRecipe
 from transformer.train import main as train_plainly
@@ -307,12 +307,13 @@ def test_segmentations_are_drawn_by_their_smoothed_probability(tokenizer):
     ways = pieces.nbest_encode(word, nbest_size=8)
     chances = np.exp(0.2 * np.array([sum(map(pieces.get_score, way)) for way in ways]))
     draw = random.Random(3)
-    counts = Counter(tuple(tokenizer.sample(word, draw)) for _ in range(4000))
+    sampler = Sampler(tokenizer)
+    counts = Counter(tuple(sampler.encode(word, draw)) for _ in range(4000))
     assert len(ways) > 1 and set(counts) == set(map(tuple, ways))
     for way, chance in zip(ways, chances / chances.sum()):
         assert counts[tuple(way)] / 4000 == pytest.approx(chance, abs=0.03)
     held = tokenizer.encode("<x1>,")
-    assert all(tokenizer.sample(f"{word} <x1>,", random.Random(seed))[-len(held) :] == held for seed in range(30))
+    assert all(sampler.encode(f"{word} <x1>,", random.Random(seed))[-len(held) :] == held for seed in range(30))
 
 
 def test_the_preset_of_kinds_learns_every_table_of_kinds_and_weighs_what_it_learns(folder):

@@ -70,10 +70,3 @@ def test_other_words_are_one_sentence():
         counts("(NP (NN A) (NN B))", "(NP (XX A))")
     with pytest.raises(ValueError, match="no sentence"):
         evalb.score([])
-
-
-def test_the_baseline_branches_to_the_right():
-    assert (
-        str(evalb.right_branching(tree(GOLD))) == "( (S (DT The) (NP (NN cell) (NP (VBZ divides) (RB again))) (. .)))"
-    )
-    assert str(evalb.right_branching(tree("(NP (NN A))"))) == "( (S (NN A)))"

@@ -121,7 +121,7 @@ def test_copying_the_source_is_scored_beside_it(translator):
     assert scores.remarks.get("as the reference", 0) == sum(o == t for o, (_, t) in zip(outputs, PAIRS))
 
 
-def test_several_models_on_the_same_random_sentences(tmp_path, capsys):
+def test_several_models_on_the_same_sentences(tmp_path, capsys):
     rows = [(*pair, "") for pair in PAIRS] + [("A cat.", "", "Un chat.")]
     table = "en\tde\tfr\n" + "".join("\t".join(row) + "\n" for row in rows)
     (tmp_path / "test.tsv").write_text(table, encoding="utf-8")
@@ -136,7 +136,7 @@ def test_several_models_on_the_same_random_sentences(tmp_path, capsys):
         "--limit",
         "2",
     ]
-    assert main([*argv, "--device", "cpu", "--shuffle", "--show", "1", "--seed", "3"]) == 0
+    assert main([*argv, "--device", "cpu", "--show", "1", "--seed", "3"]) == 0
     out = capsys.readouterr().out.splitlines()
     scores = [json.loads(line) for line in out if line.startswith("{")]
     assert len(scores) == 2 and all(

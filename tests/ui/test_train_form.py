@@ -14,11 +14,10 @@ import pytest
 
 from training import assets, launch, start
 from training.start import PUBLIC, Limits
-from transformer import survey
 from ui.services import Services
 from ui.train import data as brought
 from ui.train import form as train_form
-from ui.train import networks, recipes
+from ui.train import networks, recipes, survey
 from ui.train.form import TrainForm
 from ui.train.view import RunView
 

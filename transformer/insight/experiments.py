@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from transformer.insight.interpret import KINDS, source_words, text_of, translate_both, without_positions
+from transformer.insight.interpret import every_head, source_words, text_of, translate_both, without_positions
 from transformer.insight.intervene import Intervention, decode_from
 from transformer.model import Transformer
 from transformer.options import DEFAULTS, SearchOptions
-from transformer.translator import Sentence, Translation, Translator
+from transformer.translator import Translation, Translator
 
 SEED = 1  # of the order of the permuted words
 
@@ -46,16 +46,7 @@ def queries_for_keys(model: Transformer) -> Transformer:
 
 def single_head(model: Transformer, head: int) -> Intervention:
     """Every head but this one (from 0) off, in each attention of the model."""
-    config = model.config
-    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
-    off = {
-        (kind, layer, other)
-        for kind in KINDS
-        for layer in range(layers[kind])
-        for other in range(config.heads)
-        if other != head
-    }
-    return Intervention(off=frozenset(off))
+    return Intervention(off=frozenset(place for place in every_head(model.config) if place[2] != head))
 
 
 def permutation(words: int, seed: int = SEED) -> list[int]:
@@ -66,19 +57,12 @@ def permutation(words: int, seed: int = SEED) -> list[int]:
     return order
 
 
-def _best_hypothesis(translation: Translation, sentence: int) -> Sentence:
-    entry = translation.sentences[sentence]
-    if not entry.ids:
-        raise ValueError("This sentence holds no words, so it was copied; translate one with words first.")
-    return entry
-
-
 @torch.inference_mode()
 def heads_alone(
     translator: Translator, translation: Translation, sentence: int = 0, options: SearchOptions = DEFAULTS
 ) -> list[Reading]:
     """The sentence with all heads, then with each number of head alone. Raises `ValueError` for a copied sentence."""
-    entry = _best_hypothesis(translation, sentence)
+    entry, _ = translation.sentence_and_ids(sentence)
     heads = translator.model.config.heads
     readings = []
     for head in (None, *range(heads)):
@@ -96,7 +80,7 @@ def encoders(
     """The sentence as the encoder reads it, in its own order of words and in another one: as it is, without positions,
     and with queries and keys exchanged. Raises `ValueError` for a copied sentence.
     """
-    entry, model = _best_hypothesis(translation, sentence), translator.model
+    (entry, _), model = translation.sentence_and_ids(sentence), translator.model
     groups = source_words(translator, entry.source_ids)
     whole = [token for group in groups for token in group]
     start = entry.source_ids[: len(entry.source_ids) - 1 - len(whole)]  # a language token, where there is one

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from transformer.attention import causal_mask, key_mask
+from transformer.config import TransformerConfig
 from transformer.insight.trace import record, teacher_forced
 from transformer.model import Gates, Transformer
 from transformer.options import DEFAULTS, SearchOptions
@@ -234,6 +235,13 @@ def alignment(cross: np.ndarray, layer: int | None = None, columns: Sequence[str
     return (words.argmax(1) + first).tolist()
 
 
+def every_head(config: TransformerConfig) -> list[tuple[str, int, int]]:
+    """(kind, layer, head) of all heads of a model."""
+    return [
+        (kind, layer, head) for kind in KINDS for layer in range(config.layers(kind)) for head in range(config.heads)
+    ]
+
+
 @torch.inference_mode()
 def ablation(
     translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
@@ -246,10 +254,11 @@ def ablation(
     model = translator.model
     config = model.config
     pair = teacher_forced(translator, translation, hypothesis, sentence)
-    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
-    heads = [(kind, layer, head) for kind in KINDS for layer in range(layers[kind]) for head in range(config.heads)]
+    heads = every_head(config)
     # Row 0 of the batch is untouched; row i has head i - 1 removed.
-    gates = {kind: torch.ones(layers[kind], len(heads) + 1, config.heads, device=translator.device) for kind in KINDS}
+    gates = {
+        kind: torch.ones(config.layers(kind), len(heads) + 1, config.heads, device=translator.device) for kind in KINDS
+    }
     for row, (kind, layer, head) in enumerate(heads, 1):
         gates[kind][layer, row, head] = 0.0
     gate = Gates(**gates)
@@ -258,7 +267,7 @@ def ablation(
     hidden, _, _ = model.decode(tgt, pair.tgt_mask, model.remember(encoded, pair.src_mask), gates=gate)
     logprobs = model.project(hidden).float().log_softmax(-1).gather(-1, labels[..., None])[..., 0].sum(1)
     change = (logprobs[1:] - logprobs[0]).cpu().numpy()
-    arrays = {kind: np.zeros((layers[kind], config.heads), dtype=np.float32) for kind in KINDS}
+    arrays = {kind: np.zeros((config.layers(kind), config.heads), dtype=np.float32) for kind in KINDS}
     for (kind, layer, head), value in zip(heads, change):
         arrays[kind][layer, head] = value
     return float(logprobs[0]), arrays
@@ -295,7 +304,7 @@ def head_steps(
     config = translator.model.config
     if kind not in KINDS:
         raise ValueError(f"The kinds of attention are {', '.join(KINDS)}; got {kind!r}.")
-    layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
+    layers = config.layers(kind)
     if not (0 <= layer < layers and 0 <= head < config.heads):
         counts = f"{layers} layers and {config.heads} heads"
         raise ValueError(f"There are {counts}, counted from 0; got layer {layer} and head {head}.")
@@ -535,9 +544,7 @@ def swap_words(
     (section 3.5). The decoder keeps its positions. Raises `ValueError` if there are no such two words.
     """
     model, config = translator.model, translator.model.config
-    entry = translation.sentences[sentence]
-    if not entry.ids:
-        raise ValueError("This sentence holds no words, so it was copied and there is nothing to swap.")
+    entry, _ = translation.sentence_and_ids(sentence)
     groups = source_words(translator, entry.source_ids)
     if not (0 <= first < len(groups) and 0 <= second < len(groups)) or first == second:
         raise ValueError(f"Choose two different words among 1 to {len(groups)}.")

@@ -78,7 +78,7 @@ class Intervention:
         for kind, layer, head in places:
             if kind not in KINDS:
                 raise ValueError(f"The kinds of attention are {', '.join(KINDS)}; got {kind!r}.")
-            layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
+            layers = config.layers(kind)
             if not 0 <= layer < layers or not (head is None or 0 <= head < config.heads):
                 which = "" if head is None else f", head {head + 1}"
                 raise ValueError(
@@ -105,17 +105,10 @@ class Intervention:
     def gates(self, model: Transformer) -> Gates:
         """The removed heads as factors."""
         config, gates = model.config, Gates()
-        for kind, layers in (
-            ("encoder", config.encoder_layers),
-            ("decoder", config.decoder_layers),
-            ("cross", config.decoder_layers),
-        ):
-            off = [(layer, head) for k, layer, head in self.off if k == kind]
-            if off:
-                gate = torch.ones(layers, 1, config.heads, device=model.embedding.weight.device)
-                for layer, head in off:
-                    gate[layer, 0, head] = 0.0
-                setattr(gates, kind, gate)
+        for kind, layer, head in self.off:
+            if getattr(gates, kind) is None:
+                setattr(gates, kind, model.embedding.weight.new_ones(config.layers(kind), 1, config.heads))
+            getattr(gates, kind)[layer, 0, head] = 0.0
         return gates
 
 

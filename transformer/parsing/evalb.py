@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from transformer.parsing.trees import TOP, Leaf, Tree
+from transformer.parsing.trees import TOP, Tree
 
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 _SAME = {"PRT": "ADVP"}
@@ -75,17 +75,3 @@ def score(pairs: Iterable[tuple[Tree, Tree]]) -> Scores:
     precision, recall = (100.0 * both / count if count else 0.0 for count in (answer, gold))
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
     return Scores(len(matches), precision, recall, f1, 100.0 * complete / len(matches), gold)
-
-
-def right_branching(gold: Tree) -> Tree:
-    """The baseline that knows nothing: each word opens a phrase that holds the rest; a final full stop stays outside.
-
-    All are labelled NP, the most frequent label, but the whole, which is S.
-    """
-    leaves = gold.leaves()
-    tail = leaves[-1:] if len(leaves) > 1 and leaves[-1].tag in PUNCTUATION else []
-    node: Tree | Leaf | None = None
-    for leaf in reversed(leaves[: len(leaves) - len(tail)]):
-        node = leaf if node is None else Tree("NP", (leaf, node))
-    inner = node.children if isinstance(node, Tree) else (node,)
-    return Tree(TOP, (Tree("S", (*inner, *tail)),))

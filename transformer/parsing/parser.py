@@ -176,13 +176,9 @@ class Parser(Translator):
 
     def limit(self, source_ids: Sequence[int], max_length: int | None = None) -> int:
         """The most tokens of a tree: 300 more than the sentence has pieces, and what the model can read."""
-        words = self.word_count(source_ids)
+        words = int(self.starts[torch.tensor(list(source_ids), device=self.device)].sum())
         length = max_length or len(source_ids) - 1 + EXTRA_LENGTH
         return max(words + 2, min(length, self.model.config.max_length - 2))
-
-    def word_count(self, source_ids: Sequence[int]) -> int:
-        """How many words some source ids are."""
-        return int(self.starts[torch.tensor(list(source_ids), device=self.device)].sum())
 
     def trees(self, rows: Sequence[Sequence[int]], limits: Sequence[int]) -> TreeConstraint:
         """Nothing but trees over these sentences, each of source ids; limits: the most tokens of each tree."""

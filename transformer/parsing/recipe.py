@@ -5,35 +5,29 @@ DIR holds train.mrg(.gz), and dev.mrg(.gz) where there is one: trees in Penn Tre
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
 import training
-from training import Recipe, Task
-from training.optimizers import Muon
-from training.recipe import AT_LEAST_1, SHARE, setting
-from training.weights import fill, load_model, save_config, save_model
-from transformer import config as configs
-from transformer.config import TransformerConfig
-from transformer.data import Batch, ParallelData
+from training.optimizers import muon_and_adam
+from training.recipe import AT_LEAST_1, setting
+from transformer.data import Batch, ParallelData, read_splits
 from transformer.loss import projected_cross_entropy
-from transformer.model import Transformer
 from transformer.options import SearchOptions
 from transformer.parsing import evalb
 from transformer.parsing.decode import Symbols
 from transformer.parsing.linear import linearise, symbols
 from transformer.parsing.parser import PAIR, Parser
 from transformer.parsing.trees import TAG, TOP, Tree, indent_tree, read_trees
-from transformer.parsing.variety import vary
 from transformer.parsing.words import leaves_to_words, sentence, word_starts
+from transformer.task import ADAM, TransformerRecipe, TransformerTask
 from transformer.tokenizer import EOS, PAD, SPACE, Tokenizer
-from transformer.translator import FORMAT
 
 MAX_LENGTH = 1024  # positions of the model, either side
 NEVER = -1e4  # logit bias of what is no token of a tree
@@ -42,34 +36,23 @@ SUFFIXES = (".mrg", ".mrg.gz")
 
 
 @dataclass
-class ParseRecipe(Recipe):
+class ParseRecipe(TransformerRecipe):
     """Section 6.3 for a small treebank and a small machine."""
 
-    bounds = {
-        "vocab_size": (1, 10**6),
-        "tokens": AT_LEAST_1,
-        "max_length": (2, 10**5),
-        **dict.fromkeys(("warmup", "cooldown", "align_updates"), AT_LEAST_1),
-        **dict.fromkeys(("dropout", "label_smoothing"), (-1, 1)),
-        "exchange": SHARE,
-    }
+    former = {"copies": 0, "exchange": 0.25}  # lab.translator.variety writes them into the treebank
+    bounds = {"cooldown": AT_LEAST_1}
 
-    size: str = setting("parse", "a name of config.PRESETS")
+    size: str = "parse"
     data: str = setting("", "folder with train.mrg(.gz) and, if there is one, dev.mrg(.gz); or one file")
     vocab_size: int = setting(6000, "joint vocabulary: word pieces and the tokens of trees")
-    tokens: int = setting(3072, "tokens of a micro-batch, each side")
+    tokens: int = 3072
     max_length: int = setting(320, "longest sentence, and longest linearised tree, that is learned from")
     warmup: int = setting(150, "updates over which the rate rises")
     rate: float = setting(2e-3, "its height")
     cooldown: int = setting(1000, "last updates, over which it falls to 0")
-    dropout: float = setting(-1.0, "P_drop; -1 = as the size has it")
-    label_smoothing: float = setting(-1.0, "epsilon_ls; -1 = as the size has it")
     scored: int = setting(100, "validation trees of at most 40 words that every evaluation parses greedily; 0 = none")
     align: float = setting(1.0, "weight at the first update of guided attention: a head is to look at the next word")
-    align_updates: int = setting(700, "updates over which that weight falls to 0")
-    copies: int = setting(0, "of the training trees and their clauses, with words exchanged; 0 = the trees alone")
-    exchange: float = setting(0.25, "share of the words of open parts of speech that are exchanged in these copies")
-    initial: str = setting("", "folder of a trained parser to start from, with its vocabulary")
+    align_updates: int = 700
 
     def check(self) -> None:
         """Raises `ValueError` with one sentence for fields that contradict each other."""
@@ -83,14 +66,9 @@ class ParseRecipe(Recipe):
                 f"max_length has to be from 2 to {MAX_LENGTH} and no more than tokens, got {self.max_length}."
             )
 
-    def model_config(self, vocab_size: int) -> TransformerConfig:
-        """The model's configuration for a vocabulary of this size."""
-        changes: dict[str, Any] = {"vocab_size": vocab_size, "max_length": MAX_LENGTH, "output_bias": True}
-        if self.dropout >= 0:
-            changes["dropout"] = self.dropout
-        if self.label_smoothing >= 0:
-            changes["label_smoothing"] = self.label_smoothing
-        return configs.preset(self.size, **changes)
+    def sizes(self) -> dict[str, Any]:
+        """Those of every parser: trees may be longer than those that are learned from."""
+        return {"max_length": MAX_LENGTH, "output_bias": True}
 
 
 PRESETS: dict[str, dict] = {
@@ -108,28 +86,9 @@ PRESETS: dict[str, dict] = {
 }
 
 
-def find_trees(data: str | Path, split: str) -> Path | None:
-    """The file of a split ("train", "dev") in a folder, or None. `FileNotFoundError` if there is no such folder."""
-    folder = Path(data)
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}.")
-    return next((folder / f"{split}{suffix}" for suffix in SUFFIXES if (folder / f"{split}{suffix}").is_file()), None)
-
-
 def load_splits(data: str | Path) -> tuple[list[Tree], list[Tree]]:
     """Training and validation trees; without a file for the latter, every twentieth tree is held out."""
-    path = Path(data)
-    train = path if path.is_file() else find_trees(path, "train")
-    if train is None:
-        raise FileNotFoundError(f"{path} holds no train.mrg or train.mrg.gz.")
-    trees = list(read_trees(train))
-    dev = None if path.is_file() else find_trees(path, "dev")
-    if dev is not None:
-        return trees, list(read_trees(dev))
-    if len(trees) < 2:
-        raise ValueError(f"{train.name} holds one tree only; training needs at least two.")
-    every = min(20, len(trees))
-    return [tree for i, tree in enumerate(trees) if i % every], trees[::every]
+    return read_splits(data, lambda path: list(read_trees(path)), "tree", ("train", "dev"), SUFFIXES, every=20)
 
 
 def schedule(step: int, steps: int, rate: float, warmup: int, cooldown: int) -> float:
@@ -137,20 +96,10 @@ def schedule(step: int, steps: int, rate: float, warmup: int, cooldown: int) -> 
     return rate * min(1.0, step / warmup, (steps + 1 - step) / cooldown)
 
 
-def parameter_groups(model: Transformer) -> tuple[list[Tensor], list[Tensor]]:
-    """The matrices of the layers, which Muon moves, and everything else, which Adam does."""
-    matrices: list[Tensor] = []
-    rest: list[Tensor] = []
-    for name, parameter in model.named_parameters():
-        inner = parameter.ndim == 2 and name.split(".")[0] in ("encoder", "decoder")
-        (matrices if inner else rest).append(parameter)
-    return matrices, rest
-
-
-class ParseTask(Task):
+class ParseTask(TransformerTask):
     """What the training loop needs to know of a Transformer that writes trees."""
 
-    best = ("loss", "min")
+    recipe: ParseRecipe
     formula = "rate · min(1, step / warmup, (steps + 1 − step) / cooldown)"
 
     def __init__(self, recipe: ParseRecipe) -> None:
@@ -161,42 +110,23 @@ class ParseTask(Task):
         self.tokenizer = self.vocabulary(train)
         self.kinds = self.tokenizer.id(self.symbols[-1]) + 1  # the ids below are the special tokens and those of trees
         self.leaf, self.blank = self.tokenizer.id(TAG), self.tokenizer.id(SPACE)
-        self.config = recipe.model_config(len(self.tokenizer))
         self.dev = [tree for tree in dev if all(label in labels for label, _, _ in tree.spans() if label != TOP)]
-        if recipe.copies:
-            train = vary(train, recipe.copies, recipe.exchange, recipe.seed)
         self.data, self.val = self.encode(train), self.encode(self.dev)
         self.starts = word_starts(self.tokenizer)
-        torch.manual_seed(recipe.seed)
-        model = Transformer(self.config)
-        assert model.output_bias is not None, "every size of a parser has it"
-        with torch.no_grad():
-            model.output_bias[self.kinds :] = NEVER  # word pieces are read, never written
-        if recipe.initial:
-            fill(model, load_model(recipe.initial)[1], f"a parser of size '{recipe.size}'")
-        self.modules = {"model": model}
-        matrices, rest = parameter_groups(model)
-        self.optimizers = {
-            "matrices": Muon(matrices),
-            "rest": torch.optim.Adam(rest, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True),
-        }
-        self.weights = {"loss": 1.0, "nll": 0.0}
-        self.order = functools.lru_cache(maxsize=2)(lambda epoch: self.data.batches(recipe.tokens, recipe.seed, epoch))
-        self.per_epoch = len(self.order(0))
-
-    @property
-    def model(self) -> Transformer:
-        """The network itself."""
-        return cast(Transformer, self.modules["model"])
+        self.build()
+        assert self.model.output_bias is not None, "every size of a parser has it"
+        if not recipe.initial:
+            with torch.no_grad():
+                self.model.output_bias[self.kinds :] = NEVER  # word pieces are read, never written
+        optimizers = muon_and_adam(self.model, **ADAM)
+        self.optimizers = {"matrices": optimizers["matrices"], "rest": optimizers["model"]}
 
     def vocabulary(self, trees: list[Tree]) -> Tokenizer:
-        """That of `initial`, else the data folder's own where it has one, else one learned from these trees' words."""
-        file = Path(self.recipe.initial or self.recipe.data) / "tokenizer.model"
-        if not file.is_file() and not self.recipe.initial:
-            return Tokenizer.train(
-                (sentence(tree.words()) for tree in trees), self.recipe.vocab_size, controls=self.symbols
-            )
-        tokenizer = Tokenizer.load(file)
+        """The one that is known, else one learned from these trees' words."""
+        tokenizer = self.known_vocabulary()
+        if tokenizer is None:
+            texts = (sentence(tree.words()) for tree in trees)
+            return Tokenizer.train(texts, self.recipe.vocab_size, controls=self.symbols)
         Symbols(tokenizer, self.symbols, EOS)  # has to have them all
         return tokenizer
 
@@ -216,11 +146,12 @@ class ParseTask(Task):
 
     def batch(self, step: int, micro: int, rank: int, world: int) -> Batch:
         """The batch with this number in the endless sequence of epochs; a pure function of its arguments."""
-        number = ((step - 1) * self.recipe.accumulate + micro) * world + rank
-        batches = self.order(number // self.per_epoch)
-        batch = self.data.collate(batches[number % self.per_epoch % len(batches)])
-        weight = self.recipe.align * max(0.0, 1.0 - (step - 1) / self.recipe.align_updates)
+        batch, weight = self.data.collate(self.place(step, micro, rank, world)[1]), self.align_weight(step)
         return replace(self.with_words(batch), guide=weight * self.next_words(batch) if weight else None)
+
+    def validation_batch(self, indices: Sequence[int]) -> Batch:
+        """Validation pairs as the decoder reads them."""
+        return self.with_words(super().validation_batch(indices))
 
     def with_words(self, batch: Batch) -> Batch:
         """The batch as the decoder reads it: each leaf's XX is the first piece of its word."""
@@ -237,10 +168,6 @@ class ParseTask(Task):
         guide = (word[:, None, :] == read[:, :, None]).float()
         guide = guide / guide.sum(-1, keepdim=True).clamp_min(1.0)
         return guide * (tgt != PAD)[..., None]
-
-    def count(self, batch: Batch) -> int:
-        """Target tokens, eos included."""
-        return batch.labels.numel()
 
     def terms(self, batch: Batch) -> dict[str, Tensor]:
         """The smoothed loss that is minimised, the plain one, and that of guided attention, in nats, summed over
@@ -266,13 +193,7 @@ class ParseTask(Task):
 
     def evaluate(self) -> dict[str, float]:
         """Validation loss (plain, nats a token), and F1 of the `scored` trees."""
-        device = next(self.modules["model"].parameters()).device
-        total, tokens = 0.0, 0
-        for indices in self.val.batches(self.recipe.tokens, 0, 0):
-            batch = self.with_words(self.val.collate(indices)).to(device)
-            total += float(self.terms(batch)["nll"])
-            tokens += self.count(batch)
-        return {"loss": total / tokens, **self.f1()}
+        return {"loss": self.validation_loss(), **self.f1()}
 
     def parser(self) -> Parser:
         """A Parser of the weights as they are now."""
@@ -295,24 +216,9 @@ class ParseTask(Task):
         ]
         (folder / "trees.txt").write_text("\n".join(lines), encoding="utf-8")
 
-    def describe(self, folder: Path) -> None:
-        """config.json and tokenizer.model: with any checkpoint's weights they make a folder that parses."""
-        self.save_header(folder)
-
-    def save_header(self, folder: Path) -> dict:
-        """Writes everything that a parser's folder holds except the weights; returns what stands in config.json."""
-        own = configs.preset(self.recipe.size)
-        same = replace(self.config, dropout=own.dropout, label_smoothing=own.label_smoothing)
-        header = {"format": FORMAT, "pairs": [PAIR], "symbols": self.symbols, "transformer": same.to_dict()}
-        save_config(folder, header)
-        self.tokenizer.save(folder / "tokenizer.model")
-        return header
-
-    def export(self, folder: Path) -> None:
-        """config.json, model.safetensors (fp16), tokenizer.model."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_model(folder, self.save_header(folder), self.modules["model"].state_dict())
+    def header(self) -> dict[str, Any]:
+        """The tokens of trees."""
+        return {"pairs": [PAIR], "symbols": self.symbols}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -8,8 +8,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from transformer.survey import Survey
-from transformer.survey import survey as read_survey
+from ui.train.survey import Survey
+from ui.train.survey import survey as read_survey
 
 BUNDLE, UPLOAD, LOCAL = "bundled", "upload", "folder"
 MOST_BYTES = 2 * 2**30

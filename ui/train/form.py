@@ -15,7 +15,6 @@ from gradio.blocks import Block
 
 from training import start
 from training.run import Run, list_runs
-from transformer.survey import Survey, columns, guess_columns
 from ui import messages
 from ui.gradio_private import hold
 from ui.kit import QUICKLY, QUIETLY, alerts
@@ -24,6 +23,7 @@ from ui.train import recipes
 from ui.train.controls import sign
 from ui.train.data import BUNDLE, FILE_TYPES, LOCAL, UPLOAD, Data
 from ui.train.networks import COMMON, GENTLE, NETWORKS, POOL, RATES, settings_of
+from ui.train.survey import Survey, columns, guess_columns
 from ui.train.view import RunView
 
 TIMING_STEPS, MEASURE_SECONDS = 3, 180

@@ -14,7 +14,6 @@ from torch import nn
 from training.unpack import unpack
 from training.weights import from_json
 from transformer.parsing.trees import indent_tree
-from transformer.survey import Survey
 from ui import theme
 from ui.services import Services, last
 from ui.train.data import (
@@ -30,6 +29,7 @@ from ui.train.data import (
     trees_suffix,
 )
 from ui.train.network import Network
+from ui.train.survey import Survey
 from ui.translate.languages import model_for
 from ui.translate.parse import parser_key
 from vton.registry import ALL_NETWORKS

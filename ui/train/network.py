@@ -16,10 +16,10 @@ import torch
 from torch import nn
 
 from training import assets
-from transformer.survey import Survey
 from ui import theme
 from ui.services import Services
 from ui.train.data import BUNDLE, LOCAL, UPLOAD, Data
+from ui.train.survey import Survey
 
 WORDS = json.loads(theme.read("train/networks.json"))  # of the networks, their settings and presets
 

@@ -2,15 +2,25 @@
 
 A treebank of one field knows few words and few short sentences. A clause inside a sentence is itself a sentence, and a
 word may be exchanged for another one of its part of speech without a change to the tree.
+
+    python -m lab.translator.variety --data DIR --copies 2 --seed 4 --out OUT
+
+`python -m transformer.train --preset parse --data OUT` learns from them.
 """
 
 from __future__ import annotations
 
+import argparse
+import gzip
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from transformer.parsing.trees import TOP, Leaf, Tree
+from training.arguments import CommandLine, a_folder_to_write, a_number, a_seed, integer, something_existing
+from training.command import one_sentence
+from transformer.parsing.recipe import load_splits
+from transformer.parsing.trees import TOP, Leaf, Tree, to_brackets
 
 OPEN = frozenset(["NN", "NNS", "NNP", "JJ", "RB", "VB", "VBD", "VBZ", "VBP", "VBN", "VBG"])  # tags whose words are many
 SHORTEST, LONGEST = 3, 20  # words of a clause
@@ -74,3 +84,30 @@ def vary(trees: list[Tree], copies: int, share: float, seed: int) -> list[Tree]:
     whole = [*trees, *(clause for tree in trees for clause in clauses(tree))]
     draw = random.Random(seed)
     return [*whole, *(exchange_words(tree, words, share, draw) for _ in range(copies) for tree in whole)]
+
+
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line: writes train.mrg.gz, varied, and dev.mrg.gz as it is; prints how many trees they hold."""
+    parser = CommandLine(
+        prog="python -m lab.translator.variety",
+        description="More trees out of a treebank.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--data", type=something_existing, required=True, help="folder or file, as of --preset parse")
+    parser.add_argument("--copies", type=integer(), default=1, help="of the trees and clauses, with words exchanged")
+    parser.add_argument("--exchange", type=a_number(0, 1), default=0.25, help="share of the words of open classes")
+    parser.add_argument("--seed", type=a_seed, default=1, help="of the exchange")
+    parser.add_argument("--out", type=a_folder_to_write, required=True, help="folder to write")
+    options = parser.parse_args(argv)
+    train, dev = load_splits(options.data)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, trees in (("train", vary(train, options.copies, options.exchange, options.seed)), ("dev", dev)):
+        text = "".join(f"{to_brackets(tree)}\n" for tree in trees)
+        (options.out / f"{name}.mrg.gz").write_bytes(gzip.compress(text.encode()))
+        print(name, len(trees))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,8 @@ import threading
 import pytest
 from huggingface_hub import constants
 
-from transformer import marian, opus
+from transformer import marian
+from ui import opus
 from ui.services import Services
 
 NAME = "Helsinki-NLP/opus-mt-en-de"

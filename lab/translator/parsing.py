@@ -1,4 +1,4 @@
-"""Scores a parser by EVALB's rules: `python -m transformer.evaluate --task parse --data dev.mrg.gz`."""
+"""Scores a parser by EVALB's rules: `python -m lab.translator.parsing --data dev.mrg.gz`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,21 @@ from transformer.options import DEFAULTS, SearchOptions
 from transformer.parse import load
 from transformer.parsing import evalb
 from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, Parser
-from transformer.parsing.trees import Tree, read_trees
+from transformer.parsing.trees import TOP, Leaf, Tree, read_trees
+
+
+def right_branching(gold: Tree) -> Tree:
+    """The baseline that knows nothing: each word opens a phrase that holds the rest; a final full stop stays outside.
+
+    All are labelled NP, the most frequent label, but the whole, which is S.
+    """
+    leaves = gold.leaves()
+    tail = leaves[-1:] if len(leaves) > 1 and leaves[-1].tag in evalb.PUNCTUATION else []
+    node: Tree | Leaf | None = None
+    for leaf in reversed(leaves[: len(leaves) - len(tail)]):
+        node = leaf if node is None else Tree("NP", (leaf, node))
+    inner = node.children if isinstance(node, Tree) else (node,)
+    return Tree(TOP, (Tree("S", (*inner, *tail)),))
 
 
 def evaluate(parser: Parser, gold: Sequence[Tree], options: SearchOptions = DEFAULTS) -> dict:
@@ -26,7 +40,7 @@ def evaluate(parser: Parser, gold: Sequence[Tree], options: SearchOptions = DEFA
     scores = evalb.score(zip(gold, [sentence.trees[0] for sentence in sentences]))
     return {
         **asdict(scores),
-        "right_branching_f1": evalb.score((tree, evalb.right_branching(tree)) for tree in gold).f1,
+        "right_branching_f1": evalb.score((tree, right_branching(tree)) for tree in gold).f1,
         "repairs": sum(sentence.repairs for sentence in sentences),
         "repaired_sentences": sum(sentence.repairs > 0 for sentence in sentences),
         "seconds_per_sentence": seconds,
@@ -37,12 +51,11 @@ def evaluate(parser: Parser, gold: Sequence[Tree], options: SearchOptions = DEFA
 def main(argv: list[str] | None = None) -> int:
     """The command line; prints one JSON object for each file."""
     command = CommandLine(
-        prog="python -m transformer.evaluate --task parse",
+        prog="python -m lab.translator.parsing",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         description="Score a parser on trees in Penn Treebank brackets: labelled precision, "
         "recall, F1, complete match.",
     )
-    command.add_argument("--task", choices=["parse"])
     command.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
     command.add_argument("--data", type=an_existing_file, required=True, nargs="+", help=".mrg files, gzipped or not")
     command.add_argument(

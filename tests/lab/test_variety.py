@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from transformer.parsing import variety
+from lab.translator import variety
+from transformer.parsing.recipe import load_splits
 from transformer.parsing.trees import Tree, add_top, parse_brackets, to_brackets
 
 SENTENCE = "(S (NP (PRP We)) (VP (VBP show) (SBAR (IN that) (S (NP (DT the) (NN cell)) (VP (VBZ divides))))) (. .))"
@@ -74,3 +75,23 @@ def test_the_trees_come_first_and_a_seed_gives_the_same_copies():
     found = variety.vary(trees, 2, 0.5, seed=1)
     assert found[:2] == trees and len(found) == 3 * 3  # two sentences and a clause, and two copies of them
     assert found == variety.vary(trees, 2, 0.5, seed=1) != variety.vary(trees, 2, 0.5, seed=2)
+
+
+def test_the_command_writes_what_the_recipe_reads(tmp_path, capsys):
+    trees = [tree(SENTENCE), tree(OTHERS), tree("(S (NP (NN food)) (VP (VBZ is) (-RRB- -RRB-)))")]
+    (tmp_path / "train.mrg").write_text("\n".join(map(to_brackets, trees)))
+    (tmp_path / "dev.mrg").write_text(to_brackets(trees[0]))
+    argv = [
+        "--data",
+        str(tmp_path),
+        "--copies",
+        "2",
+        "--exchange",
+        "0.5",
+        "--seed",
+        "3",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    assert variety.main(argv) == 0 and capsys.readouterr().out == "train 12\ndev 1\n"
+    assert load_splits(tmp_path / "out") == (variety.vary(load_splits(tmp_path)[0], 2, 0.5, 3), trees[:1])
