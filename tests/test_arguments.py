@@ -24,6 +24,7 @@ NEEDED = {
     "transformer.train": "--preset tiny --run NEW",
     "transformer.evaluate": "--data FILE",
     "lab.translator.parsing": "--data FILE",
+    "lab.translator.remarks": "--data FILE",
     "lab.translator.rules": "--data FILE",
     "lab.translator.train": "--data FOLDER --run NEW",
     "lab.translator.mix": "A=1 B=1 --out NEW",

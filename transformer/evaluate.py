@@ -1,7 +1,7 @@
 """Scores a model: BLEU, chrF and perplexity per word piece, beside what copying the source would score.
 
     python -m transformer.evaluate --model multi30k-en-de --data test.tsv.gz
-    python -m transformer.evaluate --model everyday multi30k-en-de --data test.tsv.gz --show 50
+    python -m transformer.evaluate --model everyday multi30k-en-de --data test.tsv.gz
 
 Several models are scored on the same sentences, each in every direction that it has and the table has columns for.
 
@@ -14,15 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import random
-import re
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, a_seed, an_existing_file, integer
+from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
 from training.assets import model_or_dir
 from training.command import one_sentence
 from transformer import checklist
@@ -48,7 +45,6 @@ class Scores:
     seconds_per_sentence: float
     copy_bleu: float  # of the sources as they are
     copy_chrf: float
-    remarks: dict[str, int]  # sentences with each of `remarks`
 
 
 def text_scores(outputs: list[str], references: list[str], language: str) -> dict:
@@ -79,29 +75,6 @@ def text_scores(outputs: list[str], references: list[str], language: str) -> dic
     metric = BLEU(tokenize="none", force=True)
     moses = metric.corpus_score([prepare(o) for o in outputs], [[prepare(r) for r in references]])
     return {**scores, "bleu_lower_moses": moses.score}
-
-
-def remarks(source: str, output: str, reference: str) -> list[str]:
-    """What a program can see of one translation: "as the reference", or signs of an error by their kind."""
-    if output == reference:
-        return ["as the reference"]
-    signs = []
-    ours, theirs = output.lower().split(), reference.lower().split()
-    if sorted(re.findall(r"\d+", source)) != sorted(re.findall(r"\d+", output)):
-        signs.append("numbers differ from the source")
-    if len(ours) < 0.6 * len(theirs) and len(theirs) > 3:
-        signs.append("much shorter than the reference")
-    if len(ours) > 1.6 * len(theirs) and len(ours) > 5:
-        signs.append("much longer than the reference")
-    if any(a == b and a.isalpha() for a, b in zip(ours, ours[1:])):
-        signs.append("a word twice running")
-    names = set(re.findall(r"(?<=[\w,;] )[A-ZÀ-Ý]\w+", source)) & set(re.findall(r"\w+", reference))
-    if not names <= set(re.findall(r"\w+", output)):
-        signs.append("a name is lost")
-    words = set(re.findall(r"[^\W\d_]+", reference.lower()))
-    if words and not words & set(re.findall(r"[^\W\d_]+", output.lower())):
-        signs.append("no word of the reference")
-    return signs
 
 
 def losses(
@@ -157,14 +130,12 @@ def evaluate(
     scores = text_scores(outputs, [reference for _, reference in pairs], target)
     ppl = perplexity(translator, pairs, target)
     copy = text_scores([s for s, _ in pairs], [reference for _, reference in pairs], target)
-    counts = Counter(kind for pair, output in zip(pairs, outputs) for kind in remarks(pair[0], output, pair[1]))
     return Scores(
         sentences=len(pairs),
         perplexity=ppl,
         seconds_per_sentence=seconds,
         copy_bleu=copy["bleu"],
         copy_chrf=copy["chrf"],
-        remarks=dict(counts.most_common()),
         **scores,
     ), outputs
 
@@ -183,15 +154,6 @@ def directions(translator: Translator, path: str, source: str | None, target: st
     if not pairs:
         read_parallel(path, *translator.pairs[0])  # says what is missing
     return pairs
-
-
-def show(pairs: list[tuple[str, str]], outputs: list[str], count: int, seed: int) -> None:
-    """Prints `count` random translations with source, reference and remarks."""
-    for number in sorted(random.Random(seed).sample(range(len(pairs)), min(count, len(pairs)))):
-        (source, reference), output = pairs[number], outputs[number]
-        words = "; ".join(remarks(source, output, reference))
-        print(f"{number + 1}\n  source       {source}\n  reference    {reference}\n  translation  {output}")
-        print(f"  remarks      {words}" if words else "", flush=True)
 
 
 def run_checklist(translator: Translator, name: str, half: str, beam: int, output: str | None) -> None:
@@ -234,8 +196,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--alpha", type=a_number(), default=None, help="length penalty; by default the model's")
     parser.add_argument("--limit", type=integer(), default=0, help="only the first so many pairs; 0 = all")
     parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
-    parser.add_argument("--show", type=integer(), default=0, help="print so many random translations, too")
-    parser.add_argument("--seed", type=a_seed, default=1, help="of the random choices")
     parser.add_argument("--device", type=a_device, default="auto")
     parser.add_argument(
         "--output", default=None, help="write the translations (of the last scores) or the checklist there"
@@ -256,7 +216,6 @@ def main(argv: list[str] | None = None) -> int:
                 head = {"model": translator.name, "data": str(path), "source": source, "target": target}
                 alpha = translator.length_penalty(source, target, options.alpha)
                 print(json.dumps({**head, "beam": options.beam, "alpha": alpha, **vars(scores)}), flush=True)
-                show(pairs, outputs, options.show, options.seed)
                 if options.output:
                     with open(options.output, "w", encoding="utf-8") as file:
                         file.writelines(f"{line}\n" for line in outputs)

@@ -9,7 +9,7 @@ import torch
 
 from transformer import Translator
 from transformer.data import collate
-from transformer.evaluate import directions, evaluate, main, perplexity, remarks, text_scores
+from transformer.evaluate import directions, evaluate, main, perplexity, text_scores
 from transformer.translate import DEFAULT_MODEL
 
 PAIRS = [
@@ -101,24 +101,10 @@ def test_the_command_prints_json_and_writes_the_outputs(tmp_path, capsys):
     assert main(["--data", str(tmp_path / "no.tsv")]) == 2 and "no.tsv" in capsys.readouterr().err
 
 
-def test_what_a_program_can_see_of_a_translation():
-    assert remarks("A dog.", "Ein Hund.", "Ein Hund.") == ["as the reference"]
-    assert remarks("It is 10 o'clock.", "Es ist Uhr.", "Es ist 10 Uhr.") == ["numbers differ from the source"]
-    assert remarks("We saw Tom.", "Wir sahen ihn.", "Wir sahen Tom.") == ["a name is lost"]
-    assert "a word twice running" in remarks("A dog runs.", "Ein Hund Hund rennt.", "Ein Hund rennt.")
-    assert "much shorter than the reference" in remarks("x", "Ein Hund.", "Ein Hund rennt durch den Garten.")
-    assert "much longer than the reference" in remarks(
-        "x", "Ein Hund rennt durch den ganzen Garten.", "Ein Hund rennt."
-    )
-    assert "no word of the reference" in remarks("x", "Katzen schlafen.", "Ein Hund rennt.")
-    assert remarks("A dog runs.", "Ein Hund läuft.", "Ein Hund rennt.") == []
-
-
 def test_copying_the_source_is_scored_beside_it(translator):
-    scores, outputs = evaluate(translator, PAIRS, "en", "de")
+    scores, _ = evaluate(translator, PAIRS, "en", "de")
     copied = text_scores([s for s, _ in PAIRS], [t for _, t in PAIRS], "de")
     assert (scores.copy_bleu, scores.copy_chrf) == (copied["bleu"], copied["chrf"])
-    assert scores.remarks.get("as the reference", 0) == sum(o == t for o, (_, t) in zip(outputs, PAIRS))
 
 
 def test_several_models_on_the_same_sentences(tmp_path, capsys):
@@ -136,15 +122,13 @@ def test_several_models_on_the_same_sentences(tmp_path, capsys):
         "--limit",
         "2",
     ]
-    assert main([*argv, "--device", "cpu", "--show", "1", "--seed", "3"]) == 0
+    assert main([*argv, "--device", "cpu"]) == 0
     out = capsys.readouterr().out.splitlines()
     scores = [json.loads(line) for line in out if line.startswith("{")]
     assert len(scores) == 2 and all(
         (s["model"], s["source"], s["target"]) == ("multi30k-en-de", "en", "de") for s in scores
     )
     assert scores[0]["bleu"] == scores[1]["bleu"] and scores[0]["sentences"] == 2
-    shown = [line.split("  ")[-1].strip() for line in out if line.startswith("  source")]
-    assert len(shown) == 2 and shown[0] == shown[1] and shown[0] in [source for source, _ in PAIRS]
 
 
 def test_each_direction_that_the_table_has_text_for(translator, tmp_path):
