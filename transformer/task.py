@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch.optim import Optimizer
 
 from training import Recipe, Task
 from training.recipe import AT_LEAST_1, setting
 from training.weights import fill, load_config, load_model, save_config, save_model
 from transformer import config as configs
 from transformer.config import TransformerConfig
-from transformer.data import Batch
+from transformer.data import Batch, ParallelData
 from transformer.model import Transformer
 from transformer.tokenizer import Tokenizer
 from transformer.translator import FORMAT
-
-ADAM = {"betas": (0.9, 0.98), "eps": 1e-9}  # section 5.3
 
 
 @dataclass
@@ -66,7 +63,7 @@ class TransformerTask(Task):
     recipe: Any  # a `TransformerRecipe`
     tokenizer: Tokenizer
     data: Any  # `ParallelData`, or what has its `batches` and `collate`
-    optimizers: dict[str, Optimizer]
+    val: ParallelData
 
     def build(self) -> None:
         """The network, by the recipe's seed or `initial`, and the order of the batches of `data`."""

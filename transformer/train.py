@@ -40,7 +40,7 @@ from transformer.data import PART, SUFFIXES, Batch, ParallelData, read_parallel,
 from transformer.loss import projected_cross_entropy
 from transformer.options import SearchOptions
 from transformer.schedule import dropout_at, learning_rate
-from transformer.task import ADAM, TransformerRecipe, TransformerTask
+from transformer.task import TransformerRecipe, TransformerTask
 from transformer.text.verbatim import with_stand_ins
 from transformer.tokenizer import PAD, STAND_INS, UNK, Tokenizer, language_token
 from transformer.translator import Translator
@@ -230,7 +230,9 @@ class TranslationTask(TransformerTask):
         self.score_texts = [(pair, self.to_score(val)) for pair, val in held_out.items()]
         self.build()
         self.table: Tensor | None = None  # of transformer.align
-        self.optimizers = {"model": torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True, **ADAM)}
+        # beta and epsilon of section 5.3; the rate is set before each update
+        adam = torch.optim.Adam(self.model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.optimizers = {"model": adam}
 
     def load_data(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
         """Makes `tokenizer`, `data` and `val` of the splits' pairs; returns the validation pairs of each direction."""

@@ -24,7 +24,6 @@ from training.memory import keep_memory
 from training.optimizers import muon_and_adam
 from training.recipe import SHARE, setting
 from transformer.data import Batch, ParallelData
-from transformer.task import ADAM
 from transformer.text.verbatim import with_stand_ins
 from transformer.tokenizer import language_token
 from transformer.train import PRESETS, TranslationRecipe, TranslationTask
@@ -132,7 +131,7 @@ class MixtureTask(TranslationTask):
     def __init__(self, recipe: MixtureRecipe) -> None:
         super().__init__(recipe)
         if recipe.optimizer == "muon":
-            self.optimizers = muon_and_adam(self.model, **ADAM)
+            self.optimizers = muon_and_adam(self.model)
 
     def learning_rates(self, step: int) -> dict[str, float]:
         """Equation 3, or the trapezoid of a rate of its own; the same for both optimizers."""

@@ -26,7 +26,7 @@ from transformer.parsing.linear import linearise, symbols
 from transformer.parsing.parser import PAIR, Parser
 from transformer.parsing.trees import TAG, TOP, Tree, indent_tree, read_trees
 from transformer.parsing.words import leaves_to_words, sentence, word_starts
-from transformer.task import ADAM, TransformerRecipe, TransformerTask
+from transformer.task import TransformerRecipe, TransformerTask
 from transformer.tokenizer import EOS, PAD, SPACE, Tokenizer
 
 MAX_LENGTH = 1024  # positions of the model, either side
@@ -118,7 +118,7 @@ class ParseTask(TransformerTask):
         if not recipe.initial:
             with torch.no_grad():
                 self.model.output_bias[self.kinds :] = NEVER  # word pieces are read, never written
-        optimizers = muon_and_adam(self.model, **ADAM)
+        optimizers = muon_and_adam(self.model)
         self.optimizers = {"matrices": optimizers["matrices"], "rest": optimizers["model"]}
 
     def vocabulary(self, trees: list[Tree]) -> Tokenizer:
