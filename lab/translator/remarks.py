@@ -44,12 +44,12 @@ def remarks(source: str, output: str, reference: str) -> list[str]:
 
 def show(pairs: list[tuple[str, str]], outputs: list[str], count: int, seed: int) -> None:
     """Prints `count` random translations with source, reference and remarks, then how often each remark was made."""
-    found = [remarks(source, output, reference) for (source, reference), output in zip(pairs, outputs)]
+    kinds = [remarks(source, output, reference) for (source, reference), output in zip(pairs, outputs)]
     for number in sorted(random.Random(seed).sample(range(len(pairs)), min(count, len(pairs)))):
-        (source, reference), words = pairs[number], "; ".join(found[number])
+        (source, reference), words = pairs[number], "; ".join(kinds[number])
         print(f"{number + 1}\n  source       {source}\n  reference    {reference}\n  translation  {outputs[number]}")
         print(f"  remarks      {words}" if words else "", flush=True)
-    for remark, times in Counter(remark for one in found for remark in one).most_common():
+    for remark, times in Counter(remark for one in kinds for remark in one).most_common():
         print(f"{times:6} {remark}")
 
 
