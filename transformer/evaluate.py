@@ -23,7 +23,7 @@ from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_ex
 from training.assets import model_or_dir
 from training.command import one_sentence
 from transformer import checklist
-from transformer.data import ParallelData, read_parallel
+from transformer.data import read_parallel
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.scoring import losses_of_ids
 from transformer.tokenizer import language_token
@@ -84,22 +84,13 @@ def losses(
 
     (0.0, 0) for a pair that is longer than the model reads, or has an empty side. tokens: of a batch, each side.
     """
-    model, tokenizer = translator.model, translator.tokenizer
-    own = model.config
-    prefix = [tokenizer.id(language_token(target))] if translator.language_tokens else []
-
-    def fits(pair: tuple[str, str]) -> bool:
-        return (
-            all(pair)
-            and max(len(prefix) + len(tokenizer.encode(pair[0])), len(tokenizer.encode(pair[1]))) < own.max_length
-        )
-
-    numbers = [number for number, pair in enumerate(pairs) if fits(pair)]
+    encode, longest = translator.tokenizer.encode, translator.model.config.max_length
+    prefix = [translator.tokenizer.id(language_token(target))] if translator.language_tokens else []
+    every = [([*prefix, *encode(source)], encode(reference)) for source, reference in pairs]
+    numbers = [n for n, ids in enumerate(every) if all(pairs[n]) and max(map(len, ids)) < longest]
     results = [(0.0, 0)] * len(pairs)
-    if not numbers:
-        return results
-    data = ParallelData.encode([pairs[number] for number in numbers], tokenizer, own.max_length, prefix)
-    for number, loss in zip(numbers, losses_of_ids(model, data.pairs, tokens)):
+    own = losses_of_ids(translator.model, [every[n] for n in numbers], tokens) if numbers else []
+    for number, loss in zip(numbers, own):
         results[number] = loss
     return results
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.tokenizer import SPACE, Tokenizer, normalise
+from transformer.translator import shorten
 
 _ABBREVIATIONS = r"al|e\.g|i\.e|Figs?|Dr|Mrs?|Ms|Prof|St|vs|Inc|ca|cf|etc"
 _WORD = re.compile(
@@ -62,7 +63,7 @@ def check_words(text: str, words: Sequence[str], unknown: Callable[[str], bool])
     It has no words, or more than MOST_WORDS, is in another language, or in letters the model cannot read. unknown:
     tells of a word whether it holds a character that the vocabulary lacks.
     """
-    extract = text if len(text) <= 40 else text[:40] + "…"
+    extract = shorten(text)
     with_letters = [word for word in words if any(character.isalpha() for character in word)]
     if not with_letters:
         raise ValueError(f"There is no word to parse in “{extract}”; please enter an English sentence.")

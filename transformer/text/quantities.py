@@ -197,24 +197,19 @@ def _german_time(match: re.Match, target: str) -> str | None:
     )
 
 
+def _clock_time(match: re.Match, target: str, sure: bool = True) -> str:
+    """A time whose hour is that of the 24-hour clock; sure: as in `time_in`."""
+    return time_in(int(match["hour"]), match["minute"], target, sure)
+
+
+def _french_time(match: re.Match, target: str) -> str:
+    return _clock_time(match, target, sure=False)
+
+
 def _later_time(match: re.Match, target: str) -> str | None:
-    """A time of the 24-hour clock where only hours after 12 are sure to be one."""
-    return time_in(int(match["hour"]), match["minute"], target) if int(match["hour"]) > 12 else None
-
-
-def _first_time(match: re.Match, target: str) -> str | None:
-    """The first of two times of the 24-hour clock: sure where one of them is after 12."""
-    hour, later = int(match["hour"]), int(match["later"])
-    return time_in(hour, match["minute"], target) if max(hour, later) > 12 else None
-
-
-def _french_time(match: re.Match, target: str) -> str | None:
-    return time_in(int(match["hour"]), match["minute"], target, sure=False)
-
-
-def _plain_time(match: re.Match, target: str) -> str | None:
-    """A time in English without am or pm."""
-    return time_in(int(match["hour"]), match["minute"], target)
+    """A time of the 24-hour clock where only hours after 12 are sure to be one; of two times, the later one."""
+    later = match.groupdict().get("later") or 0
+    return _clock_time(match, target) if max(int(match["hour"]), int(later)) > 12 else None
 
 
 def _date(match: re.Match, target: str) -> str | None:
@@ -273,7 +268,7 @@ _TIMES = {
             rf"(?= ?(?:-|–|to|and|until) ?(?P<later>1[0-2]|0?\d)(?:[:.]{_MINUTE})? ?(?P<part>{_MERIDIEM}))",
             _english_first_time,
         ),
-        (rf"(?:(?<=\bat )|(?<=\bby ))(?P<hour>{_HOUR}):(?P<minute>{_MINUTE})\b(?![:.]\d)", _plain_time),
+        (rf"(?:(?<=\bat )|(?<=\bby ))(?P<hour>{_HOUR}):(?P<minute>{_MINUTE})\b(?![:.]\d)", _clock_time),
         (
             r"(?<=\bat )(?P<hour>1[0-2]|[1-9])(?= (?:(?:tomorrow|this|on \w+day|every|yesterday|in the) )?"
             r"(?P<part>morning|afternoon|evening|tonight)\b)",
@@ -294,7 +289,7 @@ _TIMES = {
         (
             rf"\b(?P<hour>{_HOUR})(?:[:.](?P<minute>{_MINUTE}))?"
             rf"(?= ?(?:bis|und|-|–) ?(?P<later>{_HOUR})(?:[:.]{_MINUTE})? Uhr\b)",
-            _first_time,
+            _later_time,
         ),
         (rf"\b{_DAY[0]}\.{_DAY[1]}\.{_DAY[2]}\b", _date),
         (r"\b(?:die|den|der) (?P<year>(?:1[5-9]|20)[1-9]0)er[- ]Jahren?\b", _decade),
@@ -303,7 +298,7 @@ _TIMES = {
         (rf"\b(?P<hour>{_HOUR}) ?(?:h|heures) ?(?P<minute>{_MINUTE})\b", _french_time),
         (
             rf"\b(?P<hour>{_HOUR}) ?h\b(?P<minute>)(?= ?[-–] ?(?P<later>{_HOUR}) ?h)",
-            _first_time,
+            _later_time,
         ),
         (
             rf"(?:(?<=\bà )|(?<=\best )|(?<=[-–] )|(?<=[-–]))"
