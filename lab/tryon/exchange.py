@@ -334,7 +334,8 @@ def measure(tryon: TryOn, folder: Path, sheet: Path | None) -> dict[str, Rows]:
     result and truth a pair.
     """
     judge = load_network("parser", assets.model_dir("tryon-lite") / "parser")  # the same for all weights
-    distance, systems, cells = parser_distance(judge), {}, []
+    distance, cells = parser_distance(judge), []
+    systems: dict[str, Rows] = {}
     for number in pair_numbers(folder):
         pair = read_pair(folder, number)
         try:
