@@ -187,18 +187,23 @@ def carries_neckline(r: TryOnResult) -> bool:
 
 
 def carry_neckline(networks: Networks, r: TryOnResult, classes: np.ndarray) -> np.ndarray:
-    """S-hat (H, W) with the garment's own neck opening, as a first warp carries it.
-
-    That is the spline's for either warp: its fit can leave the neck out of account, while a flow would follow the
-    region, whose neck is the very thing in question.
+    """S-hat (H, W) with the garment's own neck opening, as a first warp carries it, which knows nothing of the neck
+    that is predicted: the flow's, which has learned from regions with the neck filled, or the spline's, whose fit
+    leaves the neck out of account.
     """
     inputs, upper = conditions(networks, r), classes == labels.UPPER
     open_neck = fit_exceptions(networks, replace(r, segmentation=classes))._replace(open=True)
     if not open_neck.neck.any() or upper.sum() < SMALLEST_REGION:
         return classes
-    region = mask_to_tensor(upper, networks.device)
-    _, theta = inference.predict_warp(networks.matching, inputs, region, r.options.fit, exceptions=open_neck)
-    return neckline.follow_warp(classes, r.keypoints, tensor_to_mask(inference.warp_cloth(theta, inputs).mask) > 127)
+    if networks.flow is not None:
+        region = mask_to_tensor(neckline.with_neck_filled(classes, r.keypoints), networks.device)
+        offsets = inference.predict_flow(networks.flow, inputs, region)
+        first = inference.warp_by(flow.flow_grid(offsets, inputs.size), inputs)
+    else:
+        region = mask_to_tensor(upper, networks.device)
+        _, theta = inference.predict_warp(networks.matching, inputs, region, r.options.fit, exceptions=open_neck)
+        first = inference.warp_cloth(theta, inputs)
+    return neckline.follow_warp(classes, r.keypoints, tensor_to_mask(first.mask) > 127)
 
 
 def fit_exceptions(networks: Networks, r: TryOnResult) -> FitExceptions:

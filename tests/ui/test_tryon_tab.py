@@ -259,7 +259,8 @@ def test_what_has_no_flow_says_so(record):
     flowed = dataclasses.replace(record, flow=np.zeros((4, 3, 2), np.float32), control_points=None)
     assert "by the flow" in tryon_figures.caption(flowed, "warped_cloth")
     assert "flow" not in tryon_figures.caption(record, "warped_cloth")
-    all_of_them = [tryon_work.Variant(label, record.cloth, None, "") for label, _ in tryon_work.WARP_VARIANTS]
+    warps = tryon_work.COMPARISONS[tryon_work.WARPS].variants
+    all_of_them = [tryon_work.Variant(label, record.cloth, None, "") for label, *_ in warps]
     assert "no flow warper" not in tryon_work.claim(tryon_work.WARPS, all_of_them)
     assert "no flow warper" in tryon_work.claim(tryon_work.WARPS, all_of_them[:-1])
 

@@ -210,3 +210,13 @@ def test_painted_skin_does_not_keep_the_hue_of_the_cloth_that_the_generator_mirr
         return difference(of[42:48, 6:18], of[70:76, 6:18])
 
     assert apart(made) < 0.6 * apart(picture)
+
+
+@pytest.mark.parametrize(("face", "hands", "shaded"), [(55, 70, True), (70, 62, False), (66, 70, False)])
+def test_a_face_darker_than_the_hands_lies_in_the_shade(face, hands, shaded):
+    photograph = np.zeros((40, 40, 3), np.uint8)
+    parts = np.zeros((2, 40, 40), bool)
+    parts[0, :20], parts[1, 20:] = True, True
+    for part, lightness in zip(parts, (face, hands)):
+        photograph[part] = composite._rgb(np.array([[lightness, 12.0, 15.0]], np.float32))
+    assert composite.is_shaded(photograph, *parts) == shaded

@@ -597,8 +597,9 @@ def test_arms_that_go_bare_take_their_tone_from_the_face_not_from_red_hands(tryo
     held = final_picture.hands(bared)
     sleeves = np.isin(bared.parse, labels.ARMS_LIP) & ~held
     long = replace(bared, parse=np.where(sleeves, labels.UPPER_LIP[0], bared.parse).astype(np.uint8))
-    redder = np.clip(long.person + np.array((10.0, -8.0, -8.0)), 0, 255).astype(np.uint8)
-    red = replace(long, person=np.where(held[..., None], redder, long.person))
+    red = replace(long, person=long.person.copy())
+    hands = composite._lab(long.person[held][None])[0]
+    red.person[held] = composite._rgb(hands + np.array((0, 5, 0), np.float32))  # as light as before
     away = np.isin(bared.segmentation, labels.ARMS) & ~held
     assert held.sum() > 200 and own_skin(red)[held].mean() > 0.3 and away.sum() > 200
     pale, painted = (np.median(final_picture.from_photograph(r)[away].astype(float), 0) for r in (long, red))

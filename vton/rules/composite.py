@@ -16,6 +16,7 @@ LONGEST = 512  # the background is continued at no more rows than this: what sta
 HUE, DARKER, LIGHTER = 15, 35, 25  # how far skin may lie from the tone of the face in a and b, and in lightness
 ROUND = 0.28  # fits 90 bare arms of street photographs, 0.93 and 0.87 as light as their middle at t = 0.67 and 0.82
 SHADE = 12  # by which folds and shadows may change the lightness of a cloth, of 100
+DIMMER = 8  # in lightness, by how much a face in the shade is darker than the hands at least
 FEWEST = 40  # pixels; a smaller patch of skin gives no tone
 FEWEST_BORDER = 5  # pixels along which painted skin and the person's own have to meet
 # Tones that a face can have, in CIELAB: 264 faces of street photographs have a chroma of 8 to 46 and a hue of 25 to 72
@@ -51,14 +52,20 @@ def continue_background(picture: np.ndarray, body: np.ndarray) -> np.ndarray:
     return np.where(body[..., None], background, picture)
 
 
-def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray, skin: np.ndarray) -> np.ndarray:
+def match_skin(
+    picture: np.ndarray,
+    painted: np.ndarray,
+    photograph: np.ndarray,
+    skin: np.ndarray,
+    lit: np.ndarray | None = None,
+) -> np.ndarray:
     """Gives painted skin the tone of the person's own; light and shadow of the painting stay.
 
     In CIELAB the painted pixels are shifted by the difference of the medians.
 
     Args:
         picture (H,W,3) uint8 with the painted skin `painted` (H,W) bool; photograph (H,W,3) uint8 with the person's own
-        skin `skin` (H,W) bool.
+        skin `skin` (H,W) bool; lit (H,W) bool: skin that tells the lightness in its place.
 
     Returns:
         (H,W,3) uint8; a copy of `picture` where there is too little skin to compare.
@@ -68,6 +75,8 @@ def match_skin(picture: np.ndarray, painted: np.ndarray, photograph: np.ndarray,
         return out
     lab = _lab(picture[painted][None])[0]
     own, tone = np.median(_of_face(photograph[skin]), 0), np.median(lab, 0)
+    if lit is not None:
+        own[0] = np.median(_of_face(photograph[lit])[:, 0])
     lab[:, 1:] = tone[1:] + TINT * (lab[:, 1:] - tone[1:])
     out[painted] = _rgb(lab + own - tone)
     return out
@@ -122,6 +131,14 @@ def is_skin(photograph: np.ndarray, part: np.ndarray) -> bool:
         return False
     a, b = np.median(_of_face(photograph[part]), 0)[1:]
     return CHROMAS[0] < np.hypot(a, b) < CHROMAS[1] and HUES[0] < np.degrees(np.arctan2(b, a)) < HUES[1]
+
+
+def is_shaded(photograph: np.ndarray, face: np.ndarray, hands: np.ndarray) -> bool:
+    """Whether a face lies in the shade of a hat or behind hair, glasses or a beard, so that its skin is darker than the
+    person's is: hands are usually the darker ones. face, hands (H,W) bool of a photograph (H,W,3) uint8.
+    """
+    lightness = [float(np.median(_of_face(photograph[part])[:, 0])) for part in (face, hands)]
+    return lightness[1] - lightness[0] > DIMMER
 
 
 def smooth(picture: np.ndarray, painted: np.ndarray, sigma: float) -> np.ndarray:

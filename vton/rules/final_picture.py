@@ -192,10 +192,17 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     painted = np.where(np.asarray(shared)[..., None], r.rendered, r.synthesis) if np.any(shared) else r.synthesis
     picture = composite.smooth(composite.smooth(painted, arms, width / 32), bare, width / 96)
     # Forearms tell the tone of what goes on from them, else the face: on 146 street and 11 studio photographs hands are
-    # some 9 darker in L than bare arms and 2 to 5 redder in a, so that arms painted like them look like wax.
-    forearms = own & ~hands(r)
-    tone = forearms if forearms.sum() > arms.sum() / 8 else reference
-    picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone), arms, arms | own)
+    # some 9 darker in L than bare arms and 2 to 5 redder in a, so that arms painted like them look like wax. Where the
+    # face lies in the shade they tell the lightness alone.
+    forearms, face = own & ~hands(r), r.parse == labels.FACE_LIP
+    lit = None
+    if forearms.sum() > arms.sum() / 8:
+        tone = forearms
+    elif in_shade(r):
+        tone, lit = face, reference
+    else:
+        tone = reference
+    picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone, lit), arms, arms | own)
     picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else reference)
     picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48, width / 8)
     picture = composite.join_skin(picture, bare, r.person, neck, width / 48)
@@ -250,11 +257,20 @@ def photograph_parts(r: TryOnResult) -> np.ndarray:
 
 def tone_reference(r: TryOnResult) -> np.ndarray:
     """(H, W) bool, what tells the tone of the person's skin: the face, unless something hides it, such as a phone, a
-    mask or a sticker, or the photograph ends below it; else hands, neck or arms; nothing where no part has such a tone.
+    mask or a sticker, it lies in the shade, or the photograph ends below it; else hands, neck or arms; nothing where no
+    part has such a tone.
     """
     arms = np.isin(r.parse, labels.ARMS_LIP) & (_dilate(np.isin(r.parse, labels.UPPER_LIP), 2 * rim_width(r)) == 0)
     parts = r.parse == labels.FACE_LIP, hands(r), r.parse == labels.NECK_LIP, arms
+    if in_shade(r):
+        return parts[1]
     return next((part for part in parts if composite.is_skin(r.person, part)), np.zeros_like(arms))
+
+
+def in_shade(r: TryOnResult) -> bool:
+    """Whether the face is seen, but in the shade, so that the hands tell better how light the skin is."""
+    parts = r.parse == labels.FACE_LIP, hands(r)
+    return all(composite.is_skin(r.person, part) for part in parts) and composite.is_shaded(r.person, *parts)
 
 
 def own_skin(r: TryOnResult, parts: tuple[int, ...] = labels.ARMS_LIP) -> np.ndarray:

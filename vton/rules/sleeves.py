@@ -13,7 +13,8 @@ from vton.labels import UPPER
 
 KINDS = ("none", "short", "long")
 # Where the sleeve ends, along shoulder (0), elbow (1) and wrist (2).
-ENDS = {"none": 0.12, "short": 0.8, "long": 2.0}
+ENDS = {"none": 0.0, "short": 0.8, "long": 2.0}
+ARMHOLE = 0.12  # how far along it an arm is not looked at: there the cloth of a shoulder may end
 REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
 # Half the width of a bare arm at shoulder, elbow and wrist, as shares of the upper arm's length.
 BARE = (0.18, 0.15, 0.1)
@@ -66,7 +67,7 @@ def cloth_shares(segmentation: np.ndarray, keypoints: np.ndarray) -> dict[int, t
             on, bare = (part & cloth).sum(), (part & skin).sum()
             return float(on / (on + bare)) if on + bare else None
 
-        shares[arm] = share(ENDS["none"], 1.8), share(0.3, 0.75), share(1.15, 1.8)
+        shares[arm] = share(ARMHOLE, 1.8), share(0.3, 0.75), share(1.15, 1.8)
     return shares
 
 
