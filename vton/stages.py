@@ -196,9 +196,7 @@ def carry_neckline(networks: Networks, r: TryOnResult, classes: np.ndarray) -> n
     if not open_neck.neck.any() or upper.sum() < SMALLEST_REGION:
         return classes
     if networks.flow is not None:
-        region = mask_to_tensor(neckline.with_neck_filled(classes, r.keypoints), networks.device)
-        offsets = inference.predict_flow(networks.flow, inputs, region)
-        first = inference.warp_by(flow.flow_grid(offsets, inputs.size), inputs)
+        _, first = flow_warp(networks.flow, inputs, neckline.with_neck_filled(classes, r.keypoints))
     else:
         region = mask_to_tensor(upper, networks.device)
         _, theta = inference.predict_warp(networks.matching, inputs, region, r.options.fit, exceptions=open_neck)
@@ -221,6 +219,12 @@ def warps_by_flow(networks: Networks, options: Options) -> bool:
     return options.warp == "flow" or (options.warp == "auto" and networks.flow is not None and not as_spline)
 
 
+def flow_warp(network: torch.nn.Module, inputs: Conditions, region: np.ndarray) -> tuple[torch.Tensor, inference.Warp]:
+    """The flow (1,2,h,w) that lays the cloth on a region (H, W) bool, and the cloth as it lays it."""
+    offsets = inference.predict_flow(network, inputs, mask_to_tensor(region, inputs.cloth.device))
+    return offsets, inference.warp_by(flow.flow_grid(offsets, inputs.size), inputs)
+
+
 def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """7 warp: theta, W(c, theta) and W(M_c, theta) (3.3), or the same two by the flow."""
     upper = r.segmentation == labels.UPPER
@@ -228,12 +232,12 @@ def predict_warp(networks: Networks, r: TryOnResult) -> dict[str, Any]:
         raise InputError(
             "No place for the garment was predicted on this person; try a photo from the front, arms at the sides."
         )
-    inputs, region = conditions(networks, r), mask_to_tensor(upper, networks.device)
+    inputs = conditions(networks, r)
     if warps_by_flow(networks, r.options):
         assert networks.flow is not None
-        offsets = inference.predict_flow(networks.flow, inputs, region)
-        warp = inference.warp_by(flow.flow_grid(offsets, inputs.size), inputs)
+        offsets, warp = flow_warp(networks.flow, inputs, upper)
         return {"flow": offsets[0].permute(1, 2, 0).cpu().numpy(), **warp_fields(warp)}
+    region = mask_to_tensor(upper, networks.device)
     theta, final = inference.predict_warp(
         networks.matching, inputs, region, r.options.fit, r.options.grid, fit_exceptions(networks, r)
     )

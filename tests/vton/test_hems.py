@@ -46,7 +46,7 @@ def test_the_trousers_begin_somewhere_else_and_nothing_beside_them_changes():
     for seed in range(120):
         changed = with_old_hem(agnostic_of(truth), truth, keypoints, np.random.default_rng(seed))
         trousers = (changed == labels.BOTTOM).any(1)
-        assert trousers.any() and trousers[np.flatnonzero(trousers)[0] :].all()  # down to the picture's end
+        assert trousers.any() and trousers[np.flatnonzero(trousers)[0] :].all()  # one piece, down to the picture's end
         assert set(np.unique(changed)) == {labels.BACKGROUND, labels.BOTTOM}
         assert not ((changed == labels.BOTTOM) & ~np.isin(truth, (labels.UPPER, labels.BOTTOM))).any()
         begins.append(int(trousers.argmax()))

@@ -592,15 +592,44 @@ def test_bare_arms_stay_the_persons_own_whatever_hides_the_face(tryon, result, c
     assert before.sum() > 200 and (own_skin(hidden) & before).sum() > 0.8 * before.sum()
 
 
-def test_arms_that_go_bare_take_their_tone_from_the_face_not_from_red_hands(tryon, result):
+def shifted(picture, part, lab):
+    """A copy of a picture whose part (H, W) bool is moved by (3,) in CIELAB."""
+    out = picture.copy()
+    out[part] = composite._rgb(composite._lab(picture[part][None])[0] + np.array(lab, np.float32))
+    return out
+
+
+@pytest.fixture
+def sleeves_off(tryon, result):
+    """A record whose arms go bare, as if long sleeves had hidden all but the hands; and these, (H, W) bool."""
     bared = tryon.resume(result, "segmentation", sleeves="none", until="synthesis")
     held = final_picture.hands(bared)
     sleeves = np.isin(bared.parse, labels.ARMS_LIP) & ~held
-    long = replace(bared, parse=np.where(sleeves, labels.UPPER_LIP[0], bared.parse).astype(np.uint8))
-    red = replace(long, person=long.person.copy())
-    hands = composite._lab(long.person[held][None])[0]
-    red.person[held] = composite._rgb(hands + np.array((0, 5, 0), np.float32))  # as light as before
-    away = np.isin(bared.segmentation, labels.ARMS) & ~held
-    assert held.sum() > 200 and own_skin(red)[held].mean() > 0.3 and away.sum() > 200
-    pale, painted = (np.median(final_picture.from_photograph(r)[away].astype(float), 0) for r in (long, red))
-    assert np.abs(painted - pale).max() <= 2
+    return replace(bared, parse=np.where(sleeves, labels.UPPER_LIP[0], bared.parse).astype(np.uint8)), held
+
+
+def arms_of(record, held):
+    """The median colour (3,) of the arms that are painted; held as above."""
+    away = np.isin(record.segmentation, labels.ARMS) & ~held
+    assert held.sum() > 200 and away.sum() > 200
+    return np.median(final_picture.from_photograph(record)[away].astype(float), 0)
+
+
+def test_arms_that_go_bare_take_their_tone_from_the_face_not_from_red_hands(sleeves_off):
+    long, held = sleeves_off
+    long = replace(long, person=shifted(long.person, long.parse == labels.FACE_LIP, (20, 0, 0)))  # in the light
+    redder = np.clip(long.person + np.array((10.0, -8.0, -8.0)), 0, 255).astype(np.uint8)
+    red = replace(long, person=np.where(held[..., None], redder, long.person))
+    assert not final_picture.in_shade(red) and own_skin(red)[held].mean() > 0.3
+    assert np.abs(arms_of(red, held) - arms_of(long, held)).max() <= 2
+
+
+def test_where_the_face_lies_in_the_shade_hands_tell_how_light_the_arms_are_and_nothing_else(sleeves_off):
+    long, held = sleeves_off
+    shade = replace(long, person=shifted(long.person, long.parse == labels.FACE_LIP, (-25, 0, 0)))
+    assert final_picture.in_shade(shade)
+    lighter, redder = (replace(shade, person=shifted(shade.person, held, change)) for change in ((6, 0, 0), (0, 5, 0)))
+    before, light, red = (
+        composite._lab(arms_of(one, held)[None, None].astype(np.uint8))[0, 0] for one in (shade, lighter, redder)
+    )
+    assert 3 < light[0] - before[0] < 9 and np.abs(red - before).max() < 1.5

@@ -70,7 +70,9 @@ def hem_noise(across: np.ndarray, half: float, rng: np.random.Generator) -> np.n
     return waves - rng.uniform(0.05, 0.8) * opening
 
 
-def gaps(rows: np.ndarray, across: np.ndarray, hem: float, half: float, length: float, rng) -> np.ndarray:
+def gaps(
+    rows: np.ndarray, across: np.ndarray, hem: float, half: float, length: float, rng: np.random.Generator
+) -> np.ndarray:
     """Where a parse has missed the trousers near the hem, (H, W) bool: ellipses, at times none.
 
     rows, across: (H, W) of each pixel; hem: row of the hem; half: half its width; length: of the trunk; in pixels.

@@ -57,7 +57,7 @@ def match_skin(
     painted: np.ndarray,
     photograph: np.ndarray,
     skin: np.ndarray,
-    lit: np.ndarray | None = None,
+    light: np.ndarray | None = None,
 ) -> np.ndarray:
     """Gives painted skin the tone of the person's own; light and shadow of the painting stay.
 
@@ -65,7 +65,7 @@ def match_skin(
 
     Args:
         picture (H,W,3) uint8 with the painted skin `painted` (H,W) bool; photograph (H,W,3) uint8 with the person's own
-        skin `skin` (H,W) bool; lit (H,W) bool: skin that tells the lightness in its place.
+        skin `skin` (H,W) bool; light (H,W) bool: skin that tells the lightness in its place.
 
     Returns:
         (H,W,3) uint8; a copy of `picture` where there is too little skin to compare.
@@ -75,8 +75,8 @@ def match_skin(
         return out
     lab = _lab(picture[painted][None])[0]
     own, tone = np.median(_of_face(photograph[skin]), 0), np.median(lab, 0)
-    if lit is not None:
-        own[0] = np.median(_of_face(photograph[lit])[:, 0])
+    if light is not None:
+        own[0] = np.median(_of_face(photograph[light])[:, 0])
     lab[:, 1:] = tone[1:] + TINT * (lab[:, 1:] - tone[1:])
     out[painted] = _rgb(lab + own - tone)
     return out

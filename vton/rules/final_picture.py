@@ -195,14 +195,14 @@ def from_photograph(r: TryOnResult) -> np.ndarray:
     # some 9 darker in L than bare arms and 2 to 5 redder in a, so that arms painted like them look like wax. Where the
     # face lies in the shade they tell the lightness alone.
     forearms, face = own & ~hands(r), r.parse == labels.FACE_LIP
-    lit = None
+    light = None
     if forearms.sum() > arms.sum() / 8:
         tone = forearms
     elif in_shade(r):
-        tone, lit = face, reference
+        tone, light = face, reference
     else:
         tone = reference
-    picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone, lit), arms, arms | own)
+    picture = composite.round_limbs(composite.match_skin(picture, arms, r.person, tone, light), arms, arms | own)
     picture = composite.match_skin(picture, bare, r.person, neck if neck.sum() > composite.FEWEST else reference)
     picture = composite.join_skin(picture, arms & ~own, r.person, own, width / 48, width / 8)
     picture = composite.join_skin(picture, bare, r.person, neck, width / 48)
