@@ -36,8 +36,9 @@ def figure(sleeve_end):
 @pytest.mark.parametrize("start", [5, 25, 60])
 def test_the_sleeve_ends_where_its_kind_ends(start):
     map_, keypoints = figure(start)
-    for kind, end in (("none", 4), ("short", 24), ("long", 60)):
+    for kind, end in (("none", 0), ("short", 24), ("long", 60)):
         made = set_length(map_, keypoints, kind)
+        assert kind != "none" or not (made[38:53, 131:] == UPPER).any()  # no cap over the shoulder
         for row, step in ((45, 1), (45, -1)):
             shoulder = 125 if step > 0 else 75
             sleeve = [made[row, shoulder + step * (i + 7)] for i in range(55)]
