@@ -14,6 +14,7 @@ from vton.labels import UPPER
 KINDS = ("none", "short", "long")
 # Where the sleeve ends, along shoulder (0), elbow (1) and wrist (2).
 ENDS = {"none": 0.0, "short": 0.8, "long": 2.0}
+CUFF = 0.1  # how much further the cloth beside an arm is still its sleeve's
 ARMHOLE = 0.12  # how far along it an arm is not looked at: there the cloth of a shoulder may end
 REACH = 0.36  # half the width of a sleeve, as a share of the upper arm's length
 # Half the width of a bare arm at shoulder, elbow and wrist, as shares of the upper arm's length.
@@ -104,7 +105,7 @@ def set_length(
         beyond = (segmentation == UPPER) & (place >= ENDS[kind]) & near & ~body
         # Where the arm itself is bare, the cloth beside it is the trunk's, however the person stands.
         sleeve = place[beyond & (distance < BONE_REACH)]
-        beyond &= place <= np.quantile(sleeve, 0.98) if len(sleeve) else False
+        beyond &= place <= np.quantile(sleeve, 0.98) + CUFF if len(sleeve) else False
         # The old sleeve was wider than the arm in it: beside the arm there is nothing.
         out[beyond] = np.where(distance[beyond] < np.interp(place[beyond], (0, 1, 2), BARE), arm, 0)
     return out
