@@ -20,7 +20,7 @@ from gan.modes import count_modes
 from gan.networks import SMALL, Discriminator, GanConfig, Generator
 from gan.parzen import SIGMAS
 from training import Recipe, Task
-from training.recipe import AT_LEAST_1, MOST, setting
+from training.recipe import AT_LEAST_1, MOST, read_presets, setting
 from training.weights import save_config
 
 SHEET = 64  # digits of a sample sheet
@@ -79,25 +79,7 @@ class GanRecipe(Recipe):
             )
 
 
-_OFTEN = {"log_every": 20, "save_every": 250, "evaluate_every": 250, "keep_last": 40}
-_PLANE = {"batch": 128, "lr": 2e-3, "lr_d": 6e-3, "beta1": 0.5, **_OFTEN}
-_DIGITS = {"data": "", "batch": 100, "log_every": 100, "save_every": 2000, "evaluate_every": 500, "keep_last": 40}
-_LINE = {"batch": 256, "lr": 5e-4, "lr_d": 1e-2, "beta1": 0.0}
-PRESETS: dict[str, dict] = {
-    "line": {"data": "line", "steps": 1500, **_LINE, **_OFTEN, "save_every": 100, "evaluate_every": 50},
-    "ring": {"data": "ring", "steps": 2000, **_PLANE},
-    # Larger minibatches hold samples of every mode; lower rates at the end draw the generator's samples onto them.
-    "grid": {"data": "grid", "steps": 4000, **_PLANE, "batch": 512, "final_share": 0.4, "final_rate": 0.1},
-    "spiral": {"data": "spiral", "steps": 5000, **_PLANE},
-    # Lower rates at the end bring the samples closer together: 11 nats in 150 updates by Parzen's window.
-    "digits": {
-        "steps": 12_000, "lr": 1e-3, "lr_d": 3e-4, "final_share": 0.3, "precision": "bf16", "threads": 1, **_DIGITS,
-    },
-    # The learning rule of the authors' code. Their discriminator's cost is halved, which halves its rate here.
-    "digits-authors": {
-        "steps": 125_000, "optimizer": "sgd", "lr": 0.1, "lr_d": 0.05, "decay": 1.000004, "threads": 1, **_DIGITS,
-    },
-}  # fmt: skip
+PRESETS = read_presets(__file__, "gan")
 
 
 def network_config(recipe: GanRecipe) -> GanConfig:

@@ -110,6 +110,8 @@ def test_wheel_carries_weights_cards_examples_and_the_page(tmp_path, monkeypatch
         assert file.is_dir() or f"atelier_assets/examples/{file.name}" in files
     for file in (ROOT / "ui" / "static").rglob("*"):
         assert file.is_dir() or file.relative_to(ROOT).as_posix() in files
+    for file in (file for top in PACKAGES for file in (ROOT / top).rglob("*.json")):
+        assert file.relative_to(ROOT).as_posix() in files
     packages = {str(file.parent.relative_to(ROOT)) for top in PACKAGES for file in (ROOT / top).rglob("__init__.py")}
     assert packages <= {str(Path(file).parent) for file in files if file.endswith("__init__.py")}
     assert "app.py" in files and not any(name.startswith(("tests/", "assets/")) for name in files)

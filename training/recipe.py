@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import multiprocessing
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from training.arguments import MOST_SEED
@@ -23,6 +25,16 @@ def setting(default: Any, help: str) -> Any:
     A class that gives an inherited field another default alone keeps the words: `lr: float = 2e-3`.
     """
     return dataclasses.field(default=default, metadata={"help": help})
+
+
+def read_presets(module: str, key: str) -> dict[str, dict[str, Any]]:
+    """The presets of a recipe, the usual one first: of each the fields in which it differs from the recipe's defaults.
+
+    module: path of the recipe's module, beside which `presets.json` lies; key: of the recipe there. Its "why" is for
+    whoever reads the file.
+    """
+    presets = json.loads(Path(module).with_name("presets.json").read_text(encoding="utf-8"))[key]
+    return {name: {field: value for field, value in own.items() if field != "why"} for name, own in presets.items()}
 
 
 @dataclass

@@ -33,7 +33,7 @@ import training
 from training.arguments import CommandLine
 from training.command import one_sentence
 from training.memory import keep_memory
-from training.recipe import SHARE, setting
+from training.recipe import SHARE, read_presets, setting
 from training.run import Run
 from transformer import align, grammar
 from transformer.data import PART, SUFFIXES, Batch, ParallelData, read_parallel, read_splits
@@ -107,91 +107,7 @@ SAMPLE_LENGTH = 48  # most tokens of a sample translation
 MAX_SCORE_LENGTH = 64  # most tokens, on either side, of a sentence that is scored during training
 GREEDY = SearchOptions(beam=1, alpha=0.0, max_length=MAX_SCORE_LENGTH)  # the search whose BLEU an evaluation tells
 
-PRESETS: dict[str, dict] = {
-    # two minutes on a laptop, with nothing to download: the sentences of transformer.grammar
-    "tiny": {
-        "size": "mini",
-        "data": grammar.NAME,
-        "vocab_size": 300,
-        "tokens": 1024,
-        "max_length": 64,
-        "warmup": 150,
-        "rate_scale": 0.3,
-        "dropout": 0.0,
-        "steps": 800,
-        "log_every": 10,
-        "save_every": 100,
-        "evaluate_every": 100,
-        "keep_last": 9,
-        "average": 3,
-        "threads": 1,
-    },
-    # Multi30k on one CPU core, 0.3 s an update; the start of the shipped weights. So narrow a model needs a low rate:
-    # with a peak above 2e-3 its attention over the source stays uniform, and it learns a bag of words.
-    "multi30k": {
-        "size": "tiny",
-        "vocab_size": 8000,
-        "tokens": 2048,
-        "warmup": 400,
-        "rate_scale": 0.2,
-        "dropout": 0.1,
-        "steps": 8000,
-        "save_every": 100,
-        "evaluate_every": 400,
-        "keep_last": 8,
-        "average": 8,
-    },
-    # a few hundred thousand pairs of general text in several directions, one CPU core, 1.5 s an update, over days:
-    # nothing is seen more than a few times, so little dropout. Without guided alignment its encoder gave every position
-    # the same output after 2,000 updates, and there was nothing left to attend to.
-    "everyday": {
-        "size": "everyday-large",
-        "vocab_size": 16000,
-        "directions": "en-de de-en en-fr fr-en",
-        "stand_ins": 0.25,
-        "tokens": 2048,
-        "max_length": 160,
-        "align": 1.0,
-        "align_updates": 4000,
-        "warmup": 600,
-        "rate_scale": 0.25,
-        "dropout": 0.05,
-        "steps": 40000,
-        "save_every": 200,
-        "evaluate_every": 600,
-        "keep_last": 8,
-        "average": 8,
-        "precision": "bf16",
-    },
-    # one GPU, a few hundred thousand pairs
-    "small": {
-        "size": "small",
-        "vocab_size": 16000,
-        "tokens": 16384,
-        "warmup": 4000,
-        "steps": 40000,
-        "save_every": 1000,
-        "evaluate_every": 2000,
-        "keep_last": 5,
-        "precision": "bf16",
-    },
-    # the paper: 8 GPUs, or accumulation
-    "base": {"size": "base", "steps": 100000, "save_every": 1000, "evaluate_every": 5000, "keep_last": 5},
-    "big": {"size": "big", "steps": 300000, "save_every": 1000, "evaluate_every": 5000, "keep_last": 20, "average": 20},
-    # two minutes on a CPU with any small table, to see everything move
-    "quick": {
-        "size": "mini",
-        "vocab_size": 1000,
-        "tokens": 2048,
-        "warmup": 100,
-        "rate_scale": 0.25,
-        "steps": 300,
-        "save_every": 100,
-        "evaluate_every": 100,
-        "keep_last": 3,
-        "average": 3,
-    },
-}
+PRESETS = read_presets(__file__, "translate")
 
 
 def swap(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:

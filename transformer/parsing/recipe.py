@@ -16,7 +16,7 @@ from torch import Tensor
 
 import training
 from training.optimizers import muon_and_adam
-from training.recipe import AT_LEAST_1, setting
+from training.recipe import AT_LEAST_1, read_presets, setting
 from transformer.data import Batch, ParallelData, read_splits
 from transformer.loss import projected_cross_entropy
 from transformer.options import SearchOptions
@@ -71,19 +71,7 @@ class ParseRecipe(TransformerRecipe):
         return {"max_length": MAX_LENGTH, "output_bias": True}
 
 
-PRESETS: dict[str, dict] = {
-    # CRAFT's 26,000 trees on one CPU core, about an hour
-    "parse": {
-        "steps": 2400,
-        "dropout": 0.05,
-        "save_every": 100,
-        "evaluate_every": 400,
-        "keep_last": 3,
-        "precision": "bf16",
-        "clip": 1.0,
-        "threads": 1,
-    },
-}
+PRESETS = read_presets(__file__, "parse")
 
 
 def load_splits(data: str | Path) -> tuple[list[Tree], list[Tree]]:

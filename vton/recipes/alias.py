@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from gan.losses import objective, over_scales
-from training.recipe import SHARE, setting
+from training.recipe import SHARE, read_presets, setting
 from training.weights import fill, from_json, load_model
 from vton.data.pack import Pack
 from vton.data.scenes import UPPER, Look, Scenes, dress, halve, random_crop
@@ -19,7 +18,7 @@ from vton.labels import ALIAS_UPPER
 from vton.metrics import colour_difference, sharpness, ssim_map
 from vton.networks import alias_inference
 from vton.networks.alias import AliasGenerator, misalignment, visible_mask
-from vton.networks.config import LITE, PAPER, AliasConfig, ParserConfig
+from vton.networks.config import LITE, AliasConfig, ParserConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_detail
 from vton.networks.losses import feature_matching, gradient_difference, perceptual
 from vton.networks.parser import Parser
@@ -87,81 +86,7 @@ class AliasRecipe(PictureRecipe):
     validation: int = 24
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    # The weights leave every term's gradient at the picture in one order of magnitude; the perceptual one has the
-    # largest.
-    "lite-cpu": {
-        "steps": 3000,
-        "batch": 1,
-        "lr": 3e-4,
-        "height": 512,
-        "pictures_wide": 384,
-        "half": 0.7,
-        "crops": 0.2,
-        "smaller": 1,
-        "lr_d": 6e-4,
-        "beta1": 0.5,
-        "beta2": 0.99,
-        "schedule": "cosine",
-        "warmup": 50,
-        "l1": 6.0,
-        "gradient": 4.0,
-        "gan": 2.0,
-        "feature_matching": 3.0,
-        "perceptual": 1.5,
-        "composition": True,
-        "keeps": True,
-        "shown": 0.85,
-        "lowered": 0.3,
-        "r1": 1.0,
-        "discriminator": 16,
-        "fine": True,
-        "opaque": 0.02,
-        "flattened": 0.85,
-        "rim": 1.5,
-        "precision": "bf16",
-        "threads": 1,
-        "save_every": 75,
-        "evaluate_every": 150,
-        "ema": 0.995,
-        "validation": 4,
-    },
-    "lite-gpu": {"steps": 60000, "batch": 16, "lr": 2e-4, "l1": 5.0, "discriminator": 48, "precision": "bf16"},
-    "paper": {
-        "steps": 200000,
-        "batch": 4,
-        "height": 1024,
-        "pictures_wide": 768,
-        "width": PAPER.alias.width,
-        "widest": 16,
-        "hidden": PAPER.alias.hidden,
-        "injected": PAPER.alias.injected,
-        "levels": PAPER.alias.levels,
-        "masked": PAPER.alias.masked,
-    },
-    "draped": {
-        "steps": 240,
-        "batch": 2,
-        "height": 128,
-        "pictures_wide": 96,
-        "lr": 2e-3,
-        "beta1": 0.5,
-        "beta2": 0.99,
-        "width": 12,
-        "hidden": 12,
-        "levels": 6,
-        "l1": 20.0,
-        "gan": 0.1,
-        "feature_matching": 1.0,
-        "perceptual": 0.0,
-        "discriminator": 8,
-        "precision": "bf16",
-        "save_every": 40,
-        "evaluate_every": 40,
-        "validation": 4,
-        "ema": 0.9,
-    },
-}
+PRESETS = read_presets(__file__, "alias")
 
 
 def network_config(recipe: AliasRecipe) -> AliasConfig:

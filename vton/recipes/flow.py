@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from training.recipe import SHARE, setting
+from training.recipe import SHARE, read_presets, setting
 from vton.networks.config import LITE, PAPER, WITHOUT_AGNOSTIC, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
@@ -40,42 +39,7 @@ class FlowRecipe(PictureRecipe):
     validation: int = 24
 
 
-# What the shipped weights have that the paper has not.
-_SHIPPED = {"agnostic": False, "place": 1.0, "locks": 0.25, "outlines": 0.35, "necks": 0.3, "schedule": "cosine"}
-PRESETS: dict[str, dict[str, Any]] = {
-    "lite-cpu": {
-        **_SHIPPED,
-        "steps": 4000,
-        "batch": 6,
-        "warmup": 30,
-        "ema": 0.99,
-        "threads": 1,
-        "save_every": 100,
-        "evaluate_every": 250,
-    },
-    "lite-gpu": {**_SHIPPED, "steps": 30000, "batch": 32, "warmup": 200, "precision": "bf16"},
-    "paper": {
-        "steps": 50000,
-        "batch": 8,
-        "lr": 2e-4,
-        "height": PAPER.flow.size[0],
-        "pictures_wide": PAPER.flow.size[1],
-        "width": PAPER.flow.width,
-        "features": PAPER.flow.features,
-        "levels": PAPER.flow.levels,
-    },
-    "draped": {
-        "steps": 200,
-        "batch": 4,
-        "width": 8,
-        "features": 16,
-        "save_every": 50,
-        "evaluate_every": 50,
-        "validation": 4,
-        "agnostic": False,
-        "place": 1.0,
-    },
-}
+PRESETS = read_presets(__file__, "flow")
 
 
 def network_config(recipe: FlowRecipe) -> FlowConfig:

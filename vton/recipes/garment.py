@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from training.recipe import SHARE, setting
+from training.recipe import SHARE, read_presets, setting
 from vton.data.garments import (
     FLAT_SIZE,
     SOURCES,
@@ -72,25 +72,7 @@ class GarmentRecipe(PictureRecipe):
         return super().restore({name: value for name, value in values.items() if name != "drawn"}, **changes)
 
 
-PRESETS = {
-    "lite-cpu": {
-        "steps": 2500,
-        "precision": "bf16",
-        "threads": 1,
-        "save_every": 100,
-        "evaluate_every": 250,
-        "keep_last": 2,
-    },
-    "lite-gpu": {"steps": 12000, "batch": 64, "precision": "bf16", "save_every": 1000, "evaluate_every": 1000},
-    "draped": {
-        "steps": 120,
-        "batch": 8,
-        "precision": "bf16",
-        "save_every": 40,
-        "evaluate_every": 40,
-        "warmup": 10,
-    },
-}
+PRESETS = read_presets(__file__, "garment")
 
 
 def network_config(recipe: GarmentRecipe) -> GarmentReaderConfig:

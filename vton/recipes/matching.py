@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 
-from training.recipe import SHARE, setting
+from training.recipe import SHARE, read_presets, setting
 from vton.metrics import coverage
-from vton.networks.config import LITE, NETWORK_SIZE, PAPER, MatchingConfig
+from vton.networks.config import LITE, NETWORK_SIZE, MatchingConfig
 from vton.networks.losses import second_order
 from vton.networks.warping import MatchingModule, jacobian, sampling_grid, warp
 from vton.recipes.common import PictureRecipe, WarpTask, displacement, samplers, warp_figures
@@ -32,43 +31,7 @@ class MatchingRecipe(PictureRecipe):
     place: float = setting(0.0, "weight of the distance from the true warp where it is known (not in the paper)")
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "lite-cpu": {
-        "steps": 2500,
-        "batch": 8,
-        "lr": 5e-4,
-        "schedule": "cosine",
-        "warmup": 50,
-        "mask": 0.5,
-        "second_order": 0.02,
-        "precision": "bf16",
-        "threads": 1,
-        "save_every": 250,
-        "evaluate_every": 500,
-    },
-    "lite-gpu": {
-        "steps": 30000,
-        "batch": 32,
-        "lr": 4e-4,
-        "schedule": "cosine",
-        "warmup": 200,
-        "mask": 0.5,
-        "precision": "bf16",
-    },
-    "paper": {"steps": 50000, "batch": 8, "width": PAPER.matching.width},
-    "draped": {
-        "steps": 200,
-        "batch": 4,
-        "lr": 1e-3,
-        "mask": 0.5,
-        "width": 12,
-        "precision": "bf16",
-        "save_every": 50,
-        "evaluate_every": 50,
-        "validation": 6,
-        "place": 1.0,
-    },
-}
+PRESETS = read_presets(__file__, "matching")
 
 
 def network_config(recipe: MatchingRecipe) -> MatchingConfig:

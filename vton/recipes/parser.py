@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from training.recipe import SHARE, setting
+from training.recipe import SHARE, read_presets, setting
 from vton import labels
 from vton.data.collars import with_collar
 from vton.data.pack import Pack, Person, change_colours, degrade
@@ -51,36 +50,7 @@ class ParserRecipe(PictureRecipe):
     validation: int = 24
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "lite-cpu": {
-        "steps": 2600,
-        "batch": 8,
-        "collars": 0.3,
-        "precision": "bf16",
-        "threads": 1,
-        "save_every": 200,
-        "evaluate_every": 400,
-    },
-    "lite-gpu": {
-        "steps": 20000,
-        "batch": 32,
-        "collars": 0.3,
-        "precision": "bf16",
-        "save_every": 1000,
-        "evaluate_every": 1000,
-    },
-    "draped": {
-        "steps": 160,
-        "batch": 4,
-        "height": 128,
-        "width": 96,
-        "precision": "bf16",
-        "save_every": 40,
-        "evaluate_every": 40,
-        "warmup": 10,
-        "validation": 6,
-    },
-}
+PRESETS = read_presets(__file__, "parser")
 
 
 def network_config(recipe: ParserRecipe) -> ParserConfig:
