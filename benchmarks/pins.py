@@ -7,6 +7,7 @@ where a bound admits or the environment holds a version with a hole that is not 
 
 from __future__ import annotations
 
+import csv
 import sys
 from dataclasses import dataclass
 from importlib import metadata
@@ -28,34 +29,13 @@ class Hole:
     excuse: str = ""
 
 
-HOLES = (
-    Hole("gradio", "6.6.0", "PYSEC-2026-65"),
-    Hole("gradio", "6.15.0", "PYSEC-2026-2178"),
-    Hole("gradio", "6.16.0", "PYSEC-2026-2179"),
-    Hole("python-multipart", "0.0.22", "CVE-2026-24486"),
-    Hole("python-multipart", "0.0.26", "CVE-2026-40347"),
-    Hole("python-multipart", "0.0.27", "CVE-2026-42561"),
-    Hole("python-multipart", "0.0.30", "CVE-2026-53538"),
-    Hole("pillow", "10.3.0", "CVE-2024-28219"),
-    Hole("pillow", "11.3.0", "CVE-2025-48379"),
-    Hole("pillow", "12.2.0", "CVE-2026-40192"),
-    Hole("pillow", "12.3.0", "CVE-2026-54058"),
-    Hole("pillow", "12.3.0", "CVE-2026-59197"),
-    Hole("pillow", "12.3.0", "CVE-2026-59200"),
-    Hole("opencv-python", "4.8.1.78", "CVE-2023-4863"),
-    Hole("opencv-contrib-python", "4.8.1.78", "CVE-2023-4863"),
-    Hole("sentencepiece", "0.2.1", "CVE-2026-1260"),
-    Hole("transformers", "5.0.0", "PYSEC-2025-217"),
-    Hole("torch", "2.6.0", "CVE-2025-32434"),
-    Hole(
-        "torch",
-        "2.10.0",
-        "CVE-2026-24747",
-        "shared GPUs need 2.8; of pickled files, only those that the operator or a local page's visitor names are read",
-    ),
-    Hole("protobuf", "4.25.8", "CVE-2025-4565"),
-    Hole("protobuf", "5.29.6", "CVE-2026-0994", "MediaPipe needs one below 5; JSON is never read with it here"),
-)
+def read_holes() -> list[Hole]:
+    """All of `holes.tsv`, whose columns are the fields of a hole."""
+    with open(ROOT / "benchmarks" / "holes.tsv", encoding="utf-8", newline="") as file:
+        return [Hole(**row) for row in csv.DictReader(file, restval="", delimiter="\t", quoting=csv.QUOTE_NONE)]
+
+
+HOLES = read_holes()
 
 
 def requirements() -> dict[str, Requirement]:

@@ -6,58 +6,15 @@ than one word after the other.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Set
+from pathlib import Path
 
 NAME = "grammar"  # what stands for this text in the place of a file
-PEOPLE = [  # English, German, gender
-    ("dog", "Hund", "m"),
-    ("cat", "Katze", "f"),
-    ("child", "Kind", "n"),
-    ("woman", "Frau", "f"),
-    ("man", "Mann", "m"),
-    ("horse", "Pferd", "n"),
-    ("bird", "Vogel", "m"),
-    ("teacher", "Lehrerin", "f"),
-    ("girl", "Mädchen", "n"),
-]
-THINGS = [
-    ("apple", "Apfel", "m"),
-    ("book", "Buch", "n"),
-    ("lamp", "Lampe", "f"),
-    ("chair", "Stuhl", "m"),
-    ("flower", "Blume", "f"),
-    ("house", "Haus", "n"),
-    ("table", "Tisch", "m"),
-    ("cup", "Tasse", "f"),
-    ("picture", "Bild", "n"),
-]
-ADJECTIVES = [
-    ("small", "klein"),
-    ("old", "alt"),
-    ("red", "rot"),
-    ("blue", "blau"),
-    ("young", "jung"),
-    ("new", "neu"),
-    ("beautiful", "schön"),
-]
-VERBS = [  # present and base form of English; present, infinitive and participle of German
-    ("sees", "see", "seen", "sieht", "sehen", "gesehen"),
-    ("finds", "find", "found", "findet", "finden", "gefunden"),
-    ("paints", "paint", "painted", "malt", "malen", "gemalt"),
-    ("carries", "carry", "carried", "trägt", "tragen", "getragen"),
-    ("looks for", "look for", "looked for", "sucht", "suchen", "gesucht"),
-    ("brings", "bring", "brought", "bringt", "bringen", "gebracht"),
-]
-PLACES = [
-    ("in the garden", "im Garten"),
-    ("at the window", "am Fenster"),
-    ("on the bridge", "auf der Brücke"),
-    ("in the morning", "am Morgen"),
-    ("today", "heute"),
-    ("behind the house", "hinter dem Haus"),
-]
-MODALS = [("can", "kann"), ("must", "muss"), ("wants to", "will")]
+# People and things in English and German, with the German gender; adjectives, places and modal verbs in both languages;
+# of verbs present, base form and participle in English, present, infinitive and participle in German.
+WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 ARTICLES = {  # (definite, case) -> article and adjective ending by gender
     (True, "nominative"): {"m": ("der", "e"), "f": ("die", "e"), "n": ("das", "e")},
     (True, "accusative"): {"m": ("den", "en"), "f": ("die", "e"), "n": ("das", "e")},
@@ -72,7 +29,7 @@ def noun_phrase(draw: random.Random, nouns: list, case: str) -> tuple[str, str]:
     article, ending = ARTICLES[definite, case][gender]
     words, worte = [english], [german]
     if draw.random() < 0.6:
-        adjective, stem = draw.choice(ADJECTIVES)
+        adjective, stem = draw.choice(WORDS["adjectives"])
         words.insert(0, adjective)
         worte.insert(0, stem + ending)
     first = "the" if definite else "an" if words[0][0] in "aeiou" else "a"
@@ -81,11 +38,11 @@ def noun_phrase(draw: random.Random, nouns: list, case: str) -> tuple[str, str]:
 
 def sentence(draw: random.Random) -> tuple[str, str]:
     """One English sentence and its German translation."""
-    who, wer = noun_phrase(draw, PEOPLE, "nominative")
-    what, was = noun_phrase(draw, draw.choice((PEOPLE, THINGS)), "accusative")
-    place, ort = draw.choice(PLACES)
-    sees, see, participle, sieht, sehen, gesehen = draw.choice(VERBS)
-    modal, kann = draw.choice(MODALS)
+    who, wer = noun_phrase(draw, WORDS["people"], "nominative")
+    what, was = noun_phrase(draw, draw.choice((WORDS["people"], WORDS["things"])), "accusative")
+    place, ort = draw.choice(WORDS["places"])
+    sees, see, participle, sieht, sehen, gesehen = draw.choice(WORDS["verbs"])
+    modal, kann = draw.choice(WORDS["modals"])
     kind = draw.randrange(5)
     if kind == 0:
         pair = f"{who} {sees} {what} {place}", f"{wer} {sieht} {ort} {was}"
@@ -96,7 +53,7 @@ def sentence(draw: random.Random) -> tuple[str, str]:
     elif kind == 3:
         pair = f"{who} has {participle} {what} {place}", f"{wer} hat {ort} {was} {gesehen}"
     else:  # in a clause the verb itself goes to the end
-        says, sagt = noun_phrase(draw, PEOPLE, "nominative")
+        says, sagt = noun_phrase(draw, WORDS["people"], "nominative")
         pair = f"{says} says that {who} {sees} {what}", f"{sagt} sagt, dass {wer} {was} {sieht}"
     english, german = (text[0].upper() + text[1:] + "." for text in pair)
     return english, german

@@ -17,7 +17,7 @@ def test_sentences_are_fixed_different_and_held_out():
 
 
 def test_german_agrees_and_its_verb_moves():
-    gender = {german: g for _, german, g in grammar.PEOPLE + grammar.THINGS}
+    gender = {german: g for _, german, g in grammar.WORDS["people"] + grammar.WORDS["things"]}
     seen = set()
     for english, german in grammar.pairs(3000, 5):
         assert english[0].isupper() and english.endswith(".") and german.endswith(".")
@@ -35,13 +35,13 @@ def test_german_agrees_and_its_verb_moves():
                     article, {"m": "er", "n": "es"}[gender[noun.capitalize()]] if article == "ein" else ""
                 ), german
         if ", dass" in german:
-            assert german.rstrip(".").split()[-1] in {verb[3] for verb in grammar.VERBS}
+            assert german.rstrip(".").split()[-1] in {verb[3] for verb in grammar.WORDS["verbs"]}
             seen.add("clause")
         if re.search(r"\b(kann|muss|will)\b", german):
-            assert german.rstrip(".").split()[-1] in {verb[4] for verb in grammar.VERBS}
+            assert german.rstrip(".").split()[-1] in {verb[4] for verb in grammar.WORDS["verbs"]}
             seen.add("modal")
         if " hat " in german:
-            assert german.rstrip(".").split()[-1] in {verb[5] for verb in grammar.VERBS}
+            assert german.rstrip(".").split()[-1] in {verb[5] for verb in grammar.WORDS["verbs"]}
             seen.add("perfect")
     assert seen == {"clause", "modal", "perfect"}
 

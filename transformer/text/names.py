@@ -6,57 +6,21 @@ as pieces that it copies (`verbatim`). A word that nothing around it shows to be
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
-# Given names, by the language in whose sentences they could be taken for words.
-_FIRST_NAMES = {
-    "en": """Hope Faith Grace Joy Rose Lily Daisy Ivy Violet Summer Autumn Dawn April May June August Sandy Penny
-        Crystal Ruby Pearl Amber Ginger Olive Holly Hazel Heather Iris Patience Prudence Constance Charity
-        Mercy Honor Sky Star Misty Brook Robin Sunny Destiny Serenity Melody Harmony Willow Poppy Fern
-        Jade Opal Cherry Candy Angel Eve Carol Dolly Bonnie Raven Haven Honey Dove Lark Sage Rosemary
-        Saffron Juniper Laurel Coral Trinity Verity Felicity Winter Jack Mark Bill Will Frank Rich Rob
-        Chase Chuck Art Gene Drew Grant Wade Cliff Dale Glen Heath Forest Pat Jay Reed Rusty Buck Hunter
-        Mason Carter Taylor Cooper Baker Miles Guy Dean Earl Duke King Prince Lance Pierce Rock Stone
-        Sonny Skip Buddy Ray Rod Ward Dusty Sterling Ford Jasper Clay Bob Nick Dick Harry Stew Colt Woody
-        Basil Herb Rowan Ash Drake Ace Chance Clark Archer Fletcher Porter Tanner Tyler Sue Faye Gail Bea
-        Dot Viola Pepper Storm Rain River Reece Christian Major Judge Norm Russell Wayne Warren""",
-    "de": """Ernst Wolf Falk Rosa Heide Linde Erika Jasmin Viola Iris Rainer Axel Jost Felix Armin Hein Götz Bär Sepp
-        Engel Sommer Sonne Stella Rose Melissa Veilchen Kai Frank Hans Horst Gerd Wolfram Bruno Silke
-        Heike Inge Karl Siegfried Reinhard Gottlieb Fürchtegott Traugott Freimut Hartmut Volker Sieglinde
-        Otto Dietrich""",
-    "fr": """Claire Blanche Fleur Violette Marguerite Colombe Aurore Clémence Constance Prudence Désirée Aimée Félicité
-        Capucine Prune Cerise Perle Victoire France Reine Olive Rose Ange Aimé Parfait Juste Modeste Noël
-        Constant Fortuné Désiré Fidèle Honoré Clément Prosper Vivien Pierre Pascal Loup Léger Placide
-        Hyacinthe Grâce Solange Mélodie Ambre Jade Iris Soleil Océane Luce Lys Marin Sylvestre Romain
-        Germain Martial Hilaire Églantine Lionel Flore Rosé Garance Anémone Espérance Espoir Dahlia Iseult
-        Barbe Bienvenu""",
-}
-_TOWNS = {
-    "en": """Reading Bath Sandwich Rugby Deal Ware Battle Rye Poole Sale Bury Cork Nice Tours Orange Mobile Phoenix
-        Flint Buffalo Boulder Hull Wells Eye Crewe Slough Derby Lancaster Lincoln Concord Independence
-        Hope Barking Tring Ash Beer Street Diss Worth Wedding Split Essen Male Bend Ham Stone Rock
-        Settle Bangor Chester""",
-    "de": """Essen Bergen Hof Halle Siegen Hagen Münster Singen Kehl Worms Rust Wesel Weil Hamm Baden Celle Lahr
-        Moers Aalen Nagold Gießen Wiesbaden Speyer Trier Ahlen Rosenheim Kiel Stade
-        Leer Norden Verden Wedel Haltern Weiden Zwiesel Reutte Baden-Baden Villingen
-        Laufen Wittenberg""",
-    "fr": """Tours Nice Orange Angers Lens Laon Sens Vichy Troyes Die Gap Foix Brest Agen Auch Bourges Vannes Cannes
-        Grasse Pau Dole Royan Moulins Rennes Nantes Condom Saintes Fréjus Bourg Montagne
-        Villefranche Fontainebleau Châteauroux Angoulême Briançon""",
-}
+# Lines of words. By the language in whose sentences they could be taken for words: given names and towns, and what
+# before such a name in mid-sentence makes a word of it. Roles: what a title stands before without being a name. Months
+# and seasons, and what before one of these makes a name of it.
+_LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _TITLES = {
     "en": r"(?:Mrs?|Ms|Dr)\.?|Miss|Professor|Aunt|Uncle|Sir",
     "de": r"Herrn?|Frau|Fräulein|Dr\.|Prof\.|Familie|Tante|Onkel",
     "fr": r"M\.|MM\.|Mmes?|Mlles?|Monsieur|Madame|Mademoiselle|Maître",
 }
-# What a title stands before without being a name.
-_ROLES = """President Prime Chairman Chair Speaker Minister Chancellor Secretary Ambassador Professor Doctor Judge Mayor
-    Präsident Präsidentin Bundeskanzler Bundeskanzlerin Kanzler Kanzlerin Minister Ministerin Vorsitzender
-    Vorsitzende Kommissar Kommissarin Doktor Professor Professorin Direktor Direktorin Lehrer Lehrerin Kollege
-    Kollegin Pfarrer Bürgermeister Bürgermeisterin Nachbar Nachbarin Oberst Hauptmann Abgeordneter Abgeordnete
-    Dr Prof Président Présidente Ministre Commissaire"""
 _NAME = r"(?:v[ao]n |de |L[ea] )?[A-ZÀ-Ý]\w+(?:['’-][A-ZÀ-Ý]\w+)?"
 # What people do, behind a name that opens a sentence.
 _DOES = {
@@ -82,19 +46,6 @@ _DOES = {
         |vivait|travaillait|aimait""",
 }
 _AND = {"en": "and|or", "de": "und|oder", "fr": "et|ou"}
-# A word before a name of the lists in mid-sentence that makes a word of it.
-_DETERMINERS = {
-    "en": """the a an this that these those my your his her its our their no some any every each of in with without
-        much more little great such""",
-    "de": """der die das dem den des ein eine einen einem einer kein keine keinen mein meine meinen dein deine sein
-        seine ihr ihre unser unsere im am zum zur vom beim mit ohne in aus voller voll viel bei als
-        tierischer ist war ganz""",
-    "fr": """le la les l' un une des du au aux de d' ce cette ces mon ma mes ton ta sa son notre votre leur en la-""",
-}
-_SEASONS = "April May June August Summer Autumn Winter"
-# Before a month or season these make a name of it.
-_MEETS = """met and with see saw told tell asked ask love loves loved know knows called call gave invited married
-    thank than kissed visited"""
 _STREETS = {
     "en": re.compile(r"\b(?:(?!On|In|At|The|From|To|Is|Where)[A-Z][\w'’]+ ){1,2}(?:Street|Road|Avenue|Lane|Square)\b"),
     "de": re.compile(
@@ -115,21 +66,25 @@ _IN = {
 _SMELLS = re.compile(r"\b(?:riech|roch|schmeck|duft|aussieh|sieht|Suche|such)", re.IGNORECASE)
 
 
+def _words(lines: list[str]) -> list[str]:
+    return " ".join(lines).split()
+
+
 def name_spans(text: str, language: str) -> Iterator[tuple[int, int]]:
     """(start, end) of the names of a normalised sentence that a model could take for words, in no order.
 
     language: that of the sentence.
     """
-    if language not in _FIRST_NAMES:
+    if language not in _LISTS["first names"]:
         return
     for pattern in _patterns(language):
         for match in pattern.finditer(text):
-            if match["name"].split()[0] not in _ROLES.split() and not text.isupper():
+            if match["name"].split()[0] not in _words(_LISTS["roles"]) and not text.isupper():
                 yield match.span("name")
     yield from (match.span() for match in _STREETS[language].finditer(text))
     yield from _inside(text, language)
     if not (language == "de" and _SMELLS.search(text)):
-        towns = "|".join(map(re.escape, _TOWNS[language].split()))
+        towns = "|".join(map(re.escape, _words(_LISTS["towns"][language])))
         for match in re.finditer(rf"{_IN[language]}(?P<name>{towns})(?![\w-]| [A-Z\d])", text):
             yield match.span("name")
 
@@ -137,7 +92,7 @@ def name_spans(text: str, language: str) -> Iterator[tuple[int, int]]:
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
     """Names behind titles, and given names of the lists before a surname or what people do."""
-    first_names, own_and = "|".join(_FIRST_NAMES[language].split()), _AND[language]
+    first_names, own_and = "|".join(_words(_LISTS["first names"][language])), _AND[language]
     does = "(?:" + re.sub(r"\s+", "", _DOES[language]) + ")"
     more = 0 if language == "de" else 2  # names; behind a German one another capital may begin any noun
     first = rf"^[\"“„«]?\s?(?P<name>(?:{first_names})(?: {_NAME})?)"
@@ -154,11 +109,12 @@ def _inside(text: str, language: str) -> Iterator[tuple[int, int]]:
     """Given names of the lists in mid-sentence, in languages whose words have no capitals there."""
     if language == "de" or text.istitle() or text.isupper():
         return
-    determiners = set(_DETERMINERS[language].split())
-    for match in re.finditer(rf"(?<=[a-zß-ÿ,] )(?P<name>{'|'.join(_FIRST_NAMES[language].split())})(?![\w-])", text):
+    determiners = set(_words(_LISTS["determiners"][language]))
+    names = "|".join(_words(_LISTS["first names"][language]))
+    for match in re.finditer(rf"(?<=[a-zß-ÿ,] )(?P<name>{names})(?![\w-])", text):
         before = re.split(r"[ ']", text[: match.start()].rstrip(" ,"))[-1]
-        month = match["name"] in _SEASONS.split() and (
-            before not in _MEETS.split() or re.match(r",? \d", text[match.end() :])
+        month = match["name"] in _words(_LISTS["seasons"]) and (
+            before not in _words(_LISTS["meets"]) or re.match(r",? \d", text[match.end() :])
         )
         capitals = before[:1].isupper() or re.match(r" [A-ZÀ-Ý]", text[match.end() :])  # of the Art Institute
         if before.lower() not in determiners and not month and not (capitals and language == "en"):
