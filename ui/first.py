@@ -26,6 +26,7 @@ SENTENCE = (
     "imitate data."
 )
 SIDE = 80  # pixels of a picture as it is shown
+LANGUAGES = {"en": "English", "de": "Deutsch", "fr": "Français", "ko": "한국어"}  # of the page, see static/language.js
 
 
 class Picture(NamedTuple):
@@ -119,8 +120,16 @@ def heading(services: Services) -> str:
         f'<span class="first-words"><b>{one.title}</b> {one.words}</span></a>'
         for one in pictures
     )
+    languages = "".join(
+        f'<button type="button" lang="{code}" data-language="{code}" aria-pressed="{str(code == "en").lower()}">{name}'
+        "</button>"
+        for code, name in LANGUAGES.items()
+    )
     return (
-        f'<header class="masthead"><div><h1 class="wordmark">Atelier</h1><p class="tagline">{SENTENCE}</p></div>'
+        '<header class="masthead">'
+        f'<div class="languages" role="group" aria-label="Language" translate="no">{languages}</div>'
+        '<div class="first-about"><h1 class="wordmark" translate="no">Atelier</h1>'
+        f'<p class="tagline">{SENTENCE}</p></div>'
         f'<nav class="first-pictures" aria-label="What there is">{links}</nav></header>'
     )
 

@@ -231,16 +231,22 @@ SEARCHES = {
 # hold.
 OPENING = {"for(let e of n)this.#p(e)": "for(let e of n){await this.#m(e.id,e);this.#p(e)}"}
 REPLACEMENTS = {**SEARCHES, **OPENING}
+# The page has Gradio's words in its own tables (static/language.js), so Gradio itself speaks English here.
+LANGUAGES = ("de", "fr", "ko")
 
 
 def scripts() -> list[Route]:
-    """Routes of Gradio's scripts with REPLACEMENTS; none where a release of Gradio has other scripts."""
-    texts = {file.name: file.read_text(encoding="utf-8") for file in SCRIPTS.glob("core-*.js")}
-    return [
-        Route(f"/assets/{name}", functools.partial(_script, functools.reduce(_replace, REPLACEMENTS.items(), text)))
-        for name, text in texts.items()
-        if all(text.count(old) == 1 for old in REPLACEMENTS)
-    ]
+    """Routes of Gradio's scripts with REPLACEMENTS, none where a release of Gradio has other scripts, and its words."""
+    texts = {
+        file.name: functools.reduce(_replace, REPLACEMENTS.items(), file.read_text(encoding="utf-8"))
+        for file in SCRIPTS.glob("core-*.js")
+        if all(file.read_text(encoding="utf-8").count(old) == 1 for old in REPLACEMENTS)
+    }
+    for english in SCRIPTS.glob("en-*.js"):
+        for language in LANGUAGES:
+            words = english.read_text(encoding="utf-8")
+            texts |= {file.name: words for file in SCRIPTS.glob(f"{language}-*.js")}
+    return [Route(f"/assets/{name}", functools.partial(_script, text)) for name, text in texts.items()]
 
 
 def _replace(text: str, pair: tuple[str, str]) -> str:

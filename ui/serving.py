@@ -11,11 +11,12 @@ from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from training.memory import give_back_memory
-from ui import gradio_private
+from ui import gradio_private, theme
 from ui.gradio_private import UNFIT
 
 log = logging.getLogger("atelier")
@@ -61,7 +62,11 @@ class Headers:
 def app_options() -> dict[str, Any]:
     """What the page's server is made with, besides Gradio's own."""
     return {
-        "routes": [Route("/health", health), *gradio_private.scripts()],
+        "routes": [
+            Route("/health", health),
+            Mount("/words", StaticFiles(directory=theme.STATIC / "words")),
+            *gradio_private.scripts(),
+        ],
         "middleware": [Middleware(Headers), Middleware(gradio_private.Gate), Middleware(gradio_private.Streams)],
         "exception_handlers": {
             RequestValidationError: unfit,

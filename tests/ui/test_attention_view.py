@@ -91,7 +91,7 @@ def test_hidden_ends_leave_map_lines_and_thumbnails_alike(drawn):
 
 def test_a_clicked_cell_tells_every_head_and_is_escaped(drawn):
     html = attention.cell_note(drawn, "cross", 1, "mean", True, 2, 1)
-    assert MARKUP not in html and "&lt;img" in html and "<b>b</b>" in html
+    assert MARKUP not in html and "&lt;img" in html and '<b translate="no">b</b>' in html
     numbers = [float(x) for x in re.findall(r'title="([^"]+)"', html)]
     np.testing.assert_allclose(numbers, drawn.cross[1, :, 2, 1], rtol=1e-6)
     with pytest.raises(ValueError, match="not on the map"):

@@ -63,13 +63,13 @@ def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
     row, column = interpret.strongest(part)
     whole = attention.cross[layer].mean(0)
     steps, read_tokens = len(attention.target_tokens), attention.source_tokens
-    words = " ".join(f"<code>{escape(plain(token))}</code>" for token in read_tokens[:MOST_TOKENS])
+    words = " ".join(f'<code translate="no">{escape(plain(token))}</code>' for token in read_tokens[:MOST_TOKENS])
     return {
         "text": escape(current.translation.sentences[current.sentence].source_text),
         "count": len(read_tokens),
         "tokens": words + (" …" if len(read_tokens) > MOST_TOKENS else ""),
         "query": f"<b>{escape(query_names(attention, 'cross')[part.row_places[row]])}</b>",
-        "key": f"<b>{escape(plain(part.columns[column]))}</b>",
+        "key": f'<b translate="no">{escape(plain(part.columns[column]))}</b>',
         "weight": float(whole[part.row_places[row], part.column_places[column]]),
         "heads": attention.cross.shape[1],
         "hidden": steps * (steps - 1) // 2,

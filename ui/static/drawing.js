@@ -5,6 +5,11 @@ const make = (name, className, text) => {
   if (text !== undefined) made.textContent = text;
   return made;
 };
+// An element whose words are the visitor's or the model's, so that no other language of the page reaches them.
+const verbatim = (made) => {
+  made.setAttribute('translate', 'no');
+  return made;
+};
 const SVG = 'http://www.w3.org/2000/svg';
 const node = (name, attributes, text) => {
   const made = document.createElementNS(SVG, name);

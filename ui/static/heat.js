@@ -54,7 +54,7 @@ function labelledMap({ rows, columns, numbers, threshold, R, C, tone, className 
   const box = { x: left, y: top, width: C * cell, height: R * high };
   const text = (attributes, [words, title]) => {
     const label = node('text', attributes, words);
-    if (title !== undefined) label.append(node('title', {}, title));
+    if (title !== undefined) verbatim(label).append(node('title', {}, title));
     svg.append(label);
   };
   if (axes) {

@@ -1,7 +1,7 @@
 // One stop of the Tab key for a group of choices, and arrow keys within it; open lists close on Tab and Escape.
 const GROUPS =
   '[role=tablist], .strip-host, .thumbs, .icon-button-wrapper, .source-selection, .toolbar, .line-heads, .switches, ' +
-  '.top-list, .word-choices';
+  '.top-list, .word-choices, .languages';
 const MEMBERS = 'button:not([disabled])';
 const AHEAD = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const members = (group) => [...group.querySelectorAll(MEMBERS)].filter((one) => one.offsetParent !== null);

@@ -89,7 +89,7 @@ def cell_note(attention: Any, kind: str, layer: int, head: int | str, without_en
     weights = "".join(f'<li>head {n + 1} <b title="{value}">{value:.4f}</b></li>' for n, value in enumerate(own))
     return (
         f'<div class="note note-status">In layer {layer + 1}, <b>{escape(name)}</b>, attends to '
-        f'<b>{escape(plain(part.columns[column]))}</b> with</div><ul class="cell-heads">{weights}</ul>'
+        f'<b translate="no">{escape(plain(part.columns[column]))}</b> with</div><ul class="cell-heads">{weights}</ul>'
     )
 
 

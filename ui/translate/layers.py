@@ -55,7 +55,7 @@ def lens_html(lens: LogitLens) -> str:
     """The logit lens: a row for each step, a column for each layer; the first column is what the decoder reads."""
     layers = range(len(lens.ranks))
     rows = [
-        f'<th scope="row">{step + 1} · {word(lens.tokens[step])}</th>'
+        f'<th scope="row" translate="no">{step + 1} · {word(lens.tokens[step])}</th>'
         + "".join(_lens_cell(lens, layer, step) for layer in layers)
         for step in range(min(WIDEST, len(lens.tokens)))
     ]
@@ -77,10 +77,8 @@ def _lens_cell(lens: LogitLens, layer: int, step: int) -> str:
     title = ", ".join(f"{plain(token)} {float(p):.3f}" for token, p in likeliest)
     title += f"; chosen: rank {rank}, {own:.4f}; entropy {float(lens.entropies[layer, step]):.2f} nats"
     name = f"<b>{word(best)}</b>" if rank == 1 else word(best)
-    shade = f"--share:{share:.3f}"
-    return (
-        f'<td class="lens-cell" style="{shade}" title="{escape(title)}">{name}<small>{share:.2f} · #{rank}</small></td>'
-    )
+    cell = f'<span translate="no">{name}</span><small>{share:.2f} · #{rank}</small>'
+    return f'<td class="lens-cell" style="--share:{share:.3f}" title="{escape(title)}">{cell}</td>'
 
 
 def encoder_html(hypotheses: Sequence[Hypothesis]) -> str:
@@ -99,7 +97,8 @@ def shares_html(parts: Contributions) -> str:
     for token, share in zip(parts.tokens, parts.source_share):
         share = float(share)
         bar = f'<span class="share-bar" style="--share:{share:.4f}" role="img" aria-label="{share:.0%} source"></span>'
-        rows.append(f'<th scope="row">{word(token)}</th><td>{bar}</td><td>{share:.1%}</td><td>{1 - share:.1%}</td>')
+        head = f'<th scope="row" translate="no">{word(token)}</th>'
+        rows.append(f"{head}<td>{bar}</td><td>{share:.1%}</td><td>{1 - share:.1%}</td>")
     return table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
 
 

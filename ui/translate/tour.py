@@ -41,7 +41,7 @@ PARTS = {"what_if": "model", "layers": "logit"}  # the part of a view that its s
 
 
 def _word(token: str) -> str:
-    return f"<b>{escape(plain(token))}</b>"
+    return f'<b translate="no">{escape(plain(token))}</b>'
 
 
 def _strongest(attention: Any, kind: str, layer: int, head: int | str) -> tuple[str, str, float, tuple[int, int]]:
@@ -89,7 +89,9 @@ def _facts(
     target, source, link_weight, pair = _strongest(attention, "cross", *places["last"])
     asker, answerer, share, one_cell = _strongest(attention, "cross", *places["one"])
     return {
-        "pieces": " ".join(f"<code>{escape(plain(token))}</code>" for token in attention.source_tokens[:24]),
+        "pieces": " ".join(
+            f'<code translate="no">{escape(plain(token))}</code>' for token in attention.source_tokens[:24]
+        ),
         "source_count": len(attention.source_tokens),
         "layers": layers,
         "heads": heads,

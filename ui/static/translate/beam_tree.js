@@ -107,7 +107,7 @@ function tree() {
       `score ${score.toFixed(3)}`;
     group.append(
       shape,
-      node('text', { x: 15, y: 13, class: 'tree-token' }, clip(plain(value.token[i]), 11)),
+      verbatim(node('text', { x: 15, y: 13, class: 'tree-token' }, clip(plain(value.token[i]), 11))),
       node('text', { x: 15, y: 25, class: 'tree-score' }, score.toFixed(2)),
       node('title', {}, title),
     );

@@ -12,7 +12,7 @@ function glass(side) {
   const field = document.querySelector(FIELDS[side]);
   if (!field) return null;
   if (boxes[side] && boxes[side].field === field && boxes[side].glass.isConnected) return boxes[side];
-  const sheet = make('div', 'word-glass');
+  const sheet = verbatim(make('div', 'word-glass'));
   sheet.setAttribute('aria-hidden', 'true');
   field.parentElement.classList.add('word-frame');
   field.before(sheet);
@@ -136,7 +136,7 @@ function offer() {
     make('div', 'hint', choices.error || 'What else could stand here; choose one and the model goes on from it.'),
   );
   for (const option of choices.options) {
-    const button = make('button', option.chosen ? 'word-choice chosen' : 'word-choice', option.text);
+    const button = verbatim(make('button', option.chosen ? 'word-choice chosen' : 'word-choice', option.text));
     button.type = 'button';
     button.setAttribute('role', 'option');
     button.setAttribute('aria-selected', option.chosen);

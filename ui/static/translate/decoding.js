@@ -192,7 +192,7 @@ function show() {
     fill.style.width = `${100 * probability}%`;
     track.append(fill);
     button.append(
-      make('span', 'top-name', (chosen ? '✓ ' : '') + plain(token)),
+      verbatim(make('span', 'top-name', (chosen ? '✓ ' : '') + plain(token))),
       track,
       make('span', 'top-number', percent(probability)),
     );

@@ -46,6 +46,7 @@ function draw() {
         const button = make('button', 'switch');
         button.type = 'button';
         button.dataset.key = name;
+        button.dataset.words = 'off'; // where it is
         let about = `${kind}, layer ${layer + 1}, head ${head + 1}`;
         // The properties of an update come one after the other, so the changes may still be those of another model.
         const change = changes?.[kind]?.[layer]?.[head];

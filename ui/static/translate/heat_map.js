@@ -68,7 +68,12 @@ function attention(value, host, scroll, title) {
   const read = (r, c) => {
     const i = r * C + c,
       query = value.rowNames ? value.rowNames[r] : plain(value.rows[r]);
-    line.replaceChildren(make('b', '', query), ` ${value.verb} `, make('b', '', plain(value.columns[c])), ' with ');
+    line.replaceChildren(
+      make('b', '', query),
+      ` ${value.verb} `,
+      verbatim(make('b', '', plain(value.columns[c]))),
+      ' with ',
+    );
     line.append(exact(weights[i]));
     if (raw) line.append(` (${raw[i] < 0 ? '−' : '+'}${Math.abs(raw[i]).toFixed(4)} ${value.unit})`);
   };

@@ -61,7 +61,7 @@ function draw() {
     const column = make('div', `line-side line-${side}`);
     column.append(make('div', 'line-axis', axis));
     sides[side] = tokens.map((token, index) => {
-      const word = make('button', 'line-token', plain(token));
+      const word = verbatim(make('button', 'line-token', plain(token)));
       word.type = 'button';
       word.dataset.side = side;
       word.dataset.index = index;
@@ -187,7 +187,7 @@ function draw() {
       number.title = weight;
       readout.append(
         i ? ', ' : '',
-        make('b', '', plain(alone[0] === 'row' ? value.columns[c] : value.rows[r])),
+        verbatim(make('b', '', plain(alone[0] === 'row' ? value.columns[c] : value.rows[r]))),
         ` (head ${head + 1}: `,
         number,
         ')',

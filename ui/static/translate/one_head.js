@@ -39,7 +39,7 @@ function draw() {
   const own = make('div', 'step-query');
   own.append(
     make('span', 'step-head', '1 · query'),
-    make('b', 'step-token', value.row),
+    verbatim(make('b', 'step-token', value.row)),
     strip(parts.query, scales.qk, `q of ${value.row}`),
   );
   host.append(own);
@@ -63,7 +63,7 @@ function draw() {
       name = plain(value.columns[s]),
       weight = parts.weights[s];
     const label = make('td');
-    label.append(make('span', 'step-token', name));
+    label.append(verbatim(make('span', 'step-token', name)));
     const cell = (content) => {
       const td = make('td');
       td.append(content);

@@ -7,7 +7,7 @@ function draw() {
   const svg = document.importNode(new DOMParser().parseFromString(value.svg, 'image/svg+xml').documentElement, true);
   const scroll = make('div', 'tree-scroll'),
     readout = make('p', 'hint tree-told', 'Point at a phrase or a word.');
-  scroll.append(svg);
+  scroll.append(verbatim(svg));
   host.append(scroll, readout);
   const groups = [...svg.querySelectorAll('[data-row]')],
     count = value.spans.length - value.words.length;

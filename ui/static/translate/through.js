@@ -101,9 +101,13 @@ function figure() {
     svg.append(box);
   }
   const { source, read, place, step } = value.tokens;
-  svg.append(node('text', { x: 99, y: 556, 'text-anchor': 'middle', class: 'through-token' }, clip(source[place], 20)));
-  svg.append(node('text', { x: 301, y: 556, 'text-anchor': 'middle', class: 'through-token' }, clip(read[step], 20)));
-  svg.append(node('text', { x: 301, y: 58, 'text-anchor': 'middle', class: 'through-token through-out' }, ''));
+  const token = (x, y, words, className = '') =>
+    verbatim(node('text', { x, y, 'text-anchor': 'middle', class: `through-token ${className}` }, words));
+  svg.append(
+    token(99, 556, clip(source[place], 20)),
+    token(301, 556, clip(read[step], 20)),
+    token(301, 58, '', 'through-out'),
+  );
   svg.append(node('text', { x: 99, y: 573, 'text-anchor': 'middle', class: 'through-times' }, 'a piece of the text'));
   svg.append(
     node('text', { x: 301, y: 573, 'text-anchor': 'middle', class: 'through-times' }, 'the last piece written'),
@@ -174,7 +178,7 @@ function bar(label, share, isChoice = false) {
   fill.style.background = `rgb(${colour(0.25 + 0.6 * share)})`;
   const track = make('span', 'through-track');
   track.append(fill);
-  line.append(make('span', 'through-label', label), track, exact(share));
+  line.append(verbatim(make('span', 'through-label', label)), track, exact(share));
   return line;
 }
 
@@ -187,7 +191,7 @@ function cells(row, readout) {
   for (let r = 0; r < R; r += 1) {
     const own = numbers.subarray(r * C, (r + 1) * C),
       line = make('div', row.mark === r ? 'through-strip chosen' : 'through-strip');
-    if (R > 1) line.append(make('span', 'through-label', row.rows[r]));
+    if (R > 1) line.append(verbatim(make('span', 'through-label', row.rows[r])));
     const map = {
       rows: 1,
       columns: C,

@@ -43,11 +43,11 @@ function keepNow(values, own) {
 
 function copyLink() {
   const button = document.querySelector('#copy-link'),
-    before = button.textContent;
+    before = [...button.childNodes];
   const say = (text) => {
     button.textContent = text;
     setTimeout(() => {
-      button.textContent = before;
+      button.replaceChildren(...before);
     }, 1500);
   };
   if (navigator.clipboard)

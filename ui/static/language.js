@@ -1,0 +1,348 @@
+// The page in other languages, as gettext does it: the English text is the key, and words/LANGUAGE.json has what stands for
+// it. English itself fetches and watches nothing. The page begins with the visitor's choice, else with the browser's language.
+//
+// A key is the whole text of a text node or an attribute, blanks collapsed, or the markup of a paragraph that mixes text with
+// simple tags, without their attributes. {} in a key is a part that changes; the translation may move parts as {1}, {2}. A
+// part that is a key itself is translated as well, unless it stands in quotation marks or is {!}: the visitor's words.
+// What a visitor, a model or a file says is left as it is: translate="no", dir="auto", the class notranslate, and in a
+// component of the class own-words all but its names.
+const LANGUAGES = ['en', 'de', 'fr', 'ko'],
+  CHOICE = 'atelier-language',
+  ATTRIBUTES = ['placeholder', 'aria-label', 'title', 'alt', 'data-words'],
+  UNTOUCHED = '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], td, .thumbnail-item)',
+  SILENT = new Set(['TEXTAREA', 'CODE', 'PRE', 'SCRIPT', 'STYLE', 'CANVAS', 'NOSCRIPT', 'IFRAME']),
+  INLINE = new Set(['A', 'B', 'BR', 'CODE', 'EM', 'I', 'KBD', 'SMALL', 'SPAN', 'STRONG', 'SUB', 'SUP']),
+  LONGEST = 600, // signs of a text that may be one with changing parts
+  DEPTH = 3, // of parts in parts
+  VISITORS = '\u2060'; // stands around what is the visitor's own in the markup of a paragraph
+
+let language = 'en',
+  table = null, // what finds words; null for English
+  due = 0;
+const originals = new WeakMap(), // text node -> { original, shown }; element -> { attribute: { original, shown } }
+  paragraphs = new WeakMap(), // element -> { original, shown, words }, lists of child nodes and a translation
+  choices = new WeakMap(), // input of a list of choices -> { original, shown }
+  changed = new Set(),
+  relabelled = new Set(),
+  observer = new MutationObserver(collect);
+const squeeze = (text) => text.trim().replace(/\s+/g, ' ');
+const inWords = (text) => /\p{L}/u.test(text);
+
+// -- the table ----------------------------------------------------------------------------------------------------------
+
+const literal = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+function pattern(key, value) {
+  const fixed = key.split(/\{!?\}/),
+    own = [...key.matchAll(/\{(!?)\}/g)].map((one) => Boolean(one[1])),
+    longest = fixed.reduce((a, b) => (b.length > a.length ? b : a)),
+    part = key.includes('<') ? '([^<]+?)' : '(.+?)';
+  let compiled = null; // most are never needed
+  const match = (text) => {
+    if (!text.startsWith(fixed[0]) || !text.endsWith(fixed.at(-1)) || !text.includes(longest)) return null;
+    compiled ||= new RegExp(`^${fixed.map(literal).join(part)}$`, 'su');
+    return compiled.exec(text)?.slice(1);
+  };
+  return { fixed, own, match, value, size: fixed.join('').length };
+}
+
+// find(text) is the translation of a text, null where the table has none.
+function finder(words) {
+  const exact = new Map(Object.entries(words)),
+    byBeginning = new Map(), // the first two signs -> patterns, '' -> those that begin with a part
+    found = new Map();
+  for (const [key, value] of exact) {
+    if (!/\{!?\}/.test(key)) continue;
+    const one = pattern(key, value),
+      beginning = one.fixed[0].length > 1 ? one.fixed[0].slice(0, 2) : '';
+    if (!byBeginning.has(beginning)) byBeginning.set(beginning, []);
+    byBeginning.get(beginning).push(one);
+  }
+  for (const some of byBeginning.values()) some.sort((a, b) => b.size - a.size);
+
+  function fill({ fixed, own, value }, parts, depth) {
+    let next = 0;
+    return value.replace(/\{(\d*)\}/g, (_, number) => {
+      const at = number ? number - 1 : next++,
+        part = parts[at] ?? '';
+      if (part.startsWith(VISITORS)) return part.replaceAll(VISITORS, '');
+      return (own[at] || /[“„«‘"']$/.test(fixed[at]) ? null : find(part, depth + 1)) ?? part;
+    });
+  }
+  function byPattern(text, depth) {
+    for (const one of [...(byBeginning.get(text.slice(0, 2)) || []), ...(byBeginning.get('') || [])]) {
+      const parts = one.match(text);
+      if (parts) return fill(one, parts, depth);
+    }
+    return null;
+  }
+  // Sentences that were put one behind the other, and notes between dots; all of them or none.
+  function piecewise(text, depth) {
+    for (const [border, joint] of [
+      [/ · /, ' · '],
+      [/(?<=[.!?…]) (?=[\p{Lu}\p{N}“])/u, ' '],
+    ]) {
+      const pieces = text.split(border);
+      if (pieces.length === 1) continue;
+      const all = pieces.map((one) => find(one, depth + 1) ?? (inWords(one) ? null : one));
+      if (!all.includes(null)) return all.join(joint);
+    }
+    return null;
+  }
+  function find(text, depth = 0) {
+    const direct = exact.get(text);
+    if (direct !== undefined || depth > DEPTH || text.length > LONGEST || !inWords(text)) return direct ?? null;
+    const known = `${depth}${text}`;
+    if (!found.has(known)) {
+      if (found.size > 5000) found.clear();
+      found.set(known, byPattern(text, depth) ?? (text.includes('<') ? null : piecewise(text, depth)));
+    }
+    return found.get(known);
+  }
+  return find;
+}
+
+// -- texts, attributes, choices -----------------------------------------------------------------------------------------
+
+const translation = (original) => {
+  const key = squeeze(original);
+  return key && table ? table(key) : null;
+};
+const kept = (record, now) => (record && now === record.shown ? record.original : now);
+const dressed = (original, words) => `${original.match(/^\s*/)[0]}${words}${original.match(/\s*$/)[0]}`;
+
+function text(node, act) {
+  const original = kept(originals.get(node), node.nodeValue);
+  if (!inWords(original)) return;
+  const show = (words) => {
+    const next = words === null ? original : dressed(original, words);
+    if (words === null) originals.delete(node);
+    else originals.set(node, { original, shown: next });
+    if (node.nodeValue !== next) node.nodeValue = next;
+  };
+  act(translation(original), original, show, node.parentElement);
+}
+
+function attributes(element, act) {
+  for (const name of ATTRIBUTES) {
+    const now = element.getAttribute(name);
+    if (!now || !inWords(now)) continue;
+    const all = originals.get(element) || {},
+      original = kept(all[name], now);
+    const show = (words) => {
+      if (words === null && now === original) return;
+      originals.set(element, { ...all, ...originals.get(element), [name]: words && { original, shown: words } });
+      if (now !== (words ?? original)) element.setAttribute(name, words ?? original);
+    };
+    act(translation(original), original, show, element);
+  }
+}
+
+// What a list of choices has chosen stands in an input. The page's library sets and reads it as before.
+const field = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value');
+function choice(input, act) {
+  const raw = () => field.get.call(input),
+    record = choices.get(input) || { original: raw(), shown: null };
+  const write = (value) => {
+    record.original = value;
+    record.shown = translation(`${value ?? ''}`);
+    if (raw() !== (record.shown ?? value)) field.set.call(input, record.shown ?? value);
+  };
+  const show = () => {
+    if (!choices.has(input)) {
+      choices.set(input, record);
+      const read = () => (record.shown !== null && raw() === record.shown ? record.original : raw());
+      Object.defineProperty(input, 'value', { configurable: true, get: read, set: write });
+    }
+    if (document.activeElement !== input) write(input.value);
+  };
+  if (inWords(input.value) && !input.closest('.own-words')) act(translation(input.value), input.value, show, input);
+}
+
+// -- paragraphs of text and simple tags ---------------------------------------------------------------------------------
+
+const marked = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+const plain = (text) => text.replaceAll('&lt;', '<').replaceAll('&amp;', '&');
+
+// The markup of nodes without attributes; null where they are more than text and simple tags. Comments and empty texts are
+// the places of the page's library.
+function markup(nodes) {
+  let all = '';
+  for (const node of nodes) {
+    if (node.nodeType === Node.TEXT_NODE && node.nodeValue) all += marked(kept(originals.get(node), node.nodeValue));
+    else if (node.nodeType === Node.ELEMENT_NODE && INLINE.has(node.nodeName)) {
+      const tag = node.nodeName.toLowerCase(),
+        inside = node.matches(UNTOUCHED) ? VISITORS + marked(node.textContent) + VISITORS : markup(node.childNodes);
+      if (inside === null) return null;
+      all += tag === 'br' ? '<br>' : `<${tag}>${inside}</${tag}>`;
+    } else return null;
+  }
+  return all;
+}
+
+// Nodes for a translation's markup. Tags take the attributes of the original's tags of that name, in their order; other
+// tags are text, and so is all that stands between them.
+function nodesOf(words, originalNodes) {
+  const inside = originalNodes.flatMap((one) =>
+    one.nodeType === Node.ELEMENT_NODE ? [one, ...one.querySelectorAll('*')] : [],
+  );
+  const root = document.createDocumentFragment();
+  let open = root;
+  for (const [piece, end, name] of words.matchAll(/<(\/?)([a-z]+)>|[^<]+|</g)) {
+    if (!name || !INLINE.has(name.toUpperCase())) open.append(plain(piece));
+    else if (end) open = open.parentNode || root;
+    else {
+      const at = inside.findIndex((one) => one.localName === name),
+        made = at < 0 ? document.createElement(name) : inside.splice(at, 1)[0].cloneNode(false);
+      open.append(made);
+      if (name !== 'br') open = made;
+    }
+  }
+  return [...root.childNodes];
+}
+
+const isMixed = (element) => {
+  let texts = false,
+    tags = false;
+  for (const node of element.childNodes) {
+    if (node.nodeType === Node.ELEMENT_NODE && INLINE.has(node.nodeName)) tags = true;
+    else if (node.nodeType !== Node.TEXT_NODE || !node.nodeValue) return false;
+    else texts ||= inWords(node.nodeValue);
+  }
+  return texts && tags;
+};
+const same = (list, nodes) => list.length === nodes.length && list.every((one, i) => one === nodes[i]);
+
+// Whether an element was treated as a whole.
+function paragraph(element, act) {
+  const record = paragraphs.get(element),
+    current = record && same(record.shown, element.childNodes);
+  if (record && !current) paragraphs.delete(element);
+  if (!current && !isMixed(element)) return false;
+  const original = current ? record.original : [...element.childNodes],
+    code = markup(original);
+  if (code === null) return false;
+  const show = (words) => {
+    if (current ? words === record.words : words === null) return;
+    const nodes = words === null ? original : nodesOf(words, original);
+    if (words === null) paragraphs.delete(element);
+    else paragraphs.set(element, { original, shown: nodes, words });
+    element.replaceChildren(...nodes);
+  };
+  if (!act(translation(code), code, show, element, true)) return false;
+  for (const one of element.querySelectorAll('*')) attributes(one, act);
+  return true;
+}
+
+// -- the document -------------------------------------------------------------------------------------------------------
+
+// What is done with every text: words are its translation or null, `show` puts them in the original's place. Answers
+// whether there are any.
+const apply = (words, _, show) => {
+  show(words);
+  return words !== null;
+};
+
+function walk(node, act) {
+  if (node.nodeType === Node.TEXT_NODE) text(node, act);
+  if (node.nodeType !== Node.ELEMENT_NODE || node.matches(UNTOUCHED)) return;
+  attributes(node, act);
+  if (node.nodeName === 'INPUT' && /listbox|combobox/.test(node.getAttribute('role'))) choice(node, act);
+  if (SILENT.has(node.nodeName) || paragraph(node, act)) return;
+  for (const child of [...node.childNodes]) walk(child, act);
+}
+
+// The outermost element that is a paragraph with the node in it, else the node.
+function around(node) {
+  let found = node;
+  for (let at = node; at.parentElement && (at.nodeType === Node.TEXT_NODE || INLINE.has(at.nodeName)); ) {
+    at = at.parentElement;
+    if (paragraphs.has(at) || isMixed(at)) found = at;
+  }
+  return found;
+}
+
+function collect(records) {
+  for (const { type, target, addedNodes } of records) {
+    if (type === 'attributes') relabelled.add(target);
+    else for (const node of type === 'childList' ? addedNodes : [target]) changed.add(node);
+  }
+  if (!due) due = requestAnimationFrame(update);
+}
+
+const isOurs = (node) => node.isConnected && !(node.parentElement || node).closest(UNTOUCHED);
+const isBelow = (node, all) => {
+  for (let at = node.parentNode; at; at = at.parentNode) if (all.has(at)) return true;
+  return false;
+};
+
+function update() {
+  due = 0;
+  const all = new Set([...changed].filter(isOurs).map(around));
+  for (const one of all) if (!isBelow(one, all)) walk(one, apply);
+  for (const one of relabelled) if (isOurs(one) && !one.matches(UNTOUCHED)) attributes(one, apply);
+  changed.clear();
+  relabelled.clear();
+  press();
+  observer.takeRecords(); // these are our own
+}
+
+function press() {
+  for (const button of document.querySelectorAll('[data-language]')) {
+    const pressed = `${button.dataset.language === language}`;
+    if (button.getAttribute('aria-pressed') !== pressed) button.setAttribute('aria-pressed', pressed);
+  }
+}
+
+async function speak(wanted) {
+  language = wanted;
+  document.documentElement.lang = wanted;
+  let words = null;
+  if (wanted !== 'en') {
+    const answer = await fetch(`words/${wanted}.json`).catch(() => null);
+    words = answer?.ok ? await answer.json() : null;
+    if (language !== wanted) return; // another choice has come meanwhile
+  }
+  table = words && finder(words);
+  observer.disconnect();
+  walk(document.body, apply);
+  press();
+  if (table)
+    observer.observe(document.body, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+      attributes: true,
+      attributeFilter: ATTRIBUTES,
+    });
+}
+
+// The English texts below an element that the present table has no words for. visible: only those in sight.
+function missing(root, visible = false) {
+  const all = new Set();
+  const complete = (node) => {
+    let whole = true;
+    walk(node, (words) => {
+      whole &&= words !== null;
+      return words !== null;
+    });
+    return whole;
+  };
+  walk(root, (words, original, _, place, mixed = false) => {
+    if (visible && !place.checkVisibility()) return true;
+    if (words === null && !(table && mixed && [...place.childNodes].every(complete))) all.add(squeeze(original));
+    return mixed;
+  });
+  return [...all];
+}
+
+document.addEventListener('click', ({ target }) => {
+  const wanted = target.closest?.('[data-language]')?.dataset.language;
+  if (!wanted || wanted === language) return;
+  localStorage.setItem(CHOICE, wanted);
+  speak(wanted);
+});
+const wishes = [localStorage.getItem(CHOICE), ...navigator.languages].map((one) => `${one}`.slice(0, 2).toLowerCase()),
+  wanted = wishes.find((one) => LANGUAGES.includes(one)) || 'en';
+if (wanted !== 'en') speak(wanted);
+window.atelierLanguage = { missing };
