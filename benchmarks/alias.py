@@ -9,8 +9,6 @@ The transcription follows section 3.4, A.2 and Figs. 4, 5 and 12 one step after 
 for every layer, the two regions standardised one after the other over the whole picture, torch's own spectral norm.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

@@ -12,8 +12,6 @@ processor's, which other work disturbs less.
 `--json` prints one JSON object a measurement instead, with what the 200th token costs against the 20th.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

@@ -7,8 +7,6 @@ processor time, more than MOST_MEMORY, a file outside the folder that an attack 
 target and each finding with its seed, which repeats it: `--target images --only SEED`.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import random

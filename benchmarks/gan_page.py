@@ -7,8 +7,6 @@ use while nothing is played is taken off. `pause_ms` is the time from the
 click on Pause to the last picture drawn after it. Linux only, for it reads /proc. Prints one JSON object.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ multiplies in it) in bf16, peak memory, and a short training whose loss has to f
 status is 1 if the two disagree, 2 without a card. `--device cpu` measures the CPU against itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -5,8 +5,6 @@ the milliseconds of the processor (smallest of several runs, one thread; the sam
 something else) and how many times the translation's own that is.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import timeit

@@ -8,8 +8,6 @@ half-written checkpoint may be listed. Prints one JSON object; the exit status i
 Every start is a process of its own, forked from one that has read the libraries and computed nothing. Linux only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import multiprocessing

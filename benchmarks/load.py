@@ -11,8 +11,6 @@ back to within 15 % of what it was after a first translation and try-on; the ser
 Chromium on the PATH.
 """
 
-from __future__ import annotations
-
 import asyncio
 import colorsys
 import io

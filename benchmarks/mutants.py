@@ -10,8 +10,6 @@ survived.
 The libraries are imported once; each mutant runs in a fork of that process (Linux and macOS), so it costs seconds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

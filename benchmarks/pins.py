@@ -5,8 +5,6 @@ It knows what it lists and no more; with a network, pip-audit asks the whole adv
 where a bound admits or the environment holds a version with a hole that is not among the accepted ones.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 from dataclasses import dataclass

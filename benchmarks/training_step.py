@@ -7,8 +7,6 @@ each. Both share one embedding matrix between source, target and output, use pos
 padding.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

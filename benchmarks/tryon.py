@@ -7,8 +7,6 @@ given apart: it makes what is kept, such as the spline's matrix. Prints one JSON
 stages, CPU time of all threads (which does not count what other programs take), and the peak memory.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -8,8 +8,6 @@ JSON object: the seconds of one alone, of both one after the other and of both a
 these was there, and `ratio`, at once over one after the other.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -8,8 +8,6 @@ depends on nothing but the sizes. Prints one JSON object per grid; `first` is ou
 `seconds` with it kept, which is how a warp is used.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from timeit import repeat, timeit

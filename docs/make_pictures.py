@@ -3,8 +3,6 @@
 Uses the shipped weights and examples, and Chromium for the screenshots. Takes a minute or two on two cores.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Algorithm 1, line by line. Each step can run alone, and the caller says how a gradient becomes an update."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

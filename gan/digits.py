@@ -1,7 +1,5 @@
 """Handwritten digits in the IDX files of MNIST, and this project's own division of the 10,000 test digits."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib

@@ -1,7 +1,5 @@
 """`python -m gan.export RUN OUT`: both networks of one checkpoint of a training run as a model folder."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

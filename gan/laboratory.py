@@ -4,8 +4,6 @@ A Laboratory holds everything itself, random numbers included: the same seed giv
 never meet.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import threading

@@ -4,8 +4,6 @@ D(x) = sigmoid(logits). Goodfellow et al. 2014, eq. 1:  min_G max_D  E[log D(x)]
 Every function takes logits of any shape and returns the mean as a scalar.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """How near a generator on a known distribution is to its goal: densities on a grid, D beside D*, C(G) and the JSD."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """Which modes of a mixture a generator reaches, and the name of what happens when it reaches few."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ What it may be trusted for is little: Theis, van den Oord and Bethge 2016 show t
 can draw in many dimensions, and that centroids of k-means can score above the data themselves.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

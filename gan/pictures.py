@@ -1,7 +1,5 @@
 """Pictures of samples: sheets of digits, points in the plane, densities on the line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

@@ -2,8 +2,6 @@
 a sheet of fair draws from a trained generator.
 """
 
-from __future__ import annotations
-
 import sys
 
 import torch

@@ -1,7 +1,5 @@
 """Samples of a trained generator, walks between two of them, their nearest training examples (Figures 2 and 3)."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from pathlib import Path
 

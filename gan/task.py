@@ -1,7 +1,5 @@
 """The recipe of adversarial nets on the project's training engine: Algorithm 1 on a known distribution or on digits."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from dataclasses import dataclass

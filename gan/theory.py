@@ -1,7 +1,5 @@
 """Section 4 in numbers: the best discriminator, the criterion C(G), divergences by quadrature, both gradients."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

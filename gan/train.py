@@ -1,7 +1,5 @@
 """`python -m gan.train --preset line|ring|grid|spiral|digits --run DIR`: trains a generator and a discriminator."""
 
-from __future__ import annotations
-
 import sys
 
 from gan.task import PRESETS, GanRecipe, GanTask

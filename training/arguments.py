@@ -11,8 +11,6 @@ use. `training.command.one_sentence` prints it and makes it the exit status 2. N
 `--help` answers at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import math

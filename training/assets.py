@@ -3,8 +3,6 @@
 In a checkout they lie in `assets/`; a wheel installs the same folder as `atelier_assets/` beside the packages.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _BESIDE = Path(__file__).resolve().parents[1]

@@ -1,7 +1,5 @@
 """The card that travels with an exported checkpoint: what it is and how it was made, out of the run folder alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from training.run import Run

@@ -1,7 +1,5 @@
 """Checkpoints that are whole or absent: written beside, flushed to disk, then renamed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Command line of every recipe: a preset, single fields over it, and a run folder."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import functools

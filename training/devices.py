@@ -1,7 +1,5 @@
 """What this machine can compute on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

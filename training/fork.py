@@ -1,7 +1,5 @@
 """A new run that begins as a copy of another one at one of its checkpoints."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -7,8 +7,6 @@ for every update:
     asked to stop, out of patience or at a limit: save and return
 """
 
-from __future__ import annotations
-
 import errno
 import math
 import os

@@ -5,8 +5,6 @@ again, which is a tenth to a fifth of the time of a try-on, and more of a traini
 here has an effect.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from typing import Any

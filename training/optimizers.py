@@ -1,7 +1,5 @@
 """Optimizers that several recipes may choose."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any, cast

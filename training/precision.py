@@ -1,7 +1,5 @@
 """Whether this machine multiplies in bf16, or only pretends to."""
 
-from __future__ import annotations
-
 import functools
 
 import torch

@@ -1,7 +1,5 @@
 """The numbers that a training run is made of."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

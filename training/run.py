@@ -15,8 +15,6 @@ RUN/lock                        held (flock) by the process that trains; it name
 RUN/STOP                        asks that process to finish the step, save and end
 """
 
-from __future__ import annotations
-
 import dataclasses
 import fcntl
 import json

@@ -3,8 +3,6 @@
 A started process outlives the window it was started from: it has its own session, and its output goes to a file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Handing a small product to a second thread and waiting for it takes longer than 
 long where the machine is busy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Opens an uploaded zip without trusting it."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 import zipfile

@@ -1,7 +1,5 @@
 """One format for trained weights: a folder with `config.json` and `model.safetensors`."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

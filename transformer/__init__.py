@@ -1,7 +1,5 @@
 """The Transformer of "Attention Is All You Need", from scratch: text in, translation and attention maps out."""
 
-from __future__ import annotations
-
 __all__ = ["Attention", "Hypothesis", "Transformer", "TransformerConfig", "Translation", "Translator", "preset"]
 
 _HOMES = {

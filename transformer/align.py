@@ -6,8 +6,6 @@ shows two heads where to look (guided alignment: Chen et al. 2016; Garg et al. 2
 the rest of the training is the paper's.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ Axes, everywhere in this package: B sentences, h heads, T queries (target side),
 Every mask here is boolean, and True means: this query may look at this key.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -12,8 +12,6 @@ of these alternatives joined by " / ", in which * stands for any letters:
     = one / other the whole translation is one of these; capitals, articles and the mark at the end do not matter
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -9,8 +9,6 @@ Two BLEU figures that must not be mixed up: `bleu` is sacreBLEU on cased, untoke
 `bleu_lower_moses` is on lower-cased text tokenised by Moses' rules (sacremoses), as papers on Multi30k report it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

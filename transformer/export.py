@@ -2,8 +2,6 @@
 folder.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ The words agree in gender and case, and the verb moves (second place, last place
 than one word after the other.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Set

@@ -4,8 +4,6 @@ CPU.
 Axes as there. A caller chooses the way; the numbers are the same but for rounding.
 """
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Iterator

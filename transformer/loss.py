@@ -1,7 +1,5 @@
 """Cross-entropy with label smoothing (section 5.4), without ever storing the smoothed targets."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -8,8 +8,6 @@ What differs from the paper: SiLU instead of ReLU, sines and cosines in halves, 
 as the decoder's first input. All four are fields of `TransformerConfig`; the network is the same code.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

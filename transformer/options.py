@@ -1,7 +1,5 @@
 """How outputs are searched for: one dataclass from the page, the API and the commands down to `search`."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

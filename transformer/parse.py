@@ -1,7 +1,5 @@
 """Parses: `python -m transformer.parse "The cell divides."` prints the tree of each sentence in brackets."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

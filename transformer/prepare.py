@@ -8,8 +8,6 @@ was interrupted goes on where it was: what was read of a table is kept until eve
 `python -m transformer.train --data data/en-de` reads the result; for several languages see its `--directions`.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Any trained Transformer by its name or folder: a translator, or a parser, which translates into trees."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

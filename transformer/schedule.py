@@ -1,7 +1,5 @@
 """The learning rate of section 5.3, and a rising dropout, as pure functions of the step."""
 
-from __future__ import annotations
-
 
 def learning_rate(step: int, d_model: int, warmup: int, scale: float = 1.0) -> float:
     """Equation 3: d_model^-0.5 * min(step^-0.5, step * warmup^-1.5), times `scale` (1 in the paper).

@@ -4,8 +4,6 @@ And what follows from it: choosing among the outputs of a search the one from wh
 round, is surest to come back to the source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

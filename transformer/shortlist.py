@@ -8,8 +8,6 @@ Marian and its kin choose words for each batch anew, those that an alignment mod
 matrix cut out for them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """What the trainings of a `Transformer` have in common, whether it learns to translate or to write trees."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A step for a few hypotheses is a few hundred small products. Handing each to a s
 longer than the product itself, above all where the caller is not the program's main thread, as on the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -14,8 +14,6 @@ process whatever the number.) torchrun wants two dashes before the module, or it
 `torchrun --nproc_per_node 2 -m -- transformer.train ...`.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sys

@@ -1,7 +1,5 @@
 """Translates: `python -m transformer.translate "A man is riding a bicycle."` prints only the translation."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Text in, translation out, and the attention behind it."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re

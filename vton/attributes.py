@@ -7,8 +7,6 @@ A garment's attributes stand as values of attributes.tsv, as groups of `garment_
 a code of one vector: a one for the group of each attribute that is known, zeros for one that is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

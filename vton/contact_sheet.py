@@ -4,8 +4,6 @@ Only small cells are kept, so memory does not grow with the photographs. A pair 
 in its row.
 """
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`python -m vton.export RUN OUT`: the averaged weights of a run's newest (or best) checkpoint as a model folder."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pictures and joints through affine maps."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 

@@ -6,8 +6,6 @@ Everything is computed at 1024x768. Pictures are written lossless as <person num
 looked through before the first is dressed: what is wrong with one is said at once, and then nothing is written.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Try-on, the released recipe and the figures of evaluation all run these steps; they differ in what they put in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """What can be measured of a finished try-on and of the networks at work in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Keypoints are (25, 3) arrays x, y, confidence; a row of zeros is a missing joint.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from vton.labels import mirror

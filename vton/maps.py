@@ -1,7 +1,5 @@
 """The pictures of a try-on in the order of Figure 3 of the VITON-HD paper: name, symbol, stage, one sentence each."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Figures of merit: overlap of label maps, picture similarity, colour difference."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """What the discriminators of the ALIAS generator say of a try-on, patch by patch (section A.2: PatchGAN)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -6,8 +6,6 @@ pose, parse and masks by this project's own stages. A second start goes on where
 be used are skipped, listed at the end and in DIR/skipped.txt.
 """
 
-from __future__ import annotations
-
 import argparse
 import glob
 import json

@@ -5,8 +5,6 @@ photos and the result are in it as PNG alone: they are large, and PNG is exact. 
 comes back is bounded before it is read.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

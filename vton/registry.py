@@ -3,8 +3,6 @@
 A recipe is imported when somebody trains: inference needs none of what it builds on.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass

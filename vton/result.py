@@ -1,7 +1,5 @@
 """The record of one try-on: every map that the stages have made so far."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

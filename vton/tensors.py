@@ -1,7 +1,5 @@
 """The border between pictures and tensors: uint8 arrays on one side, batches of float tensors on the other."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """`python -m vton.train NETWORK --preset NAME --run DIR ...`: one recipe per network."""
 
-from __future__ import annotations
-
 import sys
 
 from training.command import launch

@@ -3,8 +3,6 @@
 `python -m vton.tryon --record try-on.zip --edit segmentation=mine.png --out DIR` goes on from a map corrected by hand.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

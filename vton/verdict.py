@@ -4,8 +4,6 @@ The limits were set on 24 studio people and shop garments and 12 pictures on whi
 finding of the first grade is one that an eye finds when it looks for it, of the second one that a shopper would name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

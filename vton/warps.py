@@ -1,7 +1,5 @@
 """Every way in which a garment can be warped: the grid that a record holds, and the rivals of Table 2 and Fig. 13."""
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

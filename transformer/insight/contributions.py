@@ -8,8 +8,6 @@ so they do not count.
 Axes: T queries, S keys, h heads.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -2,8 +2,6 @@
 queries exchanged with keys. Nothing is trained: the same weights, with one thing taken away or turned round.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ else than attention tells which source token mattered: gradients and occlusion.
 Axes: L layers, h heads, T queries (rows), S keys (columns). Arrays are numpy, float32.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

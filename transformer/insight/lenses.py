@@ -3,8 +3,6 @@
 Axes: L layers, T target tokens, k listed words.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, replace
 

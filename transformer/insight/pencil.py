@@ -4,8 +4,6 @@ The numbers are chosen, not learned: the two weights of a row come out as 0.75 a
 norm divides by 1 or 2. The computation is the project's own `EncoderLayer`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

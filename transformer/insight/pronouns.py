@@ -2,8 +2,6 @@
 Challenge", whose trophy and suitcase these are).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

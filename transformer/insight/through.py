@@ -4,8 +4,6 @@ The numbers are those of one recorded pass (`insight.trace`); the last ones are 
 Axes: h heads, S keys, V vocabulary, d_model, d_ff, d_k, d_v.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

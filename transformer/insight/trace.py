@@ -4,8 +4,6 @@ Hooks keep what enters and leaves each LayerNorm, so the sums are the model's ow
 else lies between are worked out of them when somebody asks. Axes: T queries, S keys, h heads, d_model.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

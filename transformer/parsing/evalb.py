@@ -5,8 +5,6 @@ phrase; ADVP and PRT are one label. Tags are not scored: the parser writes none.
 reference says.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Closing brackets carry their label, and each word is the same token XX: a tree i
 reader knows. Part-of-speech tags do not survive the way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

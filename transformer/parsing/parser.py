@@ -2,8 +2,6 @@
 a parse, too.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet

@@ -3,8 +3,6 @@
 DIR holds train.mrg(.gz), and dev.mrg(.gz) where there is one: trees in Penn Treebank brackets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

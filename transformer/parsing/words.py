@@ -1,7 +1,5 @@
 """Words: text cut as the treebank cuts it, what the model reads of them, and where a tree's leaves are in that."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

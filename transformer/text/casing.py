@@ -4,8 +4,6 @@ A cased vocabulary spells a word in capitals letter by letter, and "a man" at th
 there in training. Papers that lower-case their text do not meet this; a visitor who types "HOW ARE YOU?" does.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

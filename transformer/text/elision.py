@@ -5,8 +5,6 @@ Before a vowel the rule has hardly an exception. Whether an h is mute has to be 
 choice stands there, as it does before y.
 """
 
-from __future__ import annotations
-
 import re
 
 _VOWEL = "aeiouàâäéèêëîïôöùûüæœ"

@@ -4,8 +4,6 @@ Only the sentences go to a model. What may stand inside one, such as <b> or an e
 out and puts it back.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A model translates them by what they mean. Here they are found by what stands ar
 as pieces that it copies (`verbatim`). A word that nothing around it shows to be a name is left to the model.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ They pass through a model as pieces that it copies (`verbatim`); here it is deci
 translation. What a text leaves open stays as it is, such as 10/3/2024 in English.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

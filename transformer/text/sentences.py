@@ -1,7 +1,5 @@
 """A line of text in sentences, and a sentence that is too long for a model in clauses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

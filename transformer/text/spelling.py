@@ -5,8 +5,6 @@
 marche), ? that it is an English word then (thé, the). `en.txt` has common misspellings, each with what is meant.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator

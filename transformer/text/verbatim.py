@@ -5,8 +5,6 @@ is the same on both sides gives way to one. In use, a visitor's e-mail address b
 For other models such text is taken out, and put back behind the word that the model's attention says it stood behind.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import unicodedata

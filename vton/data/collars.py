@@ -4,8 +4,6 @@ Few people of the training photographs wear one, and a network that has hardly s
 for hair, and what lies around it for bare skin.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import cv2

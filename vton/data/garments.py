@@ -4,8 +4,6 @@ Folders: garments/ (cloth/, cloth-mask/), garments_more/ (photo/, photo-mask/), 
 (image/, kinds.tsv). With a pack, clothes cut out of its people and the people themselves are used as well.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass

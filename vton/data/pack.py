@@ -7,8 +7,6 @@ A pack holds the encoded pictures, so it is small and quick to read: `python -m 
 --out FILE`. The layout of DIR is the one of the VITON-HD data set, with `person-mask/` and `carried/` beside it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import zipfile

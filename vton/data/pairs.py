@@ -5,8 +5,6 @@ A garment is moved between two poses by its bones (linear blend skinning in the 
 are (H, W, 3) uint8, masks (H, W) bool, keypoints (25, 3) BODY_25 in pixels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import pairwise
 

@@ -2,8 +2,6 @@
 that the segmentation predicts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import cv2

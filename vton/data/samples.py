@@ -1,7 +1,5 @@
 """Training samples of the try-on networks: photographed people in their own garment laid flat, and draped people."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterator

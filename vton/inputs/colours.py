@@ -6,8 +6,6 @@ here a histogram, from the pixels that the network is sure of, and each pixel is
 maximisation in turn.
 """
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 

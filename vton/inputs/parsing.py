@@ -1,7 +1,5 @@
 """The person's parse: what `vton.networks.parser` says of a photograph, tidied by what bodies are like."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import torch

@@ -1,7 +1,5 @@
 """What the garment reader says of one picture: looked at whole, at the garment that it found, and at its neck."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 

@@ -6,8 +6,6 @@ The modules compute what the paper says, one map after the other. On a CPU witho
 in less than half the time and memory: see `vton.networks.alias_inference`.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import torch

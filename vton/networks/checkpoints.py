@@ -4,8 +4,6 @@ They are read with `weights_only=True`, so that a file can bring tensors and not
 before anything is loaded; the widths follow from the shapes.
 """
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path

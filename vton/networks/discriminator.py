@@ -1,7 +1,5 @@
 """Multi-scale PatchGAN discriminators (section A.2; pix2pixHD, Wang et al. 2018)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

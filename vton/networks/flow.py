@@ -4,8 +4,6 @@ The rival of VITON-HD's spline: each pixel of the output has an offset of its ow
 and may be torn where the spline only bends. Coordinates as in `vton.networks.warping`.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -4,8 +4,6 @@ Not part of the paper, whose data set comes with cut-out garments. A residual en
 pyramid for the mask (Lin et al., Feature Pyramid Networks, CVPR 2017) and one linear layer for all attributes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

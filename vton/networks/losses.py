@@ -1,7 +1,5 @@
 """Losses of the three networks beside the adversarial ones (supplementary A.3), each a named term."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ The paper takes the parse from another network [7]. This one is small because jo
 extra channels, so that it can learn from under a thousand labelled photos.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -3,8 +3,6 @@
 Attribute names are those of the released checkpoint `seg_final.pth`: they are a file format.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor, nn

@@ -6,8 +6,6 @@ grid of the output, x varying slowest; theta moves the places in the cloth that 
 Attribute names are those of the released checkpoint `gmm_final.pth`: they are a file format.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The discriminators' half of an adversarial update, shared by the segmentation and the ALIAS recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

@@ -1,7 +1,5 @@
 """Recipe of the ALIAS generator: L_I of VITON-HD (A.3, eq. 13 to 16), hinge objective."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path

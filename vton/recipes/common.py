@@ -1,7 +1,5 @@
 """What the try-on recipes share: learning-rate shapes, averaged weights, random numbers per sample, pictures."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math

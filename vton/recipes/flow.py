@@ -1,7 +1,5 @@
 """Recipe of the flow warper, the spline's rival (ClothFlow, Han et al. 2019, equations 2 to 5)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recipe of the geometric matching module: L_warp of VITON-HD (eq. 2, in A.3 eq. 11 and 12)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recipe of the human parser: cross-entropy and soft Dice on photographs under strong augmentation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import cv2

@@ -6,8 +6,6 @@ parallelogram (Touma and Gotsman 1998), seams' back sides from their front sides
 of `STEP`.
 """
 
-from __future__ import annotations
-
 import io
 import lzma
 

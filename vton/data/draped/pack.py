@@ -3,8 +3,6 @@
 `lab.tryon.draping` simulates garments on bodies and packs such a file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from dataclasses import dataclass

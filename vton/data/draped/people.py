@@ -1,7 +1,5 @@
 """Draped people as training material: exact parse, joints and warp of a garment that was photographed flat."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 from pathlib import Path

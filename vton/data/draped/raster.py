@@ -1,7 +1,5 @@
 """A z-buffer in torch: which triangle each pixel shows, on a CPU core in some ten milliseconds, or on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
