@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,26 +59,19 @@ class Mixture:
         return replace(self, std=math.hypot(self.std, bandwidth))
 
 
-def _mixture(name: str, centres: list, std: float, weights: list[float] | None = None) -> Mixture:
-    points = torch.tensor(centres, dtype=torch.float32)
+def _mixture(name: str, centres: list | np.ndarray, std: float, weights: list[float] | None = None) -> Mixture:
+    points = torch.tensor(np.array(centres), dtype=torch.float32)
     share = torch.tensor(weights or [1.0] * len(centres), dtype=torch.float32)
     return Mixture(points, std, share / share.sum(), name)
 
 
-def _spiral(turns: float = 1.6, count: int = 160) -> list[tuple[float, float]]:
-    """Points at equal distances along an Archimedean spiral."""
-    fine = [i / 4000 for i in range(1, 4001)]
-    points = [(3.2 * t * math.cos(2 * math.pi * turns * t), 3.2 * t * math.sin(2 * math.pi * turns * t)) for t in fine]
-    lengths = [0.0]
-    for (a, b), (c, d) in pairwise(points):
-        lengths.append(lengths[-1] + math.hypot(c - a, d - b))
-    targets = [lengths[-1] * (i + 0.5) / count for i in range(count)]
-    places, j = [], 0
-    for length in targets:
-        while lengths[j] < length:
-            j += 1
-        places.append(points[j])
-    return places
+def _spiral(turns: float = 1.6, count: int = 160) -> np.ndarray:
+    """Points (count, 2) at equal distances along an Archimedean spiral."""
+    part = np.arange(1, 4001) / 4000
+    angle = 2 * math.pi * turns * part
+    points = 3.2 * part[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)
+    lengths = np.append(0, np.hypot(*np.diff(points, axis=0).T).cumsum())
+    return points[np.searchsorted(lengths, lengths[-1] * (np.arange(count) + 0.5) / count)]
 
 
 def _ring(count: int = 8, radius: float = 2.4) -> list[tuple[float, float]]:

@@ -38,8 +38,9 @@ def noise(generator: Generator, count: int, seed: int) -> Tensor:
 
 @torch.no_grad()
 def decode(generator: Generator, z: Tensor) -> Tensor:
-    """G(z) of z (n, noise), (n, data), a thousand at a time."""
-    return torch.cat([generator(part) for part in z.split(CHUNK)])
+    """G(z) of z (n, noise), (n, data) on the CPU, a thousand at a time, wherever the generator is."""
+    device = next(generator.parameters()).device
+    return torch.cat([generator(part.to(device)).cpu() for part in z.split(CHUNK)])
 
 
 def sample(generator: Generator, count: int, seed: int = 0) -> Tensor:

@@ -17,6 +17,7 @@ from gan.losses import objective
 from gan.modes import count_modes
 from gan.networks import SMALL, Discriminator, GanConfig, Generator
 from gan.parzen import SIGMAS
+from gan.sampling import decode
 from training import Recipe, Task
 from training.recipe import AT_LEAST_1, MOST, read_presets, setting
 from training.weights import save_config
@@ -199,17 +200,9 @@ class GanTask(Task):
         """The network that makes the samples."""
         return cast(Generator, self.modules["model"])
 
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.modules["model"].parameters()).device
-
     def draw(self, count: int, seed: int) -> Tensor:
         """`count` samples (count, d) of fixed noise, on the CPU."""
-        generator = self.generator
-        z = generator.noise(count, torch.Generator().manual_seed(seed))
-        with torch.no_grad():
-            return torch.cat([generator(part.to(self.device)).cpu() for part in z.split(1000)])
+        return decode(self.generator, self.generator.noise(count, torch.Generator().manual_seed(seed)))
 
     def measure_state(self) -> measure.State:
         """Densities, D and D*, C(G) and JSD; of a known distribution only."""

@@ -53,57 +53,77 @@ class Product:
     sleeves: str
 
 
-class Pack:
-    """Reads a packed file. Everything is decoded on demand; `people(split)` and `garments(split)` give indices."""
+class PackedFile:
+    """Arrays of one .npz file; of encoded pictures all of a kind one after the other, and where each ends.
+
+    `missing` and `foreign` end the sentences about a file that is not there or not of this kind; `read` makes of the
+    arrays what a subclass needs.
+    """
+
+    missing = foreign = ""
 
     def __init__(self, file: Path | str):
         file = Path(file)
         if not file.is_file():
-            raise FileNotFoundError(f"There is no packed file '{file.name}'; make one with python -m vton.data.")
+            raise FileNotFoundError(self.missing.format(f"'{file.name}'"))
         try:
             with np.load(file, allow_pickle=False) as data:
-                self._data = {key: data[key] for key in data.files}
-            self.names = [str(n) for n in self._data["names"]]
-            self.products = [str(n) for n in self._data["products"]]
+                self.arrays = {key: data[key] for key in data.files}
+            self.read()
         except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"'{file.name}' is not a packed training file ({error}).") from None
+            raise ValueError(f"'{file.name}' is not a {self.foreign} ({error}).") from None
+
+    def read(self) -> None:
+        """Raises KeyError or ValueError for arrays of another kind of file."""
+
+    def content(self, kind: str, index: int) -> np.ndarray:
+        """One encoded picture or record, (n,) uint8."""
+        ends = self.arrays[f"{kind}_ends"]
+        return self.arrays[kind][int(ends[index - 1]) if index else 0 : int(ends[index])]
+
+    def picture(self, kind: str, index: int) -> np.ndarray:
+        """One picture, decoded: (H, W, 3) uint8 RGB."""
+        return cv2.imdecode(self.content(kind, index), cv2.IMREAD_COLOR)[..., ::-1]
+
+    def map(self, kind: str, index: int) -> np.ndarray:
+        """One map, decoded: (H, W) uint8."""
+        return cv2.imdecode(self.content(kind, index), cv2.IMREAD_GRAYSCALE)
+
+
+class Pack(PackedFile):
+    """Reads a packed file. Everything is decoded on demand; `people(split)` and `garments(split)` give indices."""
+
+    missing = "There is no packed file {}; make one with python -m vton.data."
+    foreign = "packed training file"
+
+    def read(self) -> None:
+        """Names of people and garments."""
+        self.names, self.products = ([str(name) for name in self.arrays[key]] for key in ("names", "products"))
 
     def people(self, split: str) -> list[int]:
         """Indices of the people of 'train' or 'val'."""
-        return [i for i, s in enumerate(self._data["split"]) if str(s) == split]
+        return [i for i, s in enumerate(self.arrays["split"]) if str(s) == split]
 
     def garments(self, split: str) -> list[int]:
         """Indices of the garments of 'train' or 'val'; every tenth garment is for validation."""
         return [i for i in range(len(self.products)) if (i % 10 == 0) == (split == "val")]
 
-    def _bytes(self, kind: str, index: int) -> np.ndarray:
-        ends = self._data[f"{kind}_ends"]
-        return self._data[kind][int(ends[index - 1]) if index else 0 : int(ends[index])]
-
     def person(self, index: int) -> Person:
         """A person's picture, maps and joints, decoded."""
-
-        def decode(kind, flag):
-            return cv2.imdecode(self._bytes(kind, index), flag)
-
         return Person(
             self.names[index],
-            decode("image", cv2.IMREAD_COLOR)[..., ::-1],
-            decode("parse", cv2.IMREAD_UNCHANGED),
-            decode("person_mask", cv2.IMREAD_UNCHANGED).astype(np.float32) / 255,
-            decode("carried", cv2.IMREAD_UNCHANGED) > 127,
-            self._data["keypoints"][index].copy(),
-            self._data["frame"][index].copy(),
+            self.picture("image", index),
+            self.map("parse", index),
+            self.map("person_mask", index).astype(np.float32) / 255,
+            self.map("carried", index) > 127,
+            self.arrays["keypoints"][index].copy(),
+            self.arrays["frame"][index].copy(),
         )
 
     def product(self, index: int) -> Product:
         """A garment's picture and mask, decoded."""
-        return Product(
-            self.products[index],
-            cv2.imdecode(self._bytes("cloth", index), cv2.IMREAD_COLOR)[..., ::-1],
-            cv2.imdecode(self._bytes("cloth_mask", index), cv2.IMREAD_UNCHANGED),
-            str(self._data["sleeves"][index]) if "sleeves" in self._data else "",
-        )
+        sleeves = str(self.arrays["sleeves"][index]) if "sleeves" in self.arrays else ""
+        return Product(self.products[index], self.picture("cloth", index), self.map("cloth_mask", index), sleeves)
 
 
 PICTURE_KINDS = ("image", "parse", "person_mask", "carried", "cloth", "cloth_mask")  # kinds of pictures

@@ -4,16 +4,14 @@
 """
 
 import hashlib
-import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
-import cv2
 import numpy as np
 
 from vton.data.draped.codec import MAGIC, decode
 from vton.data.draped.draw import Record, Studio
+from vton.data.pack import PackedFile
 
 ATTRIBUTES = ("kind", "sleeves", "neckline")
 VALIDATION_EVERY = 10  # every so many garments are for validation
@@ -39,26 +37,18 @@ class Product:
     attributes: dict[str, str]
 
 
-class Drapes:
+class Drapes(PackedFile):
     """Reads a packed file of drapes. `numbers(split)` gives the records of 'train' or 'val', which share no garment."""
 
-    def __init__(self, file: Path | str):
-        file = Path(file)
-        if not file.is_file():
-            raise FileNotFoundError(
-                f"There is no file of drapes '{file.name}'; without --drapes those that ship are taken."
-            )
-        try:
-            with np.load(file, allow_pickle=False) as data:
-                arrays = {key: data[key] for key in data.files}
-            self.garments = [str(name) for name in arrays["garments"]]
-            self.wearing = [str(name) for name in arrays["worn"]]
-            if arrays["records"][: len(MAGIC)].tobytes() != MAGIC:
-                raise ValueError("its records have an older form: pack them again")
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"'{file.name}' is not a file of drapes ({error}).") from None
-        self._data = arrays
-        self.studio = Studio(arrays)
+    missing = "There is no file of drapes {}; without --drapes those that ship are taken."
+    foreign = "file of drapes"
+
+    def read(self) -> None:
+        """Names of the garments, and of what each person wears."""
+        self.garments, self.wearing = ([str(name) for name in self.arrays[key]] for key in ("garments", "worn"))
+        if self.arrays["records"][: len(MAGIC)].tobytes() != MAGIC:
+            raise ValueError("its records have an older form: pack them again")
+        self.studio = Studio(self.arrays)
         self.record = lru_cache(maxsize=512)(self._record)
         self.product = lru_cache(maxsize=256)(self._product)
 
@@ -69,18 +59,13 @@ class Drapes:
         """Indices of the records of 'train' or 'val'."""
         return [i for i, name in enumerate(self.wearing) if is_validation(name) == (split == "val")]
 
-    def _bytes(self, kind: str, index: int) -> np.ndarray:
-        ends = self._data[kind + "_ends"]
-        return self._data[kind][int(ends[index - 1]) if index else 0 : int(ends[index])]
-
     def _record(self, number: int) -> Record:
-        return Record.of(decode(self._bytes("records", number).tobytes()))
+        return Record.of(decode(self.content("records", number).tobytes()))
 
     def _product(self, name: str) -> Product:
         index = self.garments.index(name)
-        masks = cv2.imdecode(self._bytes("masks", index), cv2.IMREAD_GRAYSCALE)
-        attributes = {key: str(self._data[key][index]) for key in ATTRIBUTES}
-        cloth = cv2.imdecode(self._bytes("cloth", index), cv2.IMREAD_COLOR)[..., ::-1]
+        masks, cloth = self.map("masks", index), self.picture("cloth", index)
+        attributes = {key: str(self.arrays[key][index]) for key in ATTRIBUTES}
         return Product(name, np.ascontiguousarray(cloth), masks > 0, masks == 128, attributes)
 
 
