@@ -12,6 +12,7 @@ from ui import theme
 from ui.kit import View
 
 FAILURES = "## Known failures"
+CARD = "prose-card notranslate"  # cards stand in English, whatever the page speaks
 
 
 def parts(card: str) -> tuple[str, str, str]:
@@ -51,9 +52,9 @@ class AboutTab(View):
         for name, text, megabytes in cards():
             can, cannot, rest = parts(text)
             with gr.Accordion(f"{name} · {megabytes:.1f} MB", open=False):
-                gr.Markdown(f"### What it can do\n\n{can}", elem_classes="prose-card")
+                gr.Markdown(f"### What it can do\n\n{can}", elem_classes=CARD)
                 if cannot:
-                    gr.Markdown(f"### What it cannot do\n\n{cannot}", elem_classes="prose-card")
+                    gr.Markdown(f"### What it cannot do\n\n{cannot}", elem_classes=CARD)
                 if rest:
                     with gr.Accordion("Sizes, data, licence, commands and figures", open=False):
-                        gr.Markdown(rest, elem_classes="prose-card")
+                        gr.Markdown(rest, elem_classes=CARD)

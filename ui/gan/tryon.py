@@ -27,7 +27,12 @@ class TryOnView(View):
         gr.Markdown(theme.text("gan/tryon"), elem_classes="section")
         with gr.Row(elem_classes="game-settings"):
             self.run = gr.Dropdown(
-                [], label="Discriminator of the run", allow_custom_value=True, min_width=220, elem_id="gan-tryon-run"
+                [],
+                label="Discriminator of the run",
+                allow_custom_value=True,
+                min_width=220,
+                elem_id="gan-tryon-run",
+                elem_classes="own-words",
             )
             self.record_file = gr.File(
                 label="A try-on saved as zip; none: the bundled pair", file_types=[".zip"], height=150, min_width=220,

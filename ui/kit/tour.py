@@ -47,7 +47,8 @@ def card(stop: Stop, number: int, total: int) -> str:
     lead = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items() if value)
     return (
         f'<div class="tour-card" role="region" aria-label="Tour" data-stop="{number + 1}"{lead}>'
-        f'<div class="tour-title"><span class="tour-number">{number + 1} / {total}</span> {escape(stop.title)}</div>'
+        f'<div class="tour-title"><span class="tour-number">{number + 1} / {total}</span> '
+        f"<span>{escape(stop.title)}</span></div>"
         f"<p>{stop.text}</p></div>"
     )
 

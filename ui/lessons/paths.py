@@ -13,7 +13,7 @@ from typing import Any
 from transformer.insight import interpret
 from ui import theme
 from ui.translate.view import CurrentTranslation
-from ui.translate.words import plain, query_names
+from ui.translate.words import plain, query_names, tokens_html
 
 FOLDER = theme.STATIC / "lessons"
 MOST_TOKENS = 24  # that an answer lists
@@ -63,11 +63,10 @@ def of_sentence(current: CurrentTranslation) -> dict[str, Any]:
     row, column = interpret.strongest(part)
     whole = attention.cross[layer].mean(0)
     steps, read_tokens = len(attention.target_tokens), attention.source_tokens
-    words = " ".join(f'<code translate="no">{escape(plain(token))}</code>' for token in read_tokens[:MOST_TOKENS])
     return {
         "text": escape(current.translation.sentences[current.sentence].source_text),
         "count": len(read_tokens),
-        "tokens": words + (" …" if len(read_tokens) > MOST_TOKENS else ""),
+        "tokens": tokens_html(read_tokens[:MOST_TOKENS], " …" * (len(read_tokens) > MOST_TOKENS)),
         "query": f"<b>{escape(query_names(attention, 'cross')[part.row_places[row]])}</b>",
         "key": f'<b translate="no">{escape(plain(part.columns[column]))}</b>',
         "weight": float(whole[part.row_places[row], part.column_places[column]]),

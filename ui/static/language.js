@@ -8,7 +8,7 @@
 // component of the class own-words all but its names.
 const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   CHOICE = 'atelier-language',
-  ATTRIBUTES = ['placeholder', 'aria-label', 'title', 'alt', 'data-words'],
+  ATTRIBUTES = ['placeholder', 'aria-label', 'aria-valuetext', 'title', 'alt', 'data-words'],
   UNTOUCHED = '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], td, .thumbnail-item)',
   SILENT = new Set(['TEXTAREA', 'CODE', 'PRE', 'SCRIPT', 'STYLE', 'CANVAS', 'NOSCRIPT', 'IFRAME']),
   INLINE = new Set(['A', 'B', 'BR', 'CODE', 'EM', 'I', 'KBD', 'SMALL', 'SPAN', 'STRONG', 'SUB', 'SUP']),
@@ -26,7 +26,7 @@ const originals = new WeakMap(), // text node -> { original, shown }; element ->
   relabelled = new Set(),
   observer = new MutationObserver(collect);
 const squeeze = (text) => text.trim().replace(/\s+/g, ' ');
-const inWords = (text) => /\p{L}/u.test(text);
+const inWords = (text) => /\p{L}{2}/u.test(text);
 
 // -- the table ----------------------------------------------------------------------------------------------------------
 
@@ -49,16 +49,17 @@ function pattern(key, value) {
 // find(text) is the translation of a text, null where the table has none.
 function finder(words) {
   const exact = new Map(Object.entries(words)),
-    byBeginning = new Map(), // the first two signs -> patterns, '' -> those that begin with a part
+    byEnds = new Map(), // the first two signs, or else the last two behind a blank, -> patterns
     found = new Map();
   for (const [key, value] of exact) {
     if (!/\{!?\}/.test(key)) continue;
     const one = pattern(key, value),
-      beginning = one.fixed[0].length > 1 ? one.fixed[0].slice(0, 2) : '';
-    if (!byBeginning.has(beginning)) byBeginning.set(beginning, []);
-    byBeginning.get(beginning).push(one);
+      [start, end] = [one.fixed[0], one.fixed.at(-1)],
+      place = start.length > 1 ? start.slice(0, 2) : end.length > 1 ? ` ${end.slice(-2)}` : '';
+    if (!byEnds.has(place)) byEnds.set(place, []);
+    byEnds.get(place).push(one);
   }
-  for (const some of byBeginning.values()) some.sort((a, b) => b.size - a.size);
+  for (const some of byEnds.values()) some.sort((a, b) => b.size - a.size);
 
   function fill({ fixed, own, value }, parts, depth) {
     let next = 0;
@@ -70,10 +71,11 @@ function finder(words) {
     });
   }
   function byPattern(text, depth) {
-    for (const one of [...(byBeginning.get(text.slice(0, 2)) || []), ...(byBeginning.get('') || [])]) {
-      const parts = one.match(text);
-      if (parts) return fill(one, parts, depth);
-    }
+    for (const place of [text.slice(0, 2), ` ${text.slice(-2)}`, ''])
+      for (const one of byEnds.get(place) || []) {
+        const parts = one.match(text);
+        if (parts) return fill(one, parts, depth);
+      }
     return null;
   }
   // Sentences that were put one behind the other, and notes between dots; all of them or none.
@@ -181,24 +183,25 @@ function markup(nodes) {
 }
 
 // Nodes for a translation's markup. Tags take the attributes of the original's tags of that name, in their order; other
-// tags are text, and so is all that stands between them.
+// tags are text, and so is all that stands between them. What is the visitor's own comes with its element.
 function nodesOf(words, originalNodes) {
-  const inside = originalNodes.flatMap((one) =>
+  let inside = originalNodes.flatMap((one) =>
     one.nodeType === Node.ELEMENT_NODE ? [one, ...one.querySelectorAll('*')] : [],
   );
-  const root = document.createDocumentFragment();
-  let open = root;
+  const open = [document.createDocumentFragment()];
   for (const [piece, end, name] of words.matchAll(/<(\/?)([a-z]+)>|[^<]+|</g)) {
-    if (!name || !INLINE.has(name.toUpperCase())) open.append(plain(piece));
-    else if (end) open = open.parentNode || root;
+    if (!name || !INLINE.has(name.toUpperCase())) open.at(-1).append(plain(piece));
+    else if (end) open.splice(Math.max(1, open.length - 1));
     else {
-      const at = inside.findIndex((one) => one.localName === name),
-        made = at < 0 ? document.createElement(name) : inside.splice(at, 1)[0].cloneNode(false);
-      open.append(made);
-      if (name !== 'br') open = made;
+      const from = inside.find((one) => one.localName === name),
+        isOwn = from?.matches(UNTOUCHED),
+        made = from?.cloneNode(isOwn) || document.createElement(name);
+      inside = inside.filter((one) => (isOwn ? !from.contains(one) : one !== from));
+      open.at(-1).append(made);
+      if (name !== 'br') open.push(isOwn ? document.createElement(name) : made);
     }
   }
-  return [...root.childNodes];
+  return [...open[0].childNodes];
 }
 
 const isMixed = (element) => {
@@ -245,8 +248,11 @@ const apply = (words, _, show) => {
 
 function walk(node, act) {
   if (node.nodeType === Node.TEXT_NODE) text(node, act);
-  if (node.nodeType !== Node.ELEMENT_NODE || node.matches(UNTOUCHED)) return;
-  attributes(node, act);
+  if (node.nodeType !== Node.ELEMENT_NODE) return;
+  if (node.hasAttributes()) {
+    if (node.matches(UNTOUCHED)) return;
+    attributes(node, act);
+  }
   if (node.nodeName === 'INPUT' && /listbox|combobox/.test(node.getAttribute('role'))) choice(node, act);
   if (SILENT.has(node.nodeName) || paragraph(node, act)) return;
   for (const child of [...node.childNodes]) walk(child, act);

@@ -195,10 +195,20 @@ class TrainForm:
                 label="Folder or file on this machine", elem_id="train-folder", visible=False, min_width=240
             )
             self.source = gr.Dropdown(
-                [], label="It reads the column", allow_custom_value=True, elem_id="train-source", min_width=160
+                [],
+                label="It reads the column",
+                allow_custom_value=True,
+                elem_id="train-source",
+                elem_classes="own-words",
+                min_width=160,
             )
             self.target = gr.Dropdown(
-                [], label="It writes the column", allow_custom_value=True, elem_id="train-target", min_width=160
+                [],
+                label="It writes the column",
+                allow_custom_value=True,
+                elem_id="train-target",
+                elem_classes="own-words",
+                min_width=160,
             )
         self.preview = gr.HTML(elem_id="train-preview")
 

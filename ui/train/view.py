@@ -31,7 +31,9 @@ class RunView:
         # Lists that change while the page is open accept any value: a tick on its way may still name what was deleted.
         with gr.Row(elem_classes="run-head"):
             with gr.Column(scale=2, min_width=260):
-                self.run = gr.Dropdown([], label="Run", allow_custom_value=True, elem_id="run", min_width=220)
+                self.run = gr.Dropdown(
+                    [], label="Run", allow_custom_value=True, elem_id="run", elem_classes="own-words", min_width=220
+                )
                 self.controls = RunControls(services, self)
             with gr.Column(scale=3, min_width=260):
                 self.status = gr.HTML(elem_id="run-status")

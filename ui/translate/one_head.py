@@ -146,8 +146,12 @@ class OneHeadView(View):
             self.positions = theme.heat_map("positions")
             gr.Markdown("Swap two words of your sentence, with these positions and without:", elem_classes="hint")
             with gr.Row():
-                self.first = gr.Dropdown([], label="This word", min_width=140, elem_id="swap-first")
-                self.second = gr.Dropdown([], label="and this one", min_width=140, elem_id="swap-second")
+                self.first = gr.Dropdown(
+                    [], label="This word", min_width=140, elem_id="swap-first", elem_classes="own-words"
+                )
+                self.second = gr.Dropdown(
+                    [], label="and this one", min_width=140, elem_id="swap-second", elem_classes="own-words"
+                )
                 self.swap = gr.Button("Swap and translate", size="sm", min_width=160, elem_id="swap-button")
             self.swap_result = gr.HTML(elem_id="swapped")
 

@@ -128,6 +128,7 @@ class TranslateTab(kit.View):
                 samples=[[one] for one in opening.EXAMPLES],
                 type="index",
                 elem_id="translate-examples",
+                elem_classes="notranslate",
             )
         with gr.Accordion("Other translations it found", open=False, elem_id="hypotheses-fold") as self.hypotheses_fold:
             self.table = gr.Dataframe(
@@ -138,6 +139,7 @@ class TranslateTab(kit.View):
                 wrap=True,
                 column_widths=["7%", "39%", "14%", "14%", "12%", "14%"],
                 elem_id="n-best",
+                elem_classes="own-words",
             )
         with gr.Accordion("Model and search", open=False, elem_id="search-settings"):
             self.settings.model_and_search()
@@ -147,7 +149,14 @@ class TranslateTab(kit.View):
         with gr.Row(elem_id="now-row"):
             self.now = gr.HTML(elem_id="now", scale=4, min_width=200)
             self.sentence = gr.Dropdown(
-                [("1", 0)], value=0, label="Sentence", visible=False, container=False, scale=2, elem_id="sentence"
+                [("1", 0)],
+                value=0,
+                label="Sentence",
+                visible=False,
+                container=False,
+                scale=2,
+                elem_id="sentence",
+                elem_classes="own-words",
             )
             self.save = SaveButton()
             self.save.build_button()

@@ -15,7 +15,7 @@ from ui import figures, kit
 from ui.kit import Tour, read_stops
 from ui.translate.attention import layer_choices
 from ui.translate.view import QUIETLY_ON_DEVICE, CurrentTranslation
-from ui.translate.words import plain, query_names
+from ui.translate.words import plain, query_names, tokens_html
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ def _facts(
     target, source, link_weight, pair = _strongest(attention, "cross", *places["last"])
     asker, answerer, share, one_cell = _strongest(attention, "cross", *places["one"])
     return {
-        "pieces": " ".join(
-            f'<code translate="no">{escape(plain(token))}</code>' for token in attention.source_tokens[:24]
-        ),
+        "pieces": tokens_html(attention.source_tokens[:24]),
         "source_count": len(attention.source_tokens),
         "layers": layers,
         "heads": heads,

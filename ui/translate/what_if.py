@@ -223,7 +223,9 @@ class WhatIfView(View):
             self.row = gr.Dropdown(
                 [("Every row", ALL)], value=ALL, label="Row (query)", min_width=150, elem_id="edit-row"
             )
-            self.column = gr.Dropdown([], label="Column (key)", min_width=150, elem_id="edit-column")
+            self.column = gr.Dropdown(
+                [], label="Column (key)", min_width=150, elem_id="edit-column", elem_classes="own-words"
+            )
             self.weight = gr.Slider(0, 1, value=1, step=0.01, label="New weight", min_width=200, elem_id="edit-weight")
             self.others = gr.Radio(
                 OTHERS, value=True, label="Other weights of the row", min_width=230, elem_id="edit-others"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 from transformer.insight import interpret
@@ -30,6 +32,11 @@ def plain(token: str) -> str:
     if token.startswith("▁"):
         return token[1:] or "␣"
     return f"‑{token}" if token[:1].isalnum() else token
+
+
+def tokens_html(tokens: Sequence[str], more: str = "") -> str:
+    """HTML of some word pieces, one behind the other, and what stands after them."""
+    return f'<span translate="no">{" ".join(f"<code>{escape(plain(token))}</code>" for token in tokens)}{more}</span>'
 
 
 def query_names(attention: Attention, kind: str) -> list[str]:

@@ -57,7 +57,7 @@ function drawStep(step, number, words) {
   const section = make('section', 'pencil-step'),
     heading = make('h4', '', `${number + 1}. ${step.name}`);
   heading.append(
-    formula('span', 'pencil-symbol', step.symbol),
+    verbatim(formula('span', 'pencil-symbol', step.symbol)),
     make('span', 'pencil-source', step.source.startsWith('eq') ? step.source : `section ${step.source}`),
   );
   section.append(heading, formula('p', 'pencil-rule', step.rule));

@@ -157,7 +157,7 @@ function panel(side) {
 
 function symbol(text) {
   // x_i with a lowered i
-  const label = make('span', 'through-symbol');
+  const label = verbatim(make('span', 'through-symbol'));
   text.split(/_(\w+|\{[^}]*\})/).forEach((part, i) => label.append(i % 2 ? make('sub', '', part) : part));
   return label;
 }
