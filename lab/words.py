@@ -115,11 +115,11 @@ class Walk:
 
 def walk(address: str, language: str, visible: bool) -> dict[str, str]:
     """Text -> where it was first seen."""
-    seen: dict[str, str] = {}
+    places: dict[str, str] = {}
 
     def note(where: str, texts: list[str]) -> None:
-        fresh = [text for text in texts if text not in seen]
-        seen.update(dict.fromkeys(fresh, where))
+        fresh = [text for text in texts if text not in places]
+        places.update(dict.fromkeys(fresh, where))
         print(f"{where}: {len(fresh)} new", file=sys.stderr)
 
     with sync_playwright() as playwright:
@@ -133,7 +133,7 @@ def walk(address: str, language: str, visible: bool) -> dict[str, str]:
             Walk(page, visible, note).everything()
         finally:
             browser.close()
-    return seen
+    return places
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -143,8 +143,8 @@ def main(argv: list[str] | None = None) -> None:
     out.add_argument("--language", default="en", choices=("en", "de", "fr", "ko"))
     out.add_argument("--visible", action="store_true", help="only what is in sight")
     options = out.parse_args(argv)
-    seen = walk(options.address, options.language, options.visible)
-    print(json.dumps([{"key": key, "where": where} for key, where in seen.items()], ensure_ascii=False, indent=1))
+    places = walk(options.address, options.language, options.visible)
+    print(json.dumps([{"key": key, "where": where} for key, where in places.items()], ensure_ascii=False, indent=1))
 
 
 if __name__ == "__main__":
