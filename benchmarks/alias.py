@@ -12,25 +12,24 @@ for every layer, the two regions standardised one after the other over the whole
 import argparse
 import json
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils import spectral_norm
 
-from training.arguments import CommandLine, a_file_to_write, an_existing_file, integer
+from training.arguments import CommandLine, integer
 from training.command import one_sentence
 from vton.networks import alias_inference
 from vton.networks.alias import AliasGenerator, gaussian_noise, misalignment
@@ -185,11 +184,11 @@ def build(variant: str, config: AliasConfig) -> Any:
 
 
 @torch.inference_mode()
-def measure(variant: str, options: argparse.Namespace) -> dict:
-    """One variant in this process: seconds of each forward pass and peak memory; the answer goes to a file."""
+def measure(variant: str, options: argparse.Namespace, arrays: dict[str, np.ndarray]) -> tuple[dict, np.ndarray]:
+    """One variant in this process: seconds of each forward pass and peak memory, and the answer."""
     torch.set_num_threads(options.threads)
     size = (options.height, options.height * 3 // 4)
-    network, tensors = build(variant, CONFIGS[options.config]), load_file(options.given)
+    network, tensors = build(variant, CONFIGS[options.config]), {k: torch.from_numpy(v) for k, v in arrays.items()}
     answer: Callable[..., Any] = partial(alias_inference.forward, network) if variant == "ours" else network
     memory, seconds, cpu_seconds = peak_mib(), [], []
     for _ in range(options.repeats):
@@ -197,8 +196,7 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
         out = answer(**tensors, noise=gaussian_noise(1) if options.noise else None)
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu)  # of all threads; does not count what other programs take
-    save_file({"out": out}, options.answer)
-    return {
+    result = {
         "variant": variant,
         "config": options.config,
         "size": f"{size[0]}x{size[1]}",
@@ -209,22 +207,17 @@ def measure(variant: str, options: argparse.Namespace) -> dict:
         "peak_mib": round(peak_mib()),
         "peak_mib_before": round(memory),
     }
+    return result, out.numpy()
 
 
 def compare(options: argparse.Namespace) -> None:
     """Both variants in processes of their own, then the ratios."""
+    arrays = {k: v.contiguous().numpy() for k, v in inputs((options.height, options.height * 3 // 4)).items()}
     results, answers = {}, {}
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "given.safetensors"
-        save_file({k: v.contiguous() for k, v in inputs((options.height, options.height * 3 // 4)).items()}, file)
-        for variant in VARIANTS:
-            answer = Path(folder) / f"{variant}.safetensors"
-            arguments = {**vars(options), "variant": variant, "given": file, "answer": answer}
-            command = [sys.executable, "-m", "benchmarks.alias"]
-            command += [str(word) for name, value in arguments.items() for word in (f"--{name}", value)]
-            line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-            print(line, flush=True)
-            results[variant], answers[variant] = json.loads(line), load_file(answer)["out"]
+    for variant in VARIANTS:
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            results[variant], answers[variant] = process.submit(measure, variant, options, arrays).result()
+        print(json.dumps(results[variant]), flush=True)
     direct, ours = results["direct"], results["ours"]
     print(
         json.dumps(
@@ -232,7 +225,7 @@ def compare(options: argparse.Namespace) -> None:
                 "time_ratio": round(min(ours["seconds"]) / min(direct["seconds"]), 3),
                 "cpu_time_ratio": round(min(ours["cpu_seconds"]) / min(direct["cpu_seconds"]), 3),
                 "memory_ratio": round(ours["peak_mib"] / direct["peak_mib"], 3),
-                "largest_difference": float((answers["direct"] - answers["ours"]).abs().max()),
+                "largest_difference": float(np.abs(answers["direct"] - answers["ours"]).max()),
                 "network": asdict(CONFIGS[options.config]),
             }
         ),
@@ -249,15 +242,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--height", type=integer(64, 4096), default=1024, help="the width is three quarters of it")
     parser.add_argument("--repeats", type=integer(1), default=2)
     parser.add_argument("--noise", type=integer(0, 1), default=1)
-    # Of the processes that this one starts.
-    parser.add_argument("--variant", help=argparse.SUPPRESS)
-    parser.add_argument("--given", type=an_existing_file, help=argparse.SUPPRESS)
-    parser.add_argument("--answer", type=a_file_to_write(), help=argparse.SUPPRESS)
-    options = parser.parse_args(argv)
-    if not options.variant:
-        compare(options)
-        return
-    print(json.dumps(measure(options.variant, options)), flush=True)
+    compare(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

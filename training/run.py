@@ -38,37 +38,20 @@ class RunLockError(RuntimeError):
 
 
 class Run:
-    """One run folder. Reading is free for everybody; writing needs the lock (`acquire`, `release`)."""
+    """One run folder. Reading is free for everybody; writing needs the lock (`acquire`, `release`).
+
+    The paths of what lies in it are attributes; the list above says what that is.
+    """
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
+        self.checkpoints = self.folder / "checkpoints"
+        self.model = self.folder / "model"
+        self.data = self.folder / "data"
+        self.events_file = self.folder / "events.jsonl"
+        self.stop_file = self.folder / "STOP"
         self._lock: TextIO | None = None
         self._beat: tuple[str, float] = ("", 0.0)  # phase and time of the last heartbeat written here
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of the checkpoints."""
-        return self.folder / "checkpoints"
-
-    @property
-    def model(self) -> Path:
-        """Folder of the exported weights."""
-        return self.folder / "model"
-
-    @property
-    def data(self) -> Path:
-        """Folder of uploaded data."""
-        return self.folder / "data"
-
-    @property
-    def events_file(self) -> Path:
-        """The log, one JSON object a line."""
-        return self.folder / "events.jsonl"
-
-    @property
-    def stop_file(self) -> Path:
-        """Its presence asks the run to stop after its update."""
-        return self.folder / "STOP"
 
     def samples(self, step: int) -> Path:
         """Folder of the samples of one update."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from training.recipe import read_presets
 from training.weights import from_json
 
 LONGEST = 100_000  # of max_length: the positions of a longer sequence would fill the memory
@@ -99,57 +100,8 @@ class TransformerConfig:
         return from_json(cls, values)
 
 
-_MINI = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "d_ff": 128, "heads": 2, "attention_bias": False}
-# few decoder layers: they are what a translation waits for (Kasai et al. 2021)
-_EVERYDAY = {
-    "encoder_layers": 6,
-    "decoder_layers": 2,
-    "d_model": 256,
-    "d_ff": 1024,
-    "heads": 4,
-    "attention_bias": False,
-}
-# Each row changes only what Table 3 prints in it; everything else is base. The figure is the printed size in millions.
-PRESETS: dict[str, dict] = {
-    "mini": _MINI,
-    "tiny": {
-        **_MINI,
-        "encoder_layers": 4,
-        "decoder_layers": 4,
-        "d_model": 128,
-        "d_ff": 256,
-        "heads": 4,
-        "dropout": 0.3,
-    },
-    "small": {"encoder_layers": 6, "decoder_layers": 6, "d_model": 256, "d_ff": 1024, "heads": 4, "dropout": 0.2},
-    "everyday": _EVERYDAY,
-    # for long sentences and rare words: 13 million with 16,000 pieces
-    "everyday-wide": {**_EVERYDAY, "d_ff": 1536},
-    # for a GPU: 19.9 million with 16,000 pieces
-    "everyday-large": {**_EVERYDAY, "d_model": 384, "d_ff": 1280, "heads": 6},
-    # trees are longer than sentences, and the words are all on the source side: more encoder than decoder
-    "parse": {**_EVERYDAY, "encoder_layers": 4, "d_model": 192, "d_ff": 576, "output_bias": True},
-    "base": {},  # 65
-    "A-h1": {"heads": 1, "d_k": 512, "d_v": 512},
-    "A-h4": {"heads": 4, "d_k": 128, "d_v": 128},
-    "A-h16": {"heads": 16, "d_k": 32, "d_v": 32},
-    "A-h32": {"heads": 32, "d_k": 16, "d_v": 16},
-    "B-dk16": {"d_k": 16},  # 58
-    "B-dk32": {"d_k": 32},  # 60
-    "C-n2": {"encoder_layers": 2, "decoder_layers": 2},  # 36
-    "C-n4": {"encoder_layers": 4, "decoder_layers": 4},  # 50
-    "C-n8": {"encoder_layers": 8, "decoder_layers": 8},  # 80
-    "C-d256": {"d_model": 256, "d_k": 32, "d_v": 32},  # 28
-    "C-d1024": {"d_model": 1024, "d_k": 128, "d_v": 128},  # 168
-    "C-ff1024": {"d_ff": 1024},  # 53
-    "C-ff4096": {"d_ff": 4096},  # 90
-    "D-drop0.0": {"dropout": 0.0},
-    "D-drop0.2": {"dropout": 0.2},
-    "D-ls0.0": {"label_smoothing": 0.0},
-    "D-ls0.2": {"label_smoothing": 0.2},
-    "E": {"positions": "learned"},
-    "big": {"d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3},  # 213
-}
+# The rows of Table 3 and the project's own sizes: what each changes of the base model.
+PRESETS = read_presets(__file__, "sizes")
 
 
 def preset(name: str, **changes) -> TransformerConfig:
