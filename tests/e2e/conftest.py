@@ -55,15 +55,18 @@ def browser():
 
 @pytest.fixture
 def visit(browser, site):
-    """`visit(width=, dark=, prepare=)` opens the page as a new visitor, after `prepare(page)`.
+    """`visit(width=, dark=, locale=, prepare=)` opens the page as a new visitor, after `prepare(page)`.
 
     At the end no visitor may have seen an error of the page's scripts, nor asked any other host.
     """
     contexts, wrong = [], []
 
-    def open_page(width=1280, height=900, dark=False, theme=None, prepare=None):
+    def open_page(width=1280, height=900, dark=False, theme=None, locale="en-US", prepare=None):
         context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            accept_downloads=True,
+            locale=locale,
         )
         contexts.append(context)
         page = context.new_page()

@@ -136,7 +136,8 @@ class DigitsView(View):
         self.table = gr.HTML(elem_id="gan-digits-parzen")
         self.curve = gr.LinePlot(
             x="sigma", y="log-likelihood", color="name", title="Validation: the log-likelihood over σ", height=260,
-            x_title="σ", y_title="", color_title=" ", visible=False, elem_id="gan-digits-curve", buttons=["fullscreen"],
+            x_title="σ", y_title="", color_title=" ", visible=False, elem_id="gan-digits-curve",
+            elem_classes="own-words", buttons=["fullscreen"],
         )  # fmt: skip
 
     @staticmethod

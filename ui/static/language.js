@@ -9,9 +9,10 @@
 const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   CHOICE = 'atelier-language',
   ATTRIBUTES = ['placeholder', 'aria-label', 'aria-valuetext', 'title', 'alt', 'data-words'],
-  UNTOUCHED = '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], td, .thumbnail-item)',
+  UNTOUCHED = '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], td, canvas, svg)',
   SILENT = new Set(['TEXTAREA', 'CODE', 'PRE', 'SCRIPT', 'STYLE', 'CANVAS', 'NOSCRIPT', 'IFRAME']),
-  INLINE = new Set(['A', 'B', 'BR', 'CODE', 'EM', 'I', 'KBD', 'SMALL', 'SPAN', 'STRONG', 'SUB', 'SUP']),
+  INLINE = new Set(['A', 'B', 'BR', 'CODE', 'EM', 'I', 'KBD', 'SPAN', 'STRONG', 'SUB', 'SUP']),
+  NUMBER = '.heat-weight', // of the spans only those with a number or the visitor's words are a part of a sentence
   LONGEST = 600, // signs of a text that may be one with changing parts
   DEPTH = 3, // of parts in parts
   VISITORS = '\u2060'; // stands around what is the visitor's own in the markup of a paragraph
@@ -61,25 +62,34 @@ function finder(words) {
   }
   for (const some of byEnds.values()) some.sort((a, b) => b.size - a.size);
 
+  // Null where neither the pattern nor a part has words that the table knows.
   function fill({ fixed, own, value }, parts, depth) {
-    let next = 0;
-    return value.replace(/\{(\d*)\}/g, (_, number) => {
+    let next = 0,
+      isKnown = inWords(fixed.join(' '));
+    const all = value.replace(/\{(\d*)\}/g, (_, number) => {
       const at = number ? number - 1 : next++,
         part = parts[at] ?? '';
       if (part.startsWith(VISITORS)) return part.replaceAll(VISITORS, '');
-      return (own[at] || /[“„«‘"']$/.test(fixed[at]) ? null : find(part, depth + 1)) ?? part;
+      const words = own[at] || /[“„«‘"']$/.test(fixed[at]) ? null : find(part, depth + 1);
+      isKnown ||= words !== null;
+      return words ?? part;
     });
+    return isKnown ? all : null;
   }
   function byPattern(text, depth) {
     for (const place of [text.slice(0, 2), ` ${text.slice(-2)}`, ''])
       for (const one of byEnds.get(place) || []) {
-        const parts = one.match(text);
-        if (parts) return fill(one, parts, depth);
+        const parts = one.match(text),
+          all = parts && fill(one, parts, depth);
+        if (all) return all;
       }
     return null;
   }
-  // Sentences that were put one behind the other, and notes between dots; all of them or none.
+  // Words between signs and numbers; sentences that were put one behind the other, and notes between dots: all or none.
   function piecewise(text, depth) {
+    const [, before, core, after] = /^([^\p{L}“(]*)(.*?)([^\p{L}\p{N})”%]*)$/su.exec(text),
+      words = core !== text && core ? find(core, depth + 1) : null;
+    if (words !== null) return before + words + after;
     for (const [border, joint] of [
       [/ · /, ' · '],
       [/(?<=[.!?…]) (?=[\p{Lu}\p{N}“])/u, ' '],
@@ -172,7 +182,7 @@ function markup(nodes) {
   let all = '';
   for (const node of nodes) {
     if (node.nodeType === Node.TEXT_NODE && node.nodeValue) all += marked(kept(originals.get(node), node.nodeValue));
-    else if (node.nodeType === Node.ELEMENT_NODE && INLINE.has(node.nodeName)) {
+    else if (node.nodeType === Node.ELEMENT_NODE && isInline(node)) {
       const tag = node.nodeName.toLowerCase(),
         inside = node.matches(UNTOUCHED) ? VISITORS + marked(node.textContent) + VISITORS : markup(node.childNodes);
       if (inside === null) return null;
@@ -204,11 +214,13 @@ function nodesOf(words, originalNodes) {
   return [...open[0].childNodes];
 }
 
+const isInline = (node) =>
+  INLINE.has(node.nodeName) && (node.nodeName !== 'SPAN' || node.matches(`${NUMBER}, ${UNTOUCHED}`));
 const isMixed = (element) => {
   let texts = false,
     tags = false;
   for (const node of element.childNodes) {
-    if (node.nodeType === Node.ELEMENT_NODE && INLINE.has(node.nodeName)) tags = true;
+    if (node.nodeType === Node.ELEMENT_NODE && isInline(node)) tags = true;
     else if (node.nodeType !== Node.TEXT_NODE || !node.nodeValue) return false;
     else texts ||= inWords(node.nodeValue);
   }

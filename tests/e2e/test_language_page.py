@@ -1,0 +1,89 @@
+"""The page in the visitor's language: the browser's or the one chosen, and never in the visitor's own words."""
+
+import json
+
+import pytest
+from driving import translate
+
+from lab.words import Walk
+from ui import theme
+
+GERMAN = json.loads((theme.STATIC / "words" / "de.json").read_text(encoding="utf-8"))
+FILLED = 1500  # words of a table that is no longer being written
+# Names, signs and measures that are the same in every language.
+SAME = {"Adam", "ALIAS", "BLEU", "Enter", "GAN", "JSD", "MB", "-Infinity"}
+OWN_WORDS = "Save Cancel Head"  # each of them stands on the page, too
+EVERYTHING = """() => [...document.querySelectorAll('main *')].flatMap((one) => [
+  ...[...one.childNodes].filter((node) => node.nodeType === 3).map((node) => node.nodeValue),
+  ...['title', 'aria-label', 'placeholder', 'alt'].map((name) => one.getAttribute(name)),
+])"""
+
+
+def switch(page, language):
+    """Choose a language of the masthead and wait until it is there."""
+    page.click(f"[data-language={language}]")
+    page.locator(f"[data-language={language}][aria-pressed=true]").wait_for()
+    page.wait_for_timeout(500)
+
+
+@pytest.mark.skipif(len(GERMAN) < FILLED, reason="the tables are being written")
+def test_a_german_browser_shows_no_english(visit):
+    page, english = visit(locale="de-DE"), {}
+
+    def note(where, texts):
+        english.update({text: where for text in texts if text not in SAME})
+
+    Walk(page, True, note).everything()
+    assert english == {}
+
+
+def test_the_browser_s_language_is_the_page_s_until_another_is_chosen(visit):
+    page = visit(locale="de-DE")
+    assert page.evaluate("document.documentElement.lang") == "de"
+    assert page.get_by_role("tab", name=GERMAN["Try on"], exact=True).is_visible()
+    switch(page, "fr")
+    page.reload()
+    page.locator("#heat-map .heat-title").wait_for()
+    assert page.evaluate("document.documentElement.lang") == "fr"
+
+
+def test_an_english_browser_asks_for_no_table(visit):
+    asked = []
+    page = visit(prepare=lambda page: page.on("request", lambda request: asked.append(request.url)))
+    assert asked and not [url for url in asked if "/words/" in url]
+    assert page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_what_a_visitor_writes_stays_as_it_is(visit):
+    assert "Save" in GERMAN
+    pieces = []
+    for locale in ("en-US", "de-DE"):
+        page = visit(locale=locale)
+        translate(page, OWN_WORDS)
+        assert page.locator("#now span").first.inner_text() == OWN_WORDS
+        assert page.input_value("#source-text textarea") == OWN_WORDS
+        pieces.append(page.locator("#heat-map .heat-label").all_text_contents())
+    assert pieces[0] == pieces[1] and len(pieces[0]) > len(OWN_WORDS.split())
+
+
+def test_back_in_english_every_text_is_the_one_it_was(visit):
+    page = visit()
+    before = page.evaluate(EVERYTHING)
+    switch(page, "ko")
+    assert page.evaluate(EVERYTHING) != before
+    switch(page, "de")
+    switch(page, "en")
+    assert page.evaluate(EVERYTHING) == before
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_switch_is_in_sight_and_reached_by_keyboard(visit, width, dark):
+    page = visit(width=width, dark=dark)
+    group = page.get_by_role("group", name="Language")
+    boxes = [one.bounding_box() for one in group.get_by_role("button").all()]
+    assert len(boxes) == 4 and all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
+    group.get_by_role("button", name="English").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.locator("[data-language=de][aria-pressed=true]").wait_for()
