@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from driving import translate
+from driving import enter
 
 from lab.words import Walk
 from ui import theme
@@ -13,6 +13,7 @@ FILLED = 1500  # words of a table that is no longer being written
 # Names, signs and measures that are the same in every language.
 SAME = {"Adam", "ALIAS", "BLEU", "Enter", "GAN", "JSD", "MB", "-Infinity"}
 OWN_WORDS = "Save Cancel Head"  # each of them stands on the page, too
+PIECES = "() => [...document.querySelectorAll('#heat-map .heat-label')].map((one) => one.textContent)"
 EVERYTHING = """() => [...document.querySelectorAll('main *')].flatMap((one) => [
   ...[...one.childNodes].filter((node) => node.nodeType === 3).map((node) => node.nodeValue),
   ...['title', 'aria-label', 'placeholder', 'alt'].map((name) => one.getAttribute(name)),
@@ -59,10 +60,12 @@ def test_what_a_visitor_writes_stays_as_it_is(visit):
     pieces = []
     for locale in ("en-US", "de-DE"):
         page = visit(locale=locale)
-        translate(page, OWN_WORDS)
+        before = page.evaluate(PIECES)
+        enter(page, OWN_WORDS)
+        page.wait_for_function(f"before => `${{({PIECES})()}}` !== `${{before}}`", arg=before)
         assert page.locator("#now span").first.inner_text() == OWN_WORDS
         assert page.input_value("#source-text textarea") == OWN_WORDS
-        pieces.append(page.locator("#heat-map .heat-label").all_text_contents())
+        pieces.append(page.evaluate(PIECES))
     assert pieces[0] == pieces[1] and len(pieces[0]) > len(OWN_WORDS.split())
 
 

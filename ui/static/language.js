@@ -9,7 +9,7 @@
 const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   CHOICE = 'atelier-language',
   ATTRIBUTES = ['placeholder', 'aria-label', 'aria-valuetext', 'title', 'alt', 'data-words'],
-  UNTOUCHED = '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], td, canvas, svg)',
+  UNTOUCHED = '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], [role=gridcell], td, canvas, svg)',
   SILENT = new Set(['TEXTAREA', 'CODE', 'PRE', 'SCRIPT', 'STYLE', 'CANVAS', 'NOSCRIPT', 'IFRAME']),
   INLINE = new Set(['A', 'B', 'BR', 'CODE', 'EM', 'I', 'KBD', 'SPAN', 'STRONG', 'SUB', 'SUP']),
   NUMBER = '.heat-weight', // of the spans only those with a number or the visitor's words are a part of a sentence
