@@ -37,12 +37,7 @@ from vton.tensors import labels_to_tensor, mask_to_tensor, picture_to_tensor
 
 LEVELS = 2  # of 255, by which pictures may differ
 # The maps of each stage that are compared, and the stage that makes them.
-MAPS = {
-    "segmentation": "segmentation",
-    "warped_cloth": "warp",
-    "misalignment": "misalignment",
-    "result": "synthesis",
-}
+MAPS = {"segmentation": "segmentation", "warped_cloth": "warp", "misalignment": "misalignment", "result": "synthesis"}
 SENTENCES = (
     "A man in a blue shirt is standing on a ladder cleaning a window.",
     "Two young children play with a red ball in front of a house.",

@@ -253,13 +253,7 @@ class Laboratory:
             f"{-float(gradients.minimax_by_logit.mean()):.3f} of a full "
             f"push with log(1 − D), and {-float(gradients.non_saturating_by_logit.mean()):.3f} with −log D."
         )
-        return {
-            "d": d,
-            **theory.generator_gradients(d)._asdict(),
-            "marks": p_fake[:DOTS],
-            "mean": mean,
-            "words": words,
-        }
+        return {"d": d, **theory.generator_gradients(d)._asdict(), "marks": p_fake[:DOTS], "mean": mean, "words": words}
 
     def pictures(self, most: int) -> list[dict[str, Any]]:
         """Pictures of at most `most` moments from the first to the present one; the game stays where it is."""

@@ -76,12 +76,7 @@ def data_density(mixture: Mixture) -> Tensor:
 
 @torch.no_grad()
 def measure(
-    generator: Generator,
-    discriminator: nn.Module,
-    objective: Objective,
-    data: Tensor,
-    real: Tensor,
-    fake: Tensor,
+    generator: Generator, discriminator: nn.Module, objective: Objective, data: Tensor, real: Tensor, fake: Tensor
 ) -> State:
     """Measures both networks.
 

@@ -27,11 +27,7 @@ from training.task import Task
 
 R = TypeVar("R", bound=Recipe)
 # How the text of a field is read; what else a field asks for, `Recipe.check` says.
-CONVERT: dict[type, Callable[[str], Any]] = {
-    int: integer(-MOST_SEED, MOST_SEED),
-    float: a_number(),
-    bool: a_boolean,
-}
+CONVERT: dict[type, Callable[[str], Any]] = {int: integer(-MOST_SEED, MOST_SEED), float: a_number(), bool: a_boolean}
 
 # How torch says that sizes do not fit into memory, or not even into a number.
 TOO_LARGE = ("can't allocate memory", "out of memory", "size calculation overflowed", "invalid argument of size")

@@ -104,11 +104,7 @@ def perplexity(translator: Translator, pairs: list[tuple[str, str]], target: str
 
 
 def evaluate(
-    translator: Translator,
-    pairs: list[tuple[str, str]],
-    source: str,
-    target: str,
-    options: SearchOptions = DEFAULTS,
+    translator: Translator, pairs: list[tuple[str, str]], source: str, target: str, options: SearchOptions = DEFAULTS
 ) -> tuple[Scores, list[str]]:
     """Translates the sources of normalised (source, reference) pairs; returns the scores and the outputs."""
     start = time.perf_counter()

@@ -315,13 +315,7 @@ class Frontier:
     length: tokens of each active hypothesis, with the one that the last `step` was about.
     """
 
-    def __init__(
-        self,
-        decoder: NextToken,
-        limits: Sequence[int],
-        bos: int,
-        prefix: Prefix | None = None,
-    ) -> None:
+    def __init__(self, decoder: NextToken, limits: Sequence[int], bos: int, prefix: Prefix | None = None) -> None:
         """
         decoder: of these sentences; it has read nothing, or all of the prefix but its last token.
         limits: for each sentence, the most tokens of an output.

@@ -471,11 +471,7 @@ class Translator:
 
     @torch.inference_mode()
     def translate_sentences(
-        self,
-        sentences: list[str],
-        source: str,
-        target: str,
-        options: SearchOptions = DEFAULTS,
+        self, sentences: list[str], source: str, target: str, options: SearchOptions = DEFAULTS
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         options = self.search_options(source, target, options)

@@ -272,10 +272,7 @@ _TIMES = {
             r"(?P<part>morning|afternoon|evening|tonight)\b)",
             _hour_of_a_daypart,
         ),
-        (
-            rf"(?<![\w.,:/-])(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?= (?-i:{'|'.join(_MONTHS.split())})\b)",
-            _day,
-        ),
+        (rf"(?<![\w.,:/-])(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?= (?-i:{'|'.join(_MONTHS.split())})\b)", _day),
         (r"\bthe (?P<year>(?:1[5-9]|20)[1-9]0)s\b", _decade),
         (r"\b(?P<number>1\d?|2[01]?|[3-9])(?:st|nd|rd|th) century\b", _century),
     ),
@@ -294,10 +291,7 @@ _TIMES = {
     ),
     "fr": _compile(
         (rf"\b(?P<hour>{_HOUR}) ?(?:h|heures) ?(?P<minute>{_MINUTE})\b", _french_time),
-        (
-            rf"\b(?P<hour>{_HOUR}) ?h\b(?P<minute>)(?= ?[-–] ?(?P<later>{_HOUR}) ?h)",
-            _later_time,
-        ),
+        (rf"\b(?P<hour>{_HOUR}) ?h\b(?P<minute>)(?= ?[-–] ?(?P<later>{_HOUR}) ?h)", _later_time),
         (
             rf"(?:(?<=\bà )|(?<=\best )|(?<=[-–] )|(?<=[-–]))"
             rf"(?P<hour>{_HOUR}) ?(?:h|heures)\b(?P<minute>)(?! et\b| de\b)",

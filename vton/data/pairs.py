@@ -120,11 +120,7 @@ def part_map(skeleton: Skeleton, shape: tuple[int, int], arm_radius: float = 0.2
 
 
 def move(
-    picture: np.ndarray,
-    mask: np.ndarray,
-    source: Skeleton,
-    target: Skeleton,
-    shape: tuple[int, int],
+    picture: np.ndarray, mask: np.ndarray, source: Skeleton, target: Skeleton, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """A garment from one skeleton to another.
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from vton import labels
 from vton.inputs import parsing, pose
-from vton.inputs.photo import InputError, disc
+from vton.inputs.photo import InputError, disc, opaque
 from vton.inputs.reading import Attribute, Reading, read_garment
 
 # Numbers with no figure beside them were set by eye on photographs of garments and are not measured one by one.
@@ -324,7 +324,7 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
 
     image: (H, W, 3) or (H, W, 4) uint8. Raises InputError when no person or no upper garment is found.
     """
-    rgb = opaque(limit_size(np.asarray(image)))
+    rgb = opaque(shrink(np.asarray(image), LONGEST))
     small = cv2.resize(
         rgb, None, fx=min(1.0, 2 * WORKING_SIZE / max(rgb.shape)), fy=min(1.0, 2 * WORKING_SIZE / max(rgb.shape))
     )
@@ -336,21 +336,6 @@ def cut_from_wearer(image: np.ndarray, parser: nn.Module, reader: nn.Module) -> 
     attributes = read_garment(reader, small, mask).attributes
     mask = cv2.resize(mask.astype(np.float32), rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR) > 0.5
     return replace(with_mask(rgb, mask, "worn"), attributes=attributes, open_neck=True)
-
-
-def limit_size(image: np.ndarray) -> np.ndarray:
-    """The picture with at most LONGEST pixels on its longer side."""
-    ratio = min(1.0, LONGEST / max(image.shape[:2]))
-    size = (round(image.shape[1] * ratio), round(image.shape[0] * ratio))
-    return cv2.resize(image, size, interpolation=cv2.INTER_AREA) if ratio < 1 else image
-
-
-def opaque(image: np.ndarray) -> np.ndarray:
-    """(H, W, 3) uint8 of a picture (H, W, 3 or 4), transparency laid on white."""
-    if image.shape[2] == 3:
-        return np.ascontiguousarray(image)
-    alpha = image[..., 3:].astype(np.uint16)
-    return ((image[..., :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
 
 
 def pale(image: np.ndarray) -> bool:
@@ -398,7 +383,7 @@ def cut_out(image: np.ndarray, reader: nn.Module | None = None) -> Garment:
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] not in (3, 4) or image.dtype != np.uint8:
         raise ValueError("The garment's picture is (H, W, 3) or (H, W, 4) uint8.")
-    image = limit_size(image)
+    image = shrink(image, LONGEST)
     if image.shape[2] == 4 and 0.02 < (image[..., 3] > 127).mean() < 0.985:
         return _by_alpha(image, reader)
     rgb = opaque(image)
@@ -444,19 +429,19 @@ def _by_alpha(image: np.ndarray, reader: nn.Module | None) -> Garment:
     )
 
 
-def shrink(picture: np.ndarray) -> np.ndarray:
-    """A picture or mask (H, W) or (H, W, 3) uint8 with at most WORKING_SIZE pixels on its longer side."""
-    scale = min(1.0, WORKING_SIZE / max(picture.shape[:2]))
+def shrink(picture: np.ndarray, longest: int = WORKING_SIZE) -> np.ndarray:
+    """A picture or mask (H, W), (H, W, 3) or (H, W, 4) uint8 with at most `longest` pixels on its longer side."""
+    scale = min(1.0, longest / max(picture.shape[:2]))
     size = (max(8, round(picture.shape[1] * scale)), max(8, round(picture.shape[0] * scale)))
     return cv2.resize(picture, size, interpolation=cv2.INTER_AREA) if scale < 1 else picture
 
 
 def _at_size(mask: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """A mask (h, w) bool enlarged to `size` = (H, W), with a smooth outline."""
+    """A mask (h, w) bool brought to `size` = (H, W), with a smooth outline."""
     if mask.shape == tuple(size):
         return mask
     large = cv2.resize(mask.astype(np.float32), size[::-1], interpolation=cv2.INTER_LINEAR)
-    return cv2.GaussianBlur(large, (0, 0), 0.5 * size[1] / mask.shape[1]) > 0.5
+    return cv2.GaussianBlur(large, (0, 0), 0.5 * max(1.0, size[1] / mask.shape[1])) > 0.5
 
 
 def _check_single(mask: np.ndarray) -> None:
@@ -509,12 +494,8 @@ def cut_by_mask(image: np.ndarray, mask: np.ndarray, reader: nn.Module | None = 
         raise InputError("The painted mask has another shape than the garment's picture; paint it on this picture.")
     if (mask > 127).mean() < 0.005:
         raise InputError("The garment's mask is empty; paint over the garment.")
-    rgb = opaque(limit_size(image))
-    if mask.shape != rgb.shape[:2]:
-        growth = max(1.0, rgb.shape[1] / mask.shape[1])
-        mask = cv2.resize((mask > 127).astype(np.float32), rgb.shape[1::-1], interpolation=cv2.INTER_LINEAR)
-        mask = cv2.GaussianBlur(mask, (0, 0), 0.5 * growth) > 0.5
-    return with_attributes(with_mask(rgb, mask, "painted"), reader)
+    rgb = opaque(shrink(image, LONGEST))
+    return with_attributes(with_mask(rgb, _at_size(mask > 127, rgb.shape[:2]), "painted"), reader)
 
 
 Box = tuple[int, int, int, int]  # first row and column, height and width

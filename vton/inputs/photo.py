@@ -190,10 +190,15 @@ def load_image(source, alpha: bool = False, longest: int = LONGEST) -> np.ndarra
             f"This picture is only {image.width} x {image.height} pixels; use one with {SHORTEST} or more on each side."
         )
     array = np.array(image)
-    if transparent and not alpha:
-        opacity = array[..., 3:].astype(np.uint16)
-        array = ((array[..., :3] * opacity + 255 * (255 - opacity) + 127) // 255).astype(np.uint8)
-    return array
+    return opaque(array) if transparent and not alpha else array
+
+
+def opaque(image: np.ndarray) -> np.ndarray:
+    """(H, W, 3) uint8 of a picture (H, W, 3 or 4) uint8, transparency laid on white."""
+    if image.shape[2] == 3:
+        return np.ascontiguousarray(image)
+    opacity = image[..., 3:].astype(np.uint16)
+    return ((image[..., :3] * opacity + 255 * (255 - opacity) + 127) // 255).astype(np.uint8)
 
 
 def longest_side(source) -> int:

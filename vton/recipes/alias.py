@@ -1,6 +1,6 @@
 """Recipe of the ALIAS generator: L_I of VITON-HD (A.3, eq. 13 to 16), hinge objective."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from vton.networks.discriminator import MultiScaleDiscriminator, logits, with_de
 from vton.networks.losses import feature_matching, gradient_difference, perceptual
 from vton.networks.parser import Parser
 from vton.recipes.adversarial import update_discriminator
-from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid
+from vton.recipes.common import PictureRecipe, PictureTask, collate, draped_people, generators, save_grid, with_sizes
 from vton.tensors import tensor_to_picture
 
 
@@ -89,17 +89,7 @@ PRESETS = read_presets(__file__, "alias")
 
 def network_config(recipe: AliasRecipe) -> AliasConfig:
     """The network that a recipe trains."""
-    return replace(
-        LITE.alias,
-        width=recipe.width,
-        widest=recipe.widest,
-        hidden=recipe.hidden,
-        injected=recipe.injected,
-        levels=recipe.levels,
-        masked=recipe.masked,
-        composition=recipe.composition,
-        keeps=recipe.keeps,
-    )
+    return with_sizes(LITE.alias, recipe)
 
 
 class AliasTask(PictureTask):

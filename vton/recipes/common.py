@@ -5,7 +5,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
@@ -22,8 +22,11 @@ from vton.data.pack import Pack
 from vton.data.regions import as_predicted
 from vton.data.samples import Sampler
 from vton.metrics import mask_iou, structural_similarity
+from vton.networks.config import AliasConfig, FlowConfig
 from vton.networks.warping import warp
 from vton.tensors import tensor_to_picture
+
+Config = TypeVar("Config", AliasConfig, FlowConfig)
 
 
 @dataclass
@@ -241,6 +244,12 @@ def collate(samples: list[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
             rows.append(torch.as_tensor(np.array(value)))
         out[key] = torch.stack(rows)
     return out
+
+
+def with_sizes(config: Config, recipe: PictureRecipe) -> Config:
+    """A network's configuration in which every field that the recipe has, too, takes the recipe's value."""
+    names = {field.name for field in dataclasses.fields(config)} & vars(recipe).keys()
+    return dataclasses.replace(config, **{name: getattr(recipe, name) for name in names})
 
 
 def save_grid(file: Path, rows: list[list[np.ndarray]]) -> None:

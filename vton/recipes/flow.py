@@ -10,7 +10,7 @@ from training.recipe import SHARE, read_presets, setting
 from vton.networks.config import LITE, PAPER, WITHOUT_AGNOSTIC, FlowConfig
 from vton.networks.flow import FlowWarper, flow_grid, roughness
 from vton.networks.warping import jacobian, warp
-from vton.recipes.common import PictureRecipe, WarpTask, displacement, generators, samplers, warp_figures
+from vton.recipes.common import PictureRecipe, WarpTask, displacement, generators, samplers, warp_figures, with_sizes
 from vton.rules.neckline import with_neck_filled
 
 
@@ -42,14 +42,9 @@ PRESETS = read_presets(__file__, "flow")
 
 def network_config(recipe: FlowRecipe) -> FlowConfig:
     """The network that a recipe trains."""
-    return replace(
-        LITE.flow,
-        size=(recipe.height, recipe.pictures_wide),
-        width=recipe.width,
-        features=recipe.features,
-        levels=recipe.levels,
-        person_inputs=PAPER.flow.person_inputs if recipe.agnostic else WITHOUT_AGNOSTIC,
-    )
+    person_inputs = PAPER.flow.person_inputs if recipe.agnostic else WITHOUT_AGNOSTIC
+    size = (recipe.height, recipe.pictures_wide)
+    return replace(with_sizes(LITE.flow, recipe), size=size, person_inputs=person_inputs)
 
 
 class FlowTask(WarpTask):
