@@ -9,7 +9,8 @@
 const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   CHOICE = 'atelier-language',
   ATTRIBUTES = ['placeholder', 'aria-label', 'aria-valuetext', 'title', 'alt', 'data-words'],
-  UNTOUCHED = '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], [role=gridcell], td, canvas, svg)',
+  UNTOUCHED =
+    '[translate=no], [dir=auto], .notranslate, .own-words :is([role=option], [role=gridcell], td, canvas, svg)',
   SILENT = new Set(['TEXTAREA', 'CODE', 'PRE', 'SCRIPT', 'STYLE', 'CANVAS', 'NOSCRIPT', 'IFRAME']),
   INLINE = new Set(['A', 'B', 'BR', 'CODE', 'EM', 'I', 'KBD', 'SPAN', 'STRONG', 'SUB', 'SUP']),
   NUMBER = '.heat-weight', // of the spans only those with a number or the visitor's words are a part of a sentence
@@ -85,14 +86,23 @@ function finder(words) {
       }
     return null;
   }
-  // Words between signs and numbers; sentences that were put one behind the other, and notes between dots: all or none.
+  // Words between signs and numbers; sentences that were put one behind the other, notes between dots, lists: all or none.
   function piecewise(text, depth) {
-    const [, before, core, after] = /^([^\p{L}“(]*)(.*?)([^\p{L}\p{N})”%]*)$/su.exec(text),
-      words = core !== text && core ? find(core, depth + 1) : null;
-    if (words !== null) return before + words + after;
+    const before = text.match(/^[^\p{L}“(]*/u)[0],
+      after = text.match(/[^\p{L}\p{N})”%]*$/u)[0];
+    for (const [start, end] of [
+      [before, ''],
+      ['', after],
+      [before, after],
+    ]) {
+      const core = text.slice(start.length, text.length - end.length),
+        words = start + end ? find(core, depth + 1) : null;
+      if (words !== null) return start + words + end;
+    }
     for (const [border, joint] of [
       [/ · /, ' · '],
       [/(?<=[.!?…]) (?=[\p{Lu}\p{N}“])/u, ' '],
+      [/, /, ', '],
     ]) {
       const pieces = text.split(border);
       if (pieces.length === 1) continue;
