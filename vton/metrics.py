@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import cv2
 import numpy as np
+import torch
 
 from vton import labels
 from vton.inputs.pose import along_arm
@@ -189,7 +190,6 @@ def parser_distance(parser) -> Callable[[np.ndarray, np.ndarray], float]:
     """The perceptual distance of two (H, W, 3) uint8 pictures by the parser's features, see `perceptual_distance`; 0 =
     equal.
     """
-    import torch
 
     @torch.inference_mode()
     def units(picture):
@@ -209,8 +209,6 @@ def parser_distance(parser) -> Callable[[np.ndarray, np.ndarray], float]:
 
 def unit_tensor(picture: np.ndarray):
     """(H, W, 3) uint8 -> (1, 3, H, W) float32 in [0, 1]."""
-    import torch
-
     return torch.from_numpy(np.ascontiguousarray(picture)).permute(2, 0, 1)[None].float() / 255
 
 

@@ -7,6 +7,7 @@ be used are skipped, listed at the end and in DIR/skipped.txt.
 """
 
 import argparse
+import functools
 import glob
 import json
 import re
@@ -118,14 +119,7 @@ def prepare(
     source = find_set(folder)
     for name in FOLDERS:
         (out / name).mkdir(parents=True, exist_ok=True)
-    network: list[Parser] = []
-
-    def parser_once() -> Parser:
-        if not network:
-            network.append(parser())
-        return network[0]
-
-    people, cloth, skipped = _prepare_files(source, out, parser_once, height, report)
+    people, cloth, skipped = _prepare_files(source, out, functools.cache(parser), height, report)
     (out / "skipped.txt").write_text("".join(f"{line}\n" for line in skipped), encoding="utf-8")
     if len(people) < 2:
         raise ValueError(

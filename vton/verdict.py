@@ -5,6 +5,7 @@ finding of the first grade is one that an eye finds when it looks for it, of the
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple
 
 import cv2
@@ -115,11 +116,6 @@ def trunk(r: TryOnResult) -> float:
     return max(1.0, float(r.keypoints[list(HIPS), 1].mean() - r.keypoints[NECK, 1]))
 
 
-def open_share(r: TryOnResult) -> float:
-    """Share of the predicted garment that the warped cloth does not cover."""
-    return r.misaligned_share
-
-
 def skin_apart(r: TryOnResult) -> float:
     """CIEDE2000 between the arms as they were painted and the same person's skin in the photograph; NaN without either.
 
@@ -160,7 +156,10 @@ MEASURES: dict[str, Measure] = {
         "segmentation", low_hem, (0.3, 0.5), "The garment reaches far below the hips; is it as long as that?"
     ),
     "uncovered": Measure(
-        "warp", open_share, (0.06, 0.15), "The warped cloth leaves a part of the garment's place open."
+        "warp",
+        attrgetter("misaligned_share"),
+        (0.06, 0.15),
+        "The warped cloth leaves a part of the garment's place open.",
     ),
     "skin": Measure("synthesis", skin_apart, (13, 20), "The painted arms have another colour than the face and hands."),
 }

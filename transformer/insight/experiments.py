@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from transformer.insight.interpret import every_head, source_words, text_of, translate_both, without_positions
+from transformer.insight.interpret import (
+    every_head,
+    reordered,
+    source_words,
+    text_of,
+    translate_both,
+    without_positions,
+)
 from transformer.insight.intervene import Intervention, decode_from
 from transformer.model import Transformer
 from transformer.options import DEFAULTS, SearchOptions
@@ -80,13 +87,10 @@ def encoders(
     """
     (entry, _), model = translation.sentence_and_ids(sentence), translator.model
     groups = source_words(translator, entry.source_ids)
-    whole = [token for group in groups for token in group]
-    start = entry.source_ids[: len(entry.source_ids) - 1 - len(whole)]  # a language token, where there is one
     orders = [list(range(len(groups))), permutation(len(groups))]
-    rows = [[*start, *(token for place in order for token in groups[place]), model.config.eos] for order in orders]
+    src, _ = reordered(translator, entry.source_ids, groups, orders)
     words = [text_of(translator, group, entry.stand_ins) for group in groups]
     sources = [" ".join(words[place] for place in order) for order in orders]
-    src = torch.tensor(rows, device=translator.device)
     readings = []
     for change, reader in (
         ("as it is", model),

@@ -517,6 +517,18 @@ def source_words(translator: Translator, ids: Sequence[int]) -> list[list[int]]:
     return groups
 
 
+def reordered(
+    translator: Translator, source_ids: list[int], groups: list[list[int]], orders: Sequence[Sequence[int]]
+) -> tuple[Tensor, int]:
+    """Ids (B, S) of a sentence with its words (`source_words`) in each of these orders, and at which place they begin:
+    behind a language token, where there is one.
+    """
+    start = len(source_ids) - 1 - sum(map(len, groups))
+    ends = source_ids[:start], source_ids[-1:]
+    rows = [[*ends[0], *(token for place in order for token in groups[place]), *ends[1]] for order in orders]
+    return torch.tensor(rows, device=translator.device), start
+
+
 def translate_both(translator: Translator, reader: Transformer, src: Tensor, options: SearchOptions) -> list[list[int]]:
     """The best ids for each row of src (B, S), read by the encoder of `reader`, written by the translator's decoder."""
     config, rows = translator.model.config, src.tolist()
@@ -548,20 +560,16 @@ def swap_words(
         raise ValueError(f"Choose two different words among 1 to {len(groups)}.")
     order = list(range(len(groups)))
     order[first], order[second] = second, first
-    before = [token for group in groups for token in group]
-    start = entry.source_ids[: len(entry.source_ids) - 1 - len(before)]  # a language token, where there is one
-    rows = [[*start, *(t for i in words for t in groups[i]), config.eos] for words in (range(len(groups)), order)]
-    src = torch.tensor(rows, device=translator.device)
+    src, start = reordered(translator, entry.source_ids, groups, (range(len(groups)), order))
     # Where each piece of the sentence went.
-    spans = np.split(np.arange(len(before)), np.cumsum([len(group) for group in groups])[:-1])
-    places = np.concatenate([spans[i] for i in order]) + len(start)
-    back = np.empty(len(before), dtype=int)
-    back[places - len(start)] = np.arange(len(before)) + len(start)
+    lengths = [len(group) for group in groups]
+    spans = np.split(np.arange(sum(lengths)), np.cumsum(lengths)[:-1])
+    back = np.concatenate([spans[i] for i in order]).argsort() + start
     translations, changes = {}, {}
     for with_positions in (True, False):
         reader = model if with_positions else without_positions(model)
         encoded, _ = reader.encode(src, key_mask(src, config.pad))
-        own, other = encoded[0, len(start) : -1], encoded[1, back]
+        own, other = encoded[0, start:-1], encoded[1, back]
         change = ((other - own).norm(dim=-1) / own.norm(dim=-1)).float().cpu().numpy()
         changes[with_positions] = np.array([change[span].mean() for span in spans], dtype=np.float32)
         first_best, second_best = translate_both(translator, reader, src, options)

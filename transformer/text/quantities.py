@@ -7,7 +7,7 @@ translation. What a text leaves open stays as it is, such as 10/3/2024 in Englis
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 NO_BREAK = "\u00a0"  # between a number and what belongs to it
 Span = tuple[int, int]
@@ -200,8 +200,7 @@ def _clock_time(match: re.Match, target: str, sure: bool = True) -> str:
     return time_in(int(match["hour"]), match["minute"], target, sure)
 
 
-def _french_time(match: re.Match, target: str) -> str:
-    return _clock_time(match, target, sure=False)
+_french_time = partial(_clock_time, sure=False)
 
 
 def _later_time(match: re.Match, target: str) -> str | None:

@@ -20,7 +20,7 @@ import numpy as np
 from lab.tryon.draping import anatomy, panels
 from training.arguments import CommandLine, a_folder_to_write, an_existing_file, an_existing_folder, integer
 from training.command import one_sentence
-from vton.data.draped.body import Body, limb, normals, rotation
+from vton.data.draped.body import Body, normals, rotation
 from vton.data.draped.draw import Record
 
 SPACING = 0.015  # metres between neighbouring points of the cloth
@@ -44,6 +44,15 @@ class DrapeError(ValueError):
     """The garment does not fit the body, or the cloth did not come to lie well."""
 
     record = None
+
+
+def limb(down: float, forward: float, side: int) -> np.ndarray:
+    """A direction `down` degrees below the horizontal, swung `forward` degrees from sideways to the front.
+
+    side: +1 for the person's left, -1 for the right.
+    """
+    a, b = np.radians(down), np.radians(forward)
+    return np.array([side * np.cos(a) * np.cos(b), -np.cos(a) * np.sin(b), -np.sin(a)])
 
 
 @dataclass

@@ -118,15 +118,6 @@ def between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.eye(3) if sine < 1e-8 else rotation(axis, float(np.arctan2(sine, a @ b)))
 
 
-def limb(down: float, forward: float, side: int) -> np.ndarray:
-    """A direction `down` degrees below the horizontal, swung `forward` degrees from sideways to the front.
-
-    side: +1 for the person's left, -1 for the right.
-    """
-    a, b = np.radians(down), np.radians(forward)
-    return np.array([side * np.cos(a) * np.cos(b), -np.cos(a) * np.sin(b), -np.sin(a)])
-
-
 def normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """(V, 3) unit normals of the vertices of a mesh, outwards where its faces run counter-clockwise."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
