@@ -80,11 +80,8 @@ def launch(
     names = {f.name for f in dataclasses.fields(recipe_class)}
     overrides = {k: v for k, v in vars(options).items() if k in names and v is not None}
     if options.time:
-
-        def time_it() -> None:
-            print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **overrides}), options.time)))
-
-        return one_sentence(time_it)()
+        print(json.dumps(timing(build, recipe_class(**{**presets[options.preset], **overrides}), options.time)))
+        return 0
     if options.run is None:
         parser.error("the following arguments are required: --run")
     run = Run(options.run)
