@@ -108,7 +108,8 @@ def _begin(
     seconds spent.
     """
     last = latest_checkpoint(run.checkpoints)
-    if not resume and (last or (run.events_file.exists() and any(run.events()))):
+    started = run.events_file.exists() and any(event["event"] == "start" for event in run.events())
+    if not resume and (last or started):  # a start that met a full disk has begun nothing
         raise ValueError(f"'{run.folder.name}' already holds a run; add --resume to go on, or choose another folder.")
     accelerator.wait_for_everyone()  # a slower process would take the first line written below for an older run
     torch.manual_seed(recipe.seed + accelerator.process_index)

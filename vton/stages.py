@@ -148,8 +148,8 @@ def conditions(networks: Networks, r: TryOnResult) -> Conditions:
 
 def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     """6 segmentation: S-hat (3.2), after the rules on sleeves and neckline."""
-    length = cast(segmentation.SegmentationGenerator, networks.segmentation).config.attributes
-    if r.options.hem == attributes.TUCKED and length < attributes.LENGTH:
+    config = cast(segmentation.SegmentationGenerator, networks.segmentation).config
+    if r.options.hem == attributes.TUCKED and config.attributes < attributes.LENGTH:
         raise ValueError(NO_HEM)
     noise = mirror = None
     if r.options.noise:
@@ -158,14 +158,17 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     if r.options.mirror:
         skeleton = pose.draw_pose(pose.mirror_keypoints(r.keypoints, r.options.size[1]), r.options.size)
         mirror = picture_to_tensor(skeleton, networks.device)
-    parse = labels_to_tensor(labels.lip_to_13(r.parse_agnostic), len(labels.SEGMENTATION), networks.device)
     groups = attributes.condition_groups(r.garment_cut.attributes, r.options.sleeves, r.options.hem)
     code = torch.from_numpy(attributes.encode(groups))[None].to(networks.device)
-    inputs = replace(conditions(networks, r), parse_agnostic=parse, attributes=code)
+    parse = labels.lip_to_13(r.parse_agnostic)
+    hides = config.hides_hem and groups["hem"] == attributes.LOOSE
+    view = agnostic.hide_hem(parse, r.keypoints) if hides else parse
+    view_tensor = labels_to_tensor(view, len(labels.SEGMENTATION), networks.device)
+    inputs = replace(conditions(networks, r), parse_agnostic=view_tensor, attributes=code)
     classes = inference.predict_segmentation(networks.segmentation, inputs, noise, mirror)
     carries = carries_neckline(r)
     result, sleeves = rules.apply_rules(
-        classes[0].cpu().numpy().astype(np.uint8),
+        rules.restore_bottom(classes[0].cpu().numpy().astype(np.uint8), parse, view),
         r.keypoints,
         r.garment_cut.attributes,
         r.options.sleeves,

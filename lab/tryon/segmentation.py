@@ -20,6 +20,7 @@ from vton.data.pack import Pack
 from vton.data.samples import SOURCES, Sampler
 from vton.inference import Conditions
 from vton.inputs import pose
+from vton.inputs.agnostic import hide_hem
 from vton.inputs.reading import Attribute, read_garment
 from vton.metrics import edge_distances, mask_iou
 from vton.networks.segmentation import SegmentationGenerator
@@ -28,7 +29,7 @@ from vton.recipes.common import collate
 from vton.recipes.segmentation import other_hem
 from vton.rules.segmentation import RULES, apply_rules
 from vton.rules.sleeves import KINDS, cloth_shares, contradicting
-from vton.tensors import picture_to_tensor
+from vton.tensors import labels_to_tensor, picture_to_tensor
 
 EDGES = ("hem", "neckline", "sleeve_ends")
 SEED = 9  # of the pairs, that of `evaluate_networks`
@@ -107,6 +108,9 @@ def predict_classes(
         hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
         groups = {**groups, "hem": hem}
         inputs = dataclasses.replace(inputs, attributes=torch.from_numpy(encode(groups))[None].to(inputs.pose.device))
+        if cast(SegmentationGenerator, tryon.segmentation).config.hides_hem and hem == LOOSE:
+            view = hide_hem(sample["parse_agnostic"].argmax(0).astype(np.uint8), sample["keypoints"])
+            inputs = dataclasses.replace(inputs, parse_agnostic=labels_to_tensor(view, 13, inputs.pose.device))
     mirror_pose = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], inputs.size[1]), inputs.size)
     return inference.predict_segmentation(
         tryon.segmentation, inputs, mirror_pose=picture_to_tensor(mirror_pose, inputs.pose.device)

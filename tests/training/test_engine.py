@@ -202,6 +202,17 @@ def test_a_second_start_needs_resume(tmp_path):
         fit(LineTask(recipe()), recipe(), tmp_path / "run", quiet=True)
 
 
+def test_a_start_that_met_a_full_disk_has_begun_nothing(tmp_path, monkeypatch):
+    def full(self, *what):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Run, "write_recipe", full)
+    with pytest.raises(TrainingError, match="disk is full"):
+        fit(LineTask(recipe()), recipe(), tmp_path / "run", quiet=True)
+    monkeypatch.undo()
+    assert fit(LineTask(recipe()), recipe(), tmp_path / "run", quiet=True) == "finished"
+
+
 def test_keeps_last_and_best(tmp_path):
     long = recipe(steps=80, keep_last=2)
     fit(LineTask(long), long, tmp_path / "run", quiet=True)

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from lab.tryon.synthetic import draw_pair
+from vton import labels
 from vton.inputs import agnostic
 
 
@@ -223,3 +224,22 @@ def test_what_is_opened_lies_further_than_the_margin_from_what_changes():
     assert not opened[:, 15:25].any() and not opened[~gray].any()
     assert not agnostic.open_gray(gray, np.zeros_like(gray), 1).any()
     assert [agnostic.margin_at(width) for width in (48, 192, 384, 768)] == [1, 1, 2, 4]
+
+
+def test_near_the_hem_s_a_tells_nothing_and_elsewhere_everything():
+    """Whatever the old garment left of the trousers between waist and thigh, a network is shown the same."""
+    _, parse, keypoints = scene((512, 384))
+    trunk = 356 - 165.5  # rows from the shoulders to the hips
+    views = []
+    for old_hem in (300, 340, 420):
+        classes = np.zeros((512, 384), np.uint8)
+        classes[old_hem:, 100:280] = labels.BOTTOM
+        classes[200:260, 100:120] = labels.ARMS[0]
+        views.append(agnostic.hide_hem(classes, keypoints))
+        hidden = views[-1] != classes
+        assert (classes[hidden] == labels.BOTTOM).all() and (views[-1][hidden] == labels.BACKGROUND).all()
+        assert np.flatnonzero(hidden.any(1))[0] == old_hem
+        assert abs(np.flatnonzero(hidden.any(1))[-1] - (356 + agnostic.HEM_BELOW * trunk)) < 3
+    assert np.array_equal(views[0], views[1]) and np.array_equal(views[1], views[2])
+    keypoints[[2, 5]] = 0
+    assert agnostic.hide_hem(classes, keypoints) is classes

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from lab.tryon.synthetic import draw_pair
+from vton import labels
 from vton.inputs.reading import Attribute
 from vton.labels import lip_to_13
 from vton.rules import neckline, sleeves
-from vton.rules.segmentation import RULES, apply_rules
+from vton.rules.segmentation import RULES, apply_rules, restore_bottom
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,14 @@ def test_a_high_collar_closes_around_the_throat(scene):
     bare, _ = apply_rules(segmentation, keypoints, told | {"neckline": Attribute("v", 0.8, "v")})
     throat = neckline.opening(keypoints, segmentation.shape) & (segmentation == 3)
     assert throat.sum() > 20 and (closed[throat] == 3).all() and not (bare[throat] == 3).any()
+
+
+def test_trousers_that_the_network_was_not_shown_stay_where_it_puts_neither_cloth_nor_arm():
+    seen = np.full((6, 4), labels.BACKGROUND, np.uint8)
+    seen[2:, 1:3] = labels.BOTTOM
+    view = np.where(np.arange(6)[:, None] < 4, np.uint8(labels.BACKGROUND), seen)  # rows 2 and 3 were hidden
+    predicted = np.full((6, 4), labels.BACKGROUND, np.uint8)
+    predicted[:3, 1], predicted[:4, 2], predicted[3:, 1] = labels.UPPER, labels.ARMS[0], labels.BACKGROUND
+    out = restore_bottom(predicted, seen, view)
+    assert out[2, 1] == labels.UPPER and out[3, 2] == labels.ARMS[0] and out[3, 1] == labels.BOTTOM
+    np.testing.assert_array_equal(out != predicted, (np.indices((6, 4)) == np.array([3, 1])[:, None, None]).all(0))

@@ -7,7 +7,7 @@ from vton import labels
 from vton.attributes import decode
 from vton.data.draped.people import load_people
 from vton.data.samples import Sampler
-from vton.data.sleeve_cuts import flat_places, flat_sleeves, length_read, with_cut_sleeves
+from vton.data.sleeve_cuts import flat_places, flat_sleeves, flat_straps, length_read, with_cut_sleeves, with_straps
 from vton.inputs.pose import along_arm
 from vton.rules.sleeves import JOINTS
 
@@ -93,3 +93,45 @@ def test_lengths_between_short_and_long_are_no_group_but_where_a_reader_errs():
     assert length_read(0.8, "long", rng) == "short" and length_read(1.8, "long", rng) == "long"
     between = [length_read(1.3, "long", rng) for _ in range(200)]
     assert set(between) == {"", "short", "long"} and 0.4 < between.count("") / 200 < 0.8
+
+
+def test_straps_are_two_strips_above_a_top_that_stays_whole_below_its_neckline():
+    trunk = shirt()
+    trunk[:, :30] = trunk[:, 70:] = False
+    widths = set()
+    for seed in range(30):
+        top = flat_straps(shirt(), np.random.default_rng(seed))
+        assert not (top & ~trunk).any() and np.array_equal(top[64:], trunk[64:])
+        assert np.array_equal(top, top[:, ::-1])  # the same on both sides
+        first = np.flatnonzero(np.diff(np.concatenate(([0], top[21].astype(int), [0]))))
+        assert len(first) == 4  # two strips
+        widths.add(int(first[1] - first[0]))
+    assert min(widths) <= 2 and max(widths) >= 4
+
+
+def test_a_garment_without_armpits_gets_no_straps():
+    trunk = np.zeros((120, 100), bool)
+    trunk[20:100, 30:70] = True
+    assert flat_straps(trunk, np.random.default_rng(0)) is None
+
+
+def test_a_person_in_a_top_on_straps_has_bare_shoulders_and_wears_what_is_left_of_the_flat_garment():
+    sampler, count = Sampler(None, SIZE, "train", load_people(SIZE, "train", "", "")), 0
+    ends = []
+    for number in range(30):
+        rng = np.random.default_rng(number)
+        sample = sampler.sample(rng, "draped")
+        top = with_straps(sample, rng)
+        if top is sample:
+            continue
+        count += 1
+        rows, columns = flat_places(sample["grid"])
+        upper, placed = sample["segmentation"] == labels.UPPER, sample["placed"][0]
+        left = upper & placed & top["cloth_mask"][0][rows, columns]
+        assert np.array_equal((top["segmentation"] == labels.UPPER) & placed, left)
+        changed = top["segmentation"] != sample["segmentation"]
+        assert changed.any() and not (changed & ~upper).any()
+        assert np.isin(top["segmentation"][changed], (*labels.ARMS, labels.BACKGROUND)).all()
+        assert decode(top["attributes"], "sleeves") == "none"
+        ends.append(cloth_end(top))
+    assert count >= 8 and np.nanmedian(ends) < 0.4

@@ -233,7 +233,7 @@ def lay_flat(image: np.ndarray, parse: np.ndarray, keypoints: np.ndarray, rng: n
     offset = np.array([(large[1] - shape[1]) / 2, (large[0] - shape[0]) / 2])
     target = Skeleton(flat.trunk + offset, tuple(a + offset if len(a) else a for a in flat.arms))
     cloth, mask = move(image, upper, skeleton, target, large)
-    mask = _largest(mask)
+    mask = largest(mask)
     if mask.sum() < 0.5 * upper.sum():
         return None
     cloth, mask = close_holes(cloth, mask)
@@ -275,7 +275,8 @@ def _sleeve(arm: np.ndarray, upper: np.ndarray, bare: np.ndarray, width: float) 
     return np.array(out)
 
 
-def _largest(mask: np.ndarray) -> np.ndarray:
+def largest(mask: np.ndarray) -> np.ndarray:
+    """The largest piece of a mask (H, W) bool; all of it where it is empty."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     if count <= 1:
         return mask

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from vton.attributes import decode, with_group
-from vton.data.pairs import WHITE
+from vton.data.pairs import WHITE, largest
 from vton.inputs.pose import along_arm
 from vton.joints import LEFT_ARM, RIGHT_ARM, present
 from vton.labels import ARMS, BACKGROUND, UPPER
+from vton.rules.neckline import around_neck
 from vton.rules.sleeves import BARE, trunk
 
 FIRST = 0.3  # where a cut sleeve ends at the soonest, along shoulder (0), elbow (1) and wrist (2)
 LEAST = 0.12  # how much is cut off at least, in the same unit
 FEWEST = 40  # pixels of a sleeve from which its direction in the flat garment can be told
+FEWEST_ROWS = 8  # between shoulder and armpit of a garment that can be cut down to straps
 STEP = 0.05  # by how much the trunk's side moves out from one row to the next at an armpit, as a share of the width
 # Ends up to which a cut sleeve is short, and from which on it is long, in the same unit; none in between.
 SHORT_TO, LONG_FROM = 1.0, 1.75
@@ -69,30 +71,95 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
     }
 
 
+def with_straps(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """A sample of a draped person whose garment is cut down to a top on straps; as it is where an arm is not seen or
+    the flat garment shows no armpits. Changes what `with_cut_sleeves` changes.
+    """
+    top, keypoints = flat_straps(sample["cloth_mask"][0], rng), sample["keypoints"]
+    if top is None or not present(keypoints)[[*LEFT_ARM, *RIGHT_ARM]].all():
+        return sample
+    upper, placed = sample["segmentation"] == UPPER, sample["placed"][0]
+    bare = upper & np.where(placed, ~top[flat_places(sample["grid"])], around_neck(keypoints, upper.shape))
+    segmentation = np.where(bare, np.uint8(BACKGROUND), sample["segmentation"])
+    body = trunk(keypoints, present(keypoints), upper.shape)
+    for arm, joints in zip(ARMS, (LEFT_ARM, RIGHT_ARM)):
+        place, distance = along_arm(keypoints, joints, upper.shape)
+        skin = bare & (place > 0) & (distance < np.interp(place, (0, 1, 2), BARE))
+        segmentation[skin & ~(body & (place < BEHIND))] = arm
+    return sample | {
+        "cloth": np.where(top[..., None], sample["cloth"], np.uint8(WHITE)),
+        "cloth_mask": sample["cloth_mask"] & top[None],
+        "segmentation": segmentation,
+        "attributes": with_group(sample["attributes"], "sleeves", "none"),
+    }
+
+
+def flat_straps(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """What is left of a flat garment (H, W) bool that is cut down to a top on two straps, drawn at random; None where
+    no armpits are seen.
+    """
+    sides, sleeves = armpits(mask), flat_sleeves(mask)
+    if sides is None or sleeves is None:
+        return None
+    first, armpit = first_row(mask), max(row for *_, row in sides)
+    trunk_mask = mask & ~sleeves[0] & ~sleeves[1]
+    columns_in = np.flatnonzero(trunk_mask[armpit])
+    if not len(columns_in) or armpit - first < FEWEST_ROWS:
+        return None
+    rows, columns = np.mgrid[: mask.shape[0], : mask.shape[1]]
+    half = (columns_in[-1] - columns_in[0]) / 2
+    away = abs(columns - (columns_in[0] + columns_in[-1]) / 2) / half
+    place, width = rng.uniform(0.42, 0.72), rng.uniform(0.025, 0.11)
+    base = armpit - rng.uniform(0.1, 0.6) * (armpit - first)
+    inner = base + rng.uniform(0, 0.7) * half * (1 - (away / place).clip(0, 1) ** rng.uniform(0.8, 4))
+    outer = base + (armpit - base) * ((away - place) / (1 - place)).clip(0, 1) ** rng.uniform(0.5, 1)
+    lean = place + rng.uniform(-0.15, 0.05) * ((base - rows) / (base - first)).clip(0, 1)
+    strap = abs(away - lean) < width
+    return largest(trunk_mask & ((rows > np.where(away < place, inner, outer)) | strap))
+
+
 def flat_sleeves(mask: np.ndarray, inset: float = 0.0) -> tuple[np.ndarray, np.ndarray] | None:
     """The sleeves of a flat garment (H, W) bool, that at the picture's right first; None where no armpits are seen.
 
-    Seen from the hem upwards, the trunk's side suddenly moves out where the sleeve begins.
     inset: by how much of half the trunk's width the shoulders belong to the sleeves, too, as an armhole's curve.
     """
-    rows = np.flatnonzero(mask.any(1))
-    if not len(rows):
+    sides = armpits(mask)
+    if sides is None:
         return None
-    middle = int(round(float(np.flatnonzero(mask.any(0))[[0, -1]].mean())))
-    start, numbers = int(rows[0] + 0.75 * len(rows)), np.arange(len(mask))
-    whole = np.zeros_like(mask), np.zeros_like(mask)
-    for out, to_side in zip(whole, (np.s_[:, middle:], np.s_[:, middle::-1])):
-        side = mask[to_side]
-        edge = np.where(side.all(1), side.shape[1], (~side).argmax(1))  # where the trunk ends, counted from the middle
-        steps = edge[rows[0] : start] - edge[rows[0] + 1 : start + 1]
-        jumps = np.flatnonzero(steps > STEP * mask.shape[1])
-        if not len(jumps) or not edge[rows[0] + len(rows) // 4 : start + 1].all():
-            return None
-        armpit = rows[0] + int(jumps[-1])
-        above = ((armpit - numbers) / max(1, armpit - rows[0])).clip(0, 1)
+    whole, numbers, first = (np.zeros_like(mask), np.zeros_like(mask)), np.arange(len(mask)), first_row(mask)
+    for out, (to_side, edge, armpit) in zip(whole, sides):
+        above = ((armpit - numbers) / max(1, armpit - first)).clip(0, 1)
         limit = np.where(numbers <= armpit, edge[armpit + 1] * (1 - inset * np.sqrt(above)), edge)
+        side = mask[to_side]
         out[to_side] = side & (np.arange(side.shape[1]) >= limit[:, None])
     return whole
+
+
+def armpits(mask: np.ndarray) -> list[tuple[tuple[slice, slice], np.ndarray, int]] | None:
+    """Of each side of a flat garment (H, W) bool, that at the picture's right first: its columns counted from the
+    middle, as an index; in which of them the trunk ends, (H,); and the row of its armpit. None where none are seen.
+
+    Seen from the hem upwards, the trunk's side suddenly moves out where the sleeve begins.
+    """
+    if not mask.any():
+        return None
+    first, rows = first_row(mask), int(mask.any(1).sum())
+    middle, start = int(round(float(np.flatnonzero(mask.any(0))[[0, -1]].mean()))), int(first + 0.75 * rows)
+    out = []
+    for to_side in (np.s_[:, middle:], np.s_[:, middle::-1]):
+        side = mask[to_side]
+        edge = np.where(side.all(1), side.shape[1], (~side).argmax(1))
+        steps = edge[first:start] - edge[first + 1 : start + 1]
+        jumps = np.flatnonzero(steps > STEP * mask.shape[1])
+        if not len(jumps) or not edge[first + rows // 4 : start + 1].all():
+            return None
+        out.append((to_side, edge, first + int(jumps[-1])))
+    return out
+
+
+def first_row(mask: np.ndarray) -> int:
+    """The highest row of a mask (H, W) that is not empty."""
+    return int(mask.any(1).argmax())
 
 
 def flat_places(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

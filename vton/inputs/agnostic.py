@@ -31,6 +31,8 @@ GRAY = (128, 128, 128)
 
 # Where joints are missing, the trunk is taken to be this many shoulder widths long (mean of frontal, standing people).
 TRUNK_LENGTH = 1.45
+# How far above and below the joints of the hips hems end, in lengths of the trunk: waistbands, and tunics.
+HEM_ABOVE, HEM_BELOW = 0.45, 0.7
 
 
 def _joints(keypoints: np.ndarray) -> dict[int, np.ndarray]:
@@ -140,6 +142,23 @@ def agnostic_parse(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
                 previous = joint
         removed |= arm_pixels & (np.asarray(mask) > 0)
     return np.where(removed, np.uint8(0), parse)
+
+
+def hide_hem(classes: np.ndarray, keypoints: np.ndarray, below: float = HEM_BELOW) -> np.ndarray:
+    """S_a without the trousers or skirt near the hem, which tell how far down the old garment hung (not in the paper).
+
+    classes: (H, W) 13 classes; keypoints: (25, 3) in its pixels; without shoulders and hips nothing is hidden; below:
+    how far below the joints of the hips, in lengths of the trunk. Returns (H, W), hidden pixels as background.
+    """
+    joints = _complete_trunk(_joints(keypoints))
+    if not {RIGHT_SHOULDER, LEFT_SHOULDER, RIGHT_HIP, LEFT_HIP} <= joints.keys():
+        return classes
+    shoulders, hips = (
+        (joints[a][1] + joints[b][1]) / 2 for a, b in ((RIGHT_SHOULDER, LEFT_SHOULDER), (RIGHT_HIP, LEFT_HIP))
+    )
+    rows = np.arange(len(classes))[:, None]
+    near = (rows > hips - HEM_ABOVE * (hips - shoulders)) & (rows < hips + below * (hips - shoulders))
+    return np.where(near & (classes == labels.BOTTOM), np.uint8(labels.BACKGROUND), classes)
 
 
 def _paint_body(person: np.ndarray, joints: dict[int, np.ndarray]) -> np.ndarray:

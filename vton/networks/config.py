@@ -26,6 +26,7 @@ class SegmentationConfig:
     inputs: int = 21  # cloth mask 1, cloth 3, S_a 13, P 3, noise 1
     dropout: float = 0.5
     attributes: int = 0  # length of the vector that tells the garment's attributes (not in the paper); 0 = none
+    hides_hem: bool = False  # S_a without trousers near a loose hem, see vton.inputs.agnostic (not in the paper)
 
 
 @dataclass(frozen=True)

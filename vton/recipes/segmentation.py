@@ -12,10 +12,11 @@ from torch.nn import functional as F
 from gan.losses import objective, over_scales
 from training.recipe import SHARE, setting
 from vton import labels
-from vton.attributes import ATTRIBUTES, decode, with_group
+from vton.attributes import ATTRIBUTES, LOOSE, decode, with_group
 from vton.data.hems import with_old_hem
 from vton.data.samples import SOURCES
-from vton.data.sleeve_cuts import with_cut_sleeves
+from vton.data.sleeve_cuts import with_cut_sleeves, with_straps
+from vton.inputs.agnostic import HEM_BELOW, hide_hem
 from vton.metrics import confusion, edge_distances, iou, mask_iou
 from vton.networks.config import LITE, NETWORK_SIZE, PAPER, SegmentationConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
@@ -30,7 +31,7 @@ from vton.tensors import tensor_to_picture
 class SegmentationRecipe(PictureRecipe):
     """Fields of the recipe of the segmentation generator."""
 
-    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips", "cuts"), SHARE)
+    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips", "cuts", "hides", "straps"), SHARE)
 
     width: int = setting(LITE.segmentation.width, "channels of the first block; the deeper ones double")
     lr: float = 4e-4
@@ -49,6 +50,8 @@ class SegmentationRecipe(PictureRecipe):
     hems: float = setting(0.0, "share of the pairs whose S_a another garment's hem has left, see vton.data.hems")
     flips: float = setting(0.0, "share of the samples in twos, draped people with garments of different sleeves")
     cuts: float = setting(0.0, "share of the draped garments whose sleeves are cut shorter, flat and worn alike")
+    straps: float = setting(0.0, "share of the draped garments that are cut down to a top on straps, likewise")
+    hides: float = setting(0.0, "share of the samples with a loose hem in whose S_a the trousers near it are hidden")
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -98,7 +101,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
     """The network that a recipe trains."""
     length = sum(len(ATTRIBUTES[name]) for name in attribute_names(recipe))
-    return replace(LITE.segmentation, width=recipe.width, attributes=length)
+    return replace(LITE.segmentation, width=recipe.width, attributes=length, hides_hem=recipe.hides > 0)
 
 
 def attribute_names(recipe: SegmentationRecipe) -> list[str]:
@@ -117,6 +120,14 @@ def other_hem(sample: dict[str, np.ndarray], rng: np.random.Generator) -> dict[s
     """A sample of a person in the own garment as if another one had been taken off."""
     agnostic = sample["parse_agnostic"].argmax(0).astype(np.uint8)
     agnostic = with_old_hem(agnostic, sample["segmentation"], sample["keypoints"], rng)
+    return sample | {"parse_agnostic": labels.one_hot(agnostic, 13)}
+
+
+def without_hem(sample: dict[str, np.ndarray], below: float) -> dict[str, np.ndarray]:
+    """A sample whose S_a tells nothing of the hem, where that is to be worn over trousers or skirt."""
+    if decode(sample["attributes"], "hem") != LOOSE:
+        return sample
+    agnostic = hide_hem(sample["parse_agnostic"].argmax(0).astype(np.uint8), sample["keypoints"], below)
     return sample | {"parse_agnostic": labels.one_hot(agnostic, 13)}
 
 
@@ -161,12 +172,15 @@ class SegmentationTask(PairTask):
         for i, rng in zip(range(rank, recipe.batch, world), rngs):
             two = np.random.default_rng([recipe.seed, step, micro, i // 2, 10**6])  # the same for both of two samples
             samples.append(self.draw_twin(rng, two, i % 2) if two.random() < recipe.flips else self.sampler.sample(rng))
-            if recipe.cuts and samples[-1]["placed"].any() and rng.random() < recipe.cuts:
-                samples[-1] = with_cut_sleeves(samples[-1], rng)
+            if samples[-1]["placed"].any() and rng.random() < recipe.cuts + recipe.straps:
+                cut = with_straps if rng.random() * (recipe.cuts + recipe.straps) < recipe.straps else with_cut_sleeves
+                samples[-1] = cut(samples[-1], rng)
             if recipe.attributes:
                 samples[-1] = self.condition(samples[-1], rng)
             if recipe.hems and rng.random() < recipe.hems:
                 samples[-1] = other_hem(samples[-1], rng)
+            if recipe.hides and rng.random() < recipe.hides:
+                samples[-1] = without_hem(samples[-1], rng.uniform(0.5, 0.9))
         batch = collate(samples)
         # The noise channel: ones with probability 0.159, drawn from the step so that a resumed run sees the same.
         shape = (len(rngs), 1, *self.size)
@@ -265,7 +279,8 @@ class SegmentationTask(PairTask):
 
     def for_validation(self, sample, rng):
         """With the hem of another garment, where the recipe trains for that."""
-        return other_hem(sample, rng) if self.recipe.hems else sample
+        sample = other_hem(sample, rng) if self.recipe.hems else sample
+        return without_hem(sample, HEM_BELOW) if self.recipe.hides else sample
 
     def evaluate(self):
         """Figures of the averaged weights on the validation samples."""

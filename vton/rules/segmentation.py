@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from vton import labels
 from vton.attributes import certain_groups
 from vton.inputs.reading import Attribute
 from vton.rules.neckline import bare_throat
@@ -43,3 +44,14 @@ def apply_rules(
     if (neckline == "bare" or (neckline == "auto" and not high_neck)) and "throat" not in without:
         segmentation = bare_throat(segmentation, keypoints)
     return segmentation, new_sleeves
+
+
+def restore_bottom(segmentation: np.ndarray, agnostic: np.ndarray, view: np.ndarray) -> np.ndarray:
+    """The predicted segmentation with trousers and skirt as the photograph shows them, wherever a network that was not
+    shown them puts neither cloth nor an arm.
+
+    All (H, W) 13 classes. agnostic: S_a; view: what of it the network was shown.
+    """
+    out = segmentation.copy()
+    out[(view != agnostic) & (segmentation == labels.BACKGROUND)] = labels.BOTTOM
+    return out
