@@ -154,7 +154,7 @@ def test_a_garment_is_draped_on_the_body_of_a_record(drapes, tee, monkeypatch):
 
 
 def test_a_stored_pair_is_measured(drapes, tee, tmp_path, capsys):
-    arrays = decode(drapes._bytes("records", tee).tobytes())
+    arrays = decode(drapes.content("records", tee).tobytes())
     cloth = drapes.product(drapes.wearing[tee]).cloth
     for side, colours in (("a", 255 - cloth), ("b", cloth)):
         content = cv2.imencode(".png", np.ascontiguousarray(colours[..., ::-1]))[1]
