@@ -7,7 +7,6 @@ appears as it is at that moment; its key has {} in their place.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import shutil
@@ -16,6 +15,9 @@ import time
 from collections.abc import Callable
 
 from playwright.sync_api import Error, Page, sync_playwright
+
+from training.arguments import CommandLine
+from training.command import one_sentence
 
 MISSING = "visible => window.atelierLanguage.missing(document.body, visible)"
 # What opens without leaving the page: folds of ours and of the page's library, each once.
@@ -127,7 +129,10 @@ def walk(address: str, language: str, visible: bool) -> dict[str, str]:
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_context(locale=language, viewport={"width": 1280, "height": 900}).new_page()
-        page.goto(address)
+        try:
+            page.goto(address)
+        except Error:
+            raise ValueError(f"No page answers at {address}; start it with `python app.py`.") from None
         page.locator("#heat-map .heat-title").wait_for(timeout=120_000)
         try:
             Walk(page, visible, note).everything()
@@ -136,16 +141,18 @@ def walk(address: str, language: str, visible: bool) -> dict[str, str]:
     return places
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Walk and print."""
-    out = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    out = CommandLine(prog="python -m lab.words", description=(__doc__ or "").splitlines()[0])
     out.add_argument("address", help="of the running page")
     out.add_argument("--language", default="en", choices=("en", "de", "fr", "ko"))
     out.add_argument("--visible", action="store_true", help="only what is in sight")
     options = out.parse_args(argv)
     places = walk(options.address, options.language, options.visible)
     print(json.dumps([{"key": key, "where": where} for key, where in places.items()], ensure_ascii=False, indent=1))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -63,6 +63,7 @@ NEEDED = {
     "lab.tryon.labelled parser": "--data FOLDER",
     "lab.tryon.garments": "--run NEW",
     "lab.gan.evaluate": "--data FOLDER",
+    "lab.words": "http://127.0.0.1:9/",
     "lab.tryon.evaluate": "table",
     "lab.tryon.evaluate warps": "",
     **dict.fromkeys(
