@@ -72,7 +72,7 @@ FOLLOWED = {
     "A view": "tests/ui/test_kit.py::test_the_recipe_for_a_view_is_one_line",
     "A tab": "tests/ui/test_kit.py::test_every_view_is_on_the_page",
     "A preset": "tests/test_architecture.py::test_a_preset_has_its_words",
-    "A language of the page": "tests/ui/test_words.py::test_every_language_of_the_masthead_has_a_table_and_no_other_has",
+    "A language of the page": "tests/ui/test_words.py::test_tables_have_the_same_keys",
     "After new weights": "tests/test_architecture.py::test_the_journeys_and_recipes_name_files_that_exist",
     "A set of weights": "tests/test_architecture.py::test_a_set_of_weights_is_configuration_weights_and_card",
 }
