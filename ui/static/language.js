@@ -14,7 +14,8 @@ const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   SILENT = new Set(['TEXTAREA', 'CODE', 'PRE', 'SCRIPT', 'STYLE', 'CANVAS', 'NOSCRIPT', 'IFRAME']),
   INLINE = new Set(['A', 'B', 'BR', 'CODE', 'EM', 'I', 'KBD', 'SPAN', 'STRONG', 'SUB', 'SUP']),
   NUMBER = '.heat-weight', // of the spans only those with a number or the visitor's words are a part of a sentence
-  LONGEST = 600, // signs of a text that may be one with changing parts
+  LONGEST = 1000, // signs of a text that may be one with changing parts
+  ENOUGH = 12, // signs of a pattern that may hold parts of several words the table does not know
   DEPTH = 3, // of parts in parts
   VISITORS = '\u2060'; // stands around what is the visitor's own in the markup of a paragraph
 
@@ -63,28 +64,41 @@ function finder(words) {
   }
   for (const some of byEnds.values()) some.sort((a, b) => b.size - a.size);
 
-  // Null where neither the pattern nor a part has words that the table knows.
+  // The translation, null where neither the pattern nor a part has words that the table knows, and whether there is a part
+  // of several words that it does not know.
   function fill({ fixed, own, value }, parts, depth) {
     let next = 0,
+      isPartial = false,
       isKnown = inWords(fixed.join(' '));
     const all = value.replace(/\{(\d*)\}/g, (_, number) => {
       const at = number ? number - 1 : next++,
         part = parts[at] ?? '';
       if (part.startsWith(VISITORS)) return part.replaceAll(VISITORS, '');
-      const words = own[at] || /[“„«‘"']$/.test(fixed[at]) ? null : find(part, depth + 1);
+      const isOwn = own[at] || /[“„«‘"']$/.test(fixed[at]),
+        words = isOwn ? null : find(part, depth + 1);
       isKnown ||= words !== null;
+      isPartial ||= !isOwn && words === null && part.includes(' ') && inWords(part);
       return words ?? part;
     });
-    return isKnown ? all : null;
+    return { words: isKnown ? all : null, isPartial };
   }
-  function byPattern(text, depth) {
+  // The longest pattern of which all parts are known, else the longest that says enough by itself.
+  function byPattern(text, depth, least = 0) {
+    let partial = null;
     for (const place of [text.slice(0, 2), ` ${text.slice(-2)}`, ''])
       for (const one of byEnds.get(place) || []) {
-        const parts = one.match(text),
-          all = parts && fill(one, parts, depth);
-        if (all) return all;
+        const parts = one.size >= least && one.match(text),
+          { words, isPartial } = parts ? fill(one, parts, depth) : {};
+        if (words && !isPartial) return words;
+        if (words && one.size >= ENOUGH) partial ??= words;
       }
-    return null;
+    return partial;
+  }
+  // A sentence that is a part of others begins with a small letter in the table.
+  function asBeginning(text, depth) {
+    const small = text[0].toLowerCase() + text.slice(1),
+      words = small === text ? null : (exact.get(small) ?? byPattern(small, depth, ENOUGH));
+    return words && words[0].toUpperCase() + words.slice(1);
   }
   // Words between signs and numbers; sentences that were put one behind the other, notes between dots, lists: all or none.
   function piecewise(text, depth) {
@@ -117,7 +131,10 @@ function finder(words) {
     const known = `${depth}${text}`;
     if (!found.has(known)) {
       if (found.size > 5000) found.clear();
-      found.set(known, byPattern(text, depth) ?? (text.includes('<') ? null : piecewise(text, depth)));
+      found.set(
+        known,
+        byPattern(text, depth) ?? (text.includes('<') ? null : (asBeginning(text, depth) ?? piecewise(text, depth))),
+      );
     }
     return found.get(known);
   }
@@ -178,7 +195,9 @@ function choice(input, act) {
     }
     if (document.activeElement !== input) write(input.value);
   };
-  if (inWords(input.value) && !input.closest('.own-words')) act(translation(input.value), input.value, show, input);
+  // What an empty list will have chosen is not told by the document, only by the field.
+  if (!input.closest('.own-words') && (act === apply || inWords(input.value)))
+    act(translation(input.value), input.value, show, input);
 }
 
 // -- paragraphs of text and simple tags ---------------------------------------------------------------------------------

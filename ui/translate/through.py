@@ -178,7 +178,7 @@ class ThroughView(View):
                     [], label="Piece that is read", min_width=150, elem_id="through-place", elem_classes="own-words"
                 )
                 self.step = gr.Dropdown(
-                    [], label="Step of the translation", min_width=240, elem_id="through-step", elem_classes="own-words"
+                    [], label="Step of the translation", min_width=240, elem_id="through-step"
                 )
                 self.encoder_layer = gr.Dropdown([], label="Encoder layer", min_width=110, elem_id="through-encoder")
                 self.decoder_layer = gr.Dropdown([], label="Decoder layer", min_width=110, elem_id="through-decoder")

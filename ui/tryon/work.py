@@ -59,7 +59,7 @@ COMPARISONS["additions"].variants.extend(
     [
         ("With all additions", {}),
         *(
-            (f"Without: {ABOUT[name].label.lower()}", {name: value})
+            (f"Without: {ABOUT[name].label}", {name: value})
             for name, value in PUBLISHED.items()
             if DEFAULTS[name] != value
         ),
@@ -266,11 +266,9 @@ def claim(name: str, variants: list[Variant]) -> str:
     if not differences:
         return about
     _, label, difference = max(differences, key=lambda one: one[0])
-    numbers = (
-        f"“{label}” differs from “{variants[0].label}” by ΔE {difference.colour:.1f} on average in the edited region"
-    )
+    numbers = f"{label} against {variants[0].label}: ΔE {difference.colour:.1f} on average in the edited region"
     if not np.isnan(difference.misalignment):
-        numbers += f" and by {difference.misalignment:.1f} where the garment is misaligned"
+        numbers += f" and {difference.misalignment:.1f} where the garment is misaligned"
     visible = (
         "which can be seen"
         if difference.visible

@@ -84,7 +84,7 @@ function panel(canvas, title, d, lines, low, high, marks, mean, tone) {
   canvas.setAttribute('role', 'img');
   canvas.setAttribute(
     'aria-label',
-    `${title}. At the mean D(G(z)) = ${mean.toFixed(3)}: ${lines.map(([values, , text]) => `${text} is ${values[nearest].toFixed(3)}`).join(', ')}`,
+    `${title}. At the mean D(G(z)) = ${mean.toFixed(3)}: ${lines.map(([values, , text]) => `${text} = ${values[nearest].toFixed(3)}`).join(', ')}`,
   );
 }
 

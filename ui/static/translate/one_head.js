@@ -39,7 +39,7 @@ function draw() {
   const own = make('div', 'step-query');
   own.append(
     make('span', 'step-head', '1 · query'),
-    verbatim(make('b', 'step-token', value.row)),
+    make('b', 'step-token', value.row),
     strip(parts.query, scales.qk, `q of ${value.row}`),
   );
   host.append(own);

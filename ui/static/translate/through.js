@@ -191,7 +191,10 @@ function cells(row, readout) {
   for (let r = 0; r < R; r += 1) {
     const own = numbers.subarray(r * C, (r + 1) * C),
       line = make('div', row.mark === r ? 'through-strip chosen' : 'through-strip');
-    if (R > 1) line.append(verbatim(make('span', 'through-label', row.rows[r])));
+    if (R > 1) {
+      const label = make('span', 'through-label', row.rows[r]);
+      line.append(row.mark === null ? verbatim(label) : label); // words of the text, or heads
+    }
     const map = {
       rows: 1,
       columns: C,
@@ -199,7 +202,7 @@ function cells(row, readout) {
       paint: signed,
       most,
       className: 'strip',
-      name: `${row.name} ${row.rows[r]}: ${C} numbers from ${Math.min(...own).toFixed(3)} to ${Math.max(...own).toFixed(3)}`,
+      name: `${row.rows[r] ? `${row.rows[r]}: ` : ''}${row.name}, ${C} numbers from ${Math.min(...own).toFixed(3)} to ${Math.max(...own).toFixed(3)}`,
       read: (_, i) =>
         readout.replaceChildren(
           make('b', '', `${row.name}${row.rows[r] ? `, ${row.rows[r]}` : ''}`),
