@@ -177,9 +177,7 @@ class ThroughView(View):
                 self.place = gr.Dropdown(
                     [], label="Piece that is read", min_width=150, elem_id="through-place", elem_classes="own-words"
                 )
-                self.step = gr.Dropdown(
-                    [], label="Step of the translation", min_width=240, elem_id="through-step"
-                )
+                self.step = gr.Dropdown([], label="Step of the translation", min_width=240, elem_id="through-step")
                 self.encoder_layer = gr.Dropdown([], label="Encoder layer", min_width=110, elem_id="through-encoder")
                 self.decoder_layer = gr.Dropdown([], label="Decoder layer", min_width=110, elem_id="through-decoder")
                 self.head = gr.Dropdown([], label="Head", min_width=80, elem_id="through-head")
