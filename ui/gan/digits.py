@@ -52,8 +52,8 @@ def parzen_html(results: dict[str, Any]) -> str:
     )
     return (
         '<div class="parzen-scroll"><table class="parzen-table"><tr><th>centres of the window</th><th>log-likelihood '
-        f'of a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{remark} '
-        f"{escape(parzen.APART)}</p>"
+        f'of a test digit, nats</th><th>σ</th></tr>{lines}</table></div><p class="hint">{remark}</p>'
+        f'<p class="hint">{escape(parzen.APART)}</p>'
     )
 
 

@@ -46,6 +46,9 @@ const fold = (title, note, className = '', first = false) => {
 // Draw again when the page turns dark or light.
 const onTheme = (draw) =>
   new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+// What is painted is no text of the document: it is put into the page's language here, and painted again when that changes.
+const spoken = (text) => window.atelierLanguage?.words(text) ?? text;
+const onLanguage = (draw) => document.addEventListener('atelier-language', draw);
 // Draw again when the element gets another width.
 const onWidth = (element, draw) => {
   let drawn = 0;

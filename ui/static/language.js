@@ -165,9 +165,10 @@ function text(node, act) {
 function attributes(element, act) {
   for (const name of ATTRIBUTES) {
     const now = element.getAttribute(name);
-    if (!now || !inWords(now)) continue;
+    if (!now) continue;
     const all = originals.get(element) || {},
       original = kept(all[name], now);
+    if (!inWords(original)) continue;
     const show = (words) => {
       if (words === null && now === original) return;
       originals.set(element, { ...all, ...originals.get(element), [name]: words && { original, shown: words } });
@@ -362,6 +363,7 @@ async function speak(wanted) {
       attributes: true,
       attributeFilter: ATTRIBUTES,
     });
+  document.dispatchEvent(new Event('atelier-language'));
 }
 
 // The English texts below an element that the present table has no words for. visible: only those in sight.
@@ -392,4 +394,4 @@ document.addEventListener('click', ({ target }) => {
 const wishes = [localStorage.getItem(CHOICE), ...navigator.languages].map((one) => `${one}`.slice(0, 2).toLowerCase()),
   wanted = wishes.find((one) => LANGUAGES.includes(one)) || 'en';
 if (wanted !== 'en') speak(wanted);
-window.atelierLanguage = { missing };
+window.atelierLanguage = { missing, words: translation };

@@ -123,7 +123,7 @@ function path(context, points, colour, width = 2, dash = []) {
 function write(context, text, x, y, colour, align = 'left') {
   context.fillStyle = colour;
   context.textAlign = align;
-  context.fillText(text, x, y);
+  context.fillText(spoken(text), x, y);
 }
 
 function figureOne(value, tone) {
@@ -342,7 +342,7 @@ function warpedGrid(value, tone) {
       'the grid of z, as G bends it',
       ...(value.centres ? ['circles: modes by number, crossed out where lost'] : []),
     ],
-    whole = phrases.join('; ');
+    whole = phrases.map(spoken).join('; ');
   const lines = context.measureText(whole).width < side - 16 ? [whole] : phrases;
   lines.forEach((words, i) => write(context, words, 8, 18 + 17 * i, tone.ink));
 }
@@ -367,7 +367,7 @@ function entitled(context, title, names, left, right, tone) {
   let at = left,
     row = 14;
   for (const [text, colour] of [[title, tone.ink], ...names]) {
-    const width = context.measureText(text).width;
+    const width = context.measureText(spoken(text)).width;
     if (at > left && at + width > right) {
       at = left;
       row += 18;
@@ -571,5 +571,6 @@ watch('value', () => {
   draw();
 });
 onTheme(draw);
+onLanguage(draw);
 onWidth(element, draw);
 draw();

@@ -23,7 +23,7 @@ function panel(canvas, title, d, lines, low, high, marks, mean, tone) {
   const write = (text, px, py, colour, align = 'left') => {
     context.fillStyle = colour;
     context.textAlign = align;
-    context.fillText(text, px, py);
+    context.fillText(spoken(text), px, py);
   };
   const stroke = (points, colour, size) => {
     context.strokeStyle = colour;
@@ -136,5 +136,6 @@ document.addEventListener('gan-losses', (event) => {
   draw();
 });
 onTheme(draw);
+onLanguage(draw);
 onWidth(element, draw);
 draw();
