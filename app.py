@@ -1,7 +1,5 @@
 """Starts the page: `python app.py`, or `python app.py --host 0.0.0.0 --port 8000`."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

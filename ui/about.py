@@ -1,7 +1,5 @@
 """The About tab: which models are loaded, their cards, licences and limits."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

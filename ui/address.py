@@ -3,8 +3,6 @@
 The browser keeps the address (static/address.js) and opens tab and view itself; what lies inside them is set here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import gradio as gr

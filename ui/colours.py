@@ -5,8 +5,6 @@ eight colours of heads (after Okabe and Ito 2008) can be told apart by colour-bl
 them.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

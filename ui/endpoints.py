@@ -1,7 +1,5 @@
 """What programs send: every argument is checked for its kind before it is used; an error is a sentence."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Nothing here draws on a shared canvas, so two visitors never meet in one picture
 data, which the browser's side inserts as text, or escaped.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Each picture is the program's own work: the map of the sentence that the page op
 density that a game has learned. `python -m ui.first` plays that game again, which is due when gan.laboratory changes.
 """
 
-from __future__ import annotations
-
 import json
 from html import escape
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Errors to one sentence, and the small HTML notes that carry them."""
 
-from __future__ import annotations
-
 import logging
 from html import escape
 

@@ -3,8 +3,6 @@
 They are larger than what is shipped and were trained on far more text; `transformer.marian` reads them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

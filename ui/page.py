@@ -1,7 +1,5 @@
 """The whole page: a heading and one tab per half of the workshop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gradio as gr

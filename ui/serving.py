@@ -1,7 +1,5 @@
 """What the server says besides the page: whether it is alive, headers for browsers, and one line a run in its log."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Mapping

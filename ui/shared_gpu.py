@@ -6,8 +6,6 @@ CPU.
 This module has to be imported before torch, which `spaces` changes.
 """
 
-from __future__ import annotations
-
 import copy
 import logging
 import os

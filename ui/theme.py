@@ -1,7 +1,5 @@
 """How the page looks: paper and ink, one warm accent, the fonts that Gradio carries itself."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

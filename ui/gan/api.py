@@ -1,7 +1,5 @@
 """What the GAN tab offers to programs: `/gan_step` and `/gan_sample`."""
 
-from __future__ import annotations
-
 import base64
 import math
 from typing import Any

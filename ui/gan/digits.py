@@ -1,7 +1,5 @@
 """The Digits view: samples with their neighbours, a walk in z, D's opinion, the training, Parzen's table."""
 
-from __future__ import annotations
-
 import base64
 from html import escape
 from pathlib import Path

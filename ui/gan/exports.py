@@ -1,7 +1,5 @@
 """What one can take home from a game: its numbers as CSV, and a page that plays it without a connection."""
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 

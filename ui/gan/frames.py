@@ -1,7 +1,5 @@
 """What a laboratory shows, in a form that the page's scripts read: tensors as base64 of float32, tables by column."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A game between generator and discriminator on the page: its controls, and the component that draws it."""
 
-from __future__ import annotations
-
 import secrets
 import tempfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which trained pairs of networks the Digits view may use, and the digits that samples are compared with."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

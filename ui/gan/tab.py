@@ -1,7 +1,5 @@
 """The GAN tab: its views, and which of them is open."""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from ui import theme

@@ -1,7 +1,5 @@
 """From the paper to try-on: the discriminators of VITON-HD on a result, their patches as a heat map."""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from ui import messages, theme

@@ -1,7 +1,5 @@
 """Options that the page's events share, and a decorator for handlers whose errors become one sentence."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os

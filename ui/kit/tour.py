@@ -1,7 +1,5 @@
 """A guided tour: short stops, each with a card of text, and the view that it speaks of open below."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A path is a file of `static/lessons`, named like its view. Its texts are HTML of ours with gaps for the facts below.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from html import escape

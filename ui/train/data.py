@@ -1,7 +1,5 @@
 """Data that visitors bring for a training: what was chosen, checks of it, and copies into the run's folder."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import zlib

@@ -1,7 +1,5 @@
 """The Train tab's upper half: what shall learn, from what, how long; everything else is folded away."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The kinds of networks that can be trained: of text, of trees, of a try-on, and adversarial nets."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

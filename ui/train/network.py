@@ -1,7 +1,5 @@
 """What can be trained: a network as the Train tab knows it, and a setting of its recipe in words."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

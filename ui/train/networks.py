@@ -1,7 +1,5 @@
 """What can be trained: the registry of networks, and their presets and settings in words."""
 
-from __future__ import annotations
-
 from ui.train.kinds import (
     AdversarialNetwork,
     FlowNetwork,

@@ -1,7 +1,5 @@
 """Recipes as the Train tab has them: settings between words and numbers, weights to begin with, and commands."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import typing

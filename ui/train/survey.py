@@ -1,7 +1,5 @@
 """A look at a table of sentence pairs before anything is trained on it: which columns, how long, which characters."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 shown is read from its folder, so it is the same after a reload and for runs that were started from a shell.
 """
 
-from __future__ import annotations
-
 import gradio as gr
 
 from ui import theme

@@ -1,7 +1,5 @@
 """What to do with a checkpoint: take it home as a zip, try it beside the default model."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The run that is looked at: its state, its progress, its curves, and what it does with fixed inputs, as it learns."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reading a run's folder for the page: its state in words, its curves, its samples. Without the page's library."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from html import escape

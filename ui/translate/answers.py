@@ -1,7 +1,5 @@
 """Files of what the layers know and of a training: CSV, JSON, a picture where there is a map, and a page of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What the Translate tab offers to programs: `/translate`, `/attend` and `/ablate`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gradio as gr

@@ -1,7 +1,5 @@
 """The Attention view of the Translate tab: maps, lines, bertviz, what every head does, and what attention is not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape

@@ -5,8 +5,6 @@ few lines stand in for require.js. The document runs in a sandboxed frame of its
 page.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from html import escape
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """A part of What if: two texts, two models or two settings side by side."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Decoding view of the Translate tab: how the translation comes about, token by token."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path

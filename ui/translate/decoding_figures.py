@@ -1,7 +1,5 @@
 """Decoding, changed decodings and their differences as values that the browser draws; see `ui.figures`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from typing import Any

@@ -3,8 +3,6 @@
 Everything here is written from the library's arrays, and every token is escaped for the format it goes into.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

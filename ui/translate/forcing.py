@@ -1,7 +1,5 @@
 """Teacher forcing against free generation: the loss of every token of a given translation, and of the model's own."""
 
-from __future__ import annotations
-
 from html import escape
 
 import gradio as gr

@@ -1,7 +1,5 @@
 """Language pairs: their names on the page, and which model translates which."""
 
-from __future__ import annotations
-
 import re
 
 from transformer.text.languages import language_name

@@ -1,7 +1,5 @@
 """The view "What layers know": logit lens, encoder lens, source against prefix, find a head."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The view "Learning": one sentence read by the models of a training, from its first updates to its last."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Sequence

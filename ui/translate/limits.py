@@ -1,7 +1,5 @@
 """What a model cannot do, by its stored checklist: the kinds of text of which less than 90 % come out right."""
 
-from __future__ import annotations
-
 from html import escape
 
 import gradio as gr

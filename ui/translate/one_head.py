@@ -1,7 +1,5 @@
 """The One head view of the Translate tab: one query worked out step by step, and where the order comes from."""
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 from typing import Any

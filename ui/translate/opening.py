@@ -3,8 +3,6 @@
 `python -m ui.translate.opening` writes it anew, which is due whenever the weights of the default model change.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import asdict

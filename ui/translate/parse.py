@@ -1,7 +1,5 @@
 """The Tree view of the Translate tab: what the parser wrote, drawn; and `/parse`."""
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 from typing import Any

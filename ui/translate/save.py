@@ -1,7 +1,5 @@
 """Saving: the button that every view of the Translate tab has, and the files of a map."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Model, languages and search: what the visitor chooses before a translation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gradio as gr

@@ -1,7 +1,5 @@
 """The Translate tab: text in, translation out, and below it the views of what happened inside."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The Through-the-model view of the Translate tab: one sentence on its way through every box of Figure 1."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A guided tour of the Translate tab in thirteen short stops, each about the sentence that is shown."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from html import escape

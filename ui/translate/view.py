@@ -1,7 +1,5 @@
 """What one visitor of the Translate tab looks at, and how the views below a translation hear of something new."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The browser keeps it behind the # of the page's address, which no server sees, and for the time that its tab is open.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

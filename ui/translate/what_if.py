@@ -1,7 +1,5 @@
 """The What if view of the Translate tab: change something inside the model and translate again."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path

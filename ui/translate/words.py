@@ -1,7 +1,5 @@
 """Word pieces in words: what a reader sees instead of the vocabulary's marks, and what a query does."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from typing import Any

@@ -1,7 +1,5 @@
 """What the Translate tab asks of the library: translations, tables of hypotheses, which words belong together."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`/try_on` and `/try_on_stage`: what the page's API and MCP clients call. They take and give what the page shows."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from html import escape

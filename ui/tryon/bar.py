@@ -1,7 +1,5 @@
 """The line that stays in view: start, Cancel, the stages of a run as a strip, and what the page says."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A visitor's earlier results as small pictures in the browser: nothing of them stays on this machine."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

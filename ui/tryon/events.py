@@ -1,7 +1,5 @@
 """The events of the tab that belong to none of its views: runs, Cancel, undo, saved records, stale results."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -10,8 +10,6 @@ try-on is `finished/`: every picture as WebP, label maps without loss, and what 
 `misaligned_pairs.json` holds, of each person's pair with the largest misaligned share, the largest few.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """What the Try on tab draws, as pictures and as values for its scripts; the numbers come from vton."""
 
-from __future__ import annotations
-
 import base64
 import re
 import secrets

@@ -1,7 +1,5 @@
 """The two photographs and the settings of a try-on, and what is said about them before it runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

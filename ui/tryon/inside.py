@@ -1,7 +1,5 @@
 """The view that opens the networks: ALIAS normalisation, the segmentation's doubt, fit and grid of the warp, a pair."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any

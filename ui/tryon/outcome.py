@@ -1,7 +1,5 @@
 """The result of a try-on on the page: the picture beside the two photographs, what it rests on, and its files."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A run of the try-on on the page: stages with their times, the record at its end, one sentence if it fails."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

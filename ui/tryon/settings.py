@@ -1,7 +1,5 @@
 """The options of a try-on on the page and in its API, made from the fields of `vton.options.Options`."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Figure 3 of the paper with the maps of the record in it, and below every map with its facts, in the same groups."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 from typing import Any, NamedTuple

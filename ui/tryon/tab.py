@@ -1,7 +1,5 @@
 """The Try on tab: two photographs in, the person in that garment out; every map in between to see and to correct."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A guided tour of the Try on tab in ten short stops, each with the numbers of what the page shows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from html import escape
 from typing import Any

@@ -1,7 +1,5 @@
 """The views that run a result again: Compare with one thing changed, Several with other pictures."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the views of the Try on tab have in common."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gradio as gr

@@ -1,7 +1,5 @@
 """The views that open a single map: look closer, correct a map, move the warp."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

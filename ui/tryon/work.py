@@ -1,7 +1,5 @@
 """The work behind the Try on tab's events, without Gradio: checks, files, comparisons, grids, saved records."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Iterable, Iterator, Mapping
