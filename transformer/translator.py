@@ -5,6 +5,7 @@ import math
 import re
 import unicodedata
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -46,13 +47,23 @@ from transformer.text.names import name_spans
 from transformer.text.quantities import AFTER_CLUE, clue, readings
 from transformer.text.sentences import split_clauses
 from transformer.text.spelling import mend, respell
-from transformer.text.verbatim import MaskedSentence, find, mask, restore, without_loops, word_numbers
+from transformer.text.verbatim import (
+    MaskedSentence,
+    find,
+    has_lost,
+    mask,
+    restore,
+    with_blanks,
+    without_loops,
+    word_numbers,
+)
 from transformer.threads import threads_for
 from transformer.tokenizer import STAND_INS, Tokenizer, language_token, normalise
 
 FORMAT = "atelier-transformer-1"
 EXTRA_LENGTH = 50  # an output may be this much longer than its input (section 6.1)
 BATCH_TOKENS = 2048  # source tokens decoded together
+COMMON = 8  # of a language's words in a vocabulary, those in its first eighth are common
 PARTS = (4, 12)  # sentences of a long text's first part, and of each later one
 # Nats behind the best hypothesis of its sentence at which quick translation gives one up; docs/speed.md chose it.
 MARGIN = 1.0
@@ -89,6 +100,8 @@ class Sentence:
     )  # best hypothesis: what elision changed, before and after
     rewrites: list[tuple[str, str]] = field(default_factory=list)  # numbers and times: in the source, as translated
     segment: Segment = Segment("")  # what stands around it in the text, and of which longer sentence it is a clause
+    # what the model read, and what was taken out of it
+    masked: MaskedSentence | None = field(default=None, repr=False, compare=False)
     # of a short sentence that was translated alone: the model, and what its encoder made of it
     encoding: tuple[weakref.ref, Encoding] | None = field(default=None, repr=False, compare=False)
 
@@ -413,13 +426,18 @@ class Translator:
 
         source: its language. without: as in `SearchOptions`.
         """
-        text = sentence if "casing" in without else usual_case(sentence, source, self.piece_count)
+
+        def is_word(word: str) -> bool:
+            return self.knows(word, source)
+
+        def is_common(word: str) -> bool:  # a vocabulary begins with what is most frequent
+            return is_word(word) and self.tokenizer.encode(word)[0] < len(self.tokenizer) / COMMON
+
+        text = sentence if "casing" in without else usual_case(sentence, source, self.piece_count, is_common)
         without_capitals = text != sentence and sentence in (sentence.upper(), sentence.lower())
         if "spelling" in without:
             return text
-        return mend(
-            respell(text, source, not without_capitals), self.piece_count, lambda word: self.knows(word, source)
-        )
+        return mend(respell(text, source, not without_capitals), self.piece_count, is_word)
 
     def piece_count(self, word: str) -> float:
         """In how many pieces the vocabulary writes a word; infinite if it cannot."""
@@ -432,26 +450,33 @@ class Translator:
         own = self.shortlists.get(language)
         return len(ids) == 1 and ids[0] != self.model.config.unk and (own is None or bool((own == ids[0]).any()))
 
-    def mask(self, sentence: str, source: str, without: Set[str] = frozenset(), target: str = "") -> MaskedSentence:
+    def mask(
+        self, sentence: str, source: str, without: Set[str] = frozenset(), target: str = "", exact: bool = True
+    ) -> MaskedSentence:
         """A normalised sentence without what has no translation: see `transformer.text.verbatim`.
 
-        source: its language. Names that the vocabulary has to spell are copied where the model has learned to copy, and
-        not in German, where every noun is capitalised.
+        source: its language.
         without: as in `SearchOptions`.
         target: the language whose way of writing numbers and times get; none: that of the sentence.
+        exact: takes numbers, times and names out, too; otherwise these are left to the model, and `wanted` of it.
         """
         if "verbatim" in without:
             return mask(sentence, [], self.stand_ins)
-        quantities = {} if "quantities" in without else readings(sentence, source, target)
 
         def lacks(character: str) -> bool:
             return self.model.config.unk in self.tokenizer.encode(character)
 
-        names = self.stand_ins and source != "de"
-        pieces = (lambda word: len(self.tokenizer.encode(word))) if names else None
+        quantities = {} if "quantities" in without else readings(sentence, source, target)
         name_ranges = name_spans(sentence, source) if self.stand_ins else ()
-        spans = find(sentence, lacks, pieces, [*quantities, *name_ranges])
-        return mask(sentence, spans, self.stand_ins, quantities, functools.partial(clue, source=source))
+        spans = find(sentence, lacks, [*quantities, *name_ranges])
+        full = mask(sentence, spans, self.stand_ins, quantities, functools.partial(clue, source=source))
+        if exact or not self.has_words(full):  # numbers alone need no model
+            return full
+        plain = mask(sentence, find(sentence, lacks, numbers=False), self.stand_ins)
+        if len(self.tokenizer.encode(plain.text)) > self.most_pieces():
+            return full
+        plain.wanted = list((Counter(full.words) - Counter(plain.words)).elements())
+        return plain
 
     def encode(self, sentence: str, target: str) -> list[int]:
         """Source ids of a normalised sentence, with eos and, where the model has them, the language token.
@@ -475,19 +500,40 @@ class Translator:
     ) -> list[Sentence]:
         """Each normalised sentence on its own, in batches of similar length; arguments as in `translate`."""
         options = self.search_options(source, target, options)
-        config, quick = self.model.config, options.quick
-        out: dict[int, Sentence] = {}
         read = [self.usual(sentence, source, options.without) for sentence in sentences]
-        encoded, masked = {}, {}
+        out: dict[int, Sentence] = {}
+        masked: dict[int, MaskedSentence] = {}
         for number, sentence in enumerate(sentences):
-            own = self.mask(read[number], source, options.without, target)
+            own = self.mask(read[number], source, options.without, target, exact=False)
             if self.has_words(own):
-                encoded[number], masked[number] = self.encode(own.text, target), own
+                masked[number] = own
             else:  # numbers, addresses, punctuation and emoji are the same in every language
                 self.check_script(sentence, own)
                 same = restore(own.text, own, lambda words: words) if has_letters(sentence) else sentence
                 copy = [Hypothesis(same, same.split(" "), 0.0, 0.0)]
                 out[number] = Sentence(sentence, [], [], copy, [] if options.trace else None)
+        out |= self._translate_masked(sentences, masked, source, target, options)
+        again = {
+            number: self.mask(read[number], source, options.without, target)
+            for number, own in masked.items()
+            if has_lost(out[number].hypotheses[0].text, own.wanted)
+        }
+        out |= self._translate_masked(sentences, again, source, target, options)
+        for number in masked:
+            out[number].read = read[number]
+        return [out[number] for number in range(len(sentences))]
+
+    def _translate_masked(
+        self,
+        sentences: Sequence[str],
+        masked: Mapping[int, MaskedSentence],
+        source: str,
+        target: str,
+        options: SearchOptions,
+    ) -> dict[int, Sentence]:
+        """Those of the sentences, by number, that `masked` has as the model reads them; options: `search_options`."""
+        config, quick, out = self.model.config, options.quick, {}
+        encoded = {number: self.encode(own.text, target) for number, own in masked.items()}
         for batch in self.batches(encoded):
             rows = [encoded[i] for i in batch]
             src = pad_rows(rows, config.pad).to(self.device)
@@ -501,11 +547,10 @@ class Translator:
                     results = self.read_back(rows, results, source, options.alpha)
             for number, row, result in zip(batch, rows, results):
                 entry = self.sentence(sentences[number], masked[number], row, result, target, options)
-                entry.read = read[number]
                 # Attention maps are computed with 32 bits.
                 entry.encoding = (weakref.ref(self.model), decoder.encoding) if decoder.encoding and not quick else None
                 out[number] = entry
-        return [out[number] for number in range(len(sentences))]
+        return out
 
     def search(
         self,
@@ -612,6 +657,7 @@ class Translator:
             translation = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.extracts or masked.stand_ins:
                 translation = self._restore(translation, masked, source_ids, own)
+            translation = with_blanks(translation, masked.wanted)
             changes: list[tuple[str, str]] = []
             if target == "fr" and "elision" not in options.without:
                 translation, changes = elide(translation)
@@ -635,6 +681,7 @@ class Translator:
             stand_ins=masked.stand_ins,
             rewrites=masked.rewrites,
             elisions=elisions,
+            masked=masked,
         )
 
     def present(self, sentence: Sentence, result: SearchResult, source: str, target: str) -> Sentence:
@@ -642,7 +689,7 @@ class Translator:
 
         source, target: languages of the translation.
         """
-        own = self.mask(sentence.read, source, target=target)
+        own = sentence.masked or self.mask(sentence.read, source, target=target, exact=False)
         return self.sentence(sentence.source_text, own, sentence.source_ids, result, target)
 
     def output_labels(self, ids: list[int], sentence: Sentence) -> list[str]:

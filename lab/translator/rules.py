@@ -4,9 +4,8 @@
 
 The rules are those of `transformer.text`: `layout` keeps marks, tags and emoji around sentences from the model;
 `casing` gives text typed without capitals, or in capitals alone, the usual ones; `spelling` gives it
-umlauts, ß and accents; `verbatim` takes numbers, addresses,
-names and unknown letters out and puts them back, `quantities` as the other language writes them; `elision` spells
-French.
+umlauts, ß and accents; `verbatim` takes addresses and unknown letters out and puts them back, and numbers and names
+that the model loses, `quantities` as the other language writes them; `elision` spells French.
 """
 
 from __future__ import annotations

@@ -76,6 +76,50 @@ def test_what_is_typed_in_capitals_or_without_is_translated_alike(everyday):
         assert found.notes == ["The model was given the usual capitals: “How are you?” (and 1 more)."]
 
 
+@pytest.mark.parametrize(
+    "language, typed, usual",
+    [
+        ("en", "Do NOT touch it.", "Do not touch it."),
+        ("en", "This is VERY important for ALL of us.", "This is very important for all of us."),
+        ("en", "NEVER do this again.", "Never do this again."),
+        ("de", "Ich habe es NICHT getan.", "Ich habe es nicht getan."),
+        ("de", "ALLE sind hier, das ist SEHR schön.", "Alle sind hier, das ist sehr schön."),
+        ("de", "Das müssen SIE wissen.", "Das müssen Sie wissen."),
+        ("fr", "Il ne faut JAMAIS faire ça.", "Il ne faut jamais faire ça."),
+        ("fr", "C'est TRÈS beau et PAS cher.", "C'est très beau et pas cher."),
+    ],
+)
+def test_words_that_capitals_stress_are_read_small(everyday, language, typed, usual):
+    assert everyday.usual(typed, language) == usual
+
+
+@pytest.mark.parametrize(
+    "language, text",
+    [
+        ("en", "The US and the WHO met in the EU."),
+        ("en", "Our IT department has a PC and a TV."),
+        ("en", "Enter your PIN and turn the LED on at 7 AM."),
+        ("en", "She studies at MIT in LA."),
+        ("de", "Die USA und die NATO sagen das der UNO."),
+        ("de", "Unsere IT braucht mehr RAM."),
+        ("de", "Der ICE fährt mit der CDU und der SPD."),
+        ("fr", "L'ONU et l'OTAN parlent du SIDA et de la TVA."),
+        ("fr", "Le TGV de la SNCF arrive."),
+    ],
+)
+def test_abbreviations_in_a_sentence_stay(everyday, language, text):
+    assert everyday.usual(text, language) == text
+
+
+def test_a_stressed_word_is_translated(everyday):
+    assert "NICHT" not in everyday.translate("Ich habe es NICHT getan.", "de", "en").text
+    found = everyday.translate("Do NOT touch it.", "en", "de")
+    assert found.text == everyday.translate("Do not touch it.", "en", "de").text
+    assert found.source_text == "Do NOT touch it." and found.notes == [
+        "The model was given the usual capitals: “Do not touch it.”."
+    ]
+
+
 def test_sentences_without_capitals_are_split_too():
     assert split_sentences("i am here. are you?") == ["i am here.", "are you?"]
     assert split_sentences("ask dr. smith, e.g. today.") == ["ask dr. smith, e.g. today."]

@@ -13,16 +13,21 @@ from transformer.text.verbatim import find
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _PRONOUN = re.compile(r"i(?:'\w+)?")  # the English one
 _POLITE = re.compile(r"(?:bitte )?\w+en sie\b", re.IGNORECASE)  # opens a German question or order: the capital "Sie"
+_ABBREVIATIONS = {"AI", "AM", "CET", "EST", "IT", "LA", "MIT", "PM", "SA", "US", "WHO"}  # that are words, too
 SHORT = 3  # words; in fewer, a small first letter is as likely meant
 ABBREVIATION = 4  # letters; of so few, a lone word in capitals is one unless the vocabulary has the word as a whole
 
 
-def usual_case(sentence: str, language: str, pieces: Callable[[str], float]) -> str:
+def usual_case(
+    sentence: str, language: str, pieces: Callable[[str], float], is_common: Callable[[str], bool] | None = None
+) -> str:
     """A normalised sentence with the capitals that a text of its language usually has; often unchanged.
 
-    A sentence in capitals is written small, one without any gets those that are sure, and a small first letter grows.
+    A sentence in capitals is written small, one without any gets those that are sure, a small first letter grows, and
+    a word that capitals stress ("Do NOT touch it") is written small.
     Addresses, numbers, words with capitals inside ("iPhone") and abbreviations that stand alone ("NASA") stay.
     pieces: in how many pieces the vocabulary writes a word, `inf` if it cannot; see `usual_word`.
+    is_common: whether a word is one of the language's commonest; without it, words that capitals stress stay.
     """
     spans = find(sentence, lambda character: False)
     words = [
@@ -42,9 +47,19 @@ def usual_case(sentence: str, language: str, pieces: Callable[[str], float]) -> 
         if capitals or small or first or (language == "en" and _PRONOUN.fullmatch(word)):
             polite = language == "de" and word.lower() == "sie" and _POLITE.fullmatch(sentence[: match.end()])
             usual = "Sie" if polite else usual_word(word, language, pieces, first, capitals)
-            parts += [sentence[last : match.start()], usual]
-            last = match.end()
+        elif is_common and is_common(word.lower()) and is_stressed(word, pieces):
+            opens = not sentence[: match.start()].strip(" \"'“„«") or (language == "de" and word == "SIE")
+            usual = capitalise(word.lower()) if opens else word.lower()
+        else:
+            continue
+        parts += [sentence[last : match.start()], usual]
+        last = match.end()
     return "".join([*parts, sentence[last:]])
+
+
+def is_stressed(word: str, pieces: Callable[[str], float]) -> bool:
+    """True if a common word stands in capitals as in "Do NOT touch it"; abbreviations have a piece of their own."""
+    return len(word) > 1 and word.isalpha() and word.isupper() and word not in _ABBREVIATIONS and pieces(word) > 1
 
 
 def is_abbreviation(word: str, pieces: Callable[[str], float]) -> bool:

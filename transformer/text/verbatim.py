@@ -3,16 +3,21 @@
 A model whose vocabulary has the pieces <x1> ... <x4> learns to copy them: in a share of the training pairs, a word that
 is the same on both sides gives way to one. In use, a visitor's e-mail address becomes <x1>, is copied, and comes back.
 For other models such text is taken out, and put back behind the word that the model's attention says it stood behind.
+
+What programs read always goes this way. Numbers, times and names are first left to the model, which inflects what is
+around them better if it can read them; a sentence whose translation has lost one (`has_lost`) is translated again
+with stand-ins.
 """
 
 import random
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transformer.text.layout import INLINE
-from transformer.text.quantities import AFTER_CLUE
+from transformer.text.quantities import AFTER_CLUE, NO_BREAK
 from transformer.tokenizer import SPACE, STAND_INS
 
 _WORD = re.compile(r"[^\W_]+(?:[-'.,][^\W_]+)*")
@@ -83,27 +88,16 @@ def _unknown_spans(text: str, unknown: Callable[[str], bool]) -> Iterator[tuple[
         start = end
 
 
-def _name_spans(text: str, pieces: Callable[[str], int]) -> Iterator[tuple[int, int]]:
-    """Capitalised words inside the sentence that fall into three pieces or more."""
-    for number, match in enumerate(_WORD.finditer(text)):
-        word = match.group()
-        after_stop = text[: match.start()].rstrip(" \"'(«„“")[-1:] in (".", "!", "?", ":", "")
-        if number and not after_stop and word[0].isupper() and word.isalpha() and pieces(word) >= 3:
-            yield match.span()
-
-
 def find(
     text: str,
     unknown: Callable[[str], bool],
-    pieces: Callable[[str], int] | None = None,
     quantities: Iterable[tuple[int, int]] = (),
+    numbers: bool = True,
 ) -> list[tuple[int, int]]:
     """(start, end) of what is to be copied in a normalised sentence, in order, without overlap.
 
-    Addresses, code and placeholders, tags, emoji, numbers of two digits or more, the `quantities`
-    (`quantities.readings`), signs and words that hold a character that the vocabulary lacks
-    (`unknown`), and, where `pieces` counts the pieces of a word, capitalised words inside the sentence that fall into
-    three pieces or more: names the model has never met.
+    Addresses, code and placeholders, tags, emoji, numbers of two digits or more (`numbers`), the `quantities`
+    (`quantities.readings`), and signs and words that hold a character that the vocabulary lacks (`unknown`).
     """
     spans = [(m.start(), m.start() + len(m.group().rstrip(_STOPS))) for m in _ADDRESS.finditer(text)]
     readings = list(quantities)
@@ -112,17 +106,40 @@ def find(
     spans += [
         m.span()
         for m in _NUMBER.finditer(text)
-        if not any(m.start() < end and begin < m.end() for begin, end in readings)
+        if numbers and not any(m.start() < end and begin < m.end() for begin, end in readings)
     ]
     spans += readings
     spans += _unknown_spans(text, unknown)
-    if pieces is not None:
-        spans += _name_spans(text, pieces)
     result: list[tuple[int, int]] = []
     for begin, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if begin < end and (not result or begin >= result[-1][1]):
             result.append((begin, end))
     return result
+
+
+def _standing(words: str) -> re.Pattern[str]:
+    """Finds `words`, no part of longer ones or numbers, also with other signs: 44% and 44 %, 30,000 and 30000, the
+    1980er-Jahre and 1980er Jahre, the 20th, and Vogel's name in "Vogels".
+    """
+    if words.isdecimal() and len(words) > 4 and words[0] != "0":
+        words = f"{int(words):_}"
+    signs = {NO_BREAK: r"\s?", "_": r"[.,\s]?"}
+    exact = "".join(signs.get(sign, re.escape(sign)) for sign in words)
+    exact = re.sub(r"(?<=[a-z])\\-", r"[-\\s]", exact)
+    end = r"\d" if words[-1].isdigit() else r"(?!s\b)\w"
+    return re.compile(rf"(?<!\w)(?<!\d[.,:]){exact}(?!{end}|[.,:]\d)")
+
+
+def has_lost(text: str, wanted: Iterable[str]) -> bool:
+    """Whether a translation says one of the numbers, times and names that it has to say too seldom or too often."""
+    return any(len(_standing(words).findall(text)) != count for words, count in Counter(wanted).items())
+
+
+def with_blanks(text: str, wanted: Iterable[str]) -> str:
+    """A translation in which the numbers and times that it has to say have the blanks that do not break."""
+    for words in wanted:
+        text = _standing(words).sub(words, text) if NO_BREAK in words else text
+    return text
 
 
 @dataclass
@@ -146,6 +163,8 @@ class MaskedSentence:
     extracts: list[Extract] = field(default_factory=list)
     clues: set[str] = field(default_factory=set)  # pieces behind which the text says what they are
     rewrites: list[tuple[str, str]] = field(default_factory=list)  # what the translation says otherwise, and how
+    words: list[str] = field(default_factory=list)  # what the translation says for each span, in order
+    wanted: list[str] = field(default_factory=list)  # what was left to the model and has to stand in the translation
 
 
 def mask(
@@ -166,6 +185,7 @@ def mask(
         out += text[position:begin]
         original, position = text[begin:end], end
         words = (readings or {}).get((begin, end), original)
+        result.words.append(words)
         result.rewrites += [(original, words)] if words != original else []
         inline = INLINE.fullmatch(original)
         if free and not inline:

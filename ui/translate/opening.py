@@ -29,7 +29,7 @@ EXAMPLES = (
     "A woman in a red dress is reading a book on a bench.",
 )
 FILE = theme.STATIC / "translate" / "opening.json"
-RUN_ONLY = ("trace", "encoding", "segment")  # of a Sentence: what only the run that made it needs
+RUN_ONLY = ("trace", "encoding", "segment", "masked")  # of a Sentence: what only the run that made it needs
 
 
 def record(services: Services) -> dict[str, Any]:
