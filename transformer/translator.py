@@ -50,8 +50,8 @@ from transformer.text.spelling import mend, respell
 from transformer.text.verbatim import (
     MaskedSentence,
     find,
-    has_lost,
     mask,
+    misses,
     restore,
     with_blanks,
     without_loops,
@@ -458,7 +458,7 @@ class Translator:
         source: its language.
         without: as in `SearchOptions`.
         target: the language whose way of writing numbers and times get; none: that of the sentence.
-        exact: takes numbers, times and names out, too; otherwise these are left to the model, and `wanted` of it.
+        exact: takes numbers, times and names out, too; otherwise these are left to the model, and `needs` of it.
         """
         if "verbatim" in without:
             return mask(sentence, [], self.stand_ins)
@@ -475,7 +475,7 @@ class Translator:
         plain = mask(sentence, find(sentence, lacks, numbers=False), self.stand_ins)
         if len(self.tokenizer.encode(plain.text)) > self.most_pieces():
             return full
-        plain.wanted = list((Counter(full.words) - Counter(plain.words)).elements())
+        plain.needs = list((Counter(full.words) - Counter(plain.words)).elements())
         return plain
 
     def encode(self, sentence: str, target: str) -> list[int]:
@@ -516,7 +516,7 @@ class Translator:
         again = {
             number: self.mask(read[number], source, options.without, target)
             for number, own in masked.items()
-            if has_lost(out[number].hypotheses[0].text, own.wanted)
+            if misses(out[number].hypotheses[0].text, own.needs)
         }
         out |= self._translate_masked(sentences, again, source, target, options)
         for number in masked:
@@ -657,7 +657,7 @@ class Translator:
             translation = re.sub(" +", " ", self.tokenizer.decode(own)).strip()
             if masked.extracts or masked.stand_ins:
                 translation = self._restore(translation, masked, source_ids, own)
-            translation = with_blanks(translation, masked.wanted)
+            translation = with_blanks(translation, masked.needs)
             changes: list[tuple[str, str]] = []
             if target == "fr" and "elision" not in options.without:
                 translation, changes = elide(translation)

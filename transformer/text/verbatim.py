@@ -5,7 +5,7 @@ is the same on both sides gives way to one. In use, a visitor's e-mail address b
 For other models such text is taken out, and put back behind the word that the model's attention says it stood behind.
 
 What programs read always goes this way. Numbers, times and names are first left to the model, which inflects what is
-around them better if it can read them; a sentence whose translation has lost one (`has_lost`) is translated again
+around them better if it can read them; a sentence whose translation has lost one (`misses`) is translated again
 with stand-ins.
 """
 
@@ -126,18 +126,19 @@ def _standing(words: str) -> re.Pattern[str]:
     signs = {NO_BREAK: r"\s?", "_": r"[.,\s]?"}
     exact = "".join(signs.get(sign, re.escape(sign)) for sign in words)
     exact = re.sub(r"(?<=[a-z])\\-", r"[-\\s]", exact)
-    end = r"\d" if words[-1].isdigit() else r"(?!s\b)\w"
+    # A time whose half of the day is not said gets none by guess.
+    end = r"\d|\s?[ap]\.?m\b" if words[-1].isdigit() else r"(?!s\b)\w"
     return re.compile(rf"(?<!\w)(?<!\d[.,:]){exact}(?!{end}|[.,:]\d)")
 
 
-def has_lost(text: str, wanted: Iterable[str]) -> bool:
+def misses(text: str, needs: Iterable[str]) -> bool:
     """Whether a translation says one of the numbers, times and names that it has to say too seldom or too often."""
-    return any(len(_standing(words).findall(text)) != count for words, count in Counter(wanted).items())
+    return any(len(_standing(words).findall(text)) != count for words, count in Counter(needs).items())
 
 
-def with_blanks(text: str, wanted: Iterable[str]) -> str:
+def with_blanks(text: str, needs: Iterable[str]) -> str:
     """A translation in which the numbers and times that it has to say have the blanks that do not break."""
-    for words in wanted:
+    for words in needs:
         text = _standing(words).sub(words, text) if NO_BREAK in words else text
     return text
 
@@ -164,7 +165,7 @@ class MaskedSentence:
     clues: set[str] = field(default_factory=set)  # pieces behind which the text says what they are
     rewrites: list[tuple[str, str]] = field(default_factory=list)  # what the translation says otherwise, and how
     words: list[str] = field(default_factory=list)  # what the translation says for each span, in order
-    wanted: list[str] = field(default_factory=list)  # what was left to the model and has to stand in the translation
+    needs: list[str] = field(default_factory=list)  # what was left to the model and has to stand in the translation
 
 
 def mask(
