@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vton import labels
-from vton.data.hems import gaps, hem_noise, hem_of, with_old_hem
+from vton.data.hems import gaps, hem_noise, hem_of, near_hem, with_old_hem
 from vton.joints import LEFT_HIP, LEFT_SHOULDER, RIGHT_HIP, RIGHT_SHOULDER
 
 HEM = 70
@@ -82,3 +82,15 @@ def test_a_parse_at_times_misses_trousers_near_the_hem():
     assert 0.15 < len(torn) / len(maps) < 0.35
     for one in torn:
         assert one.mean() < 0.05 and not one[: 70 - 10].any() and not one[70 + 20 :].any()
+
+
+def test_near_the_hem_is_a_band_around_where_the_cloth_ends_and_nothing_else():
+    truth, keypoints = person()
+    band = near_hem(truth, keypoints, 0.1)  # a tenth of a trunk of 40 rows
+    rows, columns = np.flatnonzero(band.any(1)), np.flatnonzero(band.any(0))
+    assert (rows[0], rows[-1]) == (HEM - 1 - 4, HEM - 1 + 4)
+    assert columns[0] in (13, 14, 15) and columns[-1] in (44, 45, 46)
+    assert band[HEM - 5 : HEM + 4, 15:45].all()
+    assert not near_hem(truth, np.zeros_like(keypoints), 0.1).any()
+    high, keypoints = person(40)  # ends far above the waist: an arm or a bag hides the hem
+    assert not near_hem(high, keypoints, 0.1).any()

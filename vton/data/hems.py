@@ -7,11 +7,12 @@ the old one's length.
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
 from vton.attributes import LOOSE, TUCKED
 from vton.joints import HIPS, SHOULDERS, TRUNK, present
-from vton.labels import BACKGROUND, BOTTOM, UPPER
+from vton.labels import BACKGROUND, BELOW, BOTTOM, UPPER
 
 # How far below the joints of the hips the hem ends, as a share of the trunk's length: tucked in at most so far, worn
 # loose at least so far. Waistbands lie above those joints. Between the two a picture does not tell.
@@ -68,6 +69,23 @@ def hem_noise(across: np.ndarray, half: float, rng: np.random.Generator) -> np.n
     slope = np.exp(rng.uniform(0, 1.6))  # 1 = the halves meet at the top
     opening = (slope * (1 - abs(across - middle) / (rng.uniform(0.05, 0.6) * half))).clip(0, 1)
     return waves - rng.uniform(0.05, 0.8) * opening
+
+
+def near_hem(segmentation: np.ndarray, keypoints: np.ndarray, margin: float) -> np.ndarray:
+    """(H, W) bool, what lies near the hem of a segmentation, where the labels of photographs are loose and ragged.
+
+    segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; margin: in lengths of the trunk, upwards and
+    downwards; nothing without the joints of the trunk.
+    """
+    out = np.zeros(segmentation.shape, bool)
+    if not present(keypoints)[list(TRUNK)].all():
+        return out
+    points = np.asarray(keypoints, np.float64)[:, :2]
+    hips, shoulders = points[list(HIPS), 1].mean(), points[list(SHOULDERS), 1].mean()
+    out[:-1] = (segmentation[:-1] == UPPER) & np.isin(segmentation[1:], (BACKGROUND, *BELOW))
+    out &= np.arange(len(out))[:, None] > hips - WAIST * (hips - shoulders)
+    reach = max(1, round(margin * (hips - shoulders)))
+    return cv2.dilate(out.astype(np.uint8), np.ones((2 * reach + 1, 2 * (reach // 4) + 1), np.uint8)) > 0
 
 
 def gaps(

@@ -32,7 +32,7 @@ GRAY = (128, 128, 128)
 # Where joints are missing, the trunk is taken to be this many shoulder widths long (mean of frontal, standing people).
 TRUNK_LENGTH = 1.45
 # How far above and below the joints of the hips hems end, in lengths of the trunk: waistbands, and tunics.
-HEM_ABOVE, HEM_BELOW = 0.45, 0.7
+HEM_ABOVE, HEM_BELOW = 0.45, 0.45
 
 
 def _joints(keypoints: np.ndarray) -> dict[int, np.ndarray]:

@@ -13,7 +13,7 @@ from gan.losses import objective, over_scales
 from training.recipe import SHARE, setting
 from vton import labels
 from vton.attributes import ATTRIBUTES, LOOSE, decode, with_group
-from vton.data.hems import with_old_hem
+from vton.data.hems import near_hem, with_old_hem
 from vton.data.samples import SOURCES
 from vton.data.sleeve_cuts import with_cut_sleeves, with_straps
 from vton.inputs.agnostic import HEM_BELOW, hide_hem
@@ -31,7 +31,7 @@ from vton.tensors import tensor_to_picture
 class SegmentationRecipe(PictureRecipe):
     """Fields of the recipe of the segmentation generator."""
 
-    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips", "cuts", "hides", "straps"), SHARE)
+    bounds = dict.fromkeys(("unknown", "contrary", "hems", "flips", "cuts", "hides", "straps", "margin"), SHARE)
 
     width: int = setting(LITE.segmentation.width, "channels of the first block; the deeper ones double")
     lr: float = 4e-4
@@ -51,7 +51,11 @@ class SegmentationRecipe(PictureRecipe):
     flips: float = setting(0.0, "share of the samples in twos, draped people with garments of different sleeves")
     cuts: float = setting(0.0, "share of the draped garments whose sleeves are cut shorter, flat and worn alike")
     straps: float = setting(0.0, "share of the draped garments that are cut down to a top on straps, likewise")
+    margin: float = setting(0.0, "around hems of photographs, in lengths of the trunk, within which nothing is learned")
     hides: float = setting(0.0, "share of the samples with a loose hem in whose S_a the trousers near it are hidden")
+
+
+BELOW = (0.3, 0.7)  # how far below the hips S_a is hidden, see `hide_hem`
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -65,7 +69,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "attributes": True,
         "hem": True,
         "hems": 0.65,
+        "hides": 1.0,
+        "margin": 0.15,
         "cuts": 0.3,
+        "straps": 0.15,
         "arms": 3.0,
         "precision": "bf16",
         "threads": 1,
@@ -171,16 +178,7 @@ class SegmentationTask(PairTask):
         samples = []
         for i, rng in zip(range(rank, recipe.batch, world), rngs):
             two = np.random.default_rng([recipe.seed, step, micro, i // 2, 10**6])  # the same for both of two samples
-            samples.append(self.draw_twin(rng, two, i % 2) if two.random() < recipe.flips else self.sampler.sample(rng))
-            if samples[-1]["placed"].any() and rng.random() < recipe.cuts + recipe.straps:
-                cut = with_straps if rng.random() * (recipe.cuts + recipe.straps) < recipe.straps else with_cut_sleeves
-                samples[-1] = cut(samples[-1], rng)
-            if recipe.attributes:
-                samples[-1] = self.condition(samples[-1], rng)
-            if recipe.hems and rng.random() < recipe.hems:
-                samples[-1] = other_hem(samples[-1], rng)
-            if recipe.hides and rng.random() < recipe.hides:
-                samples[-1] = without_hem(samples[-1], rng.uniform(0.5, 0.9))
+            samples.append(self.draw(rng, two, i % 2))
         batch = collate(samples)
         # The noise channel: ones with probability 0.159, drawn from the step so that a resumed run sees the same.
         shape = (len(rngs), 1, *self.size)
@@ -190,6 +188,24 @@ class SegmentationTask(PairTask):
             )
         )
         return batch
+
+    def draw(self, rng, two, number):
+        """One sample to learn from. two: generator that it shares with its twin, where it has one; number: 0 or 1."""
+        recipe, cuts = self.recipe, self.recipe.cuts + self.recipe.straps
+        sample = self.draw_twin(rng, two, number) if two.random() < recipe.flips else self.sampler.sample(rng)
+        if cuts and sample["placed"].any() and rng.random() < cuts:
+            straps = recipe.straps and rng.random() * cuts < recipe.straps
+            sample = (with_straps if straps else with_cut_sleeves)(sample, rng)
+        if recipe.attributes:
+            sample = self.condition(sample, rng)
+        if recipe.hems and rng.random() < recipe.hems:
+            sample = other_hem(sample, rng)
+        if recipe.hides and rng.random() < recipe.hides:
+            sample = without_hem(sample, rng.uniform(*BELOW))
+        if recipe.margin and sample["source"] == SOURCES.index("worn"):
+            loose = near_hem(sample["segmentation"], sample["keypoints"], recipe.margin)
+            sample = sample | {"carried": sample["carried"] | loose[None]}
+        return sample
 
     def draw_twin(self, rng, two, number):
         """One of two draped people with different sleeves. two: generator that both share; number: 0 or 1."""
