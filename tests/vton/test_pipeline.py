@@ -609,8 +609,11 @@ def sleeves_off(tryon, result):
 
 
 def arms_of(record, held):
-    """The median colour (3,) of the arms that are painted; held as above."""
-    away = np.isin(record.segmentation, labels.ARMS) & ~held
+    """The median colour (3,) of the arms that are painted, away from the hands, whose colour goes over into theirs;
+    held as above.
+    """
+    reach = record.options.size[1] // 16
+    away = np.isin(record.segmentation, labels.ARMS) & (cv2.dilate(held.astype(np.uint8), photo.disc(reach)) == 0)
     assert held.sum() > 200 and away.sum() > 200
     return np.median(final_picture.from_photograph(record)[away].astype(float), 0)
 
