@@ -7,7 +7,8 @@ SENTENCE = "A woman in a red dress is reading a book on a bench."
 
 
 def boxes(page, selector):
-    """Bounding boxes of what is in sight."""
+    """Bounding boxes of what is in sight, or comes into it."""
+    page.locator(selector).locator("visible=true").first.wait_for()
     found = [one.bounding_box() for one in page.locator(selector).all() if one.is_visible()]
     assert found, selector
     return found
