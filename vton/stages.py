@@ -161,8 +161,7 @@ def predict_segmentation(networks: Networks, r: TryOnResult) -> dict[str, Any]:
     groups = attributes.condition_groups(r.garment_cut.attributes, r.options.sleeves, r.options.hem)
     code = torch.from_numpy(attributes.encode(groups))[None].to(networks.device)
     parse = labels.lip_to_13(r.parse_agnostic)
-    hides = config.hides_hem and groups["hem"] == attributes.LOOSE
-    view = agnostic.hide_hem(parse, r.keypoints) if hides else parse
+    view = agnostic.hide_hem(parse, r.keypoints, groups["hem"]) if config.hides_hem else parse
     view_tensor = labels_to_tensor(view, len(labels.SEGMENTATION), networks.device)
     inputs = replace(conditions(networks, r), parse_agnostic=view_tensor, attributes=code)
     classes = inference.predict_segmentation(networks.segmentation, inputs, noise, mirror)

@@ -108,8 +108,8 @@ def predict_classes(
         hem = decode(sample["attributes"], "hem") if "attributes" in sample else LOOSE
         groups = {**groups, "hem": hem}
         inputs = dataclasses.replace(inputs, attributes=torch.from_numpy(encode(groups))[None].to(inputs.pose.device))
-        if cast(SegmentationGenerator, tryon.segmentation).config.hides_hem and hem == LOOSE:
-            view = hide_hem(sample["parse_agnostic"].argmax(0).astype(np.uint8), sample["keypoints"])
+        if cast(SegmentationGenerator, tryon.segmentation).config.hides_hem:
+            view = hide_hem(sample["parse_agnostic"].argmax(0).astype(np.uint8), sample["keypoints"], hem)
             inputs = dataclasses.replace(inputs, parse_agnostic=labels_to_tensor(view, 13, inputs.pose.device))
     mirror_pose = pose.draw_pose(pose.mirror_keypoints(sample["keypoints"], inputs.size[1]), inputs.size)
     return inference.predict_segmentation(

@@ -235,11 +235,13 @@ def test_near_the_hem_s_a_tells_nothing_and_elsewhere_everything():
         classes = np.zeros((512, 384), np.uint8)
         classes[old_hem:, 100:280] = labels.BOTTOM
         classes[200:260, 100:120] = labels.ARMS[0]
-        views.append(agnostic.hide_hem(classes, keypoints))
+        views.append(agnostic.hide_hem(classes, keypoints, "loose"))
         hidden = views[-1] != classes
         assert (classes[hidden] == labels.BOTTOM).all() and (views[-1][hidden] == labels.BACKGROUND).all()
         assert np.flatnonzero(hidden.any(1))[0] == old_hem
         assert abs(np.flatnonzero(hidden.any(1))[-1] - (356 + agnostic.HEM_BELOW * trunk)) < 3
     assert np.array_equal(views[0], views[1]) and np.array_equal(views[1], views[2])
+    for hem in ("tucked", ""):  # one that is tucked in ends at the waistband; of an unknown one nothing was learned
+        assert agnostic.hide_hem(classes, keypoints, hem) is classes
     keypoints[[2, 5]] = 0
-    assert agnostic.hide_hem(classes, keypoints) is classes
+    assert agnostic.hide_hem(classes, keypoints, "loose") is classes

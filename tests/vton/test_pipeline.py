@@ -16,6 +16,7 @@ from training.assets import examples_dir, model_dir
 from vton import STAGES, InputError, TryOn, attributes, labels, stages
 from vton.inputs import photo
 from vton.inputs.garment import with_attributes
+from vton.joints import HIPS
 from vton.maps import MAPS
 from vton.metrics import colour_difference, coverage, mask_iou
 from vton.networks import segmentation
@@ -597,6 +598,24 @@ def shifted(picture, part, lab):
     out = picture.copy()
     out[part] = composite._rgb(composite._lab(picture[part][None])[0] + np.array(lab, np.float32))
     return out
+
+
+@pytest.mark.parametrize("hem, follows", [("auto", False), ("tucked", True)])
+def test_a_loose_hem_does_not_depend_on_where_the_old_garment_let_the_trousers_be_seen(tryon, result, hem, follows):
+    """Jackets stand open and parses are ragged there: none of that may be seen in the new garment."""
+    hips = int(result.keypoints[list(HIPS), 1].mean())
+    trousers = np.isin(result.parse_agnostic, labels.LOWER_LIP)
+    ragged = result.parse_agnostic.copy()
+    ragged[hips - 12 : hips + 8, ::9] = labels.BACKGROUND
+    ragged[hips - 12 : hips + 8, 4::9] = labels.LIP.index("pants")
+    assert trousers.any() and (ragged != result.parse_agnostic).any()
+    worn = replace(result, options=replace(result.options, hem=hem))
+    regions = [
+        tryon.correct(worn, "parse_agnostic", one, until="segmentation").segmentation
+        for one in (result.parse_agnostic, ragged)
+    ]
+    assert (regions[0] == labels.UPPER).any()
+    assert bool(((regions[0] == labels.UPPER) != (regions[1] == labels.UPPER)).any()) is follows
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 from lab.tryon.synthetic import draw_pair
 from training import Run, fit
 from training.weights import save_model
-from vton.attributes import ATTRIBUTES, LENGTH, encode
+from vton import labels
+from vton.attributes import ATTRIBUTES, LENGTH, decode, encode
 from vton.data.draped.people import load_people
 from vton.data.pairs import WHITE, person_skeleton
 from vton.data.regions import ragged, under_locks
@@ -198,6 +199,21 @@ def test_samples_in_twos_have_different_sleeves_and_contrary_ones_show_what_is_t
     unknown = told_task(hem=True)
     unknown.recipe = replace(unknown.recipe, unknown=1.0)
     assert not unknown.batch(3, 0, 0, 1)["attributes"].any()
+
+
+@pytest.mark.slow
+def test_the_hem_is_hidden_where_it_is_loose_and_garments_are_cut_to_straps():
+    plain = told_task(hem=True).batch(3, 0, 0, 1)
+    hidden = told_task(hem=True, hides=1.0).batch(3, 0, 0, 1)
+    loose = [decode(code, "hem") == "loose" for code in plain["attributes"].numpy()]
+    assert any(loose)
+    for one, other, is_loose in zip(plain["parse_agnostic"], hidden["parse_agnostic"], loose):
+        gone = (one != other).any(0)
+        assert gone.any() == (is_loose and one[labels.BOTTOM].any())
+        assert not other[labels.BOTTOM][gone].any()
+    straps = told_task(straps=1.0).batch(3, 0, 0, 1)
+    cut = (straps["cloth_mask"] != plain["cloth_mask"]).flatten(1).any(1)
+    assert cut.any() and all(kind == "none" for kind, own in zip(segmentation.sleeves(straps), cut) if own)
 
 
 @pytest.mark.slow

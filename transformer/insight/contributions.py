@@ -38,7 +38,13 @@ class Contributions:
 def contributions(
     translator: Translator, translation: Translation, hypothesis: int = 0, sentence: int = 0
 ) -> Contributions:
-    """ALTI+ of one translated sentence, in one teacher-forced pass; hypothesis and sentence count from 0.
+    """ALTI+ of one translated sentence, in one teacher-forced pass.
+
+    Args:
+        translator: the model and its vocabulary.
+        translation: what was translated.
+        hypothesis: which translation of the sentence, counted from 0.
+        sentence: which sentence of the text, counted from 0.
 
     Raises `ValueError` if there is no such hypothesis or sentence.
     """

@@ -32,7 +32,11 @@ class Neurons:
 
 
 def neurons(steps: HeadSteps, row: int) -> Neurons:
-    """The numbers behind the scores of one query, counted from 0, of one head at work (`interpret.head_steps`).
+    """The numbers behind the scores of one query.
+
+    Args:
+        steps: one head at work, from `interpret.head_steps`.
+        row: which query, counted from 0.
 
     Raises `ValueError` if there is no such query.
     """

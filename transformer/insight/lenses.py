@@ -48,8 +48,12 @@ def logit_lens(
     This Transformer is post-norm: each layer ends in a LayerNorm of its own, so what a layer hands on has the scale
     that the output matrix expects, and no final norm has to be borrowed. The last row is the model's own distribution.
 
-    The translation is read again in one teacher-forced pass; hypothesis and sentence count from 0. most: how many of
-    the likeliest words to list, at least 1.
+    Args:
+        translator: the model and its vocabulary.
+        translation: what was translated; it is read again in one teacher-forced pass.
+        hypothesis: which translation of the sentence, counted from 0.
+        sentence: which sentence of the text, counted from 0.
+        most: how many of the likeliest words to list, at least 1.
 
     Raises `ValueError` if there is no such hypothesis or sentence.
     """
@@ -101,8 +105,13 @@ def decoder_lens(
 
     The layers below the last are the rows of one batch, so that the search over all of them is a single one.
 
-    hypothesis, sentence: counted from 0. source, target: languages of the translation, by default the model's first
-    pair. options: of the search; those of the translation, to compare like with like.
+    Args:
+        translator: the model and its vocabulary.
+        translation: what was translated.
+        hypothesis: which translation of the sentence, counted from 0.
+        sentence: which sentence of the text, counted from 0.
+        source, target: languages of the translation, by default the model's first pair.
+        options: of the search; those of the translation, to compare like with like.
 
     Returns L + 1 translations of the sentence: from embeddings and positions alone, then from each layer; the last one
         is the translation itself.

@@ -29,21 +29,32 @@ WAIST = 0.3  # how far above the joints of the hips trousers and skirts begin, i
 TAPER = 0.08  # how much narrower on each side the trousers are than the cloth over them
 
 
+def hips_and_trunk(keypoints: np.ndarray) -> tuple[float, float] | None:
+    """Row of the hips and length of the trunk in pixels, of joints (25, 3); None where one is missing or the person is
+    not upright.
+    """
+    if not present(keypoints)[list(TRUNK)].all():
+        return None
+    rows = np.asarray(keypoints, np.float64)[:, 1]
+    hips, shoulders = rows[list(HIPS)].mean(), rows[list(SHOULDERS)].mean()
+    return (hips, hips - shoulders) if hips > shoulders else None
+
+
 def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
     """How the garment of a segmentation is worn: "loose", "tucked", or "" where that is not clear.
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels. A hem counts only above trousers or a skirt: one
     that a bag, an arm or the picture's edge cuts off tells nothing.
     """
-    if not present(keypoints)[list(TRUNK)].all():
+    place = hips_and_trunk(keypoints)
+    if place is None:
         return ""
-    points = np.asarray(keypoints, np.float64)[:, :2]
-    hips, shoulders = points[list(HIPS)], points[list(SHOULDERS)]
-    length = hips[:, 1].mean() - shoulders[:, 1].mean()
-    width = max(abs(hips[0, 0] - hips[1, 0]), 0.3 * length)
-    first, last = np.clip(np.round(hips[:, 0].mean() + width * CENTRE / 2 * np.array([-1, 1])), 0, None).astype(int)
+    hips, length = place
+    across = np.asarray(keypoints, np.float64)[list(HIPS), 0]
+    width = max(abs(across[0] - across[1]), 0.3 * length)
+    first, last = np.clip(np.round(across.mean() + width * CENTRE / 2 * np.array([-1, 1])), 0, None).astype(int)
     centre = segmentation[:, first : last + 1]
-    if length <= 0 or not centre.size:
+    if not centre.size:
         return ""
     cloth = centre == UPPER
     ends = len(centre) - 1 - cloth[::-1].argmax(0)
@@ -51,7 +62,7 @@ def hem_of(segmentation: np.ndarray, keypoints: np.ndarray) -> str:
     visible = cloth.any(0) & below
     if visible.mean() < 0.5:
         return ""
-    reach = (np.median(ends[visible]) - hips[:, 1].mean()) / length
+    reach = (np.median(ends[visible]) - hips) / length
     return TUCKED if reach <= TUCK_LIMIT else LOOSE if reach >= LOOSE_FROM else ""
 
 
@@ -77,14 +88,13 @@ def near_hem(segmentation: np.ndarray, keypoints: np.ndarray, margin: float) -> 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; margin: in lengths of the trunk, upwards and
     downwards; nothing without the joints of the trunk.
     """
-    out = np.zeros(segmentation.shape, bool)
-    if not present(keypoints)[list(TRUNK)].all():
+    out, place = np.zeros(segmentation.shape, bool), hips_and_trunk(keypoints)
+    if place is None:
         return out
-    points = np.asarray(keypoints, np.float64)[:, :2]
-    hips, shoulders = points[list(HIPS), 1].mean(), points[list(SHOULDERS), 1].mean()
+    hips, length = place
     out[:-1] = (segmentation[:-1] == UPPER) & np.isin(segmentation[1:], (BACKGROUND, *BELOW))
-    out &= np.arange(len(out))[:, None] > hips - WAIST * (hips - shoulders)
-    reach = max(1, round(margin * (hips - shoulders)))
+    out &= np.arange(len(out))[:, None] > hips - WAIST * length
+    reach = max(1, round(margin * length))
     return cv2.dilate(out.astype(np.uint8), np.ones((2 * reach + 1, 2 * (reach // 4) + 1), np.uint8)) > 0
 
 
@@ -111,14 +121,13 @@ def with_old_hem(
 
     agnostic: (H, W) 13 classes; segmentation: (H, W) 13 classes, the truth; keypoints: (25, 3) in their pixels.
     """
-    if not present(keypoints)[list(TRUNK)].all():
+    place = hips_and_trunk(keypoints)
+    if place is None:
         return agnostic
-    points = np.asarray(keypoints, np.float64)[:, :2]
-    hips, shoulders = points[list(HIPS), 1].mean(), points[list(SHOULDERS), 1].mean()
-    length = hips - shoulders
+    hips, length = place
     meeting = (segmentation[:-1] == UPPER) & (segmentation[1:] == BOTTOM)
     columns = meeting.any(0)
-    if length <= 0 or columns.sum() < 0.15 * length:
+    if columns.sum() < 0.15 * length:
         return agnostic
     rows, across = np.mgrid[: agnostic.shape[0], : agnostic.shape[1]]
     first, last = np.flatnonzero(columns)[[0, -1]]

@@ -63,12 +63,7 @@ def with_cut_sleeves(sample: dict[str, Any], rng: np.random.Generator) -> dict[s
         behind = np.where(body & (place > BEHIND), UPPER, BACKGROUND)
         segmentation[bare] = np.where(skin, arm, behind[bare])
     group = "none" if sleeveless else length_read(end, decode(sample["attributes"], "sleeves"), rng)
-    return sample | {
-        "cloth": np.where(off[..., None], np.uint8(WHITE), sample["cloth"]),
-        "cloth_mask": sample["cloth_mask"] & ~off[None],
-        "segmentation": segmentation,
-        "attributes": with_group(sample["attributes"], "sleeves", group),
-    }
+    return without_cloth(sample, off, segmentation, group)
 
 
 def with_straps(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
@@ -86,11 +81,18 @@ def with_straps(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, A
         place, distance = along_arm(keypoints, joints, upper.shape)
         skin = bare & (place > 0) & (distance < np.interp(place, (0, 1, 2), BARE))
         segmentation[skin & ~(body & (place < BEHIND))] = arm
+    return without_cloth(sample, ~top, segmentation, "none")
+
+
+def without_cloth(sample: dict[str, Any], off: np.ndarray, segmentation: np.ndarray, sleeves: str) -> dict[str, Any]:
+    """A sample without a part of its flat garment. off: (H, W) bool, that part; segmentation: (H, W) 13 classes, what
+    is then worn; sleeves: the group of its sleeves, see `vton.attributes`.
+    """
     return sample | {
-        "cloth": np.where(top[..., None], sample["cloth"], np.uint8(WHITE)),
-        "cloth_mask": sample["cloth_mask"] & top[None],
+        "cloth": np.where(off[..., None], np.uint8(WHITE), sample["cloth"]),
+        "cloth_mask": sample["cloth_mask"] & ~off[None],
         "segmentation": segmentation,
-        "attributes": with_group(sample["attributes"], "sleeves", "none"),
+        "attributes": with_group(sample["attributes"], "sleeves", sleeves),
     }
 
 

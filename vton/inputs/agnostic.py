@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from vton import labels
+from vton.attributes import LOOSE
 from vton.inputs.photo import disc
 from vton.joints import (
     LEFT_ARM,
@@ -144,12 +145,20 @@ def agnostic_parse(parse: np.ndarray, keypoints: np.ndarray) -> np.ndarray:
     return np.where(removed, np.uint8(0), parse)
 
 
-def hide_hem(classes: np.ndarray, keypoints: np.ndarray, below: float = HEM_BELOW) -> np.ndarray:
+def hide_hem(classes: np.ndarray, keypoints: np.ndarray, hem: str, below: float = HEM_BELOW) -> np.ndarray:
     """S_a without the trousers or skirt near the hem, which tell how far down the old garment hung (not in the paper).
 
-    classes: (H, W) 13 classes; keypoints: (25, 3) in its pixels; without shoulders and hips nothing is hidden; below:
-    how far below the joints of the hips, in lengths of the trunk. Returns (H, W), hidden pixels as background.
+    Args:
+        classes: (H, W) uint8, 13 classes.
+        keypoints: (25, 3) x, y, confidence in its pixels; without shoulders and hips nothing is hidden.
+        hem: of the new garment, see `vton.attributes`; nothing is hidden unless it is loose: one that is tucked in ends
+            where the trousers begin.
+        below: how far below the joints of the hips, in lengths of the trunk.
+
+    Returns (H, W) uint8, hidden pixels as background.
     """
+    if hem != LOOSE:
+        return classes
     joints = _complete_trunk(_joints(keypoints))
     if not {RIGHT_SHOULDER, LEFT_SHOULDER, RIGHT_HIP, LEFT_HIP} <= joints.keys():
         return classes

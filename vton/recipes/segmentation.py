@@ -1,24 +1,21 @@
 """Recipe of the segmentation generator: L_S of VITON-HD (eq. 1, in A.3 eq. 8 to 10)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
 from gan.losses import objective, over_scales
-from training.recipe import SHARE, setting
+from training.recipe import SHARE, read_presets, setting
 from vton import labels
-from vton.attributes import ATTRIBUTES, LOOSE, decode, with_group
+from vton.attributes import ATTRIBUTES, decode, with_group
 from vton.data.hems import near_hem, with_old_hem
 from vton.data.samples import SOURCES
 from vton.data.sleeve_cuts import with_cut_sleeves, with_straps
 from vton.inputs.agnostic import HEM_BELOW, hide_hem
 from vton.metrics import confusion, edge_distances, iou, mask_iou
-from vton.networks.config import LITE, NETWORK_SIZE, PAPER, SegmentationConfig
+from vton.networks.config import LITE, NETWORK_SIZE, SegmentationConfig
 from vton.networks.discriminator import MultiScaleDiscriminator, logits
 from vton.networks.segmentation import SegmentationGenerator, generator_input
 from vton.recipes.adversarial import update_discriminator
@@ -55,54 +52,10 @@ class SegmentationRecipe(PictureRecipe):
     hides: float = setting(0.0, "share of the samples with a loose hem in whose S_a the trousers near it are hidden")
 
 
-BELOW = (0.3, 0.7)  # how far below the hips S_a is hidden, see `hide_hem`
+HIDE_BELOW = (0.3, 0.7)  # how far below the hips S_a is hidden, see `hide_hem`
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "lite-cpu": {
-        "steps": 2000,
-        "batch": 8,
-        "lr": 1e-3,
-        "schedule": "cosine",
-        "warmup": 50,
-        "gan": 0.0,
-        "attributes": True,
-        "hem": True,
-        "hems": 0.65,
-        "hides": 1.0,
-        "margin": 0.15,
-        "cuts": 0.3,
-        "straps": 0.15,
-        "arms": 3.0,
-        "precision": "bf16",
-        "threads": 1,
-        "save_every": 200,
-        "evaluate_every": 400,
-    },
-    "lite-gpu": {
-        "steps": 30000,
-        "batch": 32,
-        "schedule": "cosine",
-        "warmup": 200,
-        "gan": 1.0,
-        "discriminator": 32,
-        "precision": "bf16",
-    },
-    "paper": {"steps": 200000, "batch": 8, "width": PAPER.segmentation.width},
-    "draped": {
-        "steps": 120,
-        "batch": 4,
-        "lr": 1e-3,
-        "width": 12,
-        "gan": 0.5,
-        "discriminator": 8,
-        "reduce": 2,
-        "precision": "bf16",
-        "save_every": 40,
-        "evaluate_every": 40,
-        "validation": 6,
-    },
-}
+PRESETS = read_presets(__file__, "segmentation")
 
 
 def network_config(recipe: SegmentationRecipe) -> SegmentationConfig:
@@ -132,9 +85,8 @@ def other_hem(sample: dict[str, np.ndarray], rng: np.random.Generator) -> dict[s
 
 def without_hem(sample: dict[str, np.ndarray], below: float) -> dict[str, np.ndarray]:
     """A sample whose S_a tells nothing of the hem, where that is to be worn over trousers or skirt."""
-    if decode(sample["attributes"], "hem") != LOOSE:
-        return sample
-    agnostic = hide_hem(sample["parse_agnostic"].argmax(0).astype(np.uint8), sample["keypoints"], below)
+    agnostic, hem = sample["parse_agnostic"].argmax(0).astype(np.uint8), decode(sample["attributes"], "hem")
+    agnostic = hide_hem(agnostic, sample["keypoints"], hem, below)
     return sample | {"parse_agnostic": labels.one_hot(agnostic, 13)}
 
 
@@ -201,7 +153,7 @@ class SegmentationTask(PairTask):
         if recipe.hems and rng.random() < recipe.hems:
             sample = other_hem(sample, rng)
         if recipe.hides and rng.random() < recipe.hides:
-            sample = without_hem(sample, rng.uniform(*BELOW))
+            sample = without_hem(sample, rng.uniform(*HIDE_BELOW))
         if recipe.margin and sample["source"] == SOURCES.index("worn"):
             loose = near_hem(sample["segmentation"], sample["keypoints"], recipe.margin)
             sample = sample | {"carried": sample["carried"] | loose[None]}
