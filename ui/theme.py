@@ -1,10 +1,11 @@
 """How the page looks: paper and ink, one warm accent, the fonts that Gradio carries itself."""
 
 import functools
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import gradio as gr
 from gradio.themes import Base
@@ -12,6 +13,7 @@ from gradio.themes.utils import colors, fonts, sizes
 
 from ui import colours
 
+Component = TypeVar("Component")
 STATIC = Path(__file__).parent / "static"
 STYLES = (
     "page.css",
@@ -137,6 +139,17 @@ def head() -> str:
 def fill_template(template: str, parts: Mapping[str, str]) -> str:
     """A template with every @@NAME@@ replaced by its part, in one pass: what a part holds is never read as a marker."""
     return re.sub(r"@@([A-Z]+)@@", lambda marker: parts[marker[1]], template)
+
+
+COMPONENTS = json.loads(read("components.json"))
+
+
+def component(kind: Callable[..., Component], name: str, *values: Any, **more: Any) -> Component:
+    """A component of the page whose words and sizes stand in `static/components.json`.
+
+    kind: `gr.Dropdown` for example; name: its key there, and its id on the page; values, more: what else it is made of.
+    """
+    return kind(*values, **{"elem_id": name, **COMPONENTS[name], **more})
 
 
 def script_component(

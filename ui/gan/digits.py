@@ -78,44 +78,30 @@ class DigitsView(View):
         self._walk()
         self._opinion()
         gr.Markdown("### From noise to digits: the same z at every checkpoint", elem_classes="section")
-        self.moment = gr.Slider(0, 1, 0, step=1, label="Checkpoint", elem_id="gan-digits-moment", buttons=[])
+        self.moment = theme.component(gr.Slider, "gan-digits-moment", 0, 1, 0)
         self.past = self.picture("Samples during the training", "gan-digits-past")
         self._parzen()
 
     def _samples(self) -> None:
         with gr.Row(elem_classes="game-settings"):
-            self.model = gr.Dropdown(
-                [], label="Networks", allow_custom_value=True, min_width=200, elem_id="gan-digits-model"
-            )
-            self.seed = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=100, elem_id="gan-digits-seed")
-            self.count = gr.Radio(COUNTS, value=32, label="Samples", min_width=320, elem_id="gan-digits-count")
-            self.draw = gr.Button("Draw samples", variant="primary", min_width=130, elem_id="gan-digits-draw")
+            self.model = theme.component(gr.Dropdown, "gan-digits-model")
+            self.seed = theme.component(gr.Number, "gan-digits-seed", 0)
+            self.count = theme.component(gr.Radio, "gan-digits-count", COUNTS, value=32)
+            self.draw = theme.component(gr.Button, "gan-digits-draw")
         self.caption = gr.HTML(elem_id="gan-digits-caption", elem_classes="gan-caption")
         self.sheet = self.picture("Samples, fair draws", "gan-digits-sheet")
         with gr.Accordion("The nearest training digit beside each (Figure 2)", open=False):
             gr.Markdown(theme.text("gan/digits.nearest"), elem_classes="hint")
             with gr.Row():
-                self.upload = gr.File(
-                    label="IDX file of pictures", height=150, min_width=240, elem_id="gan-digits-upload"
-                )
-                self.folder = gr.Textbox(
-                    label="Or a folder on this machine",
-                    visible=self.services.local,
-                    min_width=240,
-                    max_lines=1,
-                    elem_id="gan-digits-folder",
-                )
+                self.upload = theme.component(gr.File, "gan-digits-upload")
+                self.folder = theme.component(gr.Textbox, "gan-digits-folder", visible=self.services.local)
 
     def _walk(self) -> None:
         gr.Markdown("### A walk between two z (Figure 3)", elem_classes="section")
         with gr.Row(elem_classes="game-settings"):
-            self.start = gr.Number(
-                1, label="From seed", precision=0, minimum=0, min_width=110, elem_id="gan-digits-from"
-            )
-            self.end = gr.Number(2, label="to seed", precision=0, minimum=0, min_width=110, elem_id="gan-digits-to")
-            self.part = gr.Slider(
-                0, 1, 0.5, step=0.01, label="How far", min_width=240, elem_id="gan-digits-part", buttons=[]
-            )
+            self.start = theme.component(gr.Number, "gan-digits-from", 1)
+            self.end = theme.component(gr.Number, "gan-digits-to", 2)
+            self.part = theme.component(gr.Slider, "gan-digits-part", 0, 1, 0.5)
         with gr.Row():
             self.strip = self.picture("z in a straight line", "gan-digits-strip", scale=4)
             self.here = self.picture("G(z) here", "gan-digits-here", scale=1)
@@ -132,11 +118,7 @@ class DigitsView(View):
     def _parzen(self) -> None:
         gr.Markdown(theme.text("gan/digits.parzen"), elem_classes="section")
         self.table = gr.HTML(elem_id="gan-digits-parzen")
-        self.curve = gr.LinePlot(
-            x="sigma", y="log-likelihood", color="name", title="Validation: the log-likelihood over σ", height=260,
-            x_title="σ", y_title="", color_title=" ", visible=False, elem_id="gan-digits-curve",
-            elem_classes="own-words", buttons=["fullscreen"],
-        )  # fmt: skip
+        self.curve = theme.component(gr.LinePlot, "gan-digits-curve", visible=False)
 
     @staticmethod
     def picture(label: str, elem_id: str, **more: Any) -> gr.Image:

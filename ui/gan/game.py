@@ -2,6 +2,7 @@
 
 import secrets
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -65,9 +66,9 @@ class GameView(View):
         self.lab = gr.State(None, time_to_live=STATE_SECONDS)
         self.running: WeakValueDictionary[str, Laboratory] = WeakValueDictionary()  # by the key that their visitor has
         name = f"gan-{kind}"
-        self._buttons(name)
-        self._settings(name, usual)
-        self._rates(name, usual)
+        self._buttons()
+        self._settings(usual)
+        self._rates(usual)
         self.note = gr.HTML(elem_id=f"{name}-note")
         if kind == "loss":
             self.losses = theme.script_component("gan/losses.js", "losses", f"{name}-losses", "card")
@@ -79,66 +80,39 @@ class GameView(View):
         self.game = theme.script_component(scripts, "game", f"{name}-game", "card", server_functions=[frame])
         self.formula = gr.HTML(elem_id=f"{name}-formula", elem_classes="hint")
         with gr.Row(elem_classes="actions"):
-            self.save = gr.Button(
-                "Save the numbers (CSV) and a page (HTML)", size="sm", min_width=260, elem_id=f"{name}-save"
-            )
-            self.files = gr.File(
-                label="Files", file_count="multiple", interactive=False, visible=False, elem_id=f"{name}-files"
-            )
+            self.save = self.part(gr.Button, "save")
+            self.files = self.part(gr.File, "files", visible=False)
 
-    def _buttons(self, name: str) -> None:
+    def part(self, kind: Callable[..., Any], name: str, *values: Any, **more: Any) -> Any:
+        """A control that every game has one of; see `theme.component`."""
+        return theme.component(kind, f"game-{name}", *values, elem_id=f"gan-{self.name}-{name}", **more)
+
+    def _buttons(self) -> None:
         with gr.Row(elem_classes="actions game-buttons"):
-            self.play = gr.Button("▶ Play", variant="primary", size="sm", min_width=90, elem_id=f"{name}-play")
-            self.pause = gr.Button("❚❚ Pause", size="sm", min_width=90, elem_id=f"{name}-pause")
-            self.one = gr.Button("One iteration", size="sm", min_width=110, elem_id=f"{name}-one")
-            self.step_d = gr.Button("One step of D", size="sm", min_width=110, elem_id=f"{name}-d")
-            self.step_g = gr.Button("One step of G", size="sm", min_width=110, elem_id=f"{name}-g")
-            self.restart = gr.Button("Start again", size="sm", min_width=100, elem_id=f"{name}-restart")
+            self.play = self.part(gr.Button, "play")
+            self.pause = self.part(gr.Button, "pause")
+            self.one = self.part(gr.Button, "one")
+            self.step_d = self.part(gr.Button, "d")
+            self.step_g = self.part(gr.Button, "g")
+            self.restart = self.part(gr.Button, "restart")
             if self.name == "plane":
-                self.collapse = gr.Button("Lose the modes", size="sm", min_width=120, elem_id=f"{name}-collapse")
+                self.collapse = self.part(gr.Button, "collapse")
 
-    def _settings(self, name: str, usual: Settings) -> None:
+    def _settings(self, usual: Settings) -> None:
         with gr.Row(elem_classes="game-settings"):
             choices = [(LABELS[n], n) for n in NAMES[self.dimensions] + ([OWN_POINTS] if self.name == "plane" else [])]
-            self.data = gr.Dropdown(
-                choices, value=FIRST[self.name], label="Data", min_width=150, elem_id=f"{name}-data"
-            )
-            self.objective = gr.Dropdown(
-                OBJECTIVE_NAMES, value=usual.objective, label="Objective", min_width=150, elem_id=f"{name}-objective"
-            )
-            self.k = gr.Slider(
-                1,
-                10,
-                usual.k,
-                step=1,
-                label="k, steps of D for each of G",
-                min_width=170,
-                elem_id=f"{name}-k",
-                buttons=[],
-            )
-            self.speed = gr.Slider(
-                1,
-                MOST_SPEED,
-                5,
-                step=1,
-                label="Iterations a picture",
-                min_width=170,
-                elem_id=f"{name}-speed",
-                buttons=[],
-                interactive=True,  # a script alone reads it, and Gradio takes what no event reads for fixed
-            )
+            self.data = self.part(gr.Dropdown, "data", choices, value=FIRST[self.name])
+            self.objective = self.part(gr.Dropdown, "objective", OBJECTIVE_NAMES, value=usual.objective)
+            self.k = self.part(gr.Slider, "k", 1, 10, usual.k)
+            # "interactive", for Gradio takes what no event reads for fixed, and a script alone reads this.
+            self.speed = self.part(gr.Slider, "speed", 1, MOST_SPEED, 5)
 
-    def _rates(self, name: str, usual: Settings) -> None:
+    def _rates(self, usual: Settings) -> None:
         with gr.Accordion("Learning rates and more", open=False), gr.Row(elem_classes="game-settings"):
-            self.lr = gr.Number(usual.lr, label="Learning rate of G", min_width=140, elem_id=f"{name}-lr")
-            self.lr_d = gr.Number(usual.lr_d, label="Learning rate of D", min_width=140, elem_id=f"{name}-lr-d")
-            self.optimizer = gr.Radio(
-                [("Adam", "adam"), ("SGD, momentum 0.5", "sgd")], value="adam", label="Learning rule", min_width=230,
-                elem_id=f"{name}-rule",
-            )  # fmt: skip
-            self.seed = gr.Number(
-                usual.seed, label="Seed, for the next start", precision=0, min_width=140, elem_id=f"{name}-seed"
-            )
+            self.lr = self.part(gr.Number, "lr", usual.lr)
+            self.lr_d = self.part(gr.Number, "lr-d", usual.lr_d)
+            self.optimizer = self.part(gr.Radio, "rule", [("Adam", "adam"), ("SGD, momentum 0.5", "sgd")], value="adam")
+            self.seed = self.part(gr.Number, "seed", usual.seed)
 
     # -- wiring ------------------------------------------------------------------------------------------------------
 

@@ -24,19 +24,9 @@ class TryOnView(View):
         """Makes the components."""
         gr.Markdown(theme.text("gan/tryon"), elem_classes="section")
         with gr.Row(elem_classes="game-settings"):
-            self.run = gr.Dropdown(
-                [],
-                label="Discriminator of the run",
-                allow_custom_value=True,
-                min_width=220,
-                elem_id="gan-tryon-run",
-                elem_classes="own-words",
-            )
-            self.record_file = gr.File(
-                label="A try-on saved as zip; none: the bundled pair", file_types=[".zip"], height=150, min_width=220,
-                elem_id="gan-tryon-saved",
-            )  # fmt: skip
-            self.judge = gr.Button("Ask the discriminator", variant="primary", min_width=170, elem_id="gan-tryon-judge")
+            self.run = theme.component(gr.Dropdown, "gan-tryon-run")
+            self.record_file = theme.component(gr.File, "gan-tryon-saved")
+            self.judge = theme.component(gr.Button, "gan-tryon-judge")
         self.note = gr.HTML(elem_id="gan-tryon-note")
         self.pictures = theme.gallery("The result, and where it is doubted", "gan-tryon-pictures")
 
@@ -44,9 +34,12 @@ class TryOnView(View):
         """Connects the events."""
         self.draw_with([self.run], [self.run, self.note], **QUICKLY)
         self.judge.click(
-            self.ask, [self.run, self.record_file], [self.pictures, self.note], api_name="gan_tryon_judge",
+            self.ask,
+            [self.run, self.record_file],
+            [self.pictures, self.note],
+            api_name="gan_tryon_judge",
             **on_queue("try-on"),
-        )  # fmt: skip
+        )
 
     def show(self, run):
         """The runs that have a discriminator."""

@@ -13,7 +13,7 @@ import gradio as gr
 from training import start
 from training.checkpoint import find_checkpoint, list_checkpoints, step_of
 from training.run import Run, list_runs, open_run
-from ui import messages
+from ui import messages, theme
 from ui.kit import QUICKLY, alerts
 from ui.services import Services
 from ui.train import recipes, watch
@@ -78,9 +78,9 @@ class RunControls:
     def __init__(self, services: Services, view: Any) -> None:
         self.services, self.runs, self.view = services, services.runs, view
         with gr.Row(visible=services.training is not None, elem_classes="actions run-buttons"):
-            self.stop = gr.Button("Stop and save", size="sm", elem_id="run-stop", min_width=110, visible=False)
-            self.again = gr.Button("Resume or fork …", size="sm", elem_id="run-again", min_width=130, visible=False)
-            self.delete = gr.Button("Delete …", size="sm", elem_id="run-delete", min_width=90, visible=False)
+            self.stop = theme.component(gr.Button, "run-stop", visible=False)
+            self.again = theme.component(gr.Button, "run-again", visible=False)
+            self.delete = theme.component(gr.Button, "run-delete", visible=False)
         # Rendered by `wire`, outside the tab: what is in a tab is not in the browser before the tab is opened.
         self.visitor = gr.BrowserState("", storage_key="atelier-visitor", secret="atelier", render=False)
         self.note_run = gr.State("")  # the run at work that the note is about, "" for none
@@ -90,39 +90,21 @@ class RunControls:
         with gr.Column(visible=False, elem_classes="card", elem_id="run-delete-ask") as self.ask:
             self.question = gr.HTML()
             with gr.Row(elem_classes="actions run-buttons"):
-                self.yes = gr.Button(
-                    "Yes, delete it", variant="stop", size="sm", elem_id="run-delete-yes", min_width=120
-                )
-                self.no = gr.Button("Keep it", size="sm", elem_id="run-delete-no", min_width=100)
+                self.yes = theme.component(gr.Button, "run-delete-yes")
+                self.no = theme.component(gr.Button, "run-delete-no")
         with gr.Column(visible=False, elem_classes="card", elem_id="run-again-form") as self.form:
             self._build_form()
         self.note = gr.HTML(elem_id="run-note")
 
     def _build_form(self) -> None:
         with gr.Row():
-            self.changes = gr.Textbox(
-                label="Changed settings",
-                placeholder="--lr 0.0005 --steps 300",
-                max_lines=1,
-                info="as on the command line; empty: nothing changes",
-                elem_id="run-changes",
-            )
-            self.from_step = gr.Dropdown(
-                [], label="A fork begins at", allow_custom_value=True, elem_id="run-fork-step", min_width=140
-            )
-            self.new_name = gr.Textbox(label="Name of the fork", max_lines=1, elem_id="run-fork-name", min_width=160)
-        self.commands = gr.Code(
-            language="shell",
-            label="Resume, and fork",
-            interactive=False,
-            wrap_lines=True,
-            lines=2,
-            max_lines=6,
-            elem_id="run-commands",
-        )
+            self.changes = theme.component(gr.Textbox, "run-changes")
+            self.from_step = theme.component(gr.Dropdown, "run-fork-step")
+            self.new_name = theme.component(gr.Textbox, "run-fork-name")
+        self.commands = theme.component(gr.Code, "run-commands")
         with gr.Row(elem_classes="actions"):
-            self.resume = gr.Button("Resume", variant="primary", size="sm", elem_id="run-resume", min_width=110)
-            self.fork = gr.Button("Fork", size="sm", elem_id="run-fork", min_width=110)
+            self.resume = theme.component(gr.Button, "run-resume")
+            self.fork = theme.component(gr.Button, "run-fork")
 
     @property
     def components(self) -> list:

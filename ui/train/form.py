@@ -13,7 +13,7 @@ from gradio.blocks import Block
 
 from training import start
 from training.run import Run, list_runs
-from ui import messages
+from ui import messages, theme
 from ui.gradio_private import hold
 from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Services
@@ -141,7 +141,7 @@ class TrainForm:
             self._build_choices()
             self._build_data()
             with gr.Row(elem_classes="actions train-go"):
-                self.start = gr.Button("Start", variant="primary", elem_id="train-start", min_width=120)
+                self.start = theme.component(gr.Button, "train-start")
                 self.about = gr.HTML(elem_id="train-about", min_width=260)
             self.note = gr.HTML(elem_id="train-note")
             with gr.Accordion("Everything else: name, settings, command", open=False, elem_id="train-more"):
@@ -156,84 +156,40 @@ class TrainForm:
         network = self.keys[0]
         preset = NETWORKS[network].first
         with gr.Row(elem_classes="train-choices"):
-            self.network = gr.Dropdown(
+            self.network = theme.component(
+                gr.Dropdown,
+                "train-network",
                 [(f"{NETWORKS[key].title}: {NETWORKS[key].does}", key) for key in self.keys],
                 value=network,
-                label="1. What should learn?",
-                scale=4,
-                elem_id="train-network",
             )
-            self.data = gr.Dropdown(
-                NETWORKS[network].data_choices(self.services.local),
-                value=BUNDLE,
-                label="2. From what?",
-                allow_custom_value=True,
-                scale=3,
-                elem_id="train-data",
+            self.data = theme.component(
+                gr.Dropdown, "train-data", NETWORKS[network].data_choices(self.services.local), value=BUNDLE
             )
-            self.preset = gr.Dropdown(
-                self._presets(network),
-                value=preset,
-                label="3. How long?",
-                allow_custom_value=True,
-                scale=3,
-                elem_id="train-preset",
-            )
+            self.preset = theme.component(gr.Dropdown, "train-preset", self._presets(network), value=preset)
 
     def _build_data(self) -> None:
         with gr.Row(visible=False) as self.data_row:
-            self.upload = gr.File(
-                label=NETWORKS[self.keys[0]].upload,
-                file_types=FILE_TYPES,
-                height=150,
-                elem_id="train-upload",
-                min_width=240,
+            self.upload = theme.component(
+                gr.File, "train-upload", label=NETWORKS[self.keys[0]].upload, file_types=FILE_TYPES
             )
-            self.folder = gr.Textbox(
-                label="Folder or file on this machine", elem_id="train-folder", visible=False, min_width=240
-            )
-            self.source = gr.Dropdown(
-                [],
-                label="It reads the column",
-                allow_custom_value=True,
-                elem_id="train-source",
-                elem_classes="own-words",
-                min_width=160,
-            )
-            self.target = gr.Dropdown(
-                [],
-                label="It writes the column",
-                allow_custom_value=True,
-                elem_id="train-target",
-                elem_classes="own-words",
-                min_width=160,
-            )
+            self.folder = theme.component(gr.Textbox, "train-folder", visible=False)
+            self.source = theme.component(gr.Dropdown, "train-source")
+            self.target = theme.component(gr.Dropdown, "train-target")
         self.preview = gr.HTML(elem_id="train-preview")
 
     def _build_rest(self) -> None:
         first = beginning_choices(self.keys[0], NETWORKS[self.keys[0]].first)
         with gr.Row():
-            self.name = gr.Textbox(label="Name of the run", elem_id="train-name", max_lines=1, min_width=200)
-            self.initial = gr.Dropdown(
-                first, value="", label="Begin with", visible=len(first) > 1, elem_id="train-initial", min_width=200
-            )
+            self.name = theme.component(gr.Textbox, "train-name")
+            self.initial = theme.component(gr.Dropdown, "train-initial", first, value="", visible=len(first) > 1)
         self.fields: list[gr.Textbox] = []
         for count in (POOL, len(COMMON)):
             with gr.Row(elem_classes="train-settings"):
                 for _ in range(count):
                     number = len(self.fields)
                     self.fields.append(gr.Textbox(elem_id=f"setting-{number}", min_width=150, max_lines=1))
-        self.command = gr.Code(
-            language="shell",
-            label="The command that is run",
-            interactive=False,
-            wrap_lines=True,
-            lines=1,
-            max_lines=4,
-            elem_id="train-command",
-            buttons=["copy"],
-        )
-        self.measure = gr.Button("Measure a step here", size="sm", elem_id="train-measure", min_width=160)
+        self.command = theme.component(gr.Code, "train-command")
+        self.measure = theme.component(gr.Button, "train-measure")
 
     # -- what stands in the form -----------------------------------------------------------------------------------
 

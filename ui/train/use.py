@@ -67,23 +67,15 @@ class CheckpointUse:
         with gr.Column(visible=False, elem_id="use-view") as self.view:
             gr.Markdown(theme.text("train/use"), elem_classes="section")
             with gr.Row(elem_classes="actions"):
-                self.step = gr.Dropdown(
-                    [], label="Checkpoint", allow_custom_value=True, elem_id="use-step", min_width=160
-                )
+                self.step = theme.component(gr.Dropdown, "use-step")
                 self.choice = gr.State(None)  # the step that a visitor chose; until then the newest one stands there
-                self.export = gr.Button("Make a zip to download", elem_id="use-export", min_width=160)
-                self.file = gr.DownloadButton("Download", visible=False, elem_id="use-file", min_width=160)
+                self.export = theme.component(gr.Button, "use-export")
+                self.file = theme.component(gr.DownloadButton, "use-file", visible=False)
             with gr.Row(visible=False) as self.words:
-                self.text = gr.Textbox(
-                    SENTENCE, label="A sentence for both models", lines=2, elem_id="use-text", min_width=260
-                )
-                self.own = gr.Textbox(
-                    label="This checkpoint says", lines=2, interactive=False, elem_id="use-own", min_width=220
-                )
-                self.default = gr.Textbox(
-                    label="The default model says", lines=2, interactive=False, elem_id="use-shipped", min_width=220
-                )
-            self.compare = gr.Button("Try it beside the default model", elem_id="use-compare", min_width=200)
+                self.text = theme.component(gr.Textbox, "use-text", SENTENCE)
+                self.own = theme.component(gr.Textbox, "use-own")
+                self.default = theme.component(gr.Textbox, "use-shipped")
+            self.compare = theme.component(gr.Button, "use-compare")
             self.pictures = theme.gallery(
                 "The same pair of photos", "use-pictures", columns=4, visible=False, buttons=["fullscreen"]
             )

@@ -29,22 +29,12 @@ class RunView:
         # Lists that change while the page is open accept any value: a tick on its way may still name what was deleted.
         with gr.Row(elem_classes="run-head"):
             with gr.Column(scale=2, min_width=260):
-                self.run = gr.Dropdown(
-                    [], label="Run", allow_custom_value=True, elem_id="run", elem_classes="own-words", min_width=220
-                )
+                self.run = theme.component(gr.Dropdown, "run")
                 self.controls = RunControls(services, self)
             with gr.Column(scale=3, min_width=260):
                 self.status = gr.HTML(elem_id="run-status")
         self.controls.build_folds()
-        self.output = gr.Textbox(
-            label="Last lines of its output",
-            lines=4,
-            max_lines=watch.TAIL,
-            interactive=False,
-            visible=False,
-            elem_id="run-output",
-            buttons=["copy"],
-        )
+        self.output = theme.component(gr.Textbox, "run-output", max_lines=watch.TAIL, visible=False)
         with gr.Column(visible=False, elem_id="run-view") as self.view:
             self.charts: dict[str, gr.HTML] = {}
             for names in (("losses", "tests"), ("rates", "norms")):
@@ -59,26 +49,14 @@ class RunView:
     def _build_samples(self) -> None:
         with gr.Column(visible=False) as self.samples:
             gr.Markdown(theme.text("train/samples"), elem_classes="section")
-            self.step = gr.Slider(0, 1, value=1, step=1, label="Sample", elem_id="sample-step", buttons=[])
+            self.step = theme.component(gr.Slider, "sample-step", 0, 1, value=1)
             self.pictures = theme.gallery("Samples", "sample-pictures", columns=1, visible=False)
-            self.text = gr.Textbox(
-                label="Sample texts",
-                lines=8,
-                max_lines=20,
-                interactive=False,
-                visible=False,
-                elem_id="sample-text",
-                buttons=["copy"],
-            )
+            self.text = theme.component(gr.Textbox, "sample-text", visible=False)
             with gr.Column(visible=False, elem_id="attention-over-time") as self.attention:
                 gr.Markdown("### Attention to one fixed sentence", elem_classes="section")
                 with gr.Row():
-                    self.kind = gr.Radio(
-                        KIND_LABELS, value="cross", label="Attention", elem_id="sample-kind", min_width=330
-                    )
-                    self.head = gr.Dropdown(
-                        [], label="Head", allow_custom_value=True, elem_id="sample-head", min_width=200
-                    )
+                    self.kind = theme.component(gr.Radio, "sample-kind", KIND_LABELS, value="cross")
+                    self.head = theme.component(gr.Dropdown, "sample-head")
                 self.map = theme.heat_map("sample-map")
 
     @property

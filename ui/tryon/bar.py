@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from ui import messages
+from ui import messages, theme
 from ui.services import Progress
 from ui.tryon.session import Session
 from vton.pipeline import STAGES
@@ -64,8 +64,8 @@ class Bar:
         self.resting: list[gr.Button] = []  # other buttons that are off while their work lasts
         with gr.Column(elem_id="tryon-bar"):
             with gr.Row(elem_classes="bar-line"):
-                self.run = gr.Button("Try it on", variant="primary", elem_id="tryon-button", min_width=130, scale=0)
-                self.cancel = gr.Button("Cancel", visible=False, elem_id="cancel-button", min_width=90, scale=0)
+                self.run = theme.component(gr.Button, "tryon-button")
+                self.cancel = theme.component(gr.Button, "cancel-button", visible=False)
                 self.stages_strip = gr.HTML(strip(None, seconds), elem_id="stages", scale=1, min_width=200)
             self.status = gr.HTML(elem_id="tryon-status")
 

@@ -102,19 +102,11 @@ class Inputs:
         with gr.Accordion("More settings", open=False, elem_id="tryon-more"):
             with gr.Row():
                 models = self.services.tryons()
-                self.model = gr.Dropdown(
-                    models,
-                    value=models[0][1],
-                    label="Networks",
-                    elem_id="tryon-model",
-                    min_width=150,
-                    scale=2,
-                    allow_custom_value=self.services.local,
+                self.model = theme.component(
+                    gr.Dropdown, "tryon-model", models, value=models[0][1], allow_custom_value=self.services.local
                 )
                 devices = self.services.devices()
-                self.device = gr.Dropdown(
-                    devices, value=devices[0][1], label="Device", elem_id="tryon-device", min_width=110
-                )
+                self.device = theme.component(gr.Dropdown, "tryon-device", devices, value=devices[0][1])
             others = [name for name in ABOUT if name not in self.settings]
             switches = [name for name in others if isinstance(DEFAULTS[name], bool)]
             with gr.Row():
@@ -124,23 +116,8 @@ class Inputs:
             with gr.Row():
                 self._options(**dict.fromkeys(switches, 190))
             with gr.Row():
-                self._rest()
-
-    def _rest(self) -> None:
-        self.stop = gr.Checkbox(
-            False,
-            label="Maps first",
-            info="Stop before the slow synthesis, look at the maps, correct them, go on.",
-            elem_id="maps-first",
-            min_width=190,
-        )
-        self.record_file = gr.File(
-            label="Open a saved try-on (its zip, or settings.json)",
-            file_types=[".zip", ".json"],
-            height=150,
-            elem_id="saved",
-            min_width=190,
-        )
+                self.stop = theme.component(gr.Checkbox, "maps-first", False)
+                self.record_file = theme.component(gr.File, "saved")
 
     def _options(self, **widths: int) -> None:
         """Components of options, by name, with their least widths in pixels."""

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from ui import colours, figures, messages
+from ui import colours, figures, messages, theme
 from ui.kit import QUICKLY, QUIETLY, alerts
 from ui.services import Progress
 from ui.tryon import work
@@ -190,7 +190,7 @@ class InsideView(View):
             elem_id="inside-subject",
         )
         with gr.Row():
-            self.button = gr.Button("Open it", elem_id="inside-button", min_width=140, scale=0)
+            self.button = theme.component(gr.Button, "inside-button")
         self.result = gr.HTML(elem_id="inside-shown")
         self.remember(self.result)
         self.bar.resting.append(self.button)

@@ -23,38 +23,25 @@ class Outcome:
     def __init__(self, services: Services):
         self.services = services
         self.example = example_try_on = example.load_example()
-        self.slider = gr.ImageSlider(
+        self.slider = theme.component(
+            gr.ImageSlider,
+            "before-after",
             (str(example_try_on.pictures["photo"]), str(example_try_on.pictures["result"])) if example_try_on else None,
             label=LABEL,
-            format="png",
-            type="filepath",
             height=BOX_HEIGHT,
             max_height=BOX_HEIGHT - 2,
             slider_position=EDGE,
-            elem_id="before-after",
-            interactive=False,
-            buttons=["download", "fullscreen"],
         )
         theme.script_component("tryon/slider_keys.js", "slider-keys", "slider-keys")
         self.stale = gr.HTML(elem_id="tryon-stale")
         self.summary = gr.HTML(self._of_example() if example_try_on else "", elem_id="tryon-summary")
-        self.go_on = gr.Button("Paint the result", variant="primary", visible=False, elem_id="tryon-go-on")
-        self.as_paper = gr.Checkbox(
-            False,
-            label="As published",
-            info="The paper's system alone, beside the full result: every addition of this project off at once.",
-            elem_id="as-published",
-            visible=False,
-        )
+        self.go_on = theme.component(gr.Button, "tryon-go-on", visible=False)
+        self.as_paper = theme.component(gr.Checkbox, "as-published", False, visible=False)
         with gr.Row(elem_id="tryon-files"):
-            self.picture = gr.DownloadButton(
-                "Result (PNG)", elem_id="download-result", min_width=110, size="sm", visible=False
-            )
-            self.download = gr.DownloadButton(
-                "Everything (zip)", elem_id="download-zip", min_width=110, size="sm", visible=False
-            )
-            self.undo = gr.Button("Undo", visible=False, elem_id="tryon-undo", min_width=90, size="sm")
-            self.reset = gr.Button("Back to the first", visible=False, elem_id="tryon-reset", min_width=110, size="sm")
+            self.picture = theme.component(gr.DownloadButton, "download-result", visible=False)
+            self.download = theme.component(gr.DownloadButton, "download-zip", visible=False)
+            self.undo = theme.component(gr.Button, "tryon-undo", visible=False)
+            self.reset = theme.component(gr.Button, "tryon-reset", visible=False)
         self.notes = gr.HTML(elem_id="tryon-notes")
         self.quality = gr.HTML(elem_id="quality")
 

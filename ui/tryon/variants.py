@@ -70,15 +70,13 @@ class CompareView(View):
         self.bar = self.tab.bar
         gr.Markdown(theme.text("tryon/compare"), elem_classes="hint")
         with gr.Row(elem_classes="actions"):
-            self.comparison = gr.Dropdown(
+            self.comparison = theme.component(
+                gr.Dropdown,
+                "tryon-comparison",
                 [(comparison.title, name) for name, comparison in work.COMPARISONS.items()],
                 value="norm",
-                label="What to compare",
-                min_width=220,
-                scale=2,
-                elem_id="tryon-comparison",
             )
-            self.button = gr.Button("Compare", elem_id="tryon-compare-button", min_width=120, scale=1)
+            self.button = theme.component(gr.Button, "tryon-compare-button")
         pairs = example.pairs()
         with gr.Column(visible=bool(pairs["items"]), elem_id="compare-offer"):
             gr.Markdown(theme.text("tryon/compare.pairs"), elem_classes="hint")
@@ -150,19 +148,11 @@ class SeveralView(View):
             label="Pictures of",
             elem_id="several-kind",
         )
-        self.files = gr.File(
-            label="Pictures",
-            file_count="multiple",
-            file_types=["image"],
-            height=160,
-            elem_id="several-files",
-        )
+        self.files = theme.component(gr.File, "several-files")
         self.file_list = gr.HTML(elem_id="several-chosen")
         with gr.Row(elem_classes="actions"):
-            self.button = gr.Button("Dress them", elem_id="several-button", min_width=120, scale=1)
-            self.sheet = gr.DownloadButton(
-                "The grid (PNG)", visible=False, elem_id="several-sheet", min_width=120, scale=1
-            )
+            self.button = theme.component(gr.Button, "several-button")
+            self.sheet = theme.component(gr.DownloadButton, "several-sheet", visible=False)
         self.note = gr.HTML(elem_id="several-note")
         self.gallery = theme.gallery("Results", "several-shown", visible=False)
         self.remember(self.note, self.gallery, self.sheet)

@@ -93,10 +93,8 @@ class CorrectView(View):
         with gr.Accordion("Correct it in another program", open=False, elem_id="tryon-elsewhere"):
             gr.Markdown(theme.text("tryon/correct.elsewhere"), elem_classes="hint")
             with gr.Row():
-                self.download = gr.DownloadButton("Download the map", elem_id="paint-out", size="sm", min_width=140)
-                self.upload = gr.UploadButton(
-                    "Upload the corrected map", file_types=[".png"], elem_id="paint-in", size="sm", min_width=140
-                )
+                self.download = theme.component(gr.DownloadButton, "paint-out")
+                self.upload = theme.component(gr.UploadButton, "paint-in")
 
     def wire(self) -> None:
         """Connects the components with the handler below, and the two ways to correct a map with a run."""
