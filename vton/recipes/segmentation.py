@@ -11,6 +11,8 @@ from training.recipe import SHARE, read_presets, setting
 from vton import labels
 from vton.attributes import ATTRIBUTES, decode, with_group
 from vton.data.hems import near_hem, with_old_hem
+from vton.data.lengths import with_length
+from vton.data.pairs import centre_on_canvas
 from vton.data.samples import SOURCES
 from vton.data.sleeve_cuts import with_cut_sleeves, with_straps
 from vton.inputs.agnostic import HEM_BELOW, hide_hem
@@ -48,6 +50,7 @@ class SegmentationRecipe(PictureRecipe):
     flips: float = setting(0.0, "share of the samples in twos, draped people with garments of different sleeves")
     cuts: float = setting(0.0, "share of the draped garments whose sleeves are cut shorter, flat and worn alike")
     straps: float = setting(0.0, "share of the draped garments that are cut down to a top on straps, likewise")
+    lengths: float = setting(0.0, "share of the draped garments that are made longer or shorter, likewise")
     margin: float = setting(0.0, "around hems of photographs, in lengths of the trunk, within which nothing is learned")
     hides: float = setting(0.0, "share of the samples with a loose hem in whose S_a the trousers near it are hidden")
 
@@ -143,11 +146,10 @@ class SegmentationTask(PairTask):
 
     def draw(self, rng, two, number):
         """One sample to learn from. two: generator that it shares with its twin, where it has one; number: 0 or 1."""
-        recipe, cuts = self.recipe, self.recipe.cuts + self.recipe.straps
+        recipe = self.recipe
         sample = self.draw_twin(rng, two, number) if two.random() < recipe.flips else self.sampler.sample(rng)
-        if cuts and sample["placed"].any() and rng.random() < cuts:
-            straps = recipe.straps and rng.random() * cuts < recipe.straps
-            sample = (with_straps if straps else with_cut_sleeves)(sample, rng)
+        if sample["placed"].any():
+            sample = self.alter(sample, rng)
         if recipe.attributes:
             sample = self.condition(sample, rng)
         if recipe.hems and rng.random() < recipe.hems:
@@ -158,6 +160,17 @@ class SegmentationTask(PairTask):
             loose = near_hem(sample["segmentation"], sample["keypoints"], recipe.margin)
             sample = sample | {"carried": sample["carried"] | loose[None]}
         return sample
+
+    def alter(self, sample, rng):
+        """A draped person whose garment may be cut, and made longer or shorter, flat and worn alike."""
+        recipe, cuts = self.recipe, self.recipe.cuts + self.recipe.straps
+        if cuts and rng.random() < cuts:
+            straps = recipe.straps and rng.random() * cuts < recipe.straps
+            sample = (with_straps if straps else with_cut_sleeves)(sample, rng)
+        if recipe.lengths and rng.random() < recipe.lengths:
+            sample = with_length(sample, rng)
+        cloth, mask = centre_on_canvas(sample["cloth"], sample["cloth_mask"][0], sample["segmentation"].shape)
+        return sample | {"cloth": cloth, "cloth_mask": mask[None]}
 
     def draw_twin(self, rng, two, number):
         """One of two draped people with different sleeves. two: generator that both share; number: 0 or 1."""

@@ -1,0 +1,120 @@
+"""Draped garments made longer or shorter below the hips, flat and worn alike: crop tops and tunics are rare among those
+that were simulated, and how far down a hem hangs can be told from the flat garment's proportions alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import numpy as np
+
+from vton.attributes import decode, with_group
+from vton.data.hems import TAPER, WAIST, hem_of, hips_and_trunk
+from vton.data.pairs import WHITE, centre_on_canvas, largest
+from vton.data.sleeve_cuts import flat_places, flat_sleeves
+from vton.labels import ARMS, BACKGROUND, BOTTOM, UPPER
+
+# Where the new hem may lie, in lengths of the trunk below the joints of the hips, and from where on cloth is stretched.
+REACH, FROM = (-0.2, 0.6), -0.35
+FACTORS = 0.5, 2.2  # by how much at the least and at the most
+FEWEST_ROWS = 6  # of cloth that is stretched, worn and flat
+
+
+def with_length(sample: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """A sample of a draped person (`vton.data.samples.Sampler`) whose garment hangs lower or less low; as it is where
+    the hem, a sleeve's beginning or a joint of the trunk is not seen, or the garment is tucked in.
+
+    Changes cloth, cloth_mask, segmentation and attributes; photograph and true warp are still those of the garment
+    before.
+    """
+    segmentation, mask = sample["segmentation"], sample["cloth_mask"][0]
+    place, sleeves = hips_and_trunk(sample["keypoints"]), flat_sleeves(mask)
+    if decode(sample["attributes"], "sleeves") == "none" and sleeves is None:
+        sleeves = np.zeros_like(mask), np.zeros_like(mask)
+    if place is None or sleeves is None or decode(sample["attributes"], "hem") != "loose":
+        return sample
+    (hips, length), sleeve = place, largest(sleeves[0]) | largest(sleeves[1])  # smaller pieces are a hem's corners
+    rows, columns = flat_places(sample["grid"])
+    worn = (segmentation == UPPER) & ~(sample["placed"][0] & sleeve[rows, columns])
+    hem, first = hem_row(worn, segmentation), round(hips + FROM * length)
+    at_first = (worn & sample["placed"][0])[first] if 0 <= first < len(worn) else np.zeros(0, bool)
+    if hem is None or hem - first < FEWEST_ROWS or not at_first.any():
+        return sample
+    flat_first = int(np.median(rows[first][at_first]))
+    factor = float(np.clip((hips + rng.uniform(*REACH) * length - first) / (hem - first), *FACTORS))
+    trunk = mask & ~sleeve
+    if trunk[flat_first:].any(1).sum() < FEWEST_ROWS:
+        return sample
+    cloth, mask = centre_on_canvas(*lengthen_flat(sample["cloth"], mask, trunk, flat_first, factor), mask.shape)
+    segmentation = lengthen_worn(segmentation, worn, first, round((factor - 1) * (hem - first)), length)
+    attributes = with_group(sample["attributes"], "hem", hem_of(segmentation, sample["keypoints"]))
+    return sample | {
+        "cloth": cloth,
+        "cloth_mask": mask[None],
+        "segmentation": segmentation,
+        "attributes": attributes,
+    }
+
+
+def hem_row(worn: np.ndarray, segmentation: np.ndarray) -> float | None:
+    """The row at which the cloth of a trunk (H, W) bool ends above trousers or a skirt, the median of the columns; None
+    where no such column is seen. segmentation: (H, W) 13 classes.
+    """
+    meeting = worn[:-1] & (segmentation[1:] == BOTTOM)
+    columns = meeting.any(0)
+    return float(np.median(len(meeting) - 1 - meeting[::-1, columns].argmax(0))) if columns.any() else None
+
+
+def stretch_rows(picture: np.ndarray, first: int, factor: float, height: int) -> np.ndarray:
+    """A picture (H, W) or (H, W, C) uint8 in `height` rows, stretched downwards by `factor` below row `first`; rows that
+    lie outside it are 0.
+    """
+    out = np.arange(height, dtype=np.float32)
+    source = np.where(out > first, first + (out - first) / factor, out)
+    across, down = np.meshgrid(np.arange(picture.shape[1], dtype=np.float32), source.astype(np.float32))
+    return cv2.remap(picture, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=0)
+
+
+def lengthen_flat(
+    cloth: np.ndarray, mask: np.ndarray, trunk: np.ndarray, first: int, factor: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """A flat garment (H, W, 3) uint8, its mask and that of its trunk (H, W) bool, with the trunk stretched below row
+    `first`, in a picture that is as tall as it needs.
+    """
+    height, width = mask.shape
+    tall = int(np.ceil(first + (height - first) * max(1.0, factor)))
+    pad = ((0, tall - height), (0, 0))
+    longer = stretch_rows(trunk.astype(np.uint8) * 255, first, factor, tall) > 127
+    sleeve = np.pad(mask & ~trunk, pad) & ~longer
+    picture = np.where(
+        longer[..., None],
+        stretch_rows(np.where(trunk[..., None], cloth, WHITE).astype(np.uint8), first, factor, tall),
+        np.pad(cloth, (*pad, (0, 0))),
+    )
+    return picture, largest(longer | sleeve)
+
+
+def lengthen_worn(segmentation: np.ndarray, worn: np.ndarray, first: int, shift: int, length: float) -> np.ndarray:
+    """A segmentation (H, W) 13 classes whose cloth over the trunk, worn (H, W) bool, ends `shift` rows lower, or higher
+    where that is negative: over whatever is there, but behind arms; what is left bare belongs to trousers or skirt.
+
+    first: row below which the cloth changes; length: of the trunk in pixels.
+    """
+    numbers = np.arange(len(worn))[:, None]
+    arms = np.isin(segmentation, ARMS)
+    covered = arms & (np.cumsum(worn, 1) > 0) & (np.cumsum(worn[:, ::-1], 1)[:, ::-1] > 0)
+    filled = ((worn | covered) & (numbers > first)).astype(np.uint8)
+    if shift >= 0:
+        moved = cv2.dilate(filled, np.ones((shift + 1, 1), np.uint8), anchor=(0, shift)) > 0
+    else:
+        moved = np.pad(filled[-shift:], ((0, -shift), (0, 0))) > 0
+    out, below = segmentation.copy(), worn & (numbers > first)
+    bottom = np.flatnonzero((worn[:-1] & (segmentation[1:] == BOTTOM)).any(0))
+    middle, half = (bottom[0] + bottom[-1]) / 2, (bottom[-1] - bottom[0]) / 2 + 1
+    hem = np.flatnonzero(below.any(1))[-1]
+    taper = TAPER * ((hem - numbers) / (WAIST * length)).clip(0, 1)
+    inside = abs(np.arange(worn.shape[1]) - middle) < half * (1 - taper)
+    out[below] = np.where(inside, BOTTOM, BACKGROUND)[below]
+    out[moved & ~arms] = UPPER
+    return out
