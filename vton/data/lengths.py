@@ -67,8 +67,8 @@ def hem_row(worn: np.ndarray, segmentation: np.ndarray) -> float | None:
 
 
 def stretch_rows(picture: np.ndarray, first: int, factor: float, height: int) -> np.ndarray:
-    """A picture (H, W) or (H, W, C) uint8 in `height` rows, stretched downwards by `factor` below row `first`; rows that
-    lie outside it are 0.
+    """A picture (H, W) or (H, W, C) uint8 in `height` rows, stretched downwards by `factor` below row `first`;
+    what lies outside it is 0.
     """
     out = np.arange(height, dtype=np.float32)
     source = np.where(out > first, first + (out - first) / factor, out)
@@ -108,7 +108,8 @@ def lengthen_worn(segmentation: np.ndarray, worn: np.ndarray, first: int, shift:
     if shift >= 0:
         moved = cv2.dilate(filled, np.ones((shift + 1, 1), np.uint8), anchor=(0, shift)) > 0
     else:
-        moved = np.pad(filled[-shift:], ((0, -shift), (0, 0))) > 0
+        lower = np.maximum.accumulate(filled[::-1])[::-1]  # 1 = here or further down in the column is cloth
+        moved = worn & (np.pad(lower[-shift:], ((0, -shift), (0, 0))) > 0)
     out, below = segmentation.copy(), worn & (numbers > first)
     bottom = np.flatnonzero((worn[:-1] & (segmentation[1:] == BOTTOM)).any(0))
     middle, half = (bottom[0] + bottom[-1]) / 2, (bottom[-1] - bottom[0]) / 2 + 1

@@ -148,7 +148,7 @@ class SegmentationTask(PairTask):
         """One sample to learn from. two: generator that it shares with its twin, where it has one; number: 0 or 1."""
         recipe = self.recipe
         sample = self.draw_twin(rng, two, number) if two.random() < recipe.flips else self.sampler.sample(rng)
-        if sample["placed"].any():
+        if sample["placed"].any() and recipe.cuts + recipe.straps + recipe.lengths:
             sample = self.alter(sample, rng)
         if recipe.attributes:
             sample = self.condition(sample, rng)
