@@ -221,13 +221,13 @@ def test_what_is_saved_is_what_is_shown_and_opens_without_a_connection(visit, br
         context.close()
 
     # Every view has the button; what was offered goes with it.
-    for name, saved in (("One head", "neurons"), ("Word by word", "word-by-word"), ("Layers", "logit-lens")):
+    for name, saved in (("One head", "neurons"), ("Word by word", "word-by-word"), ("What it knows", "logit-lens")):
         open_view(page, name)
         page.locator("#saved-files").wait_for(state="hidden")
         page.wait_for_timeout(1500)
         page.click("#save-button")
         page.locator("#saved-files", has_text=saved).wait_for()
-    open_view(page, "Learning")
+    page.locator("#layers-question input[value=learning]").check()
     page.locator("#learning-text").wait_for()
     page.click("#save-button")
     page.locator("#save-status [role=alert]", has_text="Read a sentence first").wait_for()
@@ -285,7 +285,7 @@ def test_the_tour_stays_in_sight_marks_what_it_speaks_of_and_runs_what_it_needs(
         9: "#head-steps tr",
         11: "#head-switches",
         12: "#lens-table table",
-        13: "#learning-map",
+        13: "#lens-map",
     }
     for number in range(1, 14):
         page.locator(f'.tour-card[data-stop="{number}"]').wait_for()
@@ -301,7 +301,7 @@ def test_the_tour_stays_in_sight_marks_what_it_speaks_of_and_runs_what_it_needs(
             assert round((place["x"] - frame["x"]) / place["width"]) == int(column)
         if number < 13:
             page.click("#tour-next")
-    page.locator("#learning-map .heat-title").wait_for()
+    page.locator("#lens-map .heat-title", has_text="Update").wait_for()
     assert page.locator("#head-switches").count() == 0 or not page.locator("#head-switches").is_visible()
     page.click("#tour-end")
     page.locator("#tour-start").wait_for()

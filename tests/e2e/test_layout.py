@@ -68,7 +68,9 @@ def test_a_button_beside_a_field_stands_on_its_edge_and_is_no_taller_than_others
 
     ask_what_if(wide, "begin")
     beginning = checked("#prefix-button", ".row:has(> #prefix-button)")
-    open_view(wide, "Learning")
+    open_view(wide, "What it knows")
+    wide.locator("#layers-question input[value=learning]").check()
+    wide.locator("#learning-read").wait_for()
     assert checked("#learning-read", ".row:has(> #learning-read)") == beginning
 
 

@@ -221,7 +221,7 @@ def test_positions_and_swapped_words_on_the_page(services, current):
 def test_the_tour_speaks_of_the_sentence_and_shows_what_it_says(current):
     found = tour.stops(current)
     assert len(found) == 13 and found[0].view == "through"
-    assert {stop.view for stop in found} == {"through", "attention", "one_head", "what_if", "layers", "learning"}
+    assert {stop.view for stop in found} == {"through", "attention", "one_head", "what_if", "layers"}
     layers, heads = current.attention.cross.shape[:2]
     for number, stop in enumerate(found):
         interpret.attention_map(current.attention, stop.kind, stop.layer, stop.head)

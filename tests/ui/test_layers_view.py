@@ -45,6 +45,11 @@ def view(services):
     return made["view"]
 
 
+@pytest.fixture(scope="module")
+def readings(services):
+    return learning.moments(services.runs, learning.RECORDING, "A dog.")
+
+
 def test_the_lens_table_shows_the_librarys_numbers(services, current):
     lens = logit_lens(services.translator(), current.translation)
     drawn = layers.lens_html(lens)
@@ -55,15 +60,15 @@ def test_the_lens_table_shows_the_librarys_numbers(services, current):
 
 
 @pytest.mark.parametrize("question", [key for _, key in layers.QUESTIONS])
-def test_every_question_has_an_answer(view, current, question):
-    answer = view.show(current, question, "cross", 0, 1)
+def test_every_question_has_an_answer(view, current, readings, question):
+    answer = view.show(current, question, "cross", 0, 1, readings, 2)
     assert answer[view.note] == "" and "<table" in answer[view.table]
     assert "<b>bicycle" not in answer[view.table]
 
 
 @pytest.mark.parametrize("question", [key for _, key in layers.QUESTIONS])
-def test_every_answer_can_be_saved(view, current, question, tmp_path, monkeypatch):
-    written = {}
+def test_every_answer_can_be_saved(view, current, readings, question, tmp_path, monkeypatch):
+    written, choice = {}, (question, "cross", 0, 1, readings, 2)
 
     def keep(answer, sentence, drawn, folder):
         files = answers.save(answer, sentence, drawn, tmp_path)
@@ -71,15 +76,11 @@ def test_every_answer_can_be_saved(view, current, question, tmp_path, monkeypatc
         return files
 
     monkeypatch.setattr(layers, "save", keep)
-    assert len(view.write(tmp_path, current, question, "cross", 0, 1)) == len(written)
+    assert len(view.write(tmp_path, current, *choice)) == len(written)
     assert {".csv", ".json", ".html"} <= written.keys()
-    assert (".svg" in written) == (".png" in written) == (question == "contributions")
+    assert (".svg" in written) == (".png" in written) == (question in ("contributions", "learning"))
     page = written[".html"].decode()
-    assert (
-        "@@" not in page
-        and "<b>bicycle" not in page
-        and view.show(current, question, "cross", 0, 1)[view.table] in page
-    )
+    assert "@@" not in page and "<b>bicycle" not in page and view.show(current, *choice)[view.table] in page
     rows = list(csv.DictReader(io.StringIO(written[".csv"].decode())))
     value = json.loads(written[".json"], parse_constant=pytest.fail)
     where = (view.services.translator(), current.translation)
@@ -94,6 +95,9 @@ def test_every_answer_can_be_saved(view, current, question, tmp_path, monkeypatc
         shares = [np.float32(row["from the source"]) for row in rows]
         assert shares == contributions(*where).source_share.tolist()  # every digit
         assert ElementTree.fromstring(written[".svg"]) is not None
+    elif question == "learning":
+        assert [int(row["update"]) for row in rows] == [one.step for one in readings]
+        assert f"update {readings[1].step:,}, layer 1, head 2" in value["title"]
     else:
         assert len(rows) == 5 and float(rows[0]["share of its attention"]) >= float(rows[4]["share of its attention"])
 
@@ -108,9 +112,11 @@ def test_a_marker_or_a_formula_in_a_sentence_stays_text(current, tmp_path):
 
 
 def test_without_a_sentence_and_from_another_language_it_says_so(view, current):
-    assert "Translate a sentence" in view.show(CurrentTranslation(), "logit", "cross", 0, 0)[view.note]
+    assert "Translate a sentence" in view.show(CurrentTranslation(), "logit", "cross", 0, 0, [], 1)[view.note]
     german = CurrentTranslation(current.translation, attention=current.attention, pair="de-en")
-    assert "examples sentences" in view.show(german, "find", "cross", 0, 0)[view.note].replace("example", "examples")
+    assert "examples sentences" in view.show(german, "find", "cross", 0, 0, [], 1)[view.note].replace(
+        "example", "examples"
+    )
 
 
 def test_shares_are_those_of_the_library(services, current):

@@ -9,6 +9,7 @@ from ui.page import build
 from ui.services import Services, model_pairs
 from ui.translate import decoding, languages, opening, visit
 from ui.translate import work as translate
+from ui.translate.layers import LayersView
 from ui.translate.settings import search_in_words
 from ui.translate.tab import TranslateTab
 from ui.translate.view import CurrentTranslation
@@ -253,5 +254,7 @@ def test_addresses_of_earlier_views_lead_to_where_they_are_now():
     kept, views = opening.load(tab.services), tab.views
     compare = tab.lead(told(view="compare"), kept)
     assert (compare[views.open], compare[views[WhatIfView].part]) == ("what_if", "sides")
+    learning = tab.lead(told(view="learning"), kept)
+    assert (learning[views.open], learning[views[LayersView].question]) == ("layers", "learning")
     assert tab.lead(told(view="save"), kept)[views.open] == "attention"
-    assert {"compare", "save"}.isdisjoint(views.items) and views.items["tree"].visible is False
+    assert {"compare", "learning", "save"}.isdisjoint(views.items) and views.items["tree"].visible is False

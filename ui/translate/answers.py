@@ -139,6 +139,16 @@ def table(answer: Answer) -> str:
     return f'<table class="swap-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
+def scroll_table(head: Sequence[str], rows: Sequence[str], label: str) -> str:
+    """HTML of a table that scrolls inside itself. head: cells; rows: HTML of their cells; label: for screen readers."""
+    cells = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div class="step-scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f'<table class="swap-table lens-table"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
 def html(answer: Answer, sentence: str, table_html: str, picture: str) -> str:
     """One page with the table as the view shows it, and the map; it opens without a connection.
 

@@ -1,4 +1,4 @@
-"""The view "What layers know": logit lens, encoder lens, source against prefix, find a head."""
+"""The view "What it knows": by layer (logit lens, encoder lens), from where, which head, and since when."""
 
 from collections.abc import Sequence
 from html import escape
@@ -14,11 +14,12 @@ from transformer.insight.lenses import LogitLens, decoder_lens, logit_lens
 from transformer.options import SearchOptions
 from transformer.translator import Hypothesis
 from ui import figures, messages, theme
-from ui.translate import answers
-from ui.translate.answers import Answer, save
+from ui.kit import QUICKLY, alerts
+from ui.translate import answers, learning
+from ui.translate.answers import Answer, save, scroll_table
 from ui.translate.attention import KIND_LABELS, layer_choices
 from ui.translate.opening import EXAMPLES
-from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, CurrentTranslation, View
+from ui.translate.view import ON_DEVICE, QUIETLY_ON_DEVICE, STATE_SECONDS, CurrentTranslation, View
 from ui.translate.words import head_title, numbered, plain
 
 QUESTIONS = [
@@ -26,6 +27,7 @@ QUESTIONS = [
     ("What has the encoder understood?", "encoder"),
     ("From the source or from the prefix?", "contributions"),
     ("Where is a head most typical?", "find"),
+    ("How was it learnt?", "learning"),
 ]
 
 WIDEST = 100  # steps of a lens's table at most
@@ -37,16 +39,6 @@ WIDEST = 100  # steps of a lens's table at most
 def word(token: str) -> str:
     """A token as it is read: without the vocabulary's mark, escaped for HTML."""
     return escape(plain(token))
-
-
-def table(head: Sequence[str], rows: Sequence[str], label: str) -> str:
-    """HTML of a table that scrolls inside itself. head: cells; rows: HTML of their cells; label: for screen readers."""
-    cells = "".join(f'<th scope="col">{cell}</th>' for cell in head)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return (
-        f'<div class="step-scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
-        f'<table class="swap-table lens-table"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
 
 
 def lens_html(lens: LogitLens) -> str:
@@ -62,7 +54,7 @@ def lens_html(lens: LogitLens) -> str:
     note = f'<p class="hint">The first {WIDEST} of {len(lens.tokens)} steps are shown.</p>' if more > 0 else ""
     firsts = [int(first) for first in lens.settling_row if first < len(lens.ranks)]
     mean = f" On average, the answer is settled from layer {np.mean(firsts):.1f} on." if firsts else ""
-    return table(head, rows, "Logit lens by layer and step") + (
+    return scroll_table(head, rows, "Logit lens by layer and step") + (
         f'<p class="hint">Each cell: the likeliest word of that layer, its probability, and the rank of the word that '
         f"was finally chosen; bold where the two agree.{mean}</p>{note}"
     )
@@ -86,7 +78,7 @@ def encoder_html(hypotheses: Sequence[Hypothesis]) -> str:
         f'<th scope="row">{name}</th><td dir="auto">{escape(one.text)}</td><td>{one.score:.2f}</td>'
         for name, one in zip(names, hypotheses)
     ]
-    return table(["read from", "translation", "score"], rows, "Translations from each encoder layer")
+    return scroll_table(["read from", "translation", "score"], rows, "Translations from each encoder layer")
 
 
 def shares_html(parts: Contributions) -> str:
@@ -97,7 +89,7 @@ def shares_html(parts: Contributions) -> str:
         bar = f'<span class="share-bar" style="--share:{share:.4f}" role="img" aria-label="{share:.0%} source"></span>'
         head = f'<th scope="row" translate="no">{word(token)}</th>'
         rows.append(f"{head}<td>{bar}</td><td>{share:.1%}</td><td>{1 - share:.1%}</td>")
-    return table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
+    return scroll_table(["chosen", "source | prefix", "source", "prefix"], rows, "Source against prefix by piece")
 
 
 def contributions_map(parts: Contributions) -> dict:
@@ -112,7 +104,7 @@ def contributions_map(parts: Contributions) -> dict:
 def typical_sentences_html(texts: Sequence[str], trait: str, ranking: Sequence[tuple[int, float]], title: str) -> str:
     """The sentences in which a head is most typical."""
     rows = [f'<td dir="auto">{escape(texts[number])}</td><td>{share:.1%}</td>' for number, share in ranking]
-    return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + table(
+    return f"<p>{escape(title)} mostly <b>{TRAITS[trait]}</b>.</p>" + scroll_table(
         ["sentence", "share of its attention"], rows, "Sentences in which this head is most typical"
     )
 
@@ -121,67 +113,114 @@ def typical_sentences_html(texts: Sequence[str], trait: str, ranking: Sequence[t
 
 
 class LayersView(View):
-    """What the layers know, in four questions."""
+    """What the model knows, in five questions."""
 
     name = "layers"
-
-    title = "Layers"
+    title = "What it knows"
     fields = {"part": "question"}
     examples: Sequence[str] = EXAMPLES  # English sentences in which a head is looked for
 
     def build(self) -> None:
         """Makes the components."""
+        self.readings = gr.State([], time_to_live=STATE_SECONDS)  # a sentence at every moment of a training
         self.question = gr.Radio(QUESTIONS, value="logit", label="Question", elem_id="layers-question")
         self.about = gr.Markdown(theme.text("translate/layers.logit"), elem_classes="section", elem_id="layers-about")
+        with gr.Row(visible=False) as self.training:
+            entries = learning.choices(self.services.runs)
+            first = entries[0][1] if entries else None
+            self.series = gr.Dropdown(entries, value=first, label="Training", min_width=180, elem_id="learning-series")
+            self.text = gr.Textbox(learning.SENTENCE, label="Sentence", scale=3, min_width=260, elem_id="learning-text")
+            self.read = gr.Button("Read it", variant="primary", min_width=100, elem_id="learning-read")
         self.note = gr.HTML(elem_id="layers-note")
         with gr.Row(visible=False, elem_classes="attention-controls") as self.controls:
+            self.place = gr.Slider(1, 2, value=1, step=1, label="Moment", scale=3, elem_id="learning-place")
             self.kind = gr.Radio(KIND_LABELS, value="cross", label="Attention", scale=2, min_width=300)
             self.layer = gr.Dropdown([], label="Layer", min_width=90, elem_id="layers-layer")
             self.head = gr.Dropdown([], label="Head", min_width=90, elem_id="layers-head")
-        self.table = gr.HTML(elem_id="lens-table", elem_classes="card")
         with gr.Column(visible=False) as self.map_card:
             self.map = theme.heat_map("lens-map")
+        self.table = gr.HTML(elem_id="lens-table", elem_classes="card")
 
     def wire(self) -> None:
         """Connect the components with the handlers below."""
-        inputs = [self.tab.current, self.question, self.kind, self.layer, self.head]
-        outputs = [self.about, self.note, self.controls, self.kind, self.layer, self.head]
+        inputs = [self.tab.current, self.question, self.kind, self.layer, self.head, self.readings, self.place]
+        outputs = [self.about, self.training, self.note, self.controls, self.place, self.kind, self.layer, self.head]
         outputs += [self.table, self.map_card, self.map]
         self.draw_with(inputs, outputs, concurrency_id="translate")
         self.question.input(self.show, inputs, outputs, api_name="layers_question", **ON_DEVICE)
-        for name in ("kind", "layer", "head"):
-            event = getattr(self, name).input
-            event(self.show, inputs, outputs, api_name=f"layers_{name}", **QUIETLY_ON_DEVICE)
+        for name in ("place", "kind", "layer", "head"):
+            getattr(self, name).input(
+                self.show,
+                inputs,
+                outputs,
+                api_name=f"layers_{name}",
+                trigger_mode="always_last",
+                preprocess=False,  # a value and a new range may cross on their way, which Gradio calls an error
+                **(QUICKLY if name == "place" else QUIETLY_ON_DEVICE),
+            )
+        gr.on(
+            [self.read.click, self.text.submit],
+            self.read_series,
+            [self.series, self.text, *inputs],
+            [self.readings, *outputs],
+            api_name="learning",
+            **ON_DEVICE,
+        )
+        self.series.focus(self.offer, None, self.series, api_name="learning_series", **QUICKLY)
         self.save_with(inputs, self.write)
 
-    def show(self, current, question, kind, layer, head):
-        """The answer to the chosen question for the sentence that is shown."""
+    def offer(self):
+        """The trainings that are there now."""
+        return gr.update(choices=learning.choices(self.services.runs))
+
+    @alerts("note")
+    def read_series(self, key, text, current, question, kind, layer, head, *before):
+        """The sentence at every moment of the chosen training."""
+        readings = learning.moments(self.services.runs, key, text)
+        last = len(readings)
+        return {
+            **self.show(current, question, kind, layer, head, readings, last),
+            self.readings: readings,
+            self.place: gr.update(maximum=max(2, last), value=last, info=f"1 to {last}, oldest first", visible=True),
+        }
+
+    def show(self, current, question, kind, layer, head, readings, place):
+        """The answer to the chosen question."""
+        learns = question == "learning"
         empty = {
             self.about: theme.text(f"translate/layers.{question}"),
+            self.training: gr.update(visible=learns),
             self.note: "",
-            self.controls: gr.update(visible=question == "find"),
+            self.controls: gr.update(visible=question == "find" or bool(learns and readings)),
+            self.place: gr.update(visible=learns),
+            self.kind: gr.update(visible=not learns),
             self.table: "",
             self.map_card: gr.update(visible=False),
         }
-        if current.attention is None:
-            return {**empty, self.note: messages.alert("Translate a sentence with words first.")}
+        if learns and not readings:
+            return empty
         try:
-            updates, _, html = self._answer(current, question, kind, layer, head)
+            updates, _, html = self._answer(current, question, kind, layer, head, readings, place)
             return {**empty, **updates, self.table: html}
         except Exception as error:
             return {**empty, self.note: messages.failure(error)}
 
-    def write(self, folder: Path, current: CurrentTranslation, question, kind, layer, head) -> list[Path]:
+    def write(self, folder: Path, current: CurrentTranslation, question, *choice) -> list[Path]:
         """The answer that is shown, as files."""
-        if current.attention is None:
-            raise ValueError("Translate a sentence with words first.")
-        _, answer, html = self._answer(current, question, kind, layer, head)
-        return save(answer, current.caption, html, folder)
+        _, answer, html = self._answer(current, question, *choice)
+        readings = choice[-2]
+        learns = question == "learning"
+        sentence = readings[0].translation.sentences[0].source_text if learns else current.caption
+        return save(answer, sentence, html, folder)
 
     def _answer(
-        self, current: CurrentTranslation, question: str, kind: str, layer: Any, head: Any
+        self, current: CurrentTranslation, question: str, kind: str, layer: Any, head: Any, readings: list, place: Any
     ) -> tuple[dict, Answer, str]:
         """What a question changes on the page besides its table, the answer as it is saved, and the table's HTML."""
+        if question == "learning":
+            return self._learning(readings, int(place), layer, head)
+        if current.attention is None:
+            raise ValueError("Translate a sentence with words first.")
         translator = self.services.translator(current.model)
         where = (translator, current.translation, current.hypothesis, current.sentence)
         if question == "logit":
@@ -193,17 +232,34 @@ class LayersView(View):
             return {}, answers.encoder_answer(read), encoder_html(read)
         if question == "contributions":
             parts = contributions(*where)
-            map_updates = {self.map_card: gr.update(visible=True), self.map: contributions_map(parts)}
-            return map_updates, answers.contributions_answer(parts), shares_html(parts)
+            return self._drawn(contributions_map(parts)), answers.contributions_answer(parts), shares_html(parts)
         layers, layer = layer_choices(kind, layer, current.attention)
         heads = current.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
-        choices = {
+        answer, html = self._find(where, current, kind, layer, head)
+        return self._offered(layers, layer, heads, head), answer, html
+
+    def _drawn(self, value: dict | None) -> dict:
+        return {self.map_card: gr.update(visible=value is not None), self.map: value}
+
+    def _offered(self, layers: list, layer: int, heads: int, head: int) -> dict:
+        return {
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=numbered(heads), value=head),
         }
-        answer, html = self._find(where, current, kind, layer, head)
-        return choices, answer, html
+
+    def _learning(self, readings: list, place: int, layer: Any, head: Any) -> tuple[dict, Answer, str]:
+        """One moment's map, and of every moment the translation and the same head's entropy."""
+        if not readings:
+            raise ValueError("Read a sentence first.")
+        layers, heads = next((one.attention.cross.shape[:2] for one in readings if one.attention is not None), (1, 1))
+        layer = min(layer, layers - 1) if isinstance(layer, int) else layers - 1
+        head = head if isinstance(head, int) and head < heads else 0
+        place = min(max(1, place), len(readings)) - 1
+        updates = self._offered(numbered(layers), layer, heads, head)
+        updates |= self._drawn(learning.map_at(readings, place, layer, head))
+        answer = answers.learning_answer(readings, place, layer, head)
+        return updates, answer, learning.moments_html(readings, layer, head)
 
     def _find(self, where: tuple, current: CurrentTranslation, kind: str, layer: int, head: int) -> tuple[Answer, str]:
         source, _, target = str(current.pair or "").partition("-")

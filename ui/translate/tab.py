@@ -23,7 +23,6 @@ from ui.translate.attention import COMBINATIONS, AttentionView
 from ui.translate.decoding import DecodingView, search_beam
 from ui.translate.languages import better_pair, pair_label
 from ui.translate.layers import LayersView
-from ui.translate.learning import LearningView
 from ui.translate.limits import Limits
 from ui.translate.one_head import OneHeadView
 from ui.translate.parse import TreeView, current_tree
@@ -55,7 +54,6 @@ VIEWS: tuple[type[View], ...] = (
     DecodingView,
     LayersView,
     WhatIfView,
-    LearningView,
     TreeView,
 )
 

@@ -25,6 +25,7 @@ class Stop(kit.Stop):
     """
 
     view: str = "attention"
+    part: str = ""  # of the view, if it has several
     kind: str = "cross"
     place: str = "first"
     look: str = "map"
@@ -35,7 +36,6 @@ class Stop(kit.Stop):
 
 
 STOPS = read_stops("translate", Stop)
-PARTS = {"what_if": "model", "layers": "logit"}  # the part of a view that its stop speaks of
 
 
 def _word(token: str) -> str:
@@ -181,5 +181,5 @@ class TranslateTour(Tour):
             attention.look: stop.look,
             attention.ends: False,
             self.tab.query: stop.query,
-            **{view.address["part"]: PARTS[view.name] for view in self.tab.looks if view.name == stop.view in PARTS},
+            **{view.address["part"]: stop.part for view in self.tab.looks if stop.part and view.name == stop.view},
         }

@@ -15,7 +15,11 @@ from ui.kit import QUICKLY
 from ui.translate.work import MAX_CHARACTERS
 
 COMBINATIONS = ("mean", "max", "rollout")
-OLD_VIEWS = {"compare": ("what_if", "sides"), "save": ("attention", "")}  # views of earlier pages -> where they are now
+OLD_VIEWS = {  # views of earlier pages -> where they are now
+    "compare": ("what_if", "sides"),
+    "learning": ("layers", "learning"),
+    "save": ("attention", ""),
+}
 _SCRIPT = theme.read("translate/visit.js")
 RECALL = f"(carried, ...others) => {{ {_SCRIPT}\nreturn [recallVisit(), ...others]; }}"
 KEEP = "(...values) => { " + _SCRIPT.replace("%", "%%") + "\nkeepVisit(values, %s); }"  # with the views' own fields
