@@ -232,17 +232,17 @@ class LayersView(View):
             return {}, answers.encoder_answer(read), encoder_html(read)
         if question == "contributions":
             parts = contributions(*where)
-            return self._drawn(contributions_map(parts)), answers.contributions_answer(parts), shares_html(parts)
+            return self._map_updates(contributions_map(parts)), answers.contributions_answer(parts), shares_html(parts)
         layers, layer = layer_choices(kind, layer, current.attention)
         heads = current.attention.cross.shape[1]
         head = head if isinstance(head, int) and head < heads else 0
         answer, html = self._find(where, current, kind, layer, head)
-        return self._offered(layers, layer, heads, head), answer, html
+        return self._choices(layers, layer, heads, head), answer, html
 
-    def _drawn(self, value: dict | None) -> dict:
+    def _map_updates(self, value: dict | None) -> dict:
         return {self.map_card: gr.update(visible=value is not None), self.map: value}
 
-    def _offered(self, layers: list, layer: int, heads: int, head: int) -> dict:
+    def _choices(self, layers: list, layer: int, heads: int, head: int) -> dict:
         return {
             self.layer: gr.update(choices=layers, value=layer),
             self.head: gr.update(choices=numbered(heads), value=head),
@@ -256,8 +256,8 @@ class LayersView(View):
         layer = min(layer, layers - 1) if isinstance(layer, int) else layers - 1
         head = head if isinstance(head, int) and head < heads else 0
         place = min(max(1, place), len(readings)) - 1
-        updates = self._offered(numbered(layers), layer, heads, head)
-        updates |= self._drawn(learning.map_at(readings, place, layer, head))
+        updates = self._choices(numbered(layers), layer, heads, head)
+        updates |= self._map_updates(learning.map_at(readings, place, layer, head))
         answer = answers.learning_answer(readings, place, layer, head)
         return updates, answer, learning.moments_html(readings, layer, head)
 
