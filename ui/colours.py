@@ -6,21 +6,14 @@ them.
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 
-RAMPS = {  # from weight 0 to weight 1
-    "light": [[255, 252, 247], [246, 214, 178], [222, 138, 88], [166, 66, 40], [74, 22, 32]],
-    "dark": [[32, 28, 26], [84, 38, 34], [168, 72, 44], [228, 148, 92], [255, 238, 212]],
-}
-SIGNED = {  # from -1 over 0 to 1
-    "light": [[0, 68, 136], [102, 160, 209], [252, 249, 244], [230, 145, 80], [153, 61, 0]],
-    "dark": [[140, 200, 255], [50, 110, 165], [32, 28, 26], [190, 100, 40], [255, 200, 140]],
-}
-HEADS = {
-    "light": ["#0072b2", "#d55e00", "#009e73", "#b0508c", "#a87900", "#3a9bd9", "#000000", "#7a6f00"],
-    "dark": ["#56b4e9", "#ff8a4c", "#2fd3a2", "#e79fc8", "#ffb733", "#a9dcff", "#ffffff", "#f0e442"],
-}
+_TABLES = json.loads((Path(__file__).parent / "static" / "colours.json").read_text(encoding="utf-8"))
+RAMPS = _TABLES["RAMPS"]  # from weight 0 to weight 1
+SIGNED = _TABLES["SIGNED"]  # from -1 over 0 to 1
+HEADS = _TABLES["HEADS"]
 
 
 def paint(values: np.ndarray, ramp: list[list[int]]) -> np.ndarray:
@@ -34,5 +27,4 @@ def paint(values: np.ndarray, ramp: list[list[int]]) -> np.ndarray:
 
 def constants() -> str:
     """The same colours for the page's scripts."""
-    tables = {"RAMPS": RAMPS, "SIGNED": SIGNED, "HEADS": HEADS}
-    return "\n".join(f"const {name} = {json.dumps(value)};" for name, value in tables.items())
+    return "\n".join(f"const {name} = {json.dumps(value)};" for name, value in _TABLES.items())

@@ -8,32 +8,12 @@ from typing import Any, get_type_hints
 
 import gradio as gr
 
-from ui import messages
+from ui import messages, theme
 
 WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 MOST = 2**63 - 1  # of a whole number
-GROUPS = {
-    "Translation": ("translate",),
-    "Inside a translation": ("attend", "lens", "ablate", "trace"),
-    "Parsing": ("parse",),
-    "Try-on": ("try_on", "try_on_stage"),
-    "GAN": ("gan_step", "gan_sample"),
-}
-
-
-def _file(name: str) -> dict[str, Any]:
-    """An example of a file beside the program that sends it."""
-    return {"path": name, "url": name, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
-
-
-EXAMPLES: dict[str, Any] = {  # parameter -> what the API's page shows where there is no default
-    "text": "The animal didn't cross the street because it was too tired.",
-    "person": _file("person.jpg"),
-    "garment": _file("garment.jpg"),
-    "saved": _file("try-on.zip"),
-    "edited": _file("segmentation.png"),
-    "points": [[-1.0, 0.5], [1.0, 0.5], [0.0, -1.0]],
-}
+# Endpoints by heading, and what the API's page shows for parameters without a default.
+GROUPS, EXAMPLES = theme.data("api.json").values()
 
 
 def argument(name: str, value: Any, kind: Any) -> Any:

@@ -15,54 +15,19 @@ from ui import colours
 
 Component = TypeVar("Component")
 STATIC = Path(__file__).parent / "static"
-STYLES = (
-    "page.css",
-    "first/first.css",
-    "translate/decoding.css",
-    "translate/layers.css",
-    "translate/parse_tree.css",
-    "tryon/tryon.css",
-    "gan/gan.css",
-    "train/train.css",
-    "lessons/lessons.css",
-)
 
-_SHADES = (  # from the lightest, 50, to the darkest, 950, and the name
-    "#fdf5ef #fae6d8 #f3c9ae #e9a681 #dc8158 #c8623a #b04e2a #8f3e23 #6f3220 #54281c #2e140d clay",
-    "#fbf8f3 #f4efe7 #e6dfd3 #d2c8b9 #a99d8c #7d7264 #5d5449 #453e36 #2b2621 #1f1b18 #161311 paper",
-)
-_LOOK = {  # of the theme: the value, and where it differs that on a dark page
-    "body_background_fill": ("*neutral_50", "*neutral_950"),
-    "body_text_color": ("*neutral_900", "*neutral_100"),
-    "body_text_color_subdued": ("*neutral_600", "*neutral_400"),
-    "background_fill_primary": ("white", "*neutral_900"),
-    "background_fill_secondary": ("*neutral_50", "*neutral_950"),
-    "block_background_fill": ("white", "*neutral_900"),
-    "block_border_color": ("*neutral_200", "*neutral_800"),
-    "block_border_width": ("1px",),
-    "block_shadow": ("none",),
-    "block_label_background_fill": ("*neutral_100", "*neutral_800"),
-    "block_label_border_width": ("0px", "0px"),
-    "block_label_text_color": ("*neutral_600", "*neutral_400"),
-    "block_label_text_weight": ("600",),
-    "block_title_text_weight": ("600",),
-    "block_title_text_color": ("*neutral_600", "*neutral_400"),
-    "border_color_primary": ("*neutral_200", "*neutral_800"),
-    "input_background_fill": ("*neutral_50", "*neutral_950"),
-    "input_border_color": ("*neutral_300", "*neutral_700"),
-    "input_border_color_focus": ("*primary_500", "*primary_400"),
-    "button_primary_background_fill": ("*primary_600", "*primary_600"),
-    "button_primary_background_fill_hover": ("*primary_700", "*primary_500"),
-    "button_primary_text_color": ("white", "white"),
-    "button_secondary_background_fill": ("*neutral_100", "*neutral_800"),
-    "button_secondary_background_fill_hover": ("*neutral_200", "*neutral_700"),
-    "button_large_text_weight": ("600",),
-    "link_text_color": ("*primary_700", "*primary_300"),
-    "slider_color": ("*primary_600",),
-    "checkbox_label_background_fill_selected": ("*primary_100", "*primary_900"),
-    "checkbox_border_color": ("*neutral_400", "*neutral_500"),
-    "checkbox_background_color_selected": ("*primary_600", "*primary_500"),
-}
+
+def read(name: str) -> str:
+    """The text of a file of `static/`."""
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def data(name: str) -> Any:
+    """What a JSON file of `static/` holds."""
+    return json.loads(read(name))
+
+
+COMPONENTS = data("components.json")
 
 
 def theme() -> Base:
@@ -70,7 +35,8 @@ def theme() -> Base:
 
     Many of the fonts that Gradio carries hold no Latin letters; IBM Plex in these weights does.
     """
-    clay, paper = (colors.Color(*shades.split()) for shades in _SHADES)
+    look = data("theme.json")
+    clay, paper = (colors.Color(*shades.split(), name) for name, shades in look["shades"].items())
     base = Base(
         primary_hue=clay,
         secondary_hue=clay,
@@ -81,14 +47,14 @@ def theme() -> Base:
         font=(fonts.LocalFont("IBM Plex Sans", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif"),
         font_mono=(fonts.LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace"),
     )
-    return base.set(
-        **{name + shade: value for name, values in _LOOK.items() for shade, value in zip(("", "_dark"), values)}
-    )
+    # Of each property the value, and where it differs that on a dark page.
+    values = {name + mode: one for name, pair in look["look"].items() for mode, one in zip(("", "_dark"), pair)}
+    return base.set(**values)
 
 
 def css() -> str:
     """The page's own style sheet."""
-    return "\n".join(map(read, STYLES))
+    return "\n".join(map(read, data("theme.json")["styles"]))
 
 
 @functools.cache
@@ -119,11 +85,6 @@ def script(*names: str) -> str:
     return f"{comment}atelier[{key!r}](element, props, trigger, watch, typeof server === 'undefined' ? null : server);"
 
 
-def read(name: str) -> str:
-    """The text of a file of `static/`."""
-    return (STATIC / name).read_text(encoding="utf-8")
-
-
 def head() -> str:
     """HTML of the scripts: that of the page's language, and those that the components built so far run, below what all
     of them share.
@@ -139,9 +100,6 @@ def head() -> str:
 def fill_template(template: str, parts: Mapping[str, str]) -> str:
     """A template with every @@NAME@@ replaced by its part, in one pass: what a part holds is never read as a marker."""
     return re.sub(r"@@([A-Z]+)@@", lambda marker: parts[marker[1]], template)
-
-
-COMPONENTS = json.loads(read("components.json"))
 
 
 def component(kind: Callable[..., Component], name: str, *values: Any, **more: Any) -> Component:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ui.services import Services
 from ui.train.data import BUNDLE, LOCAL, UPLOAD, Data
 from ui.train.survey import Survey
 
-WORDS = json.loads(theme.read("train/networks.json"))  # of the networks, their settings and presets
+WORDS = theme.data("train/networks.json")  # of the networks, their settings and presets
 
 
 @dataclass(frozen=True)

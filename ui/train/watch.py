@@ -10,7 +10,7 @@ from PIL import Image
 
 from training import start
 from training.run import ENDINGS, Run
-from ui import figures
+from ui import figures, theme
 from ui.train.networks import NETWORKS, network_of_task
 from ui.train.recipes import duration
 
@@ -18,32 +18,9 @@ MOST_POINTS = 300  # of one curve; longer ones are thinned, a browser draws no m
 MOST_LINES = 4  # of a chart; an eye tells no more apart
 MOST_TEXT = 20_000
 TAIL = 15  # lines of the output shown when something failed
-# What the columns of a picture of samples are, from the left, by the name of its file.
-COLUMNS = {
-    "parse": "photograph, labels of the data, labels of the network",
-    "segmentation": "person, garment, the parse it is given, the true parse, its prediction",
-    "warp": "person, garment, the garment as it is worn, the garment as the network bends it",
-    "synthesis": "person, what it is shown, the bent garment, what it paints; then, where it has them, the garment as "
-    "it paints it itself, how much of the bent garment it takes, how much of the photograph it keeps",
-    "garments": "garments with what it reads of them",
-    "inputs": "examples of what it learns from",
-}
-AXES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "what was read")}
-MEANING = {
-    "new": "has not begun",
-    "starting": "is starting",
-    "running": "is running",
-    "stopping": "is stopping: it finishes its step and saves",
-    "finished": "has finished",
-    "stopped": "was stopped and can be resumed",
-    "failed": "has failed",
-    "interrupted": "was interrupted and can be resumed",
-}
+# In words: the columns of a picture of samples by the name of its file, the axes of a map, states, phases and figures.
+COLUMNS, AXES, MEANING, PHASES, FIGURES = theme.data("train/runs.json").values()
 BUSY = ("starting", "running", "stopping")
-PHASES = {"preparing": "reading its data", "evaluating": "testing what it has learned", "saving": "saving a checkpoint"}
-FIGURES = {"nll": "loss without smoothing", "bleu": "BLEU", "jsd": "JSD", "ssim": "SSIM", 
-           "mean_iou": "mean overlap (IoU)",
-           "l1": "L1", "gan": "adversarial", "lpips": "LPIPS"}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Failure(NamedTuple):
     text: str
 
 
-FAILURES = tuple(Failure(**one) for one in json.loads(theme.read("tryon/failures.json")))
+FAILURES = tuple(Failure(**one) for one in theme.data("tryon/failures.json"))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from ui import figures
+from ui import figures, theme
 from vton import labels
 from vton import verdict as measured
 from vton.inputs import photo
@@ -21,28 +21,15 @@ from vton.result import TryOnResult
 
 # Pictures of a result whose labels can be read: the field that holds them.
 LEGENDS = {"parse": "parse", "agnostic_map": "parse_agnostic", "segmentation": "segmentation", "divided": "divided"}
+WORDS = theme.data("tryon/words.json")  # of what is read of a garment, and how it was cut out
 # What can be painted: map of the page -> (title, the map of the library, label that the brush starts with).
-PAINTABLE = {
-    "segmentation": ("Predicted segmentation", "segmentation", 3),
-    "parse": ("Parse", "parse", 5),
-    "painted_mask": ("Garment cut-out", "painted_mask", 1),
-    "misalignment": ("Misalignment", "misalignment", 1),
-}
-MASK_NAMES = {"painted_mask": ("background", "garment"), "misalignment": ("covered", "misaligned")}
+PAINTABLE: dict[str, tuple[str, str, int]] = WORDS["paintable"]
+MASK_NAMES: dict[str, tuple[str, str]] = WORDS["masks"]
 MASK_COLOURS = {
     "painted_mask": np.array([(30, 60, 120), (255, 255, 255)], np.uint8),
     "misalignment": np.array([(60, 60, 60), labels.MISALIGNED_COLOUR], np.uint8),
 }
-SLEEVE_WORDS = {"none": "no sleeves", "short": "short sleeves", "long": "long sleeves"}
-NECKLINE_WORDS = {"round": "round neckline", "v": "V-neck", "collar": "collar", "high": "high neck"}
-CUT_WORDS = {
-    "painted": "painted by hand",
-    "alpha": "cut out by its transparency",
-    "uniform": "cut out from a plain background",
-    "grabcut": "cut out by colour",
-    "network": "cut out by the garment reader",
-    "worn": "cut out of the person who wears it",
-}
+READABLE = ("sleeves", "neckline")  # what a network reads of a garment
 CANVAS = 1024  # longer side of the garment's picture on the canvas
 
 
@@ -58,10 +45,9 @@ def data_url(picture: np.ndarray) -> str:
 
 def garment_readings(attributes: Any) -> dict[str, str]:
     """What was read of a garment, by the names of the options that it decides: "short sleeves (97 %)"."""
-    tables = (("sleeves", SLEEVE_WORDS), ("neckline", NECKLINE_WORDS))
     return {
-        name: f"{words[attributes[name].value]} ({100 * attributes[name].certainty:.0f} %)"
-        for name, words in tables
+        name: f"{WORDS[name][attributes[name].value]} ({100 * attributes[name].certainty:.0f} %)"
+        for name in READABLE
         if name in attributes
     }
 
@@ -79,7 +65,7 @@ def caption(result: Any, name: str) -> str:
     if name == "misalignment":
         parts.append(f"{100 * result.misaligned_share:.1f} % of the predicted cloth")
     if name == "garment_mask" and result.garment_cut is not None:
-        parts.append(CUT_WORDS[result.garment_cut.method])
+        parts.append(WORDS["cuts"][result.garment_cut.method]["caption"])
     if name == "garment":
         parts += garment_readings(result.garment_cut.attributes).values()
     sources = {

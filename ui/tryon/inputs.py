@@ -13,6 +13,7 @@ from ui.services import Services
 from ui.tryon import example, work
 from ui.tryon import settings as form
 from ui.tryon.ahead import ReadingRequest, Readings
+from ui.tryon.figures import READABLE
 from ui.tryon.session import SECONDS, Session, mark
 from vton.options import ABOUT, DEFAULTS, SIZES, Options, read_size
 from vton.result import TryOnResult
@@ -20,7 +21,6 @@ from vton.result import TryOnResult
 BOX_HEIGHT = 392
 ATTRIBUTES = ("sleeves", "neckline", "hem")  # what a visitor knows of a garment better than any network
 CHECKS = {**QUIETLY, "concurrency_limit": 8}  # at once: most of what they do is to wait for a reading
-READABLE = ("sleeves", "neckline")  # those that a network reads from its picture
 
 
 def photograph(**options: Any) -> Photograph:

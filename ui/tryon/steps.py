@@ -1,6 +1,5 @@
 """Figure 3 of the paper with the maps of the record in it, and below every map with its facts, in the same groups."""
 
-import json
 from html import escape
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ class Group(NamedTuple):
 
 # Places are x, y of the middle in units of a thumbnail's width and height; networks are words in boxes: title, symbol,
 # x, y. An arrow leads from one of them to another.
-FIGURE = json.loads(theme.read("tryon/figure3.json"))
+FIGURE = theme.data("tryon/figure3.json")
 GROUPS = tuple(Group(**group) for group in FIGURE["groups"])
 PHOTOS = {"photo": ("Photograph", ""), "garment_photo": ("Garment's photograph", "")}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ui.kit import Stop, Tour, read_stops
 from ui.tryon import example
+from ui.tryon.figures import WORDS
 from ui.tryon.session import Session
 from vton import record
 
@@ -19,14 +20,6 @@ def facts(session: Session) -> dict[str, Any] | None:
 
 
 STOPS = read_stops("tryon", Stop)  # with gaps for the numbers
-CUT_OUT = {
-    "alpha": " by its transparency",
-    "uniform": " from a plain background",
-    "network": " by the garment reader, a network of its own",
-    "grabcut": " from its background by colour",
-    "worn": " of the person who wears it",
-    "painted": " by hand",
-}
 
 
 def stops(numbers: dict[str, Any]) -> list[Stop]:
@@ -37,7 +30,7 @@ def stops(numbers: dict[str, Any]) -> list[Stop]:
         "slowest": escape(max(seconds, key=seconds.get)),
         "joints": quality["joints"],
         "joints_wanted": quality["joints_wanted"],
-        "cut": CUT_OUT.get(numbers["cut_out_by"], ""),
+        "cut": WORDS["cuts"].get(numbers["cut_out_by"], {}).get("tour", ""),
         "share": 100 * quality["misaligned_share"],
     }
     return [replace(stop, text=stop.text.format_map(gaps)) for stop in STOPS]

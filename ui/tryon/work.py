@@ -1,7 +1,6 @@
 """The work behind the Try on tab's events, without Gradio: checks, files, comparisons, grids, saved records."""
 
 import functools
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from html import escape
@@ -14,7 +13,7 @@ from training import assets
 from ui import figures, theme
 from ui.services import Progress, Services
 from ui.tryon import example
-from ui.tryon.figures import garment_readings, warp_overlay
+from ui.tryon.figures import WORDS, garment_readings, warp_overlay
 from vton import contact_sheet, insight, record
 from vton.inputs import garment, photo, pose
 from vton.maps import MAPS
@@ -52,7 +51,7 @@ def first_stage(options: Iterable[str]) -> str:
     return min((ABOUT[name].read_by for name in options), key=STAGES.index)
 
 
-COMPARISONS = {name: Comparison(**one) for name, one in json.loads(theme.read("tryon/comparisons.json")).items()}
+COMPARISONS = {name: Comparison(**one) for name, one in theme.data("tryon/comparisons.json").items()}
 COMPARISONS["additions"].variants.extend(
     [
         ("With all additions", {}),
@@ -121,13 +120,8 @@ def describe_garment(cut: garment.Garment) -> tuple[str, dict[str, str]]:
     """As `look_at_garment`, of a garment that is cut out already."""
     if cut.method == "worn":
         return ON_WEARER, garment_readings(cut.attributes)
-    how = {
-        "alpha": "by its transparency",
-        "uniform": "from its plain background",
-        "network": "by the garment reader",
-    }
-    share = 100 * (cut.mask > 0).mean()
-    return f"Cut out {how[cut.method]}, {share:.0f} % of the picture.", garment_readings(cut.attributes)
+    how, share = WORDS["cuts"][cut.method]["check"], 100 * (cut.mask > 0).mean()
+    return f"Cut out {how}, {share:.0f} % of the picture.", garment_readings(cut.attributes)
 
 
 @functools.cache
