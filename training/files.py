@@ -1,7 +1,9 @@
-"""Atomic writes: a reader finds the whole file or none."""
+"""Files: whole or not at all where they are written, and the tables that lie beside modules."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 
 def write_atomic(file: Path, content: bytes | str) -> None:
@@ -16,3 +18,8 @@ def write_atomic(file: Path, content: bytes | str) -> None:
         os.replace(part, file)
     finally:
         part.unlink(missing_ok=True)
+
+
+def read_table(module: str) -> Any:
+    """What the JSON file holds that lies beside a module, under its name. module: its `__file__`."""
+    return json.loads(Path(module).with_suffix(".json").read_text(encoding="utf-8"))

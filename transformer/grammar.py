@@ -4,15 +4,15 @@ The words agree in gender and case, and the verb moves (second place, last place
 than one word after the other.
 """
 
-import json
 import random
 from collections.abc import Set
-from pathlib import Path
+
+from training.files import read_table
 
 NAME = "grammar"  # what stands for this text in the place of a file
 # People and things in English and German, with the German gender; adjectives, places and modal verbs in both languages;
 # of verbs present, base form and participle in English, present, infinitive and participle in German.
-WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+WORDS = read_table(__file__)
 ARTICLES = {  # (definite, case) -> article and adjective ending by gender
     (True, "nominative"): {"m": ("der", "e"), "f": ("die", "e"), "n": ("das", "e")},
     (True, "accusative"): {"m": ("den", "en"), "f": ("die", "e"), "n": ("das", "e")},

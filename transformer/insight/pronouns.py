@@ -5,24 +5,15 @@ Challenge", whose trophy and suitcase these are).
 import re
 from dataclasses import dataclass
 
+from training.files import read_table
+
 SENTENCES = {  # -> what "it" means
     "The trophy does not fit in the suitcase because it is too big.": "trophy",
     "The trophy does not fit in the suitcase because it is too small.": "suitcase",
 }
-PRONOUNS = {"de": {"er": "m", "sie": "f", "es": "n"}, "fr": {"il": "m", "elle": "f"}}
-ARTICLES = {
-    "de": {"der": "m", "den": "m", "die": "f", "das": "n"},  # of a subject; and of "in den Koffer"
-    "fr": {"le": "m", "la": "f"},
-}
-# Nouns whose article hides their gender, after "dem", "l'" or a possessive.
-NOUNS = {
-    "de": {"koffer": "m", "tasche": "f", "reisetasche": "f", "handkoffer": "m"},
-    "fr": {"valise": "f", "malle": "f", "mallette": "f", "sac": "m", "étui": "m"},
-}
-TROPHIES = {
-    "de": {"trophäe": "f", "pokal": "m", "preis": "m", "auszeichnung": "f"},
-    "fr": {"trophée": "m", "coupe": "f", "prix": "m"},
-}
+# Genders by language: of pronouns, of articles of a subject (and of "in den Koffer"), of trophies, and of what stands
+# for the suitcase, whose article may hide it, after "dem", "l'" or a possessive.
+_GENDERS = read_table(__file__)
 
 
 @dataclass(frozen=True)
@@ -50,14 +41,16 @@ def last_pronoun(text: str, language: str) -> Pronoun | None:
     language: "de" or "fr". The subject's gender is that of its noun, or of its article where the noun is unknown.
     """
     words = re.findall(r"[^\W\d_]+", text.lower())
-    pronouns = [word for word in words[1:] if word in PRONOUNS[language]]
+    genders = {kind: own[language] for kind, own in _GENDERS.items()}
+    pronouns = [word for word in words[1:] if word in genders["pronouns"]]
     if not pronouns:
         return None
-    trophy = next((TROPHIES[language][word] for word in words if word in TROPHIES[language]), None)
-    trophy = trophy or ARTICLES[language].get(words[0])
-    suitcase = next((NOUNS[language][word] for word in words if word in NOUNS[language]), None)
+    trophy, suitcase = (
+        next((genders[kind][word] for word in words if word in genders[kind]), None) for kind in ("trophies", "nouns")
+    )
+    trophy = trophy or genders["articles"].get(words[0])
     if trophy is None or suitcase is None:
         return None
-    gender = PRONOUNS[language][pronouns[-1]]
+    gender = genders["pronouns"][pronouns[-1]]
     agrees = [name for name, own in (("trophy", trophy), ("suitcase", suitcase)) if own == gender]
     return Pronoun(pronouns[-1], frozenset(agrees))

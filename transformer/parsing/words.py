@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from training.files import read_table
 from transformer.tokenizer import SPACE, Tokenizer, normalise
 from transformer.translator import shorten
 
@@ -32,19 +33,8 @@ def split_words(text: str) -> list[str]:
 
 
 MOST_WORDS = 100  # of one sentence; longer ones are too rare in a treebank to be learned from
-_FUNCTION_WORDS = {
-    "English": "the of and to a in is that it for was on are as with they be at this have from by not but what were "
-    "we there can an your which their if will up about then them these so some her would make like him into has more "
-    "his how my no who its i you he she do does did me our us had been than when or all where why because one each",
-    "German": "der die das und ist nicht ein eine ich du er sie es wir ihr den dem des zu mit sich auf für von im "
-    "auch wird sind war einen einer einem als nach wie bei oder aber wenn nur noch werden aus hat haben kann dass",
-    "French": "le la les un une des et est dans que qui pour pas ce cette sur avec il elle nous vous ils elles je tu "
-    "sont au aux du par ne se plus ou où mais son sa ses leur été être avoir fait comme",
-    "Spanish": "el la los las un una y es en que por para con no se su del al lo como más pero sus está son fue ser",
-    "Italian": "il lo la gli le un una e è di che in per con non si del della dei sono come più ma suo sua nel alla",
-    "Dutch": "de het een en is van dat niet ik je hij zij wij op te zijn met voor aan er maar om ook als dan naar bij",
-}
-_LANGUAGES = {language: frozenset(words.split()) for language, words in _FUNCTION_WORDS.items()}
+# The most frequent words of each language.
+_LANGUAGES = {language: frozenset(" ".join(lines).split()) for language, lines in read_table(__file__).items()}
 
 
 def foreign_language(words: Sequence[str]) -> str | None:

@@ -4,46 +4,18 @@ A model translates them by what they mean. Here they are found by what stands ar
 as pieces that it copies (`verbatim`). A word that nothing around it shows to be a name is left to the model.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+
+from training.files import read_table
 
 # Lines of words. By the language in whose sentences they could be taken for words: given names and towns, and what
 # before such a name in mid-sentence makes a word of it. Roles: what a title stands before without being a name. Months
-# and seasons, and what before one of these makes a name of it.
-_LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-_TITLES = {
-    "en": r"(?:Mrs?|Ms|Dr)\.?|Miss|Professor|Aunt|Uncle|Sir",
-    "de": r"Herrn?|Frau|Fräulein|Dr\.|Prof\.|Familie|Tante|Onkel",
-    "fr": r"M\.|MM\.|Mmes?|Mlles?|Monsieur|Madame|Mademoiselle|Maître",
-}
+# and seasons, and what before one of these makes a name of it. And alternatives of patterns: titles, deeds (what people
+# do, behind a name that opens a sentence), and what stands before towns.
+_LISTS = read_table(__file__)
 _NAME = r"(?:v[ao]n |de |L[ea] )?[A-ZÀ-Ý]\w+(?:['’-][A-ZÀ-Ý]\w+)?"
-# What people do, behind a name that opens a sentence.
-_DOES = {
-    "en": r"""lives?|lived|works?|worked|likes?|liked|loves?|loved|hates|plays?|played|says?|said|told|asked|asks
-        |knows|knew|thinks|thought|wants|wanted|needs|wrote|writes|reads|bought|buys|sold|called|calls
-        |phoned|came|comes|went|goes|left|met|married|moved|gave|gives|made|makes|took|forgot|lost|found|won
-        |drives|drove|teaches|taught|studies|studied|speaks|spoke|sings|sang|eats|ate|drinks|drank|sleeps
-        |slept|visited|helped|helps|invited|smiled|laughed|cried|answered|arrived|sent|sends|became|grew|got
-        |has\s(?:a|an|two|three|many|lost|forgotten|bought|gone|left|been|moved|no)|had\sa|doesn't|didn't
-        |did\snot|does\snot|hasn't|can't|cannot|could\snot|wouldn't|won't
-        |(?:is|was|isn't)\s(?:not\s)?(?:\w+ing\b|my|our|his|her|their|ill|sick|late|tired|here|at|older
-        |younger|taller|married|born|from|\w+\syears|an?\s\w+(?:er|or|ist|ian|an|nt|se|yer)\b)""",
-    "de": r"""wohnt|wohnte|lebt|lebte|arbeitet|mag|liebt|hasst|spielt|sagt|sagte|fragt|fragte|weiß|wusste|denkt
-        |dachte|will|wollte|braucht|schrieb|schreibt|liest|kauft|kaufte|verkaufte|rief|ruft|kam|kommt|ging
-        |geht|traf|heiratet|heiratete|zieht|zog|gab|gibt|machte|nahm|vergaß|verlor|fand|gewann|fährt|fuhr
-        |lernt|studiert|spricht|sprach|singt|isst|aß|trinkt|trank|schläft|schlief|besuchte|hilft|half
-        |lächelte|lachte|weinte|antwortete|backt|kocht|wartet|wartete|heißt|wurde|hat|hatte
-        |ist\s(?:nicht\s)?(?:krank|müde|mein|meine|unser|unsere|sein|seine|ihr|ihre|älter|jünger|größer
-        |verheiratet|Sänger\w*|Lehrer\w*|Arzt|Ärztin|nach|zu|in|aus|gestern|heute|schon|noch|\w+\sJahre)""",
-    "fr": r"""habite|vit|travaille|aime|déteste|joue|dit|demande|sait|pense|veut|écrit|lit|achète|vend|appelle
-        |vient|va|part|parle|chante|mange|boit|dort|attend|apprend|étudie|rit|pleure|répond|arrive|fait
-        |porte|cherche|s'appelle|n'|ne|m'|l'|lui|nous|vous|a|avait|est|était|sera|sont|voulait|habitait
-        |vivait|travaillait|aimait""",
-}
-_AND = {"en": "and|or", "de": "und|oder", "fr": "et|ou"}
 _STREETS = {
     "en": re.compile(r"\b(?:(?!On|In|At|The|From|To|Is|Where)[A-Z][\w'’]+ ){1,2}(?:Street|Road|Avenue|Lane|Square)\b"),
     "de": re.compile(
@@ -56,11 +28,6 @@ _STREETS = {
         r"[A-ZÀ-Ý][\wÀ-ÿ-]*(?: [A-ZÀ-Ý][\wÀ-ÿ-]*)*"
     ),
 }  # fmt: skip
-_IN = {
-    "en": r"\b(?:in|to|from|near|at|via|around|outside|leaving|visited?)\s",
-    "de": r"\b(?:in|nach|aus|bis)\s",
-    "fr": r"\b(?:à|de|vers|pour|par|près de|quitter|visiter)\s",
-}
 _SMELLS = re.compile(r"\b(?:riech|roch|schmeck|duft|aussieh|sieht|Suche|such)", re.IGNORECASE)
 
 
@@ -83,20 +50,21 @@ def name_spans(text: str, language: str) -> Iterator[tuple[int, int]]:
     yield from _inside(text, language)
     if not (language == "de" and _SMELLS.search(text)):
         towns = "|".join(map(re.escape, _words(_LISTS["towns"][language])))
-        for match in re.finditer(rf"{_IN[language]}(?P<name>{towns})(?![\w-]| [A-Z\d])", text):
+        before = _LISTS["before towns"][language]
+        for match in re.finditer(rf"\b(?:{before})\s(?P<name>{towns})(?![\w-]| [A-Z\d])", text):
             yield match.span("name")
 
 
 @cache
 def _patterns(language: str) -> tuple[re.Pattern[str], ...]:
     """Names behind titles, and given names of the lists before a surname or what people do."""
-    first_names, own_and = "|".join(_words(_LISTS["first names"][language])), _AND[language]
-    does = "(?:" + re.sub(r"\s+", "", _DOES[language]) + ")"
+    first_names, own_and = "|".join(_words(_LISTS["first names"][language])), _LISTS["and"][language]
+    titles, deeds = ("|".join(_LISTS[kind][language]) for kind in ("titles", "deeds"))
     more = 0 if language == "de" else 2  # names; behind a German one another capital may begin any noun
     first = rf"^[\"“„«]?\s?(?P<name>(?:{first_names})(?: {_NAME})?)"
     return (
-        re.compile(rf"(?<!\w)(?:{_TITLES[language]}) (?P<name>{_NAME}(?: {_NAME}){{0,{more}}})"),
-        re.compile(rf"{first} (?={does}(?:(?<=')|(?!\w)))"),
+        re.compile(rf"(?<!\w)(?:{titles}) (?P<name>{_NAME}(?: {_NAME}){{0,{more}}})"),
+        re.compile(rf"{first} (?=(?:{deeds})(?:(?<=')|(?!\w)))"),
         re.compile(rf"{first}(?='s \w|, (?:{_NAME}|where|what|come|wo|was|komm|où|viens))"),
         re.compile(rf"{first} (?=(?:{own_and}) {_NAME} )"),
         re.compile(rf"^{_NAME} (?:{own_and}) (?P<name>{first_names})\b"),

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from functools import cache, partial
 
+from training.files import read_table
+
 NO_BREAK = "\u00a0"  # between a number and what belongs to it
 Span = tuple[int, int]
 Reading = Callable[[re.Match, str], "str | None"]  # what a match says in a target language; None: leave it to the model
@@ -19,22 +21,10 @@ _BETWEEN = {"en": ",", "de": ".", "fr": NO_BREAK}
 _DECIMAL = {"en": ".", "de": ",", "fr": ","}
 _CURRENCY = "[$€£¥]"
 _SCALE = r"(?! ?(?:[mb]illion|trillion|thousand|bn|Milli|Mio|Mrd|mill))"  # "$5 million" is left to the model
-_MONTHS = """January February March April May June July August September October November December"""
 _HOUR, _MINUTE, _MERIDIEM = r"(?:2[0-4]|1\d|0?\d)", r"[0-5]\d", r"[ap]\.?m\b(?:\.(?=[,;)]| (?-i:[a-zß-ÿ(])))?"
-_DAYPARTS = {"morgens": "am", "früh": "am", "vormittags": "am", "nachts": "am", "mittags": "pm",
-             "nachmittags": "pm", "abends": "pm"}  # fmt: skip
-_WEEKDAYS = {"en": "Mon Tue Wed Thu Fri Sat Sun", "de": "Mo Di Mi Do Fr Sa So", "fr": "lun mar mer jeu ven sam dim"}
+_LISTS = read_table(__file__)
+_MONTHS, _DAYPARTS, _WEEKDAYS, _UNITS = (_LISTS[key] for key in ("months", "parts of the day", "weekdays", "units"))
 _NUMBERS = range(61, 100)  # where French counts on from sixty and eighty
-_UNITS = {
-    "en": "zero one two three four five six seven eight nine",
-    "de": "null ein zwei drei vier fünf sechs sieben acht neun",
-    "fr": """zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept
-        dix-huit dix-neuf""",
-}
-_TENS = {  # from twenty on
-    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
-    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-}
 _IS_TIME = re.compile(r" Uhr$|\u00a0h\b|\d [ap]m$|o'clock$|^\d+:\d\d$")
 _ROMAN = {10: "X", 9: "IX", 5: "V", 4: "IV", 1: "I"}
 
@@ -102,20 +92,18 @@ def _patterns(source: str) -> tuple[tuple[re.Pattern[str], Reading], ...]:
 
 def _weekdays(source: str) -> tuple[tuple[re.Pattern[str], Reading], ...]:
     """Short names of weekdays, where a colon, a line or another one shows that they are: Mon-Fri, Sat:."""
-    names = "|".join(sorted(_WEEKDAYS[source].split(), key=len, reverse=True))
+    names = "|".join(sorted(_WEEKDAYS[source], key=len, reverse=True))
 
     def weekdays(match: re.Match, target: str) -> str:
-        number = next(i for i, name in enumerate(_WEEKDAYS[source].split()) if name.lower() == match["day"].lower())
-        word = _WEEKDAYS[target].split()[number]
+        number = next(i for i, name in enumerate(_WEEKDAYS[source]) if name.lower() == match["day"].lower())
+        word = _WEEKDAYS[target][number]
         large = match["day"][0].isupper() and (target != "fr" or match.start() == 0)
         return word.capitalize() if large else word.lower()
 
     line = r"(?: ?[-–/+&] ?)"
     hours = r"\.?,? \d{1,2}(?:[:.]\d\d)? ?(?:[-–]|[ap]m|Uhr|h\b)"
     behind = rf"{line}(?:{names})\b|\.? ?:(?=$| ?(?:\d|closed|geschlossen|fermé))|{hours}"
-    after = "|".join(
-        f"(?<={name}{sign})" for name in _WEEKDAYS[source].split() for sign in ("-", "–", " - ", " – ", "/")
-    )
+    after = "|".join(f"(?<={name}{sign})" for name in _WEEKDAYS[source] for sign in ("-", "–", " - ", " – ", "/"))
     return (
         (re.compile(rf"(?<![\w-])(?P<day>{names})(?={behind})", re.IGNORECASE), weekdays),
         (re.compile(rf"(?:{after})(?P<day>{names})\b", re.IGNORECASE), weekdays),
@@ -138,11 +126,11 @@ def spell(number: int, language: str) -> str:
         if base == 80 and not unit:
             return "quatre-vingts"
         link = " et " if base == 60 and unit in (1, 11) else "-"
-        return word + (link + _UNITS["fr"].split()[unit] if unit else "")
-    ten = _TENS[language].split()[tens - 2]
+        return word + (link + _UNITS["fr"][unit] if unit else "")
+    ten = _LISTS["tens"][language][tens - 2]  # from twenty on
     if not unit:
         return ten
-    one = _UNITS[language].split()[unit]
+    one = _UNITS[language][unit]
     return f"{one}und{ten}" if language == "de" else f"{ten}-{one}"
 
 
@@ -154,7 +142,7 @@ def _number_words(language: str) -> dict[str, int]:
     if language == "fr":
         words |= {word.replace(" et ", "-et-"): number for word, number in words.items()}
         for ten, word in ((70, "septante"), (90, "nonante")):
-            words |= {f"{word}-{_UNITS['fr'].split()[unit]}": ten + unit for unit in range(2, 10)}
+            words |= {f"{word}-{_UNITS['fr'][unit]}": ten + unit for unit in range(2, 10)}
             words |= {word: ten, f"{word} et un": ten + 1}
     return words
 
@@ -210,7 +198,7 @@ def _later_time(match: re.Match, target: str) -> str | None:
 
 
 def _date(match: re.Match, target: str) -> str | None:
-    return f"{int(match['day'])} {_MONTHS.split()[int(match['month']) - 1]} {match['year']}" if target == "en" else None
+    return f"{int(match['day'])} {_MONTHS[int(match['month']) - 1]} {match['year']}" if target == "en" else None
 
 
 def _day(match: re.Match, target: str) -> str | None:
@@ -271,7 +259,7 @@ _TIMES = {
             r"(?P<part>morning|afternoon|evening|tonight)\b)",
             _hour_of_a_daypart,
         ),
-        (rf"(?<![\w.,:/-])(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?= (?-i:{'|'.join(_MONTHS.split())})\b)", _day),
+        (rf"(?<![\w.,:/-])(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?= (?-i:{'|'.join(_MONTHS)})\b)", _day),
         (r"\bthe (?P<year>(?:1[5-9]|20)[1-9]0)s\b", _decade),
         (r"\b(?P<number>1\d?|2[01]?|[3-9])(?:st|nd|rd|th) century\b", _century),
     ),

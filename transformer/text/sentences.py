@@ -3,17 +3,12 @@
 import re
 from collections.abc import Callable
 
-# What a name follows: no sentence ends there.
-_TITLES = "mr mrs ms dr prof st sgt lt capt sen rep gov hr fr dipl ing m mm mme mmes mlle"
-TITLES = frozenset(_TITLES.split())
-_ENGLISH = """mr mrs ms dr prof st jr sr vs etc e.g i.e figs approx inc ltd corp col sgt lt capt sen rep gov jan feb apr
-    jun jul aug sept oct nov dec dept blvd"""
-_GERMAN = """hr fr z.b d.h u.a ca usw bzw evtl ggf str vgl bspw dipl ing ehem geb inkl jh mio mrd sog u.s.w zzgl"""
-_FRENCH = """m mm mme mmes mlle p.ex cf env bd éd janv févr avr juil déc"""
-ABBREVIATIONS = frozenset(f"{_ENGLISH} {_GERMAN} {_FRENCH}".split())
-BEFORE_NUMBERS = frozenset(
-    ["no", "nr", "fig", "abb", "abs", "art", "kap", "vol", "bd", "tel", "pp", "max", "min"]
-)  # words of their own elsewhere
+from training.files import read_table
+
+# Titles (what a name follows), abbreviations of three languages, those that are words of their own but before numbers,
+# and starters: words with a capital only where a sentence begins, and hardly ever part of a name.
+_WORDS = {name: frozenset(" ".join(lines).split()) for name, lines in read_table(__file__).items()}
+ABBREVIATIONS = _WORDS["English"] | _WORDS["German"] | _WORDS["French"]
 # Letters with full stops between them: an abbreviation where a capital follows, as in "the U.S. Army".
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _CLOSING, _OPENING = r"(?:[\"')\]»”“]|\s»)*", r"(?:[•‣▪*–—-]\s+)?(?:[\"'(\[„“¿¡]|«\s?)?"  # French sets its marks off
@@ -27,11 +22,6 @@ _CLAUSES = (
     re.compile(r",['\"”“»)\]]*\s+(?=(?:and|but|or|while|which|und|aber|oder|während|et|mais|ou|tandis)\b)"),
     re.compile(r",['\"”“»)\]]*\s+"),
 )
-# Words with a capital only where a sentence begins, and hardly ever part of a name.
-_STARTERS = """he she it they we you this that these those then there but however what why how when where
-    er es sie wir ihr das dies diese dann aber doch danach jetzt
-    il elle ils elles nous vous on ce cela ceci puis mais ensuite alors"""
-STARTERS = frozenset(_STARTERS.split())
 _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
 _MIDDLE = (0.2, 0.8)  # share of a sentence in which a cut is looked for first
 
@@ -60,12 +50,12 @@ def _goes_on(before: str, after: str) -> bool:
     year = len(last) == 4 and last.isdigit()
     short = last in ABBREVIATIONS or len(last) == 1 or last.isdigit() or _INITIALS.fullmatch(last)
     if not short or year:
-        return last in BEFORE_NUMBERS and after[0].isdigit()
-    if last in TITLES or not first or (len(last) == 1 and not last.isdigit()):  # a mark of a list stands first
+        return last in _WORDS["before numbers"] and after[0].isdigit()
+    if last in _WORDS["titles"] or not first or (len(last) == 1 and not last.isdigit()):  # first: a list's mark
         return True
     word = _FIRST_WORD.match(after)
     # In a line without capitals any word may follow a short one.
-    return word is None or word[1].islower() or word[1].lower() not in STARTERS
+    return word is None or word[1].islower() or word[1].lower() not in _WORDS["starters"]
 
 
 def split_clauses(sentence: str, fits: Callable[[str], bool]) -> list[str]:
