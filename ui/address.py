@@ -14,7 +14,7 @@ from ui.translate.attention import COMBINATIONS, layer_choices
 from ui.translate.tab import TranslateTab
 from ui.translate.words import numbered
 
-SCRIPTS = ("address.js", "keyboard.js", "queue.js")
+SCRIPTS = ("address.js", "files.js", "keyboard.js", "queue.js")
 
 
 def scripts() -> str:

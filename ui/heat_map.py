@@ -107,7 +107,7 @@ class HeatMap:
             for tokens in (self.map.rows, self.map.columns)
         )
         width = max(left + columns * cell + 20, int(font(16).getlength(self.title)) + 24)
-        caption = [line for sentence in (self.says, self.sentence) for line in _lines(sentence, width - 20)]
+        caption = [(line, own) for own in (False, True) for line in _lines((self.says, self.sentence)[own], width - 20)]
         height = HEAD + top + rows * cell + FOOT + LINE_HEIGHT * len(caption) + 6
         return Frame(cell, size, left, HEAD + top, width, height, caption)
 
@@ -133,16 +133,16 @@ class HeatMap:
                 place = left + (column + 0.5) * cell, top + (row + 0.5) * cell + 3
                 sheet.write(*place, f"{weight:.2f}".removeprefix("0"), 9, _ink(colour), "middle")
         for row, token in enumerate(self.map.rows):
-            sheet.write(left - 8, top + (row + 0.5) * cell + size * 0.34, label(token), size, INK, "end")
+            sheet.write(left - 8, top + (row + 0.5) * cell + size * 0.34, label(token), size, INK, "end", own=True)
         for column, token in enumerate(self.map.columns):
             place = left + (column + 0.5) * cell + size * 0.34, top - 6
-            sheet.write(*place, label(token), size, upright=True)
+            sheet.write(*place, label(token), size, upright=True, own=True)
         foot = top + rows * cell + 12
         sheet.scale(24, foot)
         sheet.write(10, foot + 9, "0", 12, GREY)
         sheet.write(24 + BAR + 6, foot + 9, f"{self.most:.3g}", 12, GREY)
-        for number, line in enumerate(self.frame.caption):
-            sheet.write(10, foot + 29 + LINE_HEIGHT * number, line, 12, GREY)
+        for number, (line, own) in enumerate(self.frame.caption):
+            sheet.write(10, foot + 29 + LINE_HEIGHT * number, line, 12, GREY, own=own)
         return sheet
 
     def _tips(self) -> list[str]:
@@ -164,7 +164,7 @@ class Frame:
     top: int
     width: int
     height: int
-    caption: list[str]  # lines below the scale
+    caption: list[tuple[str, bool]]  # lines below the scale, and whether they are the visitor's or the model's own
 
 
 def _lines(sentence: str, width: int) -> list[str]:
@@ -230,14 +230,17 @@ class Svg:
         return "\n".join([*self.parts, "</svg>", ""])
 
     def write(
-        self, x: float, y: float, text: str, size: int, colour: Colour = INK, at: str = "start", upright: bool = False
-    ) -> None:
+        self, x: float, y: float, text: str, size: int, colour: Colour = INK, at: str = "start",
+        upright: bool = False, own: bool = False,
+    ) -> None:  # fmt: skip
         """A text on a base line; it is escaped here.
 
-        at: which part of it stands at (x, y), "start", "middle" or "end"; upright: it runs upwards from there.
+        at: which part of it stands at (x, y), "start", "middle" or "end"; upright: it runs upwards from there; own: it
+        is the visitor's or the model's, so that no other language of the page reaches it.
         """
         place = f'transform="translate({x:g} {y:g}) rotate(-90)"' if upright else f'x="{x:g}" y="{y:g}"'
         more = ' pointer-events="none"' if at == "middle" else ""  # the cell below tells its weight
+        more += ' translate="no"' if own else ""
         self.parts.append(
             f'<text {place} text-anchor="{at}" font-size="{size}" fill="{_hex(colour)}"{more}>{_xml(text)}</text>'
         )
@@ -283,8 +286,9 @@ class Png:
         return _png(self.picture)
 
     def write(
-        self, x: float, y: float, text: str, size: int, colour: Colour = INK, at: str = "start", upright: bool = False
-    ) -> None:
+        self, x: float, y: float, text: str, size: int, colour: Colour = INK, at: str = "start",
+        upright: bool = False, own: bool = False,
+    ) -> None:  # fmt: skip
         """As `Svg.write`."""
         letters, x, y = font(self.times * size), self.times * x, self.times * y
         if not upright:

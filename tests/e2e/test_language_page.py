@@ -5,6 +5,7 @@ import re
 
 import pytest
 from driving import enter
+from PIL import Image
 
 from lab.words import Walk
 from training.assets import list_models
@@ -22,7 +23,6 @@ SAME = {
     "div",
     "misalign",
     "-Infinity",
-    "Vega visualization",
     *list_models(),
 }
 SYMBOLS = re.compile(r"p_data|p_g|\b(softmax|log|max|exp|LayerNorm|ReLU|JSD|KiB|MB)\b")
@@ -113,6 +113,29 @@ def test_what_a_visitor_writes_stays_as_it_is(visit):
         assert page.input_value("#source-text textarea") == OWN_WORDS
         pieces.append(page.evaluate(PIECES))
     assert pieces[0] == pieces[1] and len(pieces[0]) > len(OWN_WORDS.split())
+
+
+def test_what_is_saved_for_people_is_in_the_page_s_language(visit, tmp_path):
+    saved = {}
+    for locale in ("en-US", "de-DE"):
+        page = visit(locale=locale)
+        page.click("#save-button")
+        for kind in ("svg", "png", "html", "csv"):
+            with page.expect_download() as download:
+                page.click(f"#saved-files a[download$='.{kind}']")
+            saved[locale, kind] = tmp_path / f"{locale}.{kind}"
+            download.value.save_as(saved[locale, kind])
+    english, german = (saved[locale, "svg"].read_text(encoding="utf-8") for locale in ("en-US", "de-DE"))
+    assert "layer 2, mean over heads" in english and "Schicht 2, Mittel über die Köpfe" in german
+    assert "(Ende)" in german and all(f">{token}<" in german for token in ("animal", "was"))
+    sizes = [Image.open(saved[locale, "png"]).size for locale in ("en-US", "de-DE")]
+    assert sizes[0] == sizes[1] and saved["en-US", "png"].read_bytes() != saved["de-DE", "png"].read_bytes()
+    alone = page.context.new_page()
+    alone.goto(saved["de-DE", "html"].as_uri())
+    alone.locator("#heat-map .heat-title", has_text="Schicht 2").wait_for()
+    alone.select_option("#layer", "0")
+    alone.locator("#heat-map .heat-title", has_text="Schicht 1").wait_for()  # written later, by the page itself
+    assert saved["en-US", "csv"].read_bytes() == saved["de-DE", "csv"].read_bytes()  # for programs
 
 
 def test_back_in_english_every_text_is_the_one_it_was(visit):

@@ -123,7 +123,7 @@ def test_shares_are_those_of_the_library(services, current):
     found = contributions(services.translator(), current.translation)
     drawn = layers.shares_html(found)
     assert f"{found.source_share[0]:.1%}" in drawn
-    assert layers.contributions_map(found)["columns"][-1].endswith("(written)")
+    assert layers.contributions_map(found)["columns"][-1].startswith("▁✎ ")
 
 
 def test_the_api_answers_each_kind(services, current):

@@ -7,7 +7,6 @@ from typing import Any
 
 import gradio as gr
 import numpy as np
-import pandas as pd
 from PIL import Image
 
 from gan import parzen, pictures, sampling
@@ -55,12 +54,13 @@ def parzen_html(results: dict[str, Any]) -> str:
     )
 
 
-def sigma_curves(results: dict[str, Any]) -> pd.DataFrame:
-    """Long table (sigma, log-likelihood, name) of the validation set, what lies below -400 left out."""
-    rows = [
-        (sigma, value, name) for name, s in results["scores"].items() for sigma, value in s["curve"] if value > -400
-    ]
-    return pd.DataFrame(rows, columns=["sigma", "log-likelihood", "name"])
+def sigma_curves(results: dict[str, Any]) -> dict[str, Any]:
+    """Log-likelihood of the validation set over sigma for `static/train/chart.js`, what lies below -400 left out."""
+    lines = []
+    for name, score in results["scores"].items():
+        steps, values = zip(*((sigma, value) for sigma, value in score["curve"] if value > -400))
+        lines.append({"name": name, "steps": steps, "values": values})
+    return {"title": "Validation: the log-likelihood over σ", "axis": "σ", "lines": lines}
 
 
 class DigitsView(View):
@@ -118,7 +118,9 @@ class DigitsView(View):
     def _parzen(self) -> None:
         gr.Markdown(theme.text("gan/digits.parzen"), elem_classes="section")
         self.table = gr.HTML(elem_id="gan-digits-parzen")
-        self.curve = theme.component(gr.LinePlot, "gan-digits-curve", visible=False)
+        self.curve = theme.script_component(
+            "train/chart.js", "chart", "gan-digits-curve", "card chart-cell", visible=False
+        )
 
     @staticmethod
     def picture(label: str, elem_id: str, **more: Any) -> gr.Image:
@@ -265,7 +267,7 @@ class DigitsView(View):
                 self.moment: gr.update(
                     maximum=max(1, len(steps) - 1),
                     value=index,
-                    label=f"Checkpoint: {label.lower()}",
+                    label=f"Checkpoint: {label}",
                     interactive=len(steps) > 1,
                 ),
                 self.past: gr.update(value=enlarge(picture, 2), label=label),

@@ -22,7 +22,7 @@ def html(lab: Laboratory) -> str:
     frames = [encode(picture) for picture in lab.pictures(MOST_FRAMES)]
     parts = {
         "TITLE": escape(f"GAN: {lab.mixture.name}"),
-        "FORMULA": escape(f"D minimises {frames[0]['formulas'][0]}; G minimises {frames[0]['formulas'][1]}"),
+        "FORMULA": "<br>".join(f"{net} minimises {escape(one)}" for net, one in zip("DG", frames[0]["formulas"])),
         "CSS": theme.read("gan/gan.css"),
         "SHARED": theme.common_script(),
         "GAME": theme.read("gan/game.js"),

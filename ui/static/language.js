@@ -5,7 +5,7 @@
 // simple tags, without their attributes. {} in a key is a part that changes; the translation may move parts as {1}, {2}. A
 // part that is a key itself is translated as well, unless it stands in quotation marks or is {!}: the visitor's words.
 // What a visitor, a model or a file says is left as it is: translate="no", dir="auto", the class notranslate, and in a
-// component of the class own-words all but its names.
+// component of the class own-words all but its names. Only what the page itself writes for a token, as "(end)", is its own.
 const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   CHOICE = 'atelier-language',
   ATTRIBUTES = ['placeholder', 'aria-label', 'aria-valuetext', 'title', 'alt', 'data-words'],
@@ -17,10 +17,14 @@ const LANGUAGES = ['en', 'de', 'fr', 'ko'],
   LONGEST = 1000, // signs of a text that may be one with changing parts
   ENOUGH = 12, // signs of a pattern that may hold parts of several words the table does not know
   DEPTH = 3, // of parts in parts
-  VISITORS = '\u2060'; // stands around what is the visitor's own in the markup of a paragraph
+  VISITORS = '\u2060', // stands around what is the visitor's own in the markup of a paragraph
+  MARK = /^(✎ )?\((start|end|padding|to \p{L}+)\)$/u;
 
+const SOURCE = document.currentScript.textContent,
+  CARRIED = window.atelierWords; // of a page that was saved: its language and words
 let language = 'en',
-  table = null, // what finds words; null for English
+  words = null, // of the language, by their English
+  table = null, // what finds them; null for English
   due = 0;
 const originals = new WeakMap(), // text node -> { original, shown }; element -> { attribute: { original, shown } }
   paragraphs = new WeakMap(), // element -> { original, shown, words }, lists of child nodes and a translation
@@ -74,7 +78,7 @@ function finder(words) {
       const at = number ? number - 1 : next++,
         part = parts[at] ?? '';
       if (part.startsWith(VISITORS)) return part.replaceAll(VISITORS, '');
-      const isOwn = own[at] || /[“„«‘"']$/.test(fixed[at]),
+      const isOwn = (own[at] || /[“„«‘"']$/.test(fixed[at])) && !MARK.test(part),
         words = isOwn ? null : find(part, depth + 1);
       isKnown ||= words !== null;
       isPartial ||= !isOwn && words === null && part.includes(' ') && inWords(part);
@@ -292,7 +296,11 @@ function walk(node, act) {
   if (node.nodeType === Node.TEXT_NODE) text(node, act);
   if (node.nodeType !== Node.ELEMENT_NODE) return;
   if (node.hasAttributes()) {
-    if (node.matches(UNTOUCHED)) return;
+    if (node.matches(UNTOUCHED)) {
+      const inside = node.matches('[translate=no]') ? [...node.childNodes] : [];
+      for (const one of inside) if (MARK.test(kept(originals.get(one), one.nodeValue))) text(one, act);
+      return;
+    }
     attributes(node, act);
   }
   if (node.nodeName === 'INPUT' && /listbox|combobox/.test(node.getAttribute('role'))) choice(node, act);
@@ -345,12 +353,13 @@ function press() {
 async function speak(wanted) {
   language = wanted;
   document.documentElement.lang = wanted;
-  let words = null;
-  if (wanted !== 'en') {
+  let found = CARRIED?.words ?? null;
+  if (wanted !== 'en' && !found) {
     const answer = await fetch(`words/${wanted}.json`).catch(() => null);
-    words = answer?.ok ? await answer.json() : null;
+    found = answer?.ok ? await answer.json() : null;
     if (language !== wanted) return; // another choice has come meanwhile
   }
+  words = found;
   table = words && finder(words);
   observer.disconnect();
   walk(document.body, apply);
@@ -364,6 +373,18 @@ async function speak(wanted) {
       attributeFilter: ATTRIBUTES,
     });
   document.dispatchEvent(new Event('atelier-language'));
+}
+
+// Puts a saved page or drawing into the present language; a page with scripts takes the words along, for what they write.
+function translate(file) {
+  walk(file.documentElement, apply);
+  if (!file.body) return;
+  file.documentElement.lang = language;
+  if (!file.querySelector('script:not([type])')) return;
+  const carried = file.createElement('script'),
+    all = JSON.stringify({ language, words }).replaceAll('<', '\\u003c');
+  carried.textContent = `window.atelierWords = ${all};\n${SOURCE}`;
+  file.body.append(carried);
 }
 
 // The English texts below an element that the present table has no words for. visible: only those in sight.
@@ -391,7 +412,9 @@ document.addEventListener('click', ({ target }) => {
   localStorage.setItem(CHOICE, wanted);
   speak(wanted);
 });
-const wishes = [localStorage.getItem(CHOICE), ...navigator.languages].map((one) => `${one}`.slice(0, 2).toLowerCase()),
+const wishes = (CARRIED ? [CARRIED.language] : [localStorage.getItem(CHOICE), ...navigator.languages]).map((one) =>
+    `${one}`.slice(0, 2).toLowerCase(),
+  ),
   wanted = wishes.find((one) => LANGUAGES.includes(one)) || 'en';
 if (wanted !== 'en') speak(wanted);
-window.atelierLanguage = { missing, words: translation };
+window.atelierLanguage = { missing, translate, words: translation };

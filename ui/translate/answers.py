@@ -19,6 +19,7 @@ from transformer.translator import Hypothesis
 from ui import theme
 from ui.heat_map import HeatMap, digits
 from ui.translate import exports
+from ui.translate.words import plain
 
 
 @dataclass
@@ -58,9 +59,14 @@ def encoder_answer(hypotheses: Sequence[Hypothesis]) -> Answer:
     return Answer("decoder-lens", title, ["layer", "translation", "score"], rows, value)
 
 
+def contribution_columns(shares: Contributions) -> list[str]:
+    """The tokens that were read: those of the source, then those already written, which begin with a pencil."""
+    return [*shares.source_tokens, *(f"▁✎ {plain(token)}" for token in shares.prefix_tokens)]
+
+
 def contributions_answer(shares: Contributions) -> Answer:
     """Source against prefix: a row for every token, with its shares of all that was read."""
-    columns = [*shares.source_tokens, *(f"{token} (written)" for token in shares.prefix_tokens)]
+    columns = contribution_columns(shares)
     both = np.concatenate((shares.source, shares.prefix), 1)
     rows = [
         [token, share, 1 - share, *weights] for token, share, weights in zip(shares.tokens, shares.source_share, both)

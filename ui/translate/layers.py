@@ -94,8 +94,7 @@ def shares_html(parts: Contributions) -> str:
 
 def contributions_map(parts: Contributions) -> dict:
     """The token-to-token map: source tokens first, then the prefix; rows sum to 1."""
-    columns = [*parts.source_tokens, *(f"▁{plain(token)} (written)" for token in parts.prefix_tokens)]
-    both = np.concatenate((parts.source, parts.prefix), 1)
+    both, columns = np.concatenate((parts.source, parts.prefix), 1), answers.contribution_columns(parts)
     return figures.heat_map(
         both, parts.tokens, columns, "Contributions (ALTI+)", "chosen", "text, then what is written", "draws on"
     )

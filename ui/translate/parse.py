@@ -109,9 +109,10 @@ def _line(*points: tuple[float, float]) -> str:
 def _label(kind: str, row: int, x: float, y: float, text: str, anchor: str, weight: str) -> str:
     wide = _width(text) + 8
     return (
-        f'<g class="{kind}" data-row="{row}"><rect x="{x - wide / 2:.1f}" y="{y - SIZE:.1f}" width="{wide:.1f}" '
-        f'height="{SIZE + 6}" rx="4" fill="none"/><text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" '
-        f'font-weight="{weight}" fill="currentColor">{escape(text)}</text></g>'
+        f'<g class="{kind}" translate="no" data-row="{row}">'
+        f'<rect x="{x - wide / 2:.1f}" y="{y - SIZE:.1f}" width="{wide:.1f}" height="{SIZE + 6}" rx="4" fill="none"/>'
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" '
+        f'fill="currentColor">{escape(text)}</text></g>'
     )
 
 

@@ -1,4 +1,4 @@
-// One chart of curves over steps: from the first point on, with the newest value of each line beside its name.
+// One chart of curves, over steps if it names no other axis: from the first point on, with the newest value of each line beside its name.
 const HEIGHT = 168;
 const say = (value, digits = 3) =>
   value === 0
@@ -58,7 +58,7 @@ function hover(svg, lines, x, bounds, tip) {
     const entries = lines
       .filter((line) => line.steps.includes(step))
       .map((line) => `${line.name} ${say(line.values[line.steps.indexOf(step)])}`);
-    tip.textContent = `Step ${count(step)}: ${entries.join(', ')}`;
+    tip.textContent = `${props.value.axis || 'Step'} ${count(step)}: ${entries.join(', ')}`;
   };
   const hide = () => {
     rule.setAttribute('visibility', 'hidden');
@@ -102,7 +102,8 @@ function draw() {
     top = 10,
     bottom = HEIGHT - 22;
   const svg = node('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img' });
-  const steps = value.lines.flatMap((line) => line.steps),
+  const axis = value.axis || 'step',
+    steps = value.lines.flatMap((line) => line.steps),
     first = Math.min(...steps),
     last = Math.max(...steps);
   const x = (step) => (last === first ? (left + right) / 2 : left + ((step - first) / (last - first)) * (right - left));
@@ -113,14 +114,16 @@ function draw() {
   }
   value.lines.forEach((line, i) => curve(svg, line, headColour(i), x, place));
   if (last === first)
-    svg.append(node('text', { x: (left + right) / 2, y: HEIGHT - 5, 'text-anchor': 'middle' }, `step ${count(first)}`));
+    svg.append(
+      node('text', { x: (left + right) / 2, y: HEIGHT - 5, 'text-anchor': 'middle' }, `${axis} ${count(first)}`),
+    );
   else {
-    svg.append(node('text', { x: left, y: HEIGHT - 5 }, `step ${count(first)}`));
+    svg.append(node('text', { x: left, y: HEIGHT - 5 }, `${axis} ${count(first)}`));
     svg.append(node('text', { x: right, y: HEIGHT - 5, 'text-anchor': 'end' }, count(last)));
   }
   svg.setAttribute(
     'aria-label',
-    `${value.title}, to step ${count(last)}: ${value.lines.map((line) => `${line.name} ${say(newest(line))}`).join(', ')}`,
+    `${value.title}, to ${axis} ${count(last)}: ${value.lines.map((line) => `${line.name} ${say(newest(line))}`).join(', ')}`,
   );
   const tip = make('div', 'chart-tip', [log ? 'logarithmic scale' : '', value.note].filter(Boolean).join(' · '));
   tip.dataset.rest = tip.textContent;

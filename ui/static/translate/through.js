@@ -90,7 +90,9 @@ function figure() {
       'aria-label': value.parts[key].title,
     });
     box.append(node('rect', { x, y, width, height, rx: 5 }));
-    box.append(node('text', { x: x + width / 2, y: y + height / 2 + 4, 'text-anchor': 'middle' }, text));
+    const words = node('foreignObject', { x, y, width, height }); // unlike SVG's own text it breaks lines
+    words.append(make('div', '', text));
+    box.append(words);
     box.addEventListener('click', () => choose(key));
     box.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' || event.key === ' ') {
