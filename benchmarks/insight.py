@@ -16,8 +16,7 @@ from training.arguments import CommandLine, integer
 from training.command import one_sentence
 from transformer import Translator
 from transformer.insight.contributions import contributions
-from transformer.insight.heads import neurons
-from transformer.insight.interpret import head_steps
+from transformer.insight.interpret import head_steps, query_steps
 from transformer.insight.lenses import decoder_lens, logit_lens
 from transformer.translate import DEFAULT_MODEL
 
@@ -53,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         "logit lens": lambda: logit_lens(translator, translation),
         "DecoderLens": lambda: decoder_lens(translator, translation),
         "source against prefix": lambda: contributions(translator, translation),
-        "neurons": lambda: neurons(head_steps(translator, translation, "cross", 0, 0), 0),
+        "neurons": lambda: query_steps(head_steps(translator, translation, "cross", 0, 0), 0),
     }
     times = {
         name: 1000 * min(timeit.repeat(one, timer=time.process_time, number=1, repeat=options.runs))

@@ -13,6 +13,10 @@ from training.weights import from_json
 LONGEST = 100_000  # of max_length: the positions of a longer sequence would fill the memory
 POSITIONS = ("sinusoidal", "learned", "sinusoidal-halves")
 ACTIVATIONS = ("relu", "silu")
+LEAST = {
+    **dict.fromkeys(("vocab_size", "d_model", "d_ff", "heads", "max_length"), 1),
+    **dict.fromkeys(("encoder_layers", "decoder_layers", "d_k", "d_v", "neighbourhood"), 0),
+}
 
 ALPHA = 0.6  # length penalty of the paper (section 6.1)
 
@@ -49,15 +53,14 @@ class TransformerConfig:
     eos: int = 3
 
     def __post_init__(self) -> None:
-        self._check_kinds()
-        for name in ("vocab_size", "d_model", "d_ff", "heads", "max_length"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} has to be at least 1, got {getattr(self, name)}.")
+        for name, choices in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} has to be one of {', '.join(choices)}; got {getattr(self, name)!r}.")
+        for name, least in LEAST.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} has to be at least {least}, got {getattr(self, name)}.")
         if self.max_length > LONGEST:
             raise ValueError(f"max_length can be at most {LONGEST:,}, got {self.max_length:,}.")
-        for name in ("encoder_layers", "decoder_layers", "d_k", "d_v", "neighbourhood"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} cannot be negative, got {getattr(self, name)}.")
         if self.d_model % self.heads and not (self.d_k and self.d_v):
             raise ValueError(
                 f"d_model {self.d_model} does not divide into {self.heads} heads; give d_k and d_v, or other heads."
@@ -70,11 +73,6 @@ class TransformerConfig:
         special = (self.pad, self.unk, self.bos, self.eos)
         if not 0 <= min(special) <= max(special) < self.vocab_size:
             raise ValueError(f"the special tokens' ids do not fit into a vocabulary of {self.vocab_size}.")
-
-    def _check_kinds(self) -> None:
-        for name, choices in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} has to be one of {', '.join(choices)}; got {getattr(self, name)!r}.")
 
     @property
     def key_width(self) -> int:

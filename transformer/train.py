@@ -8,10 +8,7 @@ DIR holds train.tsv(.gz) or train.csv(.gz), and val.* where there is one, with o
 language. Rows without text in one of a direction's two columns are no pairs of it. `python -m transformer.prepare`
 makes such tables, and with them `DIR/tokenizer.model`, which is used where it exists.
 
-Several processes, one a card, or a few on a CPU without any card:
-`accelerate launch --multi_gpu --num_processes 2 -m transformer.train ...`. (With `--cpu`, accelerate itself starts one
-process whatever the number.) torchrun wants two dashes before the module, or it takes `--run` for an option of its own:
-`torchrun --nproc_per_node 2 -m -- transformer.train ...`.
+`docs/training.md` says how several processes learn together.
 """
 
 import math

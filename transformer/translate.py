@@ -14,50 +14,26 @@ DEFAULT_MODEL = os.environ.get("ATELIER_TRANSLATION_MODEL", "").strip() or "ever
 DEFAULT_SOURCE, DEFAULT_TARGET = "en", "de"
 
 
-def parser() -> CommandLine:
-    """The options of the command."""
-    options = CommandLine(
+@one_sentence
+def main(argv: list[str] | None = None) -> int:
+    """Prints translations alone on standard output; mistakes are one sentence on standard error and status 2."""
+    parser = CommandLine(
         prog="python -m transformer.translate",
         description="Translate text, by default from English to German. Without TEXT, standard input is read.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    options.add_argument("text", nargs="*", metavar="TEXT", help="text; several are translated in one batch")
-    options.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    options.add_argument(
-        "--source", default=None, help="source language; the model's first pair that fits if not given"
-    )
-    options.add_argument(
-        "--target", default=None, help="target language; the model's first pair that fits if not given"
-    )
-    options.add_argument(
-        "--beam",
-        type=integer(1, MOST_BEAM),
-        default=DEFAULTS.beam,
-        help="hypotheses kept at each step; 1 is greedy search",
-    )
-    options.add_argument(
-        "--alpha", type=a_number(), default=None, help="length penalty of Wu et al. (2016); the model's if not given"
-    )
-    options.add_argument(
-        "--n-best",
-        type=integer(1, MOST_BEAM),
-        default=DEFAULTS.n_best,
-        help="translations, best first; several come with scores",
-    )
-    options.add_argument(
-        "--quick",
-        action="store_true",
-        help="multiply in 8 bits, where the processor is made for it, and choose among the target language's words",
-    )
-    options.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
-    options.add_argument("--device", type=a_device, default="auto", help="auto, cpu or cuda")
-    return options
-
-
-@one_sentence
-def main(argv: list[str] | None = None) -> int:
-    """Prints translations alone on standard output; mistakes are one sentence on standard error and status 2."""
-    options = parser().parse_args(argv)
+    beam = integer(1, MOST_BEAM)
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="text; several are translated in one batch")
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
+    parser.add_argument("--source", help="source language; the model's first pair that fits if not given")
+    parser.add_argument("--target", help="target language; the model's first pair that fits if not given")
+    parser.add_argument("--beam", type=beam, default=DEFAULTS.beam, help="hypotheses of each step; 1 is greedy search")
+    parser.add_argument("--alpha", type=a_number(), help="length penalty of Wu et al. (2016); the model's if not given")
+    parser.add_argument("--n-best", type=beam, default=DEFAULTS.n_best, help="translations; several come with scores")
+    parser.add_argument("--quick", action="store_true", help="products of 8 bits, among the target language's words")
+    parser.add_argument("--read-back", action="store_true", help="choose among the beam by the way back, too")
+    parser.add_argument("--device", type=a_device, default="auto", help="auto, cpu or cuda")
+    options = parser.parse_args(argv)
     from transformer.translator import Translator
 
     source, target = options.source, options.target
@@ -65,17 +41,8 @@ def main(argv: list[str] | None = None) -> int:
         source, target = DEFAULT_SOURCE, DEFAULT_TARGET
     texts = options.text or [sys.stdin.read()]
     translator = Translator.from_pretrained(options.model, options.device)
-    results = translator.translate(
-        texts,
-        source,
-        target,
-        beam=options.beam,
-        alpha=options.alpha,
-        n_best=options.n_best,
-        quick=options.quick,
-        read_back=options.read_back,
-    )
-    for result in results:
+    search = {name: getattr(options, name) for name in ("beam", "alpha", "n_best", "quick", "read_back")}
+    for result in translator.translate(texts, source, target, **search):
         if options.n_best == 1:
             print(result.text)
         else:

@@ -9,8 +9,8 @@ import torch
 from transformer import Translator
 from transformer.attention import causal_mask, key_mask
 from transformer.insight.contributions import contributions
-from transformer.insight.heads import most_itself, neurons, trait_shares
-from transformer.insight.interpret import KINDS, head_steps
+from transformer.insight.heads import most_itself, trait_shares
+from transformer.insight.interpret import KINDS, head_steps, query_steps
 from transformer.insight.lenses import decoder_lens, logit_lens, with_encoder_layers
 from transformer.insight.trace import record, teacher_forced
 from transformer.options import SearchOptions
@@ -137,11 +137,11 @@ def test_the_leaves_of_a_parse_are_told_by_their_words():
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_products_of_query_and_key_sum_to_the_score(translator, translation, kind):
     steps = head_steps(translator, translation, kind, 1, 2)
-    found = neurons(steps, 3)
+    found = query_steps(steps, 3)
     seen = np.isfinite(found.scores)
-    np.testing.assert_allclose(found.product.sum(-1)[seen] / steps.query.shape[1] ** 0.5, found.scores[seen], atol=1e-4)
+    np.testing.assert_allclose(found.factors.sum(-1)[seen] / steps.query.shape[1] ** 0.5, found.scores[seen], atol=1e-4)
     with pytest.raises(ValueError, match="no number"):
-        neurons(steps, len(steps.rows))
+        query_steps(steps, len(steps.rows))
 
 
 def made(encoder, cross):

@@ -1,13 +1,10 @@
-"""One head looked at closer: which numbers make a score (the neuron view), and the sentences on which a head is most
-itself.
-"""
+"""One head looked at closer: what it is in words, and the sentences on which it is that most."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.insight.interpret import HeadSteps, alignment, is_end, labels
+from transformer.insight.interpret import alignment, attention_map, is_end
 from transformer.translator import Attention
 
 TRAITS = {  # what a head can be, in words
@@ -17,33 +14,6 @@ TRAITS = {  # what a head can be, in words
     "aligned": "looks at the aligned word",
 }
 MOST_SENTENCES = 5  # sentences
-
-
-@dataclass
-class Neurons:
-    """One query of one head against every key, number by number (Vig 2019, the neuron view), over S keys."""
-
-    query: np.ndarray  # (d_k,) float32
-    key: np.ndarray  # (S, d_k) float32
-    product: np.ndarray  # (S, d_k) float32, query times key, element by element; a row sums to its score before scaling
-    dots: np.ndarray  # (S,) float32, q . k
-    scores: np.ndarray  # (S,) float32, divided by sqrt(d_k); -inf where the mask forbids
-    weights: np.ndarray  # (S,) float32 in [0, 1], after the softmax; as the model's own
-
-
-def neurons(steps: HeadSteps, row: int) -> Neurons:
-    """The numbers behind the scores of one query.
-
-    Args:
-        steps: one head at work, from `interpret.head_steps`.
-        row: which query, counted from 0.
-
-    Raises `ValueError` if there is no such query.
-    """
-    if not 0 <= row < len(steps.rows):
-        raise ValueError(f"There are queries 1 to {len(steps.rows)}; there is no number {row + 1}.")
-    product = steps.query[row] * steps.key
-    return Neurons(steps.query[row], steps.key, product, product.sum(-1), steps.scores[row], steps.weights[row])
 
 
 def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict[str, float]:
@@ -58,11 +28,8 @@ def trait_shares(attention: Attention, kind: str, layer: int, head: int) -> dict
     Rows that have no such place (nothing is before the first token), and rows of start and end, do not count.
     Raises `ValueError` for a kind, layer or head that is not there.
     """
-    rows, columns = labels(attention, kind)
-    maps = getattr(attention, kind)
-    if not (0 <= layer < maps.shape[0] and 0 <= head < maps.shape[1]):
-        raise ValueError(f"There are layers 1 to {maps.shape[0]} and heads 1 to {maps.shape[1]}.")
-    weights = maps[layer, head]
+    view = attention_map(attention, kind, layer, head)
+    weights, rows, columns = view.weights, view.rows, view.columns
     text = [place for place, token in enumerate(rows) if not is_end(token)]
 
     def mean(places: Sequence[tuple[int, int]]) -> float:

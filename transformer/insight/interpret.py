@@ -336,7 +336,8 @@ class QuerySteps:
     query: np.ndarray  # (d_k,)           1. the query's vector, the keys' and the values'
     key: np.ndarray  # (S, d_k)
     value: np.ndarray  # (S, d_v)
-    dots: np.ndarray  # (S,)              2. q . k
+    factors: np.ndarray  # (S, d_k)       2. query times key, number by number (Vig 2019, the neuron view)
+    dots: np.ndarray  # (S,)              and their sums, q . k
     scores: np.ndarray  # (S,)            3. divided by sqrt(d_k); -inf where the mask forbids
     weights: np.ndarray  # (S,)           4. softmax
     products: np.ndarray  # (S, d_v)      5. each value times its weight
@@ -362,7 +363,8 @@ def query_steps(steps: HeadSteps, row: int, scale: bool = True, mask: bool = Tru
     powers = np.exp(scores - scores.max())
     weights = (powers / powers.sum()).astype(np.float32)
     products = weights[:, None] * value
-    return QuerySteps(query, key, value, dots, scores, weights, products, products.sum(0), visible, divisor)
+    output = products.sum(0)
+    return QuerySteps(query, key, value, query * key, dots, scores, weights, products, output, visible, divisor)
 
 
 def positions(model: Transformer, length: int) -> np.ndarray:

@@ -92,48 +92,42 @@ def parse_brackets(text: str) -> Tree:
     Raises `ValueError` with one sentence for text that is no tree: brackets that do not balance, a phrase of nothing,
     a word beside phrases without a tag, more than MOST_DEPTH levels, or more than one tree.
     """
-    open_phrases: list[tuple[str, list]] = []
+    open_phrases: list[list] = []  # what each holds so far, its label first
     tree: Tree | Leaf | None = None
-    fresh = False  # the last token was an opening bracket, so a label comes next
     for token in _TOKEN.findall(text):
         if tree is not None:
             raise ValueError("a tree has ended and something follows it")
         if token == "(":
-            if fresh and len(open_phrases) > 1:
-                raise ValueError("a phrase without a label")
             if len(open_phrases) == MOST_DEPTH:
                 raise ValueError(f"a tree of more than {MOST_DEPTH} levels")
-            open_phrases.append((TOP if not open_phrases else "", []))
-            fresh = True
-        elif token == ")":
-            if not open_phrases:
-                raise ValueError("a bracket closes and none is open")
-            tree = _close(*open_phrases.pop())
-            fresh = False
-            if open_phrases:
-                open_phrases[-1][1].append(tree)
-                tree = None
+            open_phrases.append([])
         elif not open_phrases:
-            raise ValueError(f"{token[:20]!r} stands outside the brackets")
-        elif fresh:
-            open_phrases[-1] = (token, [])
-            fresh = False
+            outside = f"{token[:20]!r} stands outside the brackets"
+            raise ValueError("a bracket closes and none is open" if token == ")" else outside)
+        elif token != ")":
+            open_phrases[-1].append(token)
         else:
-            open_phrases[-1][1].append(token)
-    if tree is None or isinstance(tree, Leaf):
+            node = _close(open_phrases.pop(), outermost=not open_phrases)
+            if open_phrases:
+                open_phrases[-1].append(node)
+            else:
+                tree = node
+    if not isinstance(tree, Tree):
         raise ValueError("a bracket is never closed" if open_phrases else "no tree")
     return tree
 
 
-def _close(label: str, parts: list) -> Tree | Leaf:
-    """A phrase, or a word, of the parts between its brackets."""
-    if not parts or not label:
-        raise ValueError(f"the phrase {label!r} holds nothing" if label else "a phrase without a label")
-    if len(parts) == 1 and isinstance(parts[0], str):
-        return Leaf(label, _SIGNS.get(parts[0], parts[0]))
-    if any(isinstance(part, str) for part in parts):
-        raise ValueError(f"the word {next(p for p in parts if isinstance(p, str))[:20]!r} has no tag of its own")
-    return Tree(label, tuple(parts))
+def _close(parts: list, outermost: bool) -> Tree | Leaf:
+    """A phrase, or a word, of what stands between its brackets; the outermost need not have a label."""
+    if not (outermost or parts and isinstance(parts[0], str)):
+        raise ValueError("a phrase without a label")
+    label, *children = parts if parts and isinstance(parts[0], str) else (TOP, *parts)
+    words = [child for child in children if isinstance(child, str)]
+    if not children:
+        raise ValueError(f"the phrase {label!r} holds nothing")
+    if words and len(children) > 1:
+        raise ValueError(f"the word {words[0][:20]!r} has no tag of its own")
+    return Leaf(label, _SIGNS.get(words[0], words[0])) if words else Tree(label, tuple(children))
 
 
 def bare(label: str) -> str:

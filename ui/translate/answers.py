@@ -11,7 +11,7 @@ import numpy as np
 
 from transformer.insight import interpret
 from transformer.insight.contributions import Contributions
-from transformer.insight.heads import TRAITS, neurons
+from transformer.insight.heads import TRAITS
 from transformer.insight.interpret import AttentionMap, HeadSteps
 from transformer.insight.lenses import LogitLens
 from transformer.series import Moment
@@ -79,14 +79,16 @@ def contributions_answer(shares: Contributions) -> Answer:
 
 
 def neurons_answer(steps: HeadSteps, row: int, title: str) -> Answer:
-    """One query against every key: q . k, score, weight and the product, number by number."""
-    one = neurons(steps, row)
-    head = ["key", "q · k", "score", "weight", *(f"product {place + 1}" for place in range(one.product.shape[1]))]
+    """One query against every key: q . k, score, weight and the products, number by number."""
+    one = interpret.query_steps(steps, row)
+    head = ["key", "q · k", "score", "weight", *(f"product {place + 1}" for place in range(len(one.query)))]
     rows = [
-        [key, dot, score, weight, *product]
-        for key, dot, score, weight, product in zip(steps.columns, one.dots, one.scores, one.weights, one.product)
+        [key, dot, score, weight, *factors]
+        for key, dot, score, weight, factors in zip(steps.columns, one.dots, one.scores, one.weights, one.factors)
     ]
-    return Answer("neurons", title, head, rows, {"asks": steps.rows[row], "keys": steps.columns, **asdict(one)})
+    value = {name: getattr(one, name) for name in ("query", "key", "dots", "scores", "weights")}
+    value |= {"asks": steps.rows[row], "keys": steps.columns, "product": one.factors}
+    return Answer("neurons", title, head, rows, value)
 
 
 def typical_sentences_answer(

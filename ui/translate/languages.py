@@ -2,6 +2,7 @@
 
 import re
 
+from training.files import read_table
 from transformer.text.languages import language_name
 from ui.services import Services, model_pairs
 
@@ -37,14 +38,7 @@ def model_for(services: Services, pair: str, model: str | None) -> str | None:
 
 
 # Frequent short words that belong to one of the languages alone, as far as these languages are concerned.
-FREQUENT = {
-    "en": "the of to and is are was were it that you he she they we this with for not have has be i a my your",
-    "de": "der die das und ist sind war nicht ich du er sie es wir ein eine einen mit auf für dem den zu im auch von",
-    "fr": "le la les et est sont était pas je tu il elle nous vous un une des avec pour dans du que qui ce cette au",
-    "es": "el los las y es son era no yo él ella nosotros un una unos con para en del que lo muy está por",
-    "cs": "je jsou byl byla není já ty on ona my se na že který která do pro s z ale jako",
-}
-_FREQUENT = {language: frozenset(words.split()) for language, words in FREQUENT.items()}
+_FREQUENT = {language: frozenset(words.split()) for language, words in read_table(__file__).items()}
 
 
 def plainly_in(text: str) -> str | None:

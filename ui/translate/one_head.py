@@ -8,7 +8,6 @@ import gradio as gr
 import numpy as np
 
 from transformer.insight import interpret
-from transformer.insight.heads import neurons
 from transformer.insight.intervene import word_difference
 from transformer.options import SearchOptions
 from ui import figures, theme
@@ -59,7 +58,7 @@ def query_title(current: CurrentTranslation, kind: str, layer: int, head: int, r
 
 def draw_product(steps: interpret.HeadSteps, row: int, title: str) -> dict:
     """The query times every key, number by number, ready for the page: a row sums to q · k."""
-    product = neurons(steps, row).product
+    product = interpret.query_steps(steps, row).factors
     key, number = np.unravel_index(int(np.abs(product).argmax()), product.shape)
     says = f"Number {number + 1} of “{plain(steps.columns[key])}” counts most: {product[key, number]:+.2f} of q · k."
     return figures.matrix(product, f"{title}, times every key, number by number", "key", "number", says=says)
