@@ -106,7 +106,6 @@ def test_every_way_to_look_at_attention(visit, site):
     layer, head = (cell(column).inner_text().strip() for column in (0, 1))
     cell(2).click()
     titled(page, f"layer {layer}, head {head}")
-    page.get_by_text("Is attention an explanation?").click()
     page.click("#reasons-button")
     page.locator("#reasons-note", has_text="occlusion").wait_for()
     readout(page, "#occlusion-map", 1, 1)

@@ -254,7 +254,7 @@ class AttentionView(View):
             )
 
     def _reasons(self) -> None:
-        with gr.Accordion("Is attention an explanation?", open=False, elem_id="reasons"):
+        with gr.Accordion("Is attention an explanation?", elem_id="reasons"):
             gr.Markdown(theme.text("translate/attention.reasons"), elem_classes="hint")
             self.reason = gr.Button("Compare with gradients and occlusion", size="sm", elem_id="reasons-button")
             self.reason_note = gr.HTML(elem_id="reasons-note")

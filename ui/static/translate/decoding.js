@@ -65,9 +65,7 @@ function build() {
   const story = make('section', 'fold-card decode-story');
   story.append(make('h3', '', 'Input so far'));
   parts.read = make('div', 'decode-tokens');
-  parts.read.dir = 'auto';
   parts.source = make('div', 'decode-tokens');
-  parts.source.dir = 'auto';
   parts.sourceName = make('p', 'hint', '');
   story.append(parts.read, parts.sourceName, parts.source);
 
@@ -142,16 +140,11 @@ function show() {
   parts.back.disabled = t === 0;
   parts.next.disabled = t === T - 1;
 
+  const chip = (token, look = '') => verbatim(make('span', `decode-token ${look}`, plain(token)));
   parts.read.replaceChildren();
-  data.read.slice(0, t + 1).forEach((token) => parts.read.append(make('span', 'decode-token', plain(token)), ' '));
-  parts.read.append(
-    make('span', 'decode-arrow', '→'),
-    ' ',
-    make('span', 'decode-token decode-chosen', plain(data.chosen[t])),
-  );
-  data.chosen
-    .slice(t + 1)
-    .forEach((token) => parts.read.append(' ', make('span', 'decode-token decode-later', plain(token))));
+  data.read.slice(0, t + 1).forEach((token) => parts.read.append(chip(token), ' '));
+  parts.read.append(make('span', 'decode-arrow', '→'), ' ', chip(data.chosen[t], 'decode-chosen'));
+  data.chosen.slice(t + 1).forEach((token) => parts.read.append(' ', chip(token, 'decode-later')));
 
   const heads = props.attention ? props.attention.heads : 0;
   parts.sourceName.textContent = cross
@@ -160,16 +153,16 @@ function show() {
   parts.source.replaceChildren();
   let most = null; // the word that gets the largest weight
   data.source.forEach((token, c) => {
-    const chip = make('span', 'decode-token', plain(token));
+    const place = chip(token);
     if (cross) {
       let mean = 0;
       for (let h = 0; h < heads; h += 1) mean += cross(h, t, c) / heads;
-      chip.style.background = `rgb(${colour(mean)})`;
-      chip.style.color = ink(colour(mean));
-      chip.title = mean.toFixed(4);
+      place.style.background = `rgb(${colour(mean)})`;
+      place.style.color = ink(colour(mean));
+      place.title = mean.toFixed(4);
       if (/^▁?[\p{L}\p{N}]/u.test(token) && !(most && most[0] >= mean)) most = [mean, token];
     }
-    parts.source.append(chip, ' ');
+    parts.source.append(place, ' ');
   });
   parts.says.textContent = most
     ? `“${plain(data.chosen[t])}” gives ${most[0].toFixed(2)} to “${plain(most[1])}”, the most to a word (mean over heads).`
