@@ -53,10 +53,9 @@ class Options:
     the final picture. grid: control points along a side of the spline; the network predicts 5, a finer grid goes on
     from the fitted warp with more freedom. sleeves: their length on the predicted segmentation: "predicted" by the
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
-    says. neckline: "predicted", "bare" as a person says, or "auto": the throat stays bare unless the garment has a high
-    collar or a hood. hem: "auto" is worn over trousers or skirt, "tucked" is tucked in, "predicted" as the network
-    decides that is told neither. mirror: the segmentation is the mean of the network's answers for the picture and for
-    its mirror image. warp: what bends the garment: "spline", the paper's, "flow" (ClothFlow), to which fit and grid do
+    says. neckline: "predicted", "bare" as a person says, or "auto": the garment's own, as far as its cut-out shows it.
+    hem: "auto" is worn over trousers or skirt, "tucked" is tucked in, "predicted" as the network decides that is told
+    neither. mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image. warp: what bends the garment: "spline", the paper's, "flow" (ClothFlow), to which fit and grid do
     not apply, or "auto": the flow where the networks have one and neither fit nor grid was changed. reveal: the
     generator is shown what of the photograph stays as it was.
     """
@@ -121,7 +120,7 @@ class Options:
     neckline: str = _option(
         "auto",
         "Neckline",
-        "auto (bare throat, but for high collars), predicted (by the network alone), or bare",
+        "auto (as the cut-out of the garment shows it), predicted (by the network alone), or bare",
         "segmentation",
         choices=(("As seen", "auto"), BY_NETWORK, ("Bare throat", "bare")),
         published="predicted",

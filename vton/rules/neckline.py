@@ -2,8 +2,8 @@
 
 A garment that lies flat shows the inside of its back collar, which disappears behind the neck when it is worn. A
 network that has seen few worn necklines takes it for cloth before the throat. Where the reader has separated that
-inside from the cloth, the opening has the garment's own shape, carried by the warp; elsewhere it is an ellipse on the
-joints.
+inside from the cloth, the opening has the garment's own shape, carried by the warp; where a person asks for a bare
+throat it is an ellipse on the joints.
 """
 
 from __future__ import annotations

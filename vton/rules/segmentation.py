@@ -13,7 +13,7 @@ from vton.rules.neckline import bare_throat
 from vton.rules.sleeves import KINDS, contradicting, set_length
 
 # The rules by name, in their order.
-RULES = ("sleeves", "throat")
+RULES = ("sleeves",)
 
 
 def apply_rules(
@@ -29,8 +29,8 @@ def apply_rules(
 
     segmentation: (H, W) 13 classes; keypoints: (25, 3) in its pixels; attributes: what was read of the garment, see
     `Garment.attributes`; what is not known or not certain leaves its part to the network; sleeves: "auto", "predicted"
-    (no rule), "none", "short" or "long"; neckline: "auto" bares the throat, unless the garment has a high collar or a
-    hood, and "bare" in any case; without: names out of RULES that are left out.
+    (no rule), "none", "short" or "long"; neckline: "bare" bares the throat, any other value leaves it to the network;
+    without: names out of RULES that are left out.
     """
     new_sleeves, read = "", certain_groups(attributes)
     kind = read.get("sleeves", "") if sleeves == "auto" else sleeves
@@ -40,8 +40,7 @@ def apply_rules(
         arms = contradicting(segmentation, keypoints, kind)
         if arms:
             segmentation, new_sleeves = set_length(segmentation, keypoints, kind, arms), kind
-    high_neck = "neckline" in attributes and attributes["neckline"].value == "high"
-    if (neckline == "bare" or (neckline == "auto" and not high_neck)) and "throat" not in without:
+    if neckline == "bare":
         segmentation = bare_throat(segmentation, keypoints)
     return segmentation, new_sleeves
 
