@@ -55,9 +55,10 @@ class Options:
     network alone, "auto" the same but for sleeves that contradict the garment's, or "none", "short", "long" as a person
     says. neckline: "predicted", "bare" as a person says, or "auto": the garment's own, as far as its cut-out shows it.
     hem: "auto" is worn over trousers or skirt, "tucked" is tucked in, "predicted" as the network decides that is told
-    neither. mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image. warp: what bends the garment: "spline", the paper's, "flow" (ClothFlow), to which fit and grid do
-    not apply, or "auto": the flow where the networks have one and neither fit nor grid was changed. reveal: the
-    generator is shown what of the photograph stays as it was.
+    neither. mirror: the segmentation is the mean of the network's answers for the picture and for its mirror image.
+    warp: what bends the garment: "spline", the paper's, "flow" (ClothFlow), to which fit and grid do not apply, or
+    "auto": the flow where the networks have one and neither fit nor grid was changed. reveal: the generator is shown
+    what of the photograph stays as it was.
     """
 
     size: tuple[int, int] = _option(
