@@ -22,7 +22,21 @@ from transformer.model import Transformer
 
 FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-EMBEDDINGS = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
+# The shared matrix, which some files hold only under the name of one of its users.
+EMBEDDINGS = (
+    "model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"
+)  # fmt: skip
+# Of a layer, what their parts are called here; the queries, keys and values of an attention lie below each other.
+PARTS = {
+    "fc1": "feed_forward.inner",
+    "fc2": "feed_forward.outer",
+    "final_layer_norm": "feed_forward_norm",
+    **{
+        f"{theirs}{their_part}": f"{ours}{our_part}"
+        for theirs, ours in (("self_attn", "attention"), ("encoder_attn", "cross_attention"))
+        for their_part, our_part in ((".q_proj", ".qkv"), (".out_proj", ".output"), ("_layer_norm", "_norm"))
+    },
+}
 
 
 def config_from_marian(theirs: dict) -> TransformerConfig:
@@ -38,8 +52,9 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
         "add_final_layer_norm": False,
         "tie_word_embeddings": True,
         "share_encoder_decoder_embeddings": True,
+        "scale_embedding": True,
     }
-    defaults = {**features, "static_position_embeddings": False}
+    defaults = {**features, "static_position_embeddings": False, "scale_embedding": False}
     for name, value in features.items():
         if theirs.get(name, defaults[name]) != value:
             raise ValueError(f"This Marian model has {name} = {theirs.get(name)}; only {value} can be read.")
@@ -49,8 +64,6 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
     activation = {"swish": "silu", "silu": "silu", "relu": "relu"}.get(str(theirs.get("activation_function")))
     if activation is None:
         raise ValueError(f"This Marian model's activation {theirs.get('activation_function')!r} cannot be read.")
-    if not theirs.get("scale_embedding", False):
-        raise ValueError("This Marian model does not scale its embeddings, which cannot be read.")
     return TransformerConfig(
         vocab_size=theirs["vocab_size"],
         encoder_layers=theirs["encoder_layers"],
@@ -62,7 +75,6 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
         attention_dropout=theirs.get("attention_dropout", 0.0),
         positions="sinusoidal-halves",
         activation=activation,
-        attention_bias=True,
         output_bias=True,
         max_length=theirs.get("max_position_embeddings", 512),
         pad=theirs["pad_token_id"],
@@ -72,40 +84,17 @@ def config_from_marian(theirs: dict) -> TransformerConfig:
     )
 
 
-def _names(config: TransformerConfig) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """(our name, their names whose tensors lie below each other in it), for every weight but the bias of the logits."""
-    yield "embedding.weight", ("model.shared.weight",)
-    for side, count in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
-        attentions = {"attention": "self_attn"}
-        if side == "decoder":
-            attentions["cross_attention"] = "encoder_attn"
-        parts = {"feed_forward.inner": "fc1", "feed_forward.outer": "fc2", "feed_forward_norm": "final_layer_norm"}
-        for ours, theirs in attentions.items():
-            parts[f"{ours}.output"] = f"{theirs}.out_proj"
-            parts[f"{ours}_norm"] = f"{theirs}_layer_norm"
-        for layer in range(count):
-            own, other = f"{side}.{layer}", f"model.{side}.layers.{layer}"
-            for kind in ("weight", "bias"):
-                for ours, theirs in parts.items():
-                    yield f"{own}.{ours}.{kind}", (f"{other}.{theirs}.{kind}",)
-                for ours, theirs in attentions.items():
-                    yield f"{own}.{ours}.qkv.{kind}", tuple(f"{other}.{theirs}.{p}_proj.{kind}" for p in "qkv")
-
-
 def state_from_marian(theirs: dict[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
-    """Our state_dict from theirs. Raises `ValueError` naming a weight that is missing."""
-    # Some files hold the shared matrix only under the name of one of its users.
-    matrix = next((theirs[name] for name in ("model.shared.weight", *EMBEDDINGS) if name in theirs), None)
-    if matrix is not None:
-        theirs = {**theirs, "model.shared.weight": matrix}
-    state = {}
-    for ours, names in _names(config):
-        for name in names:
-            if name not in theirs:
-                raise ValueError(f"The Marian weights are not complete: {name} is missing.")
-        state[ours] = torch.cat([theirs[name] for name in names]).float()
-    bias = theirs.get("final_logits_bias")
-    state["output_bias"] = torch.zeros(config.vocab_size) if bias is None else bias.flatten().float()
+    """Our state_dict from theirs, without what they lack."""
+    shared = next((theirs[name] for name in EMBEDDINGS if name in theirs), None)
+    state = {} if shared is None else {"embedding.weight": shared.float()}
+    for name in theirs:
+        match = re.fullmatch(r"model\.(encoder|decoder)\.layers\.(\d+)\.(.+)\.(weight|bias)", name)
+        if match and match[3] in PARTS:
+            every = [name.replace(".q_proj.", f".{part}_proj.") for part in "qkv"] if ".q_proj." in name else [name]
+            whole = torch.cat([theirs[one] for one in every if one in theirs])
+            state[f"{match[1]}.{match[2]}.{PARTS[match[3]]}.{match[4]}"] = whole.float()
+    state["output_bias"] = theirs.get("final_logits_bias", torch.zeros(config.vocab_size)).flatten().float()
     return state
 
 
@@ -227,7 +216,6 @@ def download(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the client's errors depend on its version; all mean that there is no model to read
         raise ValueError(
-            f"{name} is not on this machine and could not be fetched; check the name and the "
-            f"connection, or give a folder "
-            "with its files."
+            f"{name} is not on this machine and could not be fetched; check the name and the connection, or give a "
+            "folder with its files."
         ) from error

@@ -10,19 +10,6 @@ from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, Parser,
 from transformer.parsing.trees import indent_tree
 
 
-def load(name: str, device: str = "auto") -> Parser:
-    """The parser of that name or folder. Raises `ValueError` with one sentence if there is none, or it translates."""
-    try:
-        return Parser.from_pretrained(name, device)
-    except FileNotFoundError as error:
-        if name != DEFAULT_MODEL:
-            raise
-        raise ValueError(
-            "The parser's weights are not installed (assets/models/parse); train them with python -m transformer.train "
-            "--preset parse."
-        ) from error
-
-
 @one_sentence
 def main(argv: list[str] | None = None) -> int:
     """Prints trees alone on standard output; what had to be repaired, and mistakes, go to standard error."""
@@ -33,14 +20,13 @@ def main(argv: list[str] | None = None) -> int:
     )
     command.add_argument("text", nargs="*", metavar="TEXT", help="English text; each sentence has a tree of its own")
     command.add_argument("--model", default=DEFAULT_MODEL, help="name of a shipped model, or a folder")
-    command.add_argument(
-        "--beam", type=integer(1, MOST_BEAM), default=DEFAULTS.beam, help=f"hypotheses kept; the paper has {PAPER_BEAM}"
-    )
+    beam = integer(1, MOST_BEAM)
+    command.add_argument("--beam", type=beam, default=DEFAULTS.beam, help=f"hypotheses; the paper has {PAPER_BEAM}")
     command.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty of Wu et al. (2016)")
     command.add_argument("--flat", action="store_true", help="each tree on one line")
     command.add_argument("--device", type=a_device, default="auto", help="auto, cpu or cuda")
     options = command.parse_args(argv)
-    parser = load(options.model, options.device)
+    parser = Parser.from_pretrained(options.model, options.device)
     for text in options.text or [sys.stdin.read()]:
         translation = parser.translate(text, beam=options.beam, alpha=options.alpha)
         for sentence in sentence_parses(translation):

@@ -151,20 +151,14 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--data", required=True, nargs="+", help=".tsv or .csv files, gzipped or not")
     parser.add_argument("--source", required=True, help="column of the source; A+B joins two columns")
-    parser.add_argument(
-        "--target", required=True, nargs="+", help="column of the target; several for several languages"
-    )
+    parser.add_argument("--target", required=True, nargs="+", help="column of the target, or of several languages")
     parser.add_argument("--out", required=True, type=a_folder_to_write, help="folder to write")
     parser.add_argument("--val", type=a_number(0, 1), default=0.01, help="share of sources held out for validation")
     parser.add_argument("--test", type=a_number(0, 1), default=0.01, help="share of sources held out for the test")
     parser.add_argument("--max-words", type=integer(1), default=100, help="longest side in words")
     parser.add_argument("--max-ratio", type=a_number(1), default=3.0, help="largest ratio of the sides' lengths")
-    parser.add_argument(
-        "--vocab-size",
-        type=integer(0, 1_000_000),
-        default=0,
-        help="also learn a vocabulary of so many pieces, with language tokens and stand-ins; 0 = no",
-    )
+    pieces = integer(0, 1_000_000)
+    parser.add_argument("--vocab-size", type=pieces, default=0, help="pieces of a vocabulary to learn; 0 = none")
     options = parser.parse_args(argv)
     folder = options.out / PARTS_FOLDER
     rows, failures = read_all(options.data, options.source, options.target, folder)
@@ -176,9 +170,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"learning {options.vocab_size} word pieces", file=sys.stderr)
         texts = [text for row in splits["train"] for text in row[:2]]
         languages = [options.source, *options.target]
-        Tokenizer.train(dict.fromkeys(texts), options.vocab_size, languages, stand_ins=True).save(
-            options.out / TOKENIZER
-        )
+        tokenizer = Tokenizer.train(dict.fromkeys(texts), options.vocab_size, languages, stand_ins=True)
+        tokenizer.save(options.out / TOKENIZER)
     shutil.rmtree(folder)
     print(json.dumps({**{name: len(part) for name, part in splits.items()}, "dropped": drops, "skipped": failures}))
     return 0

@@ -126,11 +126,6 @@ class Tokenizer:
         """The sentence of some ids; special tokens leave no trace."""
         return self._pieces.decode([int(i) for i in ids if int(i) not in (PAD, BOS, EOS)])
 
-    def segmentations(self, word: str, most: int) -> tuple[list[list[int]], list[float]]:
-        """The best ways to cut a word into pieces, as ids, and the log-probability of each by the unigram model."""
-        ways = self._pieces.nbest_encode(word, nbest_size=most)
-        return ways, [sum(map(self._pieces.get_score, way)) for way in ways]
-
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The written form of each id, for example '\u2581bicycle' or '</s>'."""
         return [self._pieces.id_to_piece(int(i)) for i in ids]

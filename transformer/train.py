@@ -105,11 +105,6 @@ GREEDY = SearchOptions(beam=1, alpha=0.0, max_length=MAX_SCORE_LENGTH)  # the se
 PRESETS = read_presets(__file__, "translate")
 
 
-def swap(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The same pairs in the other direction."""
-    return [(target, source) for source, target in pairs]
-
-
 def load_splits(
     recipe: TranslationRecipe, source: str | None = None, target: str | None = None
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -122,7 +117,8 @@ def load_splits(
         if {source, target} != {"en", "de"}:
             raise ValueError(f"The sentences of {grammar.NAME!r} are in en and de, not in {source} and {target}.")
         train, val = grammar.splits()
-        return (train, val) if source == "en" else (swap(train), swap(val))
+        pairs = [[(german, english) for english, german in part] for part in (train, val)]
+        return (train, val) if source == "en" else (pairs[0], pairs[1])
     read = partial(read_parallel, source=source, target=target)
     return read_splits(recipe.data, read, "pair", ("train", "val"), SUFFIXES, every=100)
 

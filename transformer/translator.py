@@ -95,9 +95,7 @@ class Sentence:
     has_loop: bool = False  # True: the best hypothesis repeated itself and was cut
     stand_ins: dict[str, str] = field(default_factory=dict)  # pieces that the model copied, and what they stand for
     read: str = ""  # what the model was given: with the usual capitals (transformer.text.casing)
-    elisions: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # best hypothesis: what elision changed, before and after
+    elisions: list[tuple[str, str]] = field(default_factory=list)  # of the best hypothesis: before and after
     rewrites: list[tuple[str, str]] = field(default_factory=list)  # numbers and times: in the source, as translated
     segment: Segment = Segment("")  # what stands around it in the text, and of which longer sentence it is a clause
     # what the model read, and what was taken out of it
@@ -488,8 +486,7 @@ class Translator:
         limit = self.most_pieces()
         if len(ids) > limit:
             raise ValueError(
-                f"The sentence “{shorten(sentence)}” has {len(ids)} word pieces and this "
-                f"model reads {limit} at most; "
+                f"The sentence “{shorten(sentence)}” has {len(ids)} word pieces and this model reads {limit} at most; "
                 "break it into shorter sentences."
             )
         return [*prefix, *ids, self.model.config.eos]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+import sentencepiece
 
 from training.files import write_atomic
 from transformer.data import Batch, batch_indices, collate
@@ -113,6 +114,7 @@ class Sampler:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
+        self.pieces = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
         self.segmentations = lru_cache(100_000)(self._segmentations)
 
     def encode(self, text: str, draw: random.Random) -> list[int]:
@@ -127,7 +129,8 @@ class Sampler:
         """The best segmentations of a word and the weight of each, 1 for the best."""
         if any(piece in word for piece in STAND_INS):
             return [self.tokenizer.encode(word)], [1.0]
-        ways, scores = self.tokenizer.segmentations(word, SEGMENTATIONS)
+        ways = self.pieces.nbest_encode(word, nbest_size=SEGMENTATIONS)
+        scores = [sum(map(self.pieces.get_score, way)) for way in ways]
         return ways, [math.exp(SMOOTHING * (score - scores[0])) for score in scores]
 
 

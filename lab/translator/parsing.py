@@ -12,7 +12,6 @@ from dataclasses import asdict
 from training.arguments import MOST_BEAM, CommandLine, a_device, a_number, an_existing_file, integer
 from training.command import one_sentence
 from transformer.options import DEFAULTS, SearchOptions
-from transformer.parse import load
 from transformer.parsing import evalb
 from transformer.parsing.parser import ALPHA, DEFAULT_MODEL, PAPER_BEAM, Parser
 from transformer.parsing.trees import TOP, Leaf, Tree, read_trees
@@ -68,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
     command.add_argument("--alpha", type=a_number(), default=ALPHA, help="length penalty")
     command.add_argument("--device", type=a_device, default="auto")
     options = command.parse_args(argv)
-    parser = load(options.model, options.device)
+    parser = Parser.from_pretrained(options.model, options.device)
     for path in options.data:
         gold = [tree for tree in read_trees(path) if not options.longest or len(tree.leaves()) <= options.longest]
         gold = gold[: options.limit or None]

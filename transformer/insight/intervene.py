@@ -6,19 +6,21 @@ the decoder's maps is the step that chooses target token t; it reads bos and the
 
 from __future__ import annotations
 
+import copy
 import difflib
 import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from transformer.attention import MultiHeadAttention, attention_weights, key_mask, neighbourhood_mask
+from transformer.attention import MultiHeadAttention, attention_weights, causal_mask, key_mask
 from transformer.cache import ActiveHypotheses, KeyValue
 from transformer.insight.interpret import KINDS, text_of
-from transformer.kernels import additive_mask
 from transformer.model import Gates, Transformer
 from transformer.options import DEFAULTS, SearchOptions
 from transformer.search import (
@@ -66,10 +68,6 @@ class Intervention:
 
     def __bool__(self) -> bool:
         return bool(self.off or self.edits)
-
-    def touches(self, *kinds: str) -> bool:
-        """True if anything of these kinds of attention is changed."""
-        return any(kind in kinds for kind, _, _ in self.off) or any(edit.kind in kinds for edit in self.edits)
 
     def check(self, model: Transformer, source_length: int) -> None:
         """Raises `ValueError` with one sentence for what the model does not have. source_length: S."""
@@ -155,113 +153,113 @@ class OpenDecoder(TransformerDecoder):
         self.intervention, self.watch = intervention or Intervention(), watch
         self.intervention.check(model, src.shape[1])
         self.gates = self.intervention.gates(model)
-        self._weights: dict[str, list[Tensor]] = {}
-        super().__init__(model, src, src_mask, constraint=constraint)
-        if self.intervention.touches("encoder"):
-            self.memory = model.remember(self.encode(src, src_mask), self.memory.mask)
+        self.weights: dict[str, list[Tensor]] = {}
+        super().__init__(self.open(model), src, src_mask, constraint=constraint)
 
-    def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
-        """The encoder's output (B, S, d_model) with the intervention's changes."""
-        config = self.model.config
-        mask = src_mask
-        if config.neighbourhood:
-            mask = mask & neighbourhood_mask(src.shape[1], config.neighbourhood, src.device)
-        x = self.model.embed(src)
-        place = torch.arange(src.shape[1], device=src.device)
-        for index, layer in enumerate(self.model.encoder):
-            gate = self.gates.at("encoder", index)
-            if not self.edits("encoder", index):
-                x, _ = layer(x, mask, gate=gate)
-                continue
-            query, key, value = layer.attention.project(x)
-            weights = attention_weights(query, key, mask)
-            for edit in self.edits("encoder", index):
-                rows = torch.ones_like(place) if edit.row is None else place == edit.row
-                for_rows = [(rows[:, None] > 0) & (place == column) for column, _ in edit.cells]
-                weights = self.apply_edit(weights, edit, for_rows, mask)
-            x = layer.attention_norm(x + layer.attention.merge(weights @ value, gate))
-            x = layer.feed_forward_norm(x + layer.feed_forward(x))
-        return x
-
-    def edits(self, kind: str, layer: int, row: int | None = None) -> list[Edit]:
-        """Those of one layer (and of one row, or of all)."""
-        here = [e for e in self.intervention.edits if e.kind == kind and e.layer == layer]
-        return here if row is None else [e for e in here if e.row in (None, row)]
-
-    def apply_edit(self, weights: Tensor, edit: Edit, places: list[Tensor], mask: Tensor | None) -> Tensor:
-        """weights (B, h, T, S) after one edit; places: for each cell, True where it lies, (B, 1, T, S) or less."""
-        where, values = torch.zeros_like(weights, dtype=torch.bool), torch.zeros_like(weights)
-        heads = slice(None) if edit.head is None else slice(edit.head, edit.head + 1)
-        for (_, weight), place in zip(edit.cells, places):
-            where[:, heads] |= place
-            values[:, heads] = torch.where(place, weight, values[:, heads])
-        return overwrite(weights, where, values, edit.renormalise, mask)
+    def open(self, model: Transformer) -> Transformer:
+        """The same network, with blocks of attention that follow this decoder."""
+        encoder, decoder = (
+            nn.ModuleList(
+                exchange(layer, **{name: OpenAttention(getattr(layer, name), self, kind, n) for name, kind in kinds})
+                for n, layer in enumerate(layers)
+            )
+            for layers, kinds in (
+                (model.encoder, (("attention", "encoder"),)),
+                (model.decoder, (("attention", "decoder"), ("cross_attention", "cross"))),
+            )
+        )
+        return exchange(model, encoder=encoder, decoder=decoder)
 
     def take_weights(self) -> dict[str, list[Tensor]]:
         """The watched weights of the last step, which are then forgotten: by layer (B, h, K, used) of the decoder's own
         attention ("decoder") and (B, h, K, S) over the source ("cross").
         """
-        weights, self._weights = self._weights, {}
+        weights, self.weights = self.weights, {}
         return weights
 
     def fork(self, positions: int) -> OpenDecoder:
         """As `TransformerDecoder.fork`; the new decoder is not watched."""
         twin = super().fork(positions)
-        twin.watch, twin._weights = False, {}
+        twin.watch, twin.weights = False, {}
+        twin.model = twin.open(self.model)
         return twin
 
     def logits(self, tokens: Tensor, active: ActiveHypotheses | None = None) -> Tensor:
         """As `TransformerDecoder.logits`, with the intervention's changes; the weights are kept if they are watched."""
-        if not self.watch and not self.intervention.touches("decoder", "cross"):
-            return super().logits(tokens, active)
-        model, cache = self.model, self.cache
-        sentences, beams = tokens.shape
-        x = model.embed(tokens.reshape(-1, 1), cache.position).reshape(sentences, beams, -1)
-        mask = cache.open(sentences, beams, tokens.device, model.config.neighbourhood)
-        row = cache.position - 1
-        slots, ancestors = cache.slots, cache.ancestors
-        assert slots is not None and ancestors is not None, "`open` has made room"
-        place = torch.arange(self.memory.layers[0].key.shape[2] if self.memory.layers else 0, device=tokens.device)
-        self._weights = {"decoder": [], "cross": []}
-        for index, layer in enumerate(model.decoder):
-            query, key, value = layer.attention.project(x)
-            key_value = cache.write(index, key, value)
-            own = [
-                (e, [((slots == c)[:, None] & ancestors)[:, None] for c, _ in e.cells])
-                for e in self.edits("decoder", index, row)
-            ]
-            x = layer.attention_norm(x + self.attend("decoder", index, layer.attention, query, key_value, mask, own))
-            query = layer.cross_attention.project_query(x)
-            cross = [(e, [place == c for c, _ in e.cells]) for e in self.edits("cross", index, row)]
-            out = self.attend(
-                "cross", index, layer.cross_attention, query, self.memory.layers[index], self.memory.mask, cross
-            )
-            x = layer.cross_attention_norm(x + out)
-            x = layer.feed_forward_norm(x + layer.feed_forward(x))
-        return model.project(x if active is None else active.rows(x)).contiguous()
+        self.weights = {}
+        return super().logits(tokens, active)
+
+
+class OpenAttention(MultiHeadAttention):
+    """A block of a model, with the same tensors, that does as an `OpenDecoder` says."""
+
+    def __init__(self, block: MultiHeadAttention, decoder: OpenDecoder, kind: str, layer: int) -> None:
+        """kind, layer: where `block` stands in the model."""
+        vars(self).update(vars(block))
+        self.decoder, self.kind, self.gate = weakref.proxy(decoder), kind, decoder.gates.at(kind, layer)
+        self.edits = [e for e in decoder.intervention.edits if (e.kind, e.layer) == (kind, layer)]
 
     def attend(
         self,
-        kind: str,
-        layer: int,
-        block: MultiHeadAttention,
         query: Tensor,
         key_value: KeyValue,
-        mask: Tensor | None,
-        edits: list[tuple[Edit, list[Tensor]]],
+        mask: Tensor | None = None,
+        need_weights: bool = False,
+        gate: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """As `MultiHeadAttention.attend`, in the encoder."""
+        if not self.edits:
+            return super().attend(query, key_value, mask, need_weights, self.gate)
+        weights = self.change(attention_weights(query, key_value.key, mask), self.edits, mask)
+        return self.merge(weights @ key_value.value, self.gate), weights
+
+    def attend_step(
+        self,
+        query: Tensor,
+        key_value: KeyValue,
+        additive: Tensor | None,
+        gate: Tensor | None = None,
+        active: ActiveHypotheses | None = None,
     ) -> Tensor:
-        """One attention block of a step, with its edits: query (B, h, K, d_k) over the cache -> (B, K, d_model)."""
-        gate = self.gates.at(kind, layer)
-        if self.watch or edits:
-            weights = attention_weights(query, key_value.key, mask)
-            for edit, places in edits:
-                weights = self.apply_edit(weights, edit, places, mask)
-            if self.watch:
-                self._weights[kind].append(weights)
+        """As `MultiHeadAttention.attend_step`."""
+        edits = [edit for edit in self.edits if edit.row in (None, self.decoder.cache.position - 1)]
+        if edits or self.decoder.watch:
+            mask = None if additive is None else additive == 0
+            weights = self.change(attention_weights(query, key_value.key, mask), edits, mask)
+            if self.decoder.watch:
+                self.decoder.weights.setdefault(self.kind, []).append(weights)
             if edits:
-                return block.merge(weights @ key_value.value, gate)
+                return self.merge(weights @ key_value.value, self.gate, active)
         # Without an edit the sum is that of a plain step, so that watching changes no bit of the output.
-        return block.attend_step(query, key_value, additive_mask(mask), gate)
+        return super().attend_step(query, key_value, additive, self.gate, active)
+
+    def change(self, weights: Tensor, edits: Sequence[Edit], mask: Tensor | None) -> Tensor:
+        """weights (B, h, T, S) after these edits, one after the other; mask: as in `attention_weights`."""
+        rows, columns = (torch.arange(size, device=weights.device) for size in weights.shape[-2:])
+        for edit in edits:
+            where, values = torch.zeros_like(weights, dtype=torch.bool), torch.zeros_like(weights)
+            heads = slice(None) if edit.head is None else slice(edit.head, edit.head + 1)
+            for column, weight in edit.cells:
+                place = columns == column
+                if self.kind == "decoder":  # whose tokens lie in slots of the cache, each for its descendants
+                    cache = self.decoder.cache
+                    place = ((cache.slots == column)[:, None] & cache.ancestors)[:, None]
+                elif self.kind == "encoder" and edit.row is not None:  # a step has but the one row
+                    place = place & (rows == edit.row)[:, None]
+                where[:, heads] |= place
+                values[:, heads] = torch.where(place, weight, values[:, heads])
+            weights = overwrite(weights, where, values, edit.renormalise, mask)
+        return weights
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def exchange(module: M, **parts: nn.Module) -> M:
+    """The same module with the same tensors, but for these parts."""
+    twin = copy.copy(module)
+    twin._modules = {**module._modules, **parts}
+    return twin
 
 
 # -- one output, step by step -----------------------------------------------------------------------------------------
@@ -360,9 +358,7 @@ def follow(
     length, layers = len(labels), config.decoder_layers
     decoder = np.zeros((layers, config.heads, length, length), np.float32)
     cross = np.zeros((layers, config.heads, length, len(source_ids)), np.float32)
-    mask = np.tril(np.ones((length, length), bool))
-    if config.neighbourhood:
-        mask &= neighbourhood_mask(length, config.neighbourhood)[0, 0].numpy()
+    mask = causal_mask(length, neighbourhood=config.neighbourhood)[0, 0].numpy()
     logprobs, entropy, ranks, likely, last = [], [], [], [], config.bos
     for step, label in enumerate(labels):
         logits = state.step(torch.tensor([[last]], device=translator.device))[0, 0].float()

@@ -99,17 +99,10 @@ def _norm_at(row: int, layer: SubLayer) -> Norm:
 
 
 def _attention_at(row: int, block: AttentionTrace) -> AttentionPass:
-    return AttentionPass(
-        query=_array(block.query[:, row]),
-        key=_array(block.key),
-        value=_array(block.value),
-        scores=_array(block.scores[:, row]),
-        weights=_array(block.weights[:, row]),
-        heads=_array(block.heads[:, row]),
-        concat=_array(block.heads[:, row].flatten()),
-        output=_array(block.branch[row]),
-        norm=_norm_at(row, block),
-    )
+    rows = {name: _array(getattr(block, name)[:, row]) for name in ("query", "scores", "weights", "heads")}
+    key, value, output = _array(block.key), _array(block.value), _array(block.branch[row])
+    concat = rows["heads"].ravel()
+    return AttentionPass(**rows, key=key, value=value, concat=concat, output=output, norm=_norm_at(row, block))
 
 
 def _feed_forward_at(row: int, block: FeedForwardTrace) -> FeedForwardPass:
@@ -121,13 +114,6 @@ def _embedding_at(model: Transformer, token: int, place: int, total: Tensor) -> 
     """total (T, d_model): what enters the first layer."""
     embedding = model.embedding.weight[token] * math.sqrt(model.config.d_model)
     return TokenEmbedding(_array(embedding), _array(model.positions[place]), _array(total[place]))
-
-
-def _check_numbers(*numbers: tuple[int, int, str]) -> None:
-    """Raises `ValueError` for a number from 0 on that is too high. numbers: the number, how many there are, of what."""
-    for number, most, name in numbers:
-        if not 0 <= number < most:
-            raise ValueError(f"There are {most} {name}; there is no number {number + 1}.")
 
 
 @torch.inference_mode()
@@ -151,12 +137,14 @@ def walk(
     model = translator.model
     trace = record(translator, translation, hypothesis, sentence)
     source_ids, read = trace.pair.src[0].tolist(), trace.pair.tgt[0].tolist()
-    _check_numbers(
+    for number, most, name in (
         (place, len(source_ids), "source tokens"),
         (step, len(read), "steps"),
         (encoder_layer, len(model.encoder), "encoder layers"),
         (decoder_layer, len(model.decoder), "decoder layers"),
-    )
+    ):
+        if not 0 <= number < most:
+            raise ValueError(f"There are {most} {name}; there is no number {number + 1}.")
     first, second, hidden = trace.encoder[encoder_layer], trace.decoder[decoder_layer], trace.decoder_states[-1][step]
     assert second.cross is not None, "a decoder's layer has it"
     logits = model.project(hidden)

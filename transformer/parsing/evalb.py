@@ -16,15 +16,6 @@ _SAME = {"PRT": "ADVP"}
 
 
 @dataclass(frozen=True)
-class Match:
-    """Brackets of one sentence, or of many: in the reference, in the answer, and in both."""
-
-    gold: int
-    answer: int
-    both: int
-
-
-@dataclass(frozen=True)
 class Scores:
     """Figures of a test set, in percent."""
 
@@ -56,11 +47,11 @@ def brackets(tree: Tree, punctuation: Sequence[bool]) -> Counter:
     )
 
 
-def match(gold: Tree, answer: Tree) -> Match:
-    """Compares an answer with the reference for the same words."""
+def match(gold: Tree, answer: Tree) -> tuple[int, int, int]:
+    """How many brackets the reference has, an answer for the same words, and both of them."""
     punctuation = [leaf.tag in PUNCTUATION for leaf in gold.leaves()]
     reference, own = brackets(gold, punctuation), brackets(answer, punctuation)
-    return Match(reference.total(), own.total(), (reference & own).total())
+    return reference.total(), own.total(), (reference & own).total()
 
 
 def score(pairs: Iterable[tuple[Tree, Tree]]) -> Scores:
@@ -68,8 +59,8 @@ def score(pairs: Iterable[tuple[Tree, Tree]]) -> Scores:
     matches = [match(gold, answer) for gold, answer in pairs]
     if not matches:
         raise ValueError("There is no sentence to score.")
-    gold, answer, both = (sum(getattr(m, name) for m in matches) for name in ("gold", "answer", "both"))
-    complete = sum(m.gold == m.answer == m.both for m in matches)
+    gold, answer, both = map(sum, zip(*matches))
+    complete = sum(len(set(counts)) == 1 for counts in matches)
     precision, recall = (100.0 * both / count if count else 0.0 for count in (answer, gold))
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
     return Scores(len(matches), precision, recall, f1, 100.0 * complete / len(matches), gold)

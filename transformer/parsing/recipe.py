@@ -159,13 +159,10 @@ class ParseTask(TransformerTask):
         """The smoothed loss that is minimised, the plain one, and that of guided attention, in nats, summed over
         tokens.
         """
-        extra, network = {}, self.networks["model"]
-        if batch.guide is None:
-            hidden = network(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False)
-        else:
-            hidden, first, last = network(
-                batch.src, batch.tgt, batch.src_mask, batch.tgt_mask, project=False, cross=True
-            )
+        extra, read = {}, (batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
+        hidden = self.networks["model"](*read, project=False, cross=batch.guide is not None)
+        if batch.guide is not None:
+            hidden, first, last = hidden
             looks = first[:, 0].float().clamp_min(1e-6).log() + last[:, 0].float().clamp_min(1e-6).log()
             extra["align"] = -(batch.guide * looks).sum()
         hidden = hidden.flatten(0, 1).index_select(0, batch.positions)

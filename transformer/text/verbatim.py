@@ -45,28 +45,17 @@ _STOPS = ".,;:!?…)]}»”\"'"
 
 def common_words(source: str, target: str) -> list[str]:
     """Names and numbers that stand exactly once in both sentences, in the source's order."""
-    theirs = [m.group() for m in _WORD.finditer(target)]
-    ours = [m.group() for m in _WORD.finditer(source)]
-    return [
-        word
-        for word in ours
-        if len(word) > 1
-        and (word[0].isupper() or word[0].isdigit())
-        and ours.count(word) == 1
-        and theirs.count(word) == 1
-    ]
-
-
-def replace_word(text: str, word: str, by: str) -> str:
-    """`text` with the first occurrence of `word`, as a whole word, replaced."""
-    return re.sub(rf"(?<![\w]){re.escape(word)}(?![\w])", lambda _: by, text, count=1)
+    ours, theirs = (Counter(_WORD.findall(text)) for text in (source, target))
+    once = [word for word, count in ours.items() if count == theirs[word] == 1]
+    return [word for word in once if len(word) > 1 and (word[0].isupper() or word[0].isdigit())]
 
 
 def with_stand_ins(source: str, target: str, draw: random.Random) -> tuple[str, str]:
     """The pair with each of `common_words`, four at most, replaced on both sides; `draw` decides by which stand-ins."""
     words = common_words(source, target)[: len(STAND_INS)]
     for word, stand_in in zip(words, draw.sample(STAND_INS, len(words))):
-        source, target = replace_word(source, word, stand_in), replace_word(target, word, stand_in)
+        whole = rf"(?<!\w){re.escape(word)}(?!\w)"
+        source, target = (re.sub(whole, stand_in, text, count=1) for text in (source, target))
     return source, target
 
 

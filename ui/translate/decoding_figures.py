@@ -21,7 +21,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
     def pieces(ids):
         return translator.labels(ids, decoding.stand_ins)
 
-    special = {config.pad, config.unk, config.bos} - {config.eos}
+    never = translator.never()
     size, memory = decoding.cache_size(0)[0], decoding.memory_size()[0]
     return {
         "source": pieces(decoding.source_ids),
@@ -32,7 +32,7 @@ def steps(translator: Translator, decoding: Decoding) -> dict[str, Any]:
         "ranks": decoding.ranks,
         "top": [
             [
-                [piece, probability, token, token not in special]
+                [piece, probability, token, token not in never]
                 for (token, probability), piece in zip(row, pieces([token for token, _ in row]))
             ]
             for row in decoding.top
@@ -95,15 +95,13 @@ def tree(translator: Translator, continuation: Continuation, beam: int, alpha: f
 
 def difference(words: Sequence[tuple[str, str]]) -> str:
     """HTML of a word difference: deletions with a minus and struck out, insertions with a plus; every word escaped."""
-    parts = []
-    for sign, word in words:
-        if sign == "-":
-            parts.append(f'<del class="word-gone"><span class="sign">−</span>{escape(word)}</del>')
-        elif sign == "+":
-            parts.append(f'<ins class="word-new"><span class="sign">+</span>{escape(word)}</ins>')
-        else:
-            parts.append(escape(word))
-    return f'<p class="word-difference" dir="auto">{" ".join(parts)}</p>'
+    marks = {
+        "-": '<del class="word-gone"><span class="sign">−</span>{}</del>',
+        "+": '<ins class="word-new"><span class="sign">+</span>{}</ins>',
+        " ": "{}",
+    }
+    parts = " ".join(marks[sign].format(escape(word)) for sign, word in words)
+    return f'<p class="word-difference" dir="auto">{parts}</p>'
 
 
 def signed_number(number: float) -> str:

@@ -63,9 +63,8 @@ def head_title(kind: str, layer: int, head: int | str, without_ends: bool = Fals
 
 def alternatives(translator: Translator, decoding: Decoding, step: int) -> list[dict[str, Any]]:
     """The likeliest tokens of one step for the page: token, text, probability and whether it is the chosen one."""
-    config = translator.model.config
-    special = {config.pad, config.unk, config.bos}
-    options = [(token, probability) for token, probability in decoding.top[step] if token not in special]
+    never = translator.never()
+    options = [(token, probability) for token, probability in decoding.top[step] if token not in never]
     texts = translator.labels([token for token, _ in options], decoding.stand_ins)
     return [
         {"token": token, "text": plain(text), "probability": probability, "chosen": token == decoding.labels[step]}
