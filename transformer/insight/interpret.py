@@ -317,16 +317,10 @@ def head_steps(
     def numbers(tensor: Tensor) -> np.ndarray:
         return tensor[head].float().cpu().numpy()
 
-    return HeadSteps(
-        query=numbers(block.query),
-        key=numbers(block.key),
-        value=numbers(block.value),
-        scores=numbers(block.scores),
-        weights=numbers(block.weights),
-        output=numbers(block.heads),
-        rows=source if kind == "encoder" else target,
-        columns=columns,
-    )
+    rows = source if kind == "encoder" else target
+    query, key, value = map(numbers, (block.query, block.key, block.value))
+    scores, weights, output = map(numbers, (block.scores, block.weights, block.heads))
+    return HeadSteps(query, key, value, scores, weights, output, rows, columns)
 
 
 @dataclass

@@ -9,12 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from training.files import read_table
 from transformer.text.sentences import split_sentences
 
-# Tags that begin or end a text of their own.
-_BLOCK_NAMES = """address article aside blockquote body br button caption dd details div dl dt fieldset figcaption
-    figure footer form h1 h2 h3 h4 h5 h6 head header hr html input label legend li link main meta nav ol optgroup option
-    p section select summary table tbody td textarea tfoot th thead title tr ul"""
+# Tags that begin or end a text of their own; articles, prepositions and the like.
+_WORDS = {name: " ".join(lines).split() for name, lines in read_table(__file__).items()}
 TAG = r"</?[A-Za-z][\w:-]*(?:\s+[^<>]*|\s*)/?>|<!--.*?-->"
 EMOJI = (
     r"(?:[\U0001F000-\U0001FAFF\u2300-\u23FF\u2600-\u27BF\u2B00-\u2BFF][\ufe0f\u20e3\U000E0020-\U000E007F]*\u200d?)+"
@@ -22,7 +21,7 @@ EMOJI = (
 )
 INLINE = re.compile(f"{TAG}|{EMOJI}")
 _BLOCK = re.compile(
-    rf"</?(?:{'|'.join(_BLOCK_NAMES.split())})\b[^<>]*>"
+    rf"</?(?:{'|'.join(_WORDS['block tags'])})\b[^<>]*>"
     r"|[.…]{4,}|_{3,}"  # leaders to a figure, blanks to fill in
 )
 _BARS = re.compile(r"\s*\|\s*")
@@ -46,9 +45,6 @@ _ENTITY = re.compile(r"&(?!lt;|gt;)(?:#\d{1,6}|#x[0-9a-fA-F]{1,6}|[A-Za-z]\w{1,3
 MIN_WRAP_LENGTH = 32
 _ENDS = re.compile(r"[.!?…:;|>][\"'”“»)\]]*$")
 _BREAKS_WORD = re.compile(r"[^\W\d_]{2,}-$")
-_FUNCTION_WORDS = """a an the of in to and or for with by from at on as that which who is was are were my our your his
-    her its their le la les l' un une des du de d' à au aux et ou en dans par pour sur avec que qui est sont mon ma mes
-    notre nos son sa ses leur leurs ce cette ces"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +183,7 @@ def _goes_on(line: str, following: str, capital_nouns: bool) -> bool:
     if following[0].islower() or following[0].isdigit():
         return True
     word = re.split(r"[\s]", line)[-1]
-    return following[0].isalpha() and (word in _FUNCTION_WORDS.split() or capital_nouns and word.rstrip(",").islower())
+    return following[0].isalpha() and (word in _WORDS["function words"] or capital_nouns and word.rstrip(",").islower())
 
 
 def plain_segments(line: str, clauses: Callable[[str], list[str]]) -> list[Segment]:

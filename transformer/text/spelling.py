@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from training.assets import assets_dir
+from training.files import read_table
 
 ANOTHER, ENGLISH = "~", "?"
 # English contractions that are no words without their apostrophe.
@@ -22,12 +23,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LONG_ENOUGH, _MIN_PIECES = 5, 3  # letters of a word that may hold a slip; pieces of one that the vocabulary lacks
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _SUFFIX = 6  # letters of the last part of a German compound that is known as a word
-_AUXILIARY = "ai as a avons avez ont avait avaient est es suis sommes êtes sont était étaient été"
-_SUBJECTS = "il elle on qui y ça cela n l personne tout"
-# What often follows "a" where it is a form of avoir.
-_AFTER_AVOIR = """déjà toujours encore bien beaucoup trop peu pas plus jamais souvent un une deux trois quatre cinq six
-    sept huit neuf dix besoin faim soif froid chaud raison tort mal peur envie"""
-_BEFORE_TEA = "le du un de ce mon ton son"  # "the" is English, but for these before it
+# French: what often follows "a" where it is a form of avoir; "the" is English, but for what stands before tea.
+_FRENCH = {name: frozenset(" ".join(lines).split()) for name, lines in read_table(__file__).items()}
 _PARTICIPLE = re.compile(r"(?:é|i|u|is|it|rt|é[es]?s?)$")
 
 
@@ -146,18 +143,18 @@ def _french_word(word: str, before: str, after: str) -> str:
     low = word.lower()
     following = [one.lstrip(ANOTHER + ENGLISH) for one in lexicon("fr").get(after, [after])]
     if low == "a":
-        is_verb = before in _SUBJECTS.split() or any(
-            _PARTICIPLE.search(one) or one in _AFTER_AVOIR.split() for one in following
+        is_verb = before in _FRENCH["subjects"] or any(
+            _PARTICIPLE.search(one) or one in _FRENCH["after avoir"] for one in following
         )
         return word if is_verb else _like("à", word)
     if low == "the":
-        return _like("thé", word) if word.islower() and before in _BEFORE_TEA.split() else word
+        return _like("thé", word) if word.islower() and before in _FRENCH["before tea"] else word
     if low == "ou":
         return _like("où", word) if not before or after in ("est", "sont", "se", "vas", "va") else word
     entries = lexicon("fr").get(low, [])
     plain = [one.lstrip(ANOTHER + ENGLISH) for one in entries]
     past = [one for one in plain if re.search("é[es]?s?$", one)]
-    if before in _AUXILIARY.split() and past:
+    if before in _FRENCH["auxiliaries"] and past:
         return _like(past[0], word)
     if not entries or entries[0].startswith(ANOTHER):
         return word
