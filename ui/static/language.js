@@ -292,13 +292,15 @@ const apply = (words, _, show) => {
   return words !== null;
 };
 
+const isMark = (node) =>
+  node.parentElement?.matches('[translate=no]') && MARK.test(kept(originals.get(node), node.nodeValue));
+
 function walk(node, act) {
   if (node.nodeType === Node.TEXT_NODE) text(node, act);
   if (node.nodeType !== Node.ELEMENT_NODE) return;
   if (node.hasAttributes()) {
     if (node.matches(UNTOUCHED)) {
-      const inside = node.matches('[translate=no]') ? [...node.childNodes] : [];
-      for (const one of inside) if (MARK.test(kept(originals.get(one), one.nodeValue))) text(one, act);
+      for (const one of node.childNodes) if (isMark(one)) text(one, act);
       return;
     }
     attributes(node, act);
@@ -326,7 +328,7 @@ function collect(records) {
   if (!due) due = requestAnimationFrame(update);
 }
 
-const isOurs = (node) => node.isConnected && !(node.parentElement || node).closest(UNTOUCHED);
+const isOurs = (node) => node.isConnected && (isMark(node) || !(node.parentElement || node).closest(UNTOUCHED));
 const isBelow = (node, all) => {
   for (let at = node.parentNode; at; at = at.parentNode) if (all.has(at)) return true;
   return false;
