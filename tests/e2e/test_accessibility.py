@@ -49,6 +49,10 @@ def test_arrow_keys_move_within_a_group(visit):
     # A group is one stop of the Tab key.
     assert tabs.evaluate_all("all => all.filter(one => one.tabIndex === 0).length") == 1
     page.keyboard.press("Home")
+    page.locator("#kind input:checked").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("#heat-map .heat-title", has_text="Encoder").wait_for()
+    assert page.locator("#kind input").evaluate_all("all => all.map(one => one.tabIndex)") == [-1, 0, -1]
     open_view(page, "What if")
     page.locator("#what-if input[value=model]").check()
     switches = page.locator(".switch")

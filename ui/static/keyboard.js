@@ -1,13 +1,14 @@
 // One stop of the Tab key for a group of choices, and arrow keys within it; open lists close on Tab and Escape.
 const GROUPS =
   '[role=tablist], .strip-host, .thumbs, .icon-button-wrapper, .source-selection, .toolbar, .line-heads, .switches, ' +
-  '.top-list, .word-choices, .languages';
-const MEMBERS = 'button:not([disabled])';
+  '.top-list, .word-choices, .languages, .wrap:has(> label > input[type=radio])';
+const MEMBERS = ':is(button, input[type=radio]):not([disabled])'; // the library names each radio button apart
 const AHEAD = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const members = (group) => [...group.querySelectorAll(MEMBERS)].filter((one) => one.offsetParent !== null);
 const current = (all) =>
-  all.find((one) => one.getAttribute('aria-selected') === 'true' || one.getAttribute('aria-pressed') === 'true') ||
-  all[0];
+  all.find(
+    (one) => one.checked || ['aria-selected', 'aria-pressed'].some((name) => one.getAttribute(name) === 'true'),
+  ) || all[0];
 
 function rove(group, keep) {
   const all = members(group);
@@ -47,7 +48,7 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
   rove(group, next);
   next.focus();
-  if (group.getAttribute('role') === 'tablist') next.click(); // a tab opens as it is reached
+  if (next.type === 'radio' || group.getAttribute('role') === 'tablist') next.click(); // chosen as it is reached
 });
 
 // Escape closes an open list and leaves the cursor where it came from, Tab closes it and goes on. The library's own lists
