@@ -69,8 +69,9 @@ NEEDED = {
     **dict.fromkeys(
         (
             "benchmarks.alias", "benchmarks.decoding", "benchmarks.fuzz", "benchmarks.gan_page",
-            "benchmarks.gpu", "benchmarks.insight", "benchmarks.kill", "benchmarks.load", "benchmarks.mutants",
-            "benchmarks.training_step", "benchmarks.tryon", "benchmarks.visitors", "benchmarks.warp",
+            "benchmarks.gpu", "benchmarks.image", "benchmarks.insight", "benchmarks.kill", "benchmarks.load",
+            "benchmarks.mutants", "benchmarks.training_step", "benchmarks.tryon", "benchmarks.visitors",
+            "benchmarks.warp",
         ),
         "",
     ),

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
 
@@ -18,49 +17,12 @@ from gradio_client import Client
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from benchmarks import image
+from benchmarks.image import ignored, instructions, lay_out, of_kind, tracked
 from training import assets
 
 ROOT = Path(__file__).resolve().parents[1]
 NOBODY = 65534
-
-
-def instructions():
-    """The Dockerfile as (instruction, arguments) pairs."""
-    text = re.sub(r"\\\n\s*", " ", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return [tuple(line.split(None, 1)) for line in lines]
-
-
-def of_kind(kind):
-    return [arguments for name, arguments in instructions() if name == kind]
-
-
-def ignored(path):
-    """Whether .dockerignore keeps a file (its path below the checkout) out of the image."""
-    parts = Path(path).parts
-    for pattern in (ROOT / ".dockerignore").read_text().split():
-        anywhere, name = pattern.startswith("**/"), pattern.removeprefix("**/")
-        starts = range(len(parts)) if anywhere else [0]
-        if any(
-            fnmatch("/".join(parts[start:end]), name) for start in starts for end in range(start + 1, len(parts) + 1)
-        ):
-            return True
-    return False
-
-
-def tracked():
-    """The files of the checkout, as paths below it."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-zco", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
-    ).stdout.decode()
-    return [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
-
-
-def lay_out(names, folder):
-    """Puts files of the checkout into a folder."""
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, folder / name)
 
 
 def test_the_image_has_a_user_of_its_own_its_weights_and_a_health_check():
@@ -88,6 +50,38 @@ def test_the_image_has_a_user_of_its_own_its_weights_and_a_health_check():
     assert {"app.py", "requirements.txt", "vton/data/pack.py", "ui/theme.py"} <= set(carried)
     assert not any(name.startswith(("tests/", ".git/", "runs/")) for name in carried)
     assert ignored("vton/data/__pycache__/pack.pyc") and ignored(".git/config") and ignored("runs/one/recipe.json")
+
+
+def test_the_recipe_is_followed_step_by_step(tmp_path, monkeypatch):
+    monkeypatch.setattr(image, "tracked", lambda: ["app.py", "requirements.txt", "tests/conftest.py", ".dockerignore"])
+    steps = []
+
+    class Watched(image.Image):
+        def run(self, *command):
+            steps.append((self.user, self.place, command, self.environment))
+            return super().run(*command)
+
+        def words(self, command):
+            return ["true"]
+
+    built = Watched(tmp_path / "root", tmp_path, "--index-url x")
+    built.follow()
+    assert [command for _, _, command, _ in steps] == [("sh", "-c", arguments) for arguments in of_kind("RUN")]
+    assert {user for user, *_ in steps} == {"root"} and built.user == of_kind("USER")[0]
+    (_, place, _, variables) = next(step for step in steps if "pip install" in step[2][2])
+    assert place == built.place == of_kind("WORKDIR")[0] and variables["PIP_OPTIONS"] == "--index-url x"
+    assert built.environment["HOME"].endswith(built.user) and "GRADIO_TEMP_DIR" in built.environment
+    files = {path.name for path in (tmp_path / "root").rglob("*") if path.is_file()}
+    assert files == {"app.py", "requirements.txt", ".dockerignore"}
+
+
+def test_a_step_that_fails_is_told_with_its_last_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(image.Image, "words", lambda self, command: list(command))
+    built = image.Image(tmp_path / "root", tmp_path, "")
+    assert built.run("echo", "a") == "a\n"
+    with pytest.raises(ValueError, match="^'sh -c .*' ended with status 3: second$"):
+        built.run("sh", "-c", "echo first >&2; echo second >&2; exit 3")
+    assert "$ echo a\na\n" in built.log.read_text()
 
 
 def python_bounds():
