@@ -114,22 +114,22 @@ class Image:
 
     def run(self, *command: str) -> str:
         """What a command of the image prints. Raises ValueError with its last line where it fails."""
-        done = subprocess.run(
+        process = subprocess.run(
             self.words(list(command)), env=self.environment, capture_output=True, text=True, check=False
         )
         with self.log.open("a") as log:
-            log.write(f"$ {shlex.join(command)}\n{done.stdout}{done.stderr}\n")
-        if done.returncode != 0:
-            last = (done.stderr.strip() or done.stdout.strip() or "it says nothing").splitlines()[-1]
-            raise ValueError(f"'{shlex.join(command)[:80]}' ended with status {done.returncode}: {last}")
-        return done.stdout
+            log.write(f"$ {shlex.join(command)}\n{process.stdout}{process.stderr}\n")
+        if process.returncode != 0:
+            last = (process.stderr.strip() or process.stdout.strip() or "it says nothing").splitlines()[-1]
+            raise ValueError(f"'{shlex.join(command)[:80]}' ended with status {process.returncode}: {last}")
+        return process.stdout
 
     def begin(self) -> None:
         """Debian and Python, as the base image has them."""
         words = ["debootstrap", "--variant=minbase", f"--include={','.join(BASE)}", SUITE, str(self.root)]
         with self.log.open("a") as log:
-            done = subprocess.run(words, stdout=log, stderr=log, env={**os.environ, "PATH": PATH}, check=False)
-            if done.returncode != 0:
+            process = subprocess.run(words, stdout=log, stderr=log, env={**os.environ, "PATH": PATH}, check=False)
+            if process.returncode != 0:
                 raise ValueError(f"debootstrap failed:\n{self.log.read_text()[-2000:]}")
         for name in ("bin", "include", "lib"):
             leave = shutil.ignore_patterns("site-packages", "__pycache__", "test", "*.a")
@@ -240,8 +240,8 @@ def measure(python: Path, options: str = "", keep: Path | None = None) -> dict[s
             seconds = time.monotonic() - start
             torch, cuda = json.loads(image.run("python", "-c", TORCH))
             size = subprocess.run(["du", "-sxm", image.root], capture_output=True, text=True, check=True).stdout
-            found = {"torch": torch, "cuda": cuda, "mb": int(size.split()[0]), "seconds": round(seconds)}
-            return found | try_out(image)
+            figures = {"torch": torch, "cuda": cuda, "mb": int(size.split()[0]), "seconds": round(seconds)}
+            return figures | try_out(image)
         finally:
             if keep is not None:
                 shutil.copyfile(image.log, keep)
